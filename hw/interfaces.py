@@ -1,0 +1,130 @@
+"""The wires between units: every interface that two files of ``hw`` share.
+
+Feature-map reads and writes are per lane. A lane is granted when its bank serves it in this cycle
+(``valid & ready``); read data follows exactly ``READ_LATENCY`` cycles after the grant and cannot be refused.
+"""
+
+from __future__ import annotations
+
+from amaranth import signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from isa.config import MachineConfig
+from isa.instructions import INSTRUCTIONS, Unit
+
+FM_ADDRESS_BITS = 24
+"""Word addresses are computed modulo 2^24; the unit that asks checks the bound, for it knows the instruction."""
+READ_LATENCY = 2
+"""Cycles from the grant of a feature-map read to its data: bank, then crossbar register."""
+
+
+class FeatureMapRead(wiring.Signature):
+    """One read lane, seen from the unit that reads."""
+
+    def __init__(self, config: MachineConfig) -> None:
+        super().__init__({
+            "valid": Out(1),
+            "addr": Out(FM_ADDRESS_BITS),
+            "ready": In(1),
+            "data": In(8 * config.ic_p),
+        })
+
+
+class FeatureMapWrite(wiring.Signature):
+    """One write lane, seen from the unit that writes; ``mask`` has a bit for each byte."""
+
+    def __init__(self, config: MachineConfig) -> None:
+        super().__init__({
+            "valid": Out(1),
+            "addr": Out(FM_ADDRESS_BITS),
+            "data": Out(8 * config.ic_p),
+            "mask": Out(config.ic_p),
+            "ready": In(1),
+        })
+
+
+class BufferRead(wiring.Signature):
+    """Read port of a parameter memory, seen from the reader: data one cycle after ``en``, then held."""
+
+    def __init__(self, depth_bits: int, width: int) -> None:
+        super().__init__({"en": Out(1), "addr": Out(depth_bits), "data": In(width)})
+
+
+class BufferWrite(wiring.Signature):
+    """Write port of a parameter memory, seen from the writer: one AXI beat into one column of a word."""
+
+    def __init__(self, depth_bits: int, columns: int, beat_bits: int) -> None:
+        super().__init__({
+            "en": Out(1),
+            "addr": Out(depth_bits),
+            "column": Out(range(max(2, columns))),
+            "data": Out(beat_bits),
+        })
+
+
+def unit_layout(unit: Unit) -> data.StructLayout:
+    """An instruction as it travels to its unit: ``pc`` names it in errors, ``op.<NAME>.<field>`` holds its fields."""
+    rows = [row for row in INSTRUCTIONS if row.unit is unit]
+    return data.StructLayout({
+        "pc": unsigned(32),
+        "opcode": unsigned(4),
+        "op": data.UnionLayout({
+            row.name: data.StructLayout({
+                name: signed(f.bits) if f.signed else unsigned(f.bits) for name, f in row.fields.items()
+            })
+            for row in rows
+        }),
+    })
+
+
+FAULT_LAYOUT = data.StructLayout({"code": unsigned(4), "pc": unsigned(32)})
+
+
+class FaultSignature(wiring.Signature):
+    """An error report: ``valid`` stays high, with the first fault, until reset."""
+
+    def __init__(self) -> None:
+        super().__init__({"valid": Out(1), "fault": Out(FAULT_LAYOUT)})
+
+
+class TableWrite(wiring.Signature):
+    """One byte of an activation table, seen from the writer; every lane's copy takes it."""
+
+    def __init__(self, config: MachineConfig) -> None:
+        super().__init__({"en": Out(1), "table": Out(range(max(2, config.tables))), "index": Out(8), "data": Out(8)})
+
+
+def operand_layout(config: MachineConfig) -> data.StructLayout:
+    """One tap on ``px_p`` pixels, as window fetch hands it to the array or to POOL.
+
+    ``counted``: the tap is not padding (per lane). ``first`` and ``last``: of one reduction.
+    """
+    return data.StructLayout({
+        "data": data.ArrayLayout(8 * config.ic_p, config.px_p),
+        "counted": unsigned(config.px_p),
+        "first": unsigned(1),
+        "last": unsigned(1),
+    })
+
+
+class UnitSignature(wiring.Signature):
+    """What every unit shows to the control side, seen from the unit.
+
+    ``instruction`` is offered only when its rules have been checked and its tokens taken. ``done``
+    strobes once for each instruction, in order, when all its writes are visible to a read that is
+    granted in the next cycle. ``halt`` asks the unit to start nothing new and to finish its bursts.
+    The four activity lines feed the counters.
+    """
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__({
+            "instruction": In(stream.Signature(unit_layout(unit))),
+            "done": Out(1),
+            "halt": In(1),
+            "fault": Out(FaultSignature()),
+            "busy": Out(1),
+            "active": Out(1),
+            "wait_bank": Out(1),
+            "wait_dram": Out(1),
+        })

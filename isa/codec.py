@@ -1,0 +1,123 @@
+"""Binary instructions to and from field values, driven by the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.faults import Fault, MachineFault
+from isa.instructions import BY_NAME, BY_OPCODE, HEADER, Unit
+from isa.table import Field, Instruction
+
+
+class EncodeError(TilewrightError):
+    """A field value that the instruction cannot carry."""
+
+
+@dataclass(frozen=True)
+class Op:
+    """One instruction with its values: what programs are made of."""
+
+    name: str
+    values: Mapping[str, int] = field(default_factory=dict)
+    """Every field; those left out are zero."""
+    wait: frozenset[Unit] = frozenset()
+    signal: frozenset[Unit] = frozenset()
+
+    @property
+    def row(self) -> Instruction:
+        return BY_NAME[self.name]
+
+    def __getitem__(self, name: str) -> int:
+        return self.values.get(name, 0)
+
+    def namespace(self) -> SimpleNamespace:
+        """All fields as attributes, zeros included."""
+        return SimpleNamespace(**{name: self[name] for name in self.row.fields})
+
+
+def encode(op: Op) -> list[int]:
+    """The instruction's 32-bit words."""
+    if op.name not in BY_NAME:
+        raise EncodeError(f"instruction {op.name!r}: unknown; known are {', '.join(BY_NAME)}")
+    row = op.row
+    unknown = sorted(set(op.values) - set(row.fields))
+    if unknown:
+        raise EncodeError(f"{op.name}: no field {unknown[0]!r}; its fields are {', '.join(row.fields)}")
+    words = [0] * row.length
+    header = {"opcode": row.opcode, "length": row.length, "wait": _mask(op.wait), "signal": _mask(op.signal)}
+    lsb = 0
+    for f in HEADER:
+        words[0] |= header.get(f.name, 0) << lsb
+        lsb += f.bits
+    for place in row.placed:
+        words[place.word] |= _pack(op.name, place.field, op[place.field.name]) << place.lsb
+    return words
+
+
+def decode(words: Sequence[int], pc: int) -> tuple[Op, int]:
+    """The instruction at word offset ``pc`` and the offset after it; a ``MachineFault`` if it is illegal."""
+    if pc >= len(words):
+        raise MachineFault(Fault.PROGRAM_END, pc, "the program has no END")
+    header = {}
+    lsb = 0
+    for f in HEADER:
+        header[f.name] = words[pc] >> lsb & ((1 << f.bits) - 1)
+        lsb += f.bits
+    row = BY_OPCODE.get(header["opcode"])
+    if row is None:
+        raise MachineFault(Fault.ILLEGAL_OPCODE, pc, f"opcode {header['opcode']}")
+    if header["length"] != row.length:
+        raise MachineFault(Fault.ILLEGAL_FIELD, pc, f"{row.name} has {row.length} words, the header says {header['length']}")
+    if header[""]:
+        raise MachineFault(Fault.ILLEGAL_FIELD, pc, "reserved bits of the header are not zero")
+    if row.unit is None and (header["wait"] or header["signal"]):
+        raise MachineFault(Fault.ILLEGAL_FIELD, pc, f"{row.name} takes and gives no tokens")
+    if pc + row.length > len(words):
+        raise MachineFault(Fault.PROGRAM_END, pc, f"the program ends within {row.name}")
+    body = words[pc : pc + row.length]
+    for number in range(1, row.length):
+        if body[number] & row.reserved_mask(number):
+            raise MachineFault(Fault.ILLEGAL_FIELD, pc, f"{row.name}: reserved bits of word {number} are not zero")
+    values = {p.field.name: _unpack(p.field, body[p.word] >> p.lsb) for p in row.placed}
+    return Op(row.name, values, _units(header["wait"]), _units(header["signal"])), pc + row.length
+
+
+def broken_rule(op: Op, config: MachineConfig) -> str | None:
+    """Why this instruction is illegal on this machine, in words; None if it is legal.
+
+    The hardware makes the same checks when the instruction reaches its unit (``Fault.ILLEGAL_FIELD``).
+    """
+    for f in op.row.fields.values():
+        value = op[f.name]
+        if f.nonzero and value == 0:
+            return f"{f.name} is 0, expected at least 1"
+        if f.enum is not None and value not in {int(m) for m in f.enum}:
+            return f"{f.name} is {value}, expected one of {', '.join(f'{m.value} ({m.name})' for m in f.enum)}"
+    names = op.namespace()
+    for rule in op.row.rules:
+        if not rule.holds(names, config):
+            return rule.text
+    return None
+
+
+def _pack(name: str, f: Field, value: int) -> int:
+    if not f.low <= value <= f.high:
+        raise EncodeError(f"{name}.{f.name} = {value}: outside {f.low}..{f.high}")
+    return value & ((1 << f.bits) - 1)
+
+
+def _unpack(f: Field, bits: int) -> int:
+    value = bits & ((1 << f.bits) - 1)
+    return value - (1 << f.bits) if f.signed and value >> (f.bits - 1) else value
+
+
+def _mask(units: frozenset[Unit]) -> int:
+    return sum(1 << unit for unit in units)
+
+
+def _units(mask: int) -> frozenset[Unit]:
+    return frozenset(unit for unit in Unit if mask >> unit & 1)

@@ -1,0 +1,279 @@
+"""The machine configuration: one frozen, validated object that every part of the tool chain reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from isa.errors import TilewrightError
+
+REQUANT_WORD_BYTES = 8
+"""Bytes of one channel's requantisation record: int32 bias, 24-bit mantissa, 6-bit shift."""
+
+
+class ConfigError(TilewrightError):
+    """A configuration that cannot be built."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The values that one field may take."""
+
+    low: int
+    high: int
+    power_of_two: bool = False
+
+    def check(self, field: str, value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ConfigError(f"configuration field {field}: {value!r} is not a whole number")
+        if not self.low <= value <= self.high:
+            raise ConfigError(
+                f"configuration field {field}: {value} is outside {self.low}..{self.high}; choose a value within"
+            )
+        if self.power_of_two and value & (value - 1):
+            raise ConfigError(f"configuration field {field}: {value} is not a power of two; try {_ceil_pow2(value)}")
+
+
+BOUNDS: dict[str, Bound] = {
+    "ic_p": Bound(1, 64),
+    "oc_p": Bound(1, 64),
+    "px_p": Bound(1, 8),
+    "post_px": Bound(1, 8),
+    "fm_banks": Bound(1, 256),
+    "fm_depth": Bound(16, 65536, power_of_two=True),
+    "weight_depth": Bound(16, 65536),
+    "param_depth": Bound(2, 65536),
+    "taps_depth": Bound(2, 65536),
+    "pool_param_depth": Bound(2, 65536),
+    "acc_depth": Bound(2, 65536),
+    "tables": Bound(1, 4),
+    "window_bytes": Bound(16, 256),
+    "axi_data_bits": Bound(32, 512, power_of_two=True),
+    "axi_addr_bits": Bound(32, 64),
+    "queue_words": Bound(32, 1024),
+    "clock_mhz": Bound(1, 2000),
+}
+"""Every whole-number field and what it may be; the remaining fields are a name and switches."""
+
+
+@dataclass(frozen=True)
+class MachineConfig:
+    """Everything that tells one generated machine from another.
+
+    Lane counts are free. A feature-map word holds the ``ic_p`` channels of one pixel that one array
+    row consumes, a weight word the ``ic_p x oc_p`` weights of one beat.
+    """
+
+    name: str
+    ic_p: int
+    """Input-channel lanes; also the bytes of a feature-map word."""
+    oc_p: int
+    """Output-channel lanes."""
+    px_p: int
+    """Pixel lanes: output pixels computed side by side."""
+    post_px: int
+    """Pixels that CONV's requantiser finishes in a cycle."""
+    fm_banks: int
+    """Banks of the feature-map buffer; a multiple of ``fm_phases``."""
+    fm_depth: int
+    """Words in a feature-map bank."""
+    weight_depth: int
+    """Words (``ic_p x oc_p`` bytes) in the weight buffer."""
+    param_depth: int
+    """Words (``oc_p`` requantisation records) in CONV's parameter buffer."""
+    taps_depth: int
+    """Words (``ic_p`` bytes) in the depthwise tap buffer."""
+    pool_param_depth: int
+    """Words (``ic_p`` requantisation records) in POOL's parameter buffer."""
+    acc_depth: int
+    """Entries (``px_p x oc_p`` int32) that reductions may leave for a later CONV."""
+    tables: int
+    """256-entry activation tables held at a time."""
+    window_bytes: int
+    """Longest overlapping window that LOAD can fold into channel lanes."""
+    axi_data_bits: int
+    axi_addr_bits: int
+    queue_words: int
+    """32-bit words in the instruction queue of each unit."""
+    clock_mhz: int
+    """Only for reports: turns cycles into seconds."""
+    build_pool: bool = True
+    build_misc: bool = True
+    dsp_packing: bool = False
+    """Two products per multiplier (DNNVM section 3.1); changes no result."""
+
+    def __post_init__(self) -> None:
+        for field, bound in BOUNDS.items():
+            bound.check(field, getattr(self, field))
+        for switch in ("build_pool", "build_misc", "dsp_packing"):
+            if not isinstance(getattr(self, switch), bool):
+                raise ConfigError(f"configuration field {switch}: {getattr(self, switch)!r} is not true or false")
+        if not isinstance(self.name, str) or not self.name:
+            raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
+        if self.post_px > self.px_p:
+            raise ConfigError(
+                f"configuration field post_px: {self.post_px} is more than the {self.px_p} pixel lanes (px_p); lower it"
+            )
+        if self.fm_banks % self.fm_phases:
+            raise ConfigError(
+                f"configuration field fm_banks: {self.fm_banks} is not a multiple of {self.fm_phases}, "
+                f"which px_p = {self.px_p} asks for so that pixel lanes never collide at stride 1 and 2"
+            )
+        if self.fm_words > MAX_FM_WORDS:
+            raise ConfigError(
+                f"configuration fields fm_banks x fm_depth: {self.fm_words} words are more than the "
+                f"{MAX_FM_WORDS} that an instruction can address; make the buffer smaller"
+            )
+        if self.dsp_packing and self.px_p % 2 and self.oc_p % 2:
+            raise ConfigError("configuration field dsp_packing: needs an even px_p or an even oc_p to pair products")
+
+    @cached_property
+    def fm_phases(self) -> int:
+        """Banks over which neighbouring words are interleaved.
+
+        A power of two of at least ``2 px_p``: lanes at word distance 1 or 2 (strides 1 and 2), or at any
+        odd distance, then always fall into different banks.
+        """
+        return 1 if self.px_p == 1 else _ceil_pow2(2 * self.px_p)
+
+    @cached_property
+    def fm_words(self) -> int:
+        return self.fm_banks * self.fm_depth
+
+    @cached_property
+    def fm_word_bytes(self) -> int:
+        return self.ic_p
+
+    @cached_property
+    def chunks_per_word(self) -> int:
+        """Output chunks (``oc_p`` channels) that make up one feature-map word; a chunk never straddles words."""
+        return -(-self.ic_p // self.oc_p) if self.oc_p < self.ic_p else 1
+
+    @cached_property
+    def words_per_chunk(self) -> int:
+        """Feature-map words that one output chunk fills."""
+        return max(1, self.oc_p // self.ic_p)
+
+    @cached_property
+    def axi_bytes(self) -> int:
+        return self.axi_data_bits // 8
+
+    def buffer_word_bytes(self, buffer: str) -> int:
+        """Bytes that one word of an on-chip parameter buffer holds; see ``isa.instructions.Buffer``."""
+        return {
+            "WEIGHT": self.ic_p * self.oc_p,
+            "PARAM": self.oc_p * REQUANT_WORD_BYTES,
+            "TAPS": self.ic_p,
+            "POOL_PARAM": self.ic_p * REQUANT_WORD_BYTES,
+            "TABLE": 256,
+        }[buffer]
+
+    def buffer_dram_bytes(self, buffer: str) -> int:
+        """Bytes of the same word in DRAM: padded to whole AXI beats."""
+        return -(-self.buffer_word_bytes(buffer) // self.axi_bytes) * self.axi_bytes
+
+    def buffer_depth(self, buffer: str) -> int:
+        return {
+            "WEIGHT": self.weight_depth,
+            "PARAM": self.param_depth,
+            "TAPS": self.taps_depth,
+            "POOL_PARAM": self.pool_param_depth,
+            "TABLE": self.tables,
+        }[buffer]
+
+    @cached_property
+    def macs_per_cycle(self) -> int:
+        return self.ic_p * self.oc_p * self.px_p
+
+    @cached_property
+    def on_chip_bytes(self) -> int:
+        parameters = sum(self.buffer_word_bytes(b) * self.buffer_depth(b) for b in ("WEIGHT", "PARAM", "TAPS", "POOL_PARAM"))
+        return self.fm_words * self.ic_p + parameters + self.acc_depth * self.px_p * self.oc_p * 4
+
+    @cached_property
+    def hash(self) -> int:
+        """32 bits that tell machines apart; the START instruction carries them."""
+        built = {k: v for k, v in dataclasses.asdict(self).items() if k not in ("name", "clock_mhz")}
+        return int.from_bytes(hashlib.sha256(json.dumps(built, sort_keys=True).encode()).digest()[:4], "little")
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+
+MAX_FM_WORDS = 1 << 20
+
+
+def _ceil_pow2(value: int) -> int:
+    return 1 << (value - 1).bit_length()
+
+
+def config_from_dict(values: dict[str, Any], *, origin: str) -> MachineConfig:
+    """Build a configuration from plain values; fields left out come from the preset named by ``base``."""
+    values = dict(values)
+    start: dict[str, Any] = {}
+    if "base" in values:
+        start = dataclasses.asdict(preset(values.pop("base")))
+    known = {f.name for f in dataclasses.fields(MachineConfig)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ConfigError(f"{origin}: unknown configuration field {unknown[0]!r}; known are {', '.join(sorted(known))}")
+    start.update(values)
+    required = {f.name for f in dataclasses.fields(MachineConfig) if f.default is dataclasses.MISSING}
+    missing = sorted(required - set(start))
+    if missing:
+        raise ConfigError(
+            f"{origin}: configuration field {missing[0]} is missing; give it, or start from a preset with base = \"nano\""
+        )
+    return MachineConfig(**start)
+
+
+def load_config(source: str) -> MachineConfig:
+    """The preset of that name, or the configuration in that TOML file."""
+    if source in PRESETS:
+        return PRESETS[source]
+    path = Path(source)
+    if path.suffix != ".toml":
+        raise ConfigError(f"configuration {source!r}: neither a preset ({', '.join(PRESETS)}) nor a .toml file")
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"configuration file {source!r}: no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"configuration file {source!r}: not TOML: {error}") from None
+    return config_from_dict(values, origin=f"configuration file {source!r}")
+
+
+def preset(name: str) -> MachineConfig:
+    if name not in PRESETS:
+        raise ConfigError(f"preset {name!r}: unknown; known are {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+_NANO = MachineConfig(
+    name="nano", ic_p=4, oc_p=4, px_p=1, post_px=1,
+    fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
+    tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
+)  # fmt: skip
+_BASE = MachineConfig(
+    name="base", ic_p=16, oc_p=16, px_p=2, post_px=2,
+    fm_banks=32, fm_depth=512, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
+    tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
+)  # fmt: skip
+_ZU2 = MachineConfig(
+    name="zu2", ic_p=24, oc_p=12, px_p=2, post_px=2,
+    fm_banks=28, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
+    tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
+)  # fmt: skip
+_ZU9 = MachineConfig(
+    name="zu9", ic_p=32, oc_p=16, px_p=4, post_px=4,
+    fm_banks=48, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
+    tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
+)  # fmt: skip
+
+PRESETS: dict[str, MachineConfig] = {c.name: c for c in (_NANO, _BASE, _ZU2, _ZU9)}

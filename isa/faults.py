@@ -1,0 +1,48 @@
+"""Why a machine stops: the codes that the hardware's status register and the functional simulator share."""
+
+from __future__ import annotations
+
+import enum
+
+from isa.errors import TilewrightError
+
+
+class Fault(enum.IntEnum):
+    """Value of ERROR_CODE."""
+
+    NONE = 0
+    ILLEGAL_OPCODE = 1
+    """No such instruction, or one of a unit that was not built."""
+    ILLEGAL_FIELD = 2
+    """Wrong length, a reserved bit set, a count of zero, a value without a meaning, or a broken rule."""
+    CONFIG_MISMATCH = 3
+    """START carries the hash of another configuration, or the program does not begin with START."""
+    FM_ADDRESS = 4
+    """A feature-map word outside the buffer."""
+    BUFFER_ADDRESS = 5
+    """A weight, parameter, tap, table or accumulator word outside its buffer."""
+    READ_ERROR = 6
+    """DRAM answered a LOAD with an error."""
+    WRITE_ERROR = 7
+    """DRAM answered a SAVE with an error."""
+    FETCH_ERROR = 8
+    """DRAM answered an instruction fetch with an error."""
+    TOKEN_OVERFLOW = 9
+    """More than TOKEN_MAX tokens between two units."""
+    WATCHDOG = 10
+    """Nothing moved for the watchdog's time: an instruction waits for a token that nobody sends."""
+    PROGRAM_END = 11
+    """The program ended without END, or in the middle of an instruction."""
+
+
+TOKEN_MAX = 255
+"""Tokens that may be on the way from one unit to another."""
+
+
+class MachineFault(TilewrightError):
+    """The machine stopped: which instruction (by its word offset in the program), and why."""
+
+    def __init__(self, fault: Fault, pc: int, detail: str = "") -> None:
+        self.fault = fault
+        self.pc = pc
+        super().__init__(f"machine stopped at instruction word {pc}: {fault.name}{': ' + detail if detail else ''}")

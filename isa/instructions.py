@@ -1,0 +1,303 @@
+"""The instruction set, declared once.
+
+Encoder, decoder, assembler, disassembler, the hardware's layouts and the ISA reference are all made
+from ``INSTRUCTIONS``. What each instruction computes is written in ``docs/machine.md``.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from isa.table import Field, Instruction, Rule, TableError, reserved
+
+
+class Unit(enum.IntEnum):
+    """The units that run in parallel; the value is the bit in the ``wait`` and ``signal`` masks."""
+
+    LOAD = 0
+    SAVE = 1
+    CONV = 2
+    POOL = 3
+    MISC = 4
+
+
+class Buffer(enum.IntEnum):
+    """What LOADP can fill."""
+
+    WEIGHT = 0
+    PARAM = 1
+    TAPS = 2
+    POOL_PARAM = 3
+    TABLE = 4
+
+
+class Region(enum.IntEnum):
+    """DRAM regions: an offset in an instruction counts from the base register of its region."""
+
+    CONST = 0
+    WORK = 1
+    INPUT = 2
+    OUTPUT = 3
+
+
+class Activation(enum.IntEnum):
+    NONE = 0
+    LEAKY = 1
+    TABLE = 2
+
+
+class PoolMode(enum.IntEnum):
+    MAX = 0
+    AVERAGE = 1
+    DEPTHWISE = 2
+
+
+class MiscMode(enum.IntEnum):
+    ADD = 0
+    MUL = 1
+    PASS = 2
+
+
+HEADER: tuple[Field, ...] = (
+    Field("opcode", 4, "which instruction"),
+    Field("length", 5, "32-bit words, this one included"),
+    Field("wait", 5, "units from which one token each is taken before the instruction starts"),
+    Field("signal", 5, "units to which one token each is given once every write of the instruction is visible"),
+    reserved(13),
+)
+
+_ADDRESS = 20
+"""Bits of a feature-map word address or stride in an instruction."""
+
+
+def _fm(name: str, doc: str) -> Field:
+    return Field(name, _ADDRESS, doc)
+
+
+_DRAM = (Field("offset", 32, "first byte, from the base of the region"),)
+
+_WINDOW: tuple[tuple[Field, ...], ...] = (
+    (
+        _fm("i_addr", "input: word of row 0, column 0, channel vector 0; with a ring, first word of the ring"),
+        Field("pad_t", 8, "padding rows above"),
+        Field("s_y", 4, "vertical stride", nonzero=True),
+    ),
+    (
+        Field("i_off", 24, "row offset of the first tap of output row 0 (modulo 2^24, or within the ring)"),
+        Field("pad_l", 8, "padding columns to the left"),
+    ),
+    (
+        _fm("i_ring", "words after which row offsets start again at 0; 0: no ring"),
+        Field("s_x", 4, "horizontal stride", nonzero=True),
+        Field("k_h", 8, "kernel rows", nonzero=True),
+    ),
+    (
+        _fm("i_cs", "words from one channel vector to the next"),
+        Field("k_w", 8, "kernel columns", nonzero=True),
+        reserved(4),
+    ),
+    (
+        _fm("i_ys", "words from the input row of one output row to that of the next"),
+        Field("i_h", 12, "input rows", nonzero=True),
+    ),
+    (
+        _fm("t_ys", "words from the row of one kernel tap to that of the next"),
+        Field("i_w", 12, "input columns", nonzero=True),
+    ),
+    (
+        Field("d_y", 6, "vertical dilation", nonzero=True),
+        Field("d_x", 6, "horizontal dilation", nonzero=True),
+        Field("vectors", 12, "channel vectors: reduced over by CONV, looped over by POOL", nonzero=True),
+        Field("pad_value", 8, "what every channel of a padding pixel holds", signed=True),
+    ),
+    (
+        Field("o_h", 12, "output rows", nonzero=True),
+        Field("o_w", 12, "output columns", nonzero=True),
+        Field("o_xs", 8, "words from one output column to the next"),
+    ),
+)
+
+_RING_RULE = Rule(
+    "with a ring, i_off < i_ring, i_ys <= i_ring and t_ys <= i_ring",
+    lambda f, c: (f.i_ring == 0) | ((f.i_off < f.i_ring) & (f.i_ys <= f.i_ring) & (f.t_ys <= f.i_ring)),
+)
+
+_POST: tuple[Field, ...] = (
+    Field("zp", 8, "zero-point of the output, added after rounding", signed=True),
+    Field("lo", 8, "least output", signed=True),
+    Field("hi", 8, "greatest output", signed=True),
+    Field("act", 2, "activation", enum=Activation),
+    Field("table", 2, "activation table"),
+    reserved(4),
+)
+_TABLE_RULE = Rule("table < the tables of the configuration", lambda f, c: f.table < c.tables)
+
+INSTRUCTIONS: tuple[Instruction, ...] = (
+    Instruction(
+        "START", 1, None,
+        "First instruction of a program: the machine refuses a program made for another configuration.",
+        ((Field("config", 32, "hash of the configuration"),),),
+    ),
+    Instruction(
+        "END", 2, None,
+        "Last instruction: when every unit is idle and every write has reached DRAM, the machine is done.",
+        (),
+    ),
+    Instruction(
+        "LOAD", 3, Unit.LOAD,
+        "Rows of pixels from DRAM into the feature-map buffer; fills padding; folds overlapping windows into channels.",
+        (
+            _DRAM,
+            (
+                Field("rows", 12, "rows", nonzero=True),
+                Field("pixels", 12, "pixels in a row", nonzero=True),
+                Field("fill", 8, "byte for padding and for lanes without a channel", signed=True),
+            ),
+            (Field("row_stride", 32, "bytes from row to row (modulo 2^32)"),),
+            (
+                Field("step", 16, "bytes from pixel to pixel"),
+                Field("run", 16, "bytes of a pixel", nonzero=True),
+            ),
+            (
+                Field("lead", 16, "bytes of fill before the first byte of each row"),
+                Field("region", 2, "DRAM region", enum=Region),
+                Field("flip", 1, "toggle the top bit of every byte from DRAM (uint8 <-> int8)"),
+                Field("d_xs", 8, "words from pixel to pixel on chip"),
+                reserved(5),
+            ),
+            (Field("valid", 28, "bytes of each row that come from DRAM; fill follows"), reserved(4)),
+            (_fm("d_addr", "first feature-map word"), reserved(12)),
+            (_fm("d_ys", "words from row to row on chip"), reserved(12)),
+            (_fm("d_cs", "words from one channel vector to the next"), reserved(12)),
+        ),
+        (
+            Rule("step > run (pixels apart in DRAM) needs lead = 0", lambda f, c: (f.step <= f.run) | (f.lead == 0)),
+            Rule(
+                "step < run (overlapping windows) needs run <= window_bytes of the configuration",
+                lambda f, c: (f.run <= f.step) | (f.run <= c.window_bytes),
+            ),
+        ),
+    ),
+    Instruction(
+        "LOADP", 4, Unit.LOAD,
+        "Words of weights, requantisation records, depthwise taps or activation tables from DRAM.",
+        (
+            (Field("offset", 32, "first byte, from the base of the region; the address must be a multiple of the AXI beat"),),
+            (
+                Field("dst", 16, "first word of the buffer"),
+                Field("count", 16, "words", nonzero=True),
+            ),
+            (
+                Field("buffer", 3, "which buffer", enum=Buffer),
+                Field("region", 2, "DRAM region", enum=Region),
+                reserved(27),
+            ),
+        ),
+        (
+            Rule("offset is a multiple of the AXI beat", lambda f, c: (f.offset & (c.axi_bytes - 1)) == 0),
+        ),
+    ),
+    Instruction(
+        "SAVE", 5, Unit.SAVE,
+        "Rows of pixels from the feature-map buffer to DRAM, with free strides: concat, split and reorg cost nothing.",
+        (
+            _DRAM,
+            (
+                Field("rows", 12, "rows", nonzero=True),
+                Field("pixels", 12, "pixels in a row", nonzero=True),
+                Field("region", 2, "DRAM region", enum=Region),
+                Field("flip", 1, "toggle the top bit of every byte (int8 <-> uint8)"),
+                reserved(5),
+            ),
+            (Field("row_stride", 32, "bytes from row to row (modulo 2^32)"),),
+            (
+                Field("step", 16, "bytes from pixel to pixel"),
+                Field("run", 16, "bytes of a pixel", nonzero=True),
+            ),
+            (_fm("s_addr", "first feature-map word"), Field("s_xs", 8, "words from pixel to pixel on chip"), reserved(4)),
+            (_fm("s_ys", "words from row to row on chip"), reserved(12)),
+            (_fm("s_cs", "words from one channel vector to the next"), reserved(12)),
+        ),
+        (Rule("run <= step: saved pixels must not overlap", lambda f, c: f.run <= f.step),),
+    ),
+    Instruction(
+        "CONV", 6, Unit.CONV,
+        "A tile of convolution: dense, grouped, dilated, or one phase of a transposed convolution.",
+        (
+            *_WINDOW,
+            (_fm("o_addr", "output: word of row 0, column 0, chunk 0"), Field("chunks", 12, "chunks of oc_p output channels", nonzero=True)),
+            (_fm("o_ys", "words from one output row to the next"), Field("g_chunks", 12, "chunks in a group of a grouped convolution; 0: one group")),
+            (
+                _fm("o_cs", "words from one output channel vector to the next"),
+                Field("acc_in", 1, "start from the accumulators that an earlier CONV left"),
+                Field("acc_out", 1, "leave int32 sums in the accumulator buffer, write no output"),
+                reserved(10),
+            ),
+            (Field("g_step", 24, "words from the first channel vector of one group to that of the next"), reserved(8)),
+            (Field("w_addr", 16, "first weight word"), Field("p_addr", 16, "first parameter word: one for each chunk")),
+            _POST,
+            (Field("alpha", 16, "LEAKY: slope below zero, in 1/65536"), Field("a_addr", 16, "first accumulator entry")),
+        ),
+        (_RING_RULE, _TABLE_RULE),
+    ),
+    Instruction(
+        "POOL", 7, Unit.POOL,
+        "A tile of window operations that keep channels apart: maximum, average, depthwise convolution.",
+        (
+            *_WINDOW,
+            (_fm("o_addr", "output: word of row 0, column 0, channel vector 0"), reserved(12)),
+            (_fm("o_ys", "words from one output row to the next"), reserved(12)),
+            (
+                _fm("o_cs", "words from one output channel vector to the next"),
+                Field("mode", 2, "what is done with a window", enum=PoolMode),
+                Field("by_count", 1, "AVERAGE: padding is left out, and the parameter word is chosen by the pixels counted"),
+                reserved(9),
+            ),
+            (Field("t_addr", 16, "DEPTHWISE: first tap word"), Field("t_step", 16, "tap words from one channel vector to the next")),
+            (Field("p_addr", 16, "first parameter word"), Field("p_step", 16, "parameter words from one channel vector to the next")),
+            _POST,
+            (Field("alpha", 16, "LEAKY: slope below zero, in 1/65536"), reserved(16)),
+        ),
+        (
+            _RING_RULE,
+            _TABLE_RULE,
+            Rule("by_count is for AVERAGE", lambda f, c: (f.by_count == 0) | (f.mode == PoolMode.AVERAGE.value)),
+        ),
+    ),
+    Instruction(
+        "MISC", 8, Unit.MISC,
+        "Element-wise work over five nested loops with free strides: add, multiply, requantise, table, resize, reorg.",
+        (
+            (_fm("a_addr", "first word of operand A"), Field("n0", 12, "iterations of the outermost loop", nonzero=True)),
+            (_fm("b_addr", "first word of operand B"), Field("n1", 12, "iterations", nonzero=True)),
+            (_fm("o_addr", "first word of the output"), Field("n2", 12, "iterations", nonzero=True)),
+            (_fm("a_s0", "words of A per iteration of loop 0"), Field("n3", 12, "iterations", nonzero=True)),
+            (_fm("a_s1", "words of A per iteration of loop 1"), Field("n4", 12, "iterations of the innermost loop", nonzero=True)),
+            (_fm("a_s2", "words of A per iteration of loop 2"), Field("a_zp", 8, "MUL: subtracted from A", signed=True), reserved(4)),
+            (_fm("a_s3", "words of A per iteration of loop 3"), Field("b_zp", 8, "MUL: subtracted from B", signed=True), reserved(4)),
+            (_fm("a_s4", "words of A per iteration of loop 4"), Field("mode", 2, "what is computed", enum=MiscMode), reserved(10)),
+            *((_fm(f"b_s{n}", f"words of B per iteration of loop {n}"), reserved(12)) for n in range(5)),
+            *((_fm(f"o_s{n}", f"words of the output per iteration of loop {n}"), reserved(12)) for n in range(5)),
+            (Field("m_a", 26, "factor of A (ADD, PASS) or of the product (MUL)", signed=True), Field("shift", 6, "bits shifted out after the sum")),
+            (Field("m_b", 26, "factor of B (ADD)", signed=True), reserved(6)),
+            (Field("c_lo", 32, "bits 0 to 31 of the constant C that is added before the shift"),),
+            (Field("c_hi", 16, "bits 32 to 47 of C, signed", signed=True), reserved(16)),
+            _POST,
+        ),
+        (
+            _TABLE_RULE,
+            Rule("MISC knows no LEAKY: use a table", lambda f, c: f.act != Activation.LEAKY.value),
+        ),
+    ),
+)  # fmt: skip
+
+BY_NAME: dict[str, Instruction] = {i.name: i for i in INSTRUCTIONS}
+BY_OPCODE: dict[int, Instruction] = {i.opcode: i for i in INSTRUCTIONS}
+MAX_LENGTH = max(i.length for i in INSTRUCTIONS)
+
+if len(BY_NAME) != len(INSTRUCTIONS) or len(BY_OPCODE) != len(INSTRUCTIONS):
+    raise TableError("two instructions share a name or an opcode")
+if 0 in BY_OPCODE:
+    raise TableError("opcode 0 must stay illegal, so that a run into cleared memory stops")
+if max(BY_OPCODE) >= 1 << HEADER[0].bits or MAX_LENGTH >= 1 << HEADER[1].bits or sum(f.bits for f in HEADER) != 32:
+    raise TableError("the header cannot hold every opcode and length")
