@@ -80,7 +80,7 @@ class FunctionalMachine:
                 continue
             check_rules(op, pc, self.config)
             if tokens.lacking(op):
-                raise tokens.watchdog(op, pc, _following(program, self.config, pc))
+                raise tokens.watchdog(op, pc, following(program, self.config, pc))
             tokens.take(op)
             SEMANTICS[op.name](context, op.namespace())
             tokens.give(op, pc)
@@ -115,7 +115,7 @@ def check_rules(op: Op, pc: int, config: MachineConfig) -> None:
         raise MachineFault(Fault.ILLEGAL_FIELD, pc, f"{op.name}: {broken}")
 
 
-def _following(program: Sequence[int] | bytes, config: MachineConfig, pc: int) -> Iterator[tuple[Op, int]]:
+def following(program: Sequence[int] | bytes, config: MachineConfig, pc: int) -> Iterator[tuple[Op, int]]:
     """The units' instructions after the one at ``pc``."""
     return ((op, at) for op, at in instructions(program, config) if at > pc and op.row.unit is not None)
 

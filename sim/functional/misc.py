@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.instructions import MiscMode
-from sim.functional.addresses import Nest, constant, grid, steps
+from sim.functional.addresses import Ints, Nest, constant, grid, steps
 from sim.functional.requantise import INT16, finish
 from sim.functional.state import Context
 
@@ -22,6 +22,11 @@ def operand(f: SimpleNamespace, letter: str) -> Nest:
     return [constant(values[f"{letter}_addr"]), *strides]
 
 
+def in_order(nest: Nest) -> Ints:
+    """The words one by one, as the loops visit them."""
+    return grid(*nest).reshape(-1)
+
+
 def misc(context: Context, f: SimpleNamespace) -> None:
     """All sums stay below 2^53, so float64 holds them exactly."""
     feature_map = context.state.feature_map
@@ -29,7 +34,7 @@ def misc(context: Context, f: SimpleNamespace) -> None:
     for letter, nest in nests.items():
         context.require_words(nest, {"a": "operand A", "b": "operand B", "o": "output"}[letter])
 
-    words = {letter: grid(*nest).reshape(-1) for letter, nest in nests.items()}
+    words = {letter: in_order(nest) for letter, nest in nests.items()}
     total: npt.NDArray[np.float64] = feature_map[words["a"]].astype(np.float64)
     if f.mode == MiscMode.MUL:
         total -= f.a_zp

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from isa.instructions import Buffer, PoolMode
-from sim.functional.addresses import MASK, Nest, grid, steps
+from sim.functional.addresses import MASK, Ints, Nest, grid, steps
 from sim.functional.requantise import Float32, FloatArray, finish, requantise, unpack_records
 from sim.functional.state import Context, Int8, Int32
 from sim.functional.window import Bools, Window, output_pixels
@@ -24,18 +24,18 @@ def output_words(f: SimpleNamespace) -> Nest:
     return [steps(f.vectors, f.o_cs), *output_pixels(f)]
 
 
-def taps_counted(f: SimpleNamespace, window: Window) -> tuple[int, int]:
-    """Least and greatest number of taps of an output pixel that are not padding."""
+def tap_counts(window: Window) -> Ints:
+    """The numbers of taps that are not padding, over all output pixels."""
     rows, columns = window.row_inside.sum(axis=1), window.column_inside.sum(axis=1)
-    return int(rows.min() * columns.min()), int(rows.max() * columns.max())
+    return np.unique(np.unique(rows)[:, None] * np.unique(columns))
 
 
 def param_words(f: SimpleNamespace, window: Window) -> tuple[int, int]:
     """First parameter word and the words from there to the last one that is read; (0, 0) for MAX."""
     if f.mode == PoolMode.MAX:
         return 0, 0
-    least, most = taps_counted(f, window) if f.by_count else (0, 0)
-    return f.p_addr + least, (f.vectors - 1) * f.p_step + most - least + 1
+    most = int(tap_counts(window).max()) if f.by_count else 0
+    return f.p_addr, (f.vectors - 1) * f.p_step + most + 1
 
 
 def tap_words(f: SimpleNamespace) -> tuple[int, int]:

@@ -74,10 +74,14 @@ class Context:
             raise MachineFault(Fault.BUFFER_ADDRESS, self.pc, f"{what} {first + count - 1} is not below {depth}")
 
     def dram_address(self, region: int, offset: int) -> int:
-        """The DRAM address of an offset, which counts modulo 2^32 from the base of its region."""
-        return (self.bases[Region(region)] + offset % (1 << 32)) % (1 << self.config.axi_addr_bits)
+        return dram_address(self.config, self.bases, region, offset)
 
     def require_dram(self, address: int, count: int, fault: Fault) -> None:
         if count and address + count > self.memory.size:
             last = address + count - 1
             raise MachineFault(fault, self.pc, f"DRAM byte {last:#x} is outside the memory of {self.memory.size:#x} bytes")
+
+
+def dram_address(config: MachineConfig, bases: Mapping[Region, int], region: int, offset: int) -> int:
+    """The DRAM address of an offset, which counts modulo 2^32 from the base of its region."""
+    return (bases[Region(region)] + offset % (1 << 32)) % (1 << config.axi_addr_bits)

@@ -19,17 +19,17 @@ class TokenCounters:
 
     def lacking(self, op: Op) -> list[Unit]:
         """The units whose token the instruction waits for in vain."""
-        return [giver for giver in sorted(op.wait) if not self._count[giver, _unit(op)]]
+        return [giver for giver in sorted(op.wait) if not self._count[giver, unit_of(op)]]
 
     def take(self, op: Op) -> None:
         for giver in op.wait:
-            self._count[giver, _unit(op)] -= 1
+            self._count[giver, unit_of(op)] -= 1
 
     def give(self, op: Op, pc: int) -> None:
         for taker in sorted(op.signal):
-            self._count[_unit(op), taker] += 1
-            if self._count[_unit(op), taker] > TOKEN_MAX:
-                detail = f"more than {TOKEN_MAX} tokens from {_unit(op).name} to {taker.name}"
+            self._count[unit_of(op), taker] += 1
+            if self._count[unit_of(op), taker] > TOKEN_MAX:
+                detail = f"more than {TOKEN_MAX} tokens from {unit_of(op).name} to {taker.name}"
                 raise MachineFault(Fault.TOKEN_OVERFLOW, pc, detail)
 
     def watchdog(self, op: Op, pc: int, rest: Iterable[tuple[Op, int]]) -> MachineFault:
@@ -39,7 +39,7 @@ class TokenCounters:
         """
         queues: dict[Unit, deque[tuple[Op, int]]] = {unit: deque() for unit in Unit}
         for later in chain([(op, pc)], rest):
-            queues[_unit(later[0])].append(later)
+            queues[unit_of(later[0])].append(later)
         moved = True
         while moved:
             moved = False
@@ -54,7 +54,8 @@ class TokenCounters:
         return MachineFault(Fault.WATCHDOG, stuck_pc, f"{stuck.name} waits for a token from {missing}")
 
 
-def _unit(op: Op) -> Unit:
+def unit_of(op: Op) -> Unit:
+    """The unit that executes the instruction."""
     unit = op.row.unit
     assert isinstance(unit, Unit), "START and END carry no tokens"
     return unit

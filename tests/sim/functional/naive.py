@@ -101,7 +101,7 @@ class NaiveMachine:
     def finish(self, r: int, f: SimpleNamespace) -> int:
         if f.act == Activation.LEAKY and r < 0:
             r = divide_even(r * f.alpha, 16)
-        y = min(max(r + f.zp, f.lo), f.hi)
+        y: int = min(max(r + f.zp, f.lo), f.hi)
         if f.act == Activation.TABLE:
             y = signed(self.buffers[Buffer.TABLE][f.table][y & 0xFF], 8)
         return y
@@ -192,10 +192,11 @@ class NaiveMachine:
                 for i2 in range(f.n2):
                     for i3 in range(f.n3):
                         for i4 in range(f.n4):
+
                             def word(letter: str, index: tuple[int, ...] = (i0, i1, i2, i3, i4)) -> int:
                                 values = vars(f)
                                 offset = sum(i * values[f"{letter}_s{j}"] for j, i in enumerate(index))
-                                return (values[f"{letter}_addr"] + offset) % 2**24
+                                return int(values[f"{letter}_addr"] + offset) % 2**24
 
                             out = []
                             for lane in range(self.config.ic_p):

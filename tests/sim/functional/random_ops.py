@@ -135,7 +135,11 @@ def random_misc(rng: random.Random, config: MachineConfig) -> Op:
     bits = 25 - (8 if mode == MiscMode.MUL else 0)
     f |= {"mode": mode, "a_zp": rng.randint(-128, 127), "b_zp": rng.randint(-128, 127)}
     f |= {"m_a": rng.randint(-(1 << bits), (1 << bits) - 1), "m_b": rng.randint(-(1 << 25), (1 << 25) - 1)}
-    f |= {"shift": rng.choice([0, 63, 25, 25, 26]), "c_lo": rng.getrandbits(32), "c_hi": rng.choice([-1, 0, rng.randint(-32768, 32767)])}
+    f |= {
+        "shift": rng.choice([0, 63, 25, 25, 26]),
+        "c_lo": rng.getrandbits(32),
+        "c_hi": rng.choice([-1, 0, rng.randint(-32768, 32767)]),
+    }
     return Op("MISC", f | post(rng, config, [Activation.NONE, Activation.TABLE]))
 
 
