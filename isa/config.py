@@ -242,15 +242,16 @@ def load_config(source: str) -> MachineConfig:
         raise ConfigError(f"configuration {source!r}: neither a preset ({', '.join(PRESETS)}) nor a .toml file")
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"configuration file {source!r}: no such file") from None
+    except OSError as error:
+        raise ConfigError(f"configuration file {source!r} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"configuration file {source!r}: not TOML: {error}") from None
     return config_from_dict(values, origin=f"configuration file {source!r}")
 
 
 def preset(name: str) -> MachineConfig:
-    if name not in PRESETS:
+    """The configuration that comes with Tilewright under that name."""
+    if not isinstance(name, str) or name not in PRESETS:
         raise ConfigError(f"preset {name!r}: unknown; known are {', '.join(PRESETS)}")
     return PRESETS[name]
 
