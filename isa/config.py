@@ -214,21 +214,28 @@ def _ceil_pow2(value: int) -> int:
 
 
 def config_from_dict(values: dict[str, Any], *, origin: str) -> MachineConfig:
-    """Build a configuration from plain values; fields left out come from the preset named by ``base``."""
-    values = dict(values)
-    start: dict[str, Any] = {}
-    if "base" in values:
-        start = dataclasses.asdict(preset(values.pop("base")))
-    known = {f.name for f in dataclasses.fields(MachineConfig)}
-    unknown = sorted(set(values) - known)
+    """Build a configuration from plain values; fields left out come from the preset named by ``base``.
+
+    Errors begin with ``origin``.
+    """
+    try:
+        return _from_dict(values)
+    except ConfigError as error:
+        raise ConfigError(f"{origin}: {error}") from None
+
+
+def _from_dict(values: dict[str, Any]) -> MachineConfig:
+    given = dict(values)
+    start = dataclasses.asdict(preset(given.pop("base"))) if "base" in given else {}
+    known = {f.name: f.default is dataclasses.MISSING for f in dataclasses.fields(MachineConfig)}
+    unknown = [name for name in given if name not in known]
     if unknown:
-        raise ConfigError(f"{origin}: unknown configuration field {unknown[0]!r}; known are {', '.join(sorted(known))}")
-    start.update(values)
-    required = {f.name for f in dataclasses.fields(MachineConfig) if f.default is dataclasses.MISSING}
-    missing = sorted(required - set(start))
+        raise ConfigError(f"unknown configuration field {unknown[0]!r}; known are {', '.join(known)}")
+    start |= given
+    missing = [name for name, required in known.items() if required and name not in start]
     if missing:
         raise ConfigError(
-            f"{origin}: configuration field {missing[0]} is missing; give it, or start from a preset with base = \"nano\""
+            f'configuration field {missing[0]} is missing; give it, or start from a preset with base = "nano"'
         )
     return MachineConfig(**start)
 
