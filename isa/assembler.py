@@ -65,15 +65,17 @@ def parse(text: str, *, origin: str = "<text>", symbols: Mapping[str, int] | Non
     return statements
 
 
-def assemble(text: str, *, origin: str = "<text>", config: MachineConfig | None = None) -> list[int]:
+def assemble(
+    text: str, *, origin: str = "<text>", config: MachineConfig | None = None, check_rules: bool = True
+) -> list[int]:
     """The program as 32-bit words.
 
-    With a configuration every instruction must be legal on that machine, and ``CONFIG`` stands for its hash; without
-    one, only what cannot be encoded is refused.
+    With a configuration ``CONFIG`` stands for its hash, and every instruction must be legal on that machine, unless
+    ``check_rules`` is false; without one, only what cannot be encoded is refused.
     """
     symbols = {CONFIG_SYMBOL: config.hash} if config else {}
     statements = parse(text, origin=origin, symbols=symbols)
-    if config:
+    if config and check_rules:
         check(statements, config, origin=origin)
     return [word for statement in statements for word in statement.words]
 

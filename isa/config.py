@@ -33,9 +33,7 @@ class Bound:
         if isinstance(value, bool) or not isinstance(value, int):
             raise ConfigError(f"configuration field {field}: {value!r} is not a whole number")
         if not self.low <= value <= self.high:
-            raise ConfigError(
-                f"configuration field {field}: {value} is outside {self.low}..{self.high}; choose a value within"
-            )
+            raise ConfigError(f"configuration field {field}: {value} is outside {self.low}..{self.high}; choose a value within")
         if self.power_of_two and value & (value - 1):
             raise ConfigError(f"configuration field {field}: {value} is not a power of two; try {_ceil_pow2(value)}")
 
@@ -234,9 +232,7 @@ def _from_dict(values: dict[str, Any]) -> MachineConfig:
     start |= given
     missing = [name for name, required in known.items() if required and name not in start]
     if missing:
-        raise ConfigError(
-            f'configuration field {missing[0]} is missing; give it, or start from a preset with base = "nano"'
-        )
+        raise ConfigError(f'configuration field {missing[0]} is missing; give it, or start from a preset with base = "nano"')
     return MachineConfig(**start)
 
 

@@ -40,7 +40,10 @@ def _page() -> Iterator[str]:
     yield ""
     yield from _table(
         ("opcode", "instruction", "unit", "words", ""),
-        ((str(i.opcode), f"[{i.name}](#{i.name.lower()})", i.unit.name if i.unit is not None else "-", str(i.length), i.doc) for i in INSTRUCTIONS),
+        (
+            (str(i.opcode), f"[{i.name}](#{i.name.lower()})", i.unit.name if i.unit is not None else "-", str(i.length), i.doc)
+            for i in INSTRUCTIONS
+        ),
     )
     yield "Every other opcode is illegal. Words are 32 bits, little-endian; fields are listed with their lowest bit first."
     yield "Bits without a field are reserved: they must be zero. Every instruction begins with the header:"
@@ -107,8 +110,8 @@ def _text() -> Iterator[str]:
     yield format_op(_EXAMPLE)
     yield "```"
     yield ""
-    yield "One instruction in a line; fields in any order, those left out are zero. `wait` and `signal` take units. A field with"
-    yield "named values takes the name or the number. Numbers are decimal, `0x` or `0b`. `;` starts a comment."
+    yield "One instruction in a line; fields in any order, those left out are zero. `wait` and `signal` take units. A field"
+    yield "with named values takes the name or the number. Numbers are decimal, `0x` or `0b`. `;` starts a comment."
     yield f"`{CONFIG_SYMBOL}` stands for the hash of the configuration: `START config={CONFIG_SYMBOL}`."
     yield f"`{RAW_WORD} 0x1234` places 32 bits as they are."
     yield ""

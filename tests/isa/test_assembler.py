@@ -162,7 +162,9 @@ def test_an_instruction_that_the_machine_refuses_is_refused_before() -> None:
     assert assemble(".word 0", config=NANO) == [0]
 
 
-@given(st.text(max_size=60) | st.sampled_from(["CONV ", "END", ".word "]).flatmap(lambda s: st.text(max_size=30).map(s.__add__)))
+@given(
+    st.text(max_size=60) | st.sampled_from(["CONV ", "END", ".word "]).flatmap(lambda s: st.text(max_size=30).map(s.__add__))
+)
 def test_no_text_gives_anything_but_words_or_an_assembler_error(text: str) -> None:
     try:
         words = assemble(text, config=NANO)

@@ -35,7 +35,9 @@ def test_presets_load_by_name(name: str) -> None:
         ("zu9", (32, 16, 4), 2048, 1.33 * 1024, 16),
     ],
 )
-def test_presets_are_the_machines_of_the_brief(name: str, array: tuple[int, ...], macs: int, kib: float, axi_bytes: int) -> None:
+def test_presets_are_the_machines_of_the_brief(
+    name: str, array: tuple[int, ...], macs: int, kib: float, axi_bytes: int
+) -> None:
     config = preset(name)
     assert (config.ic_p, config.oc_p, config.px_p) == array
     assert config.macs_per_cycle == macs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import os
@@ -21,7 +22,6 @@ from isa.assembler import assemble
 from isa.config import preset
 from isa.debug import DebugError, DebugRecord, pack, unpack
 from isa.elf import ElfError, Section, SectionType, Symbol
-from isa.errors import TilewrightError
 from isa.instructions import Region
 from isa.program import CpuGraph, Program, ProgramError, TensorBuffer
 from isa.program_file import load_program, parse_program, program_bytes, save_program
@@ -44,6 +44,7 @@ PROGRAM = Program(
     debug=(DebugRecord(0, "start"), DebugRecord(2, "conv1"), DebugRecord(6, "conv1", 0)),
 )
 BLOB = program_bytes(PROGRAM)
+FOREIGN_NOTE = Section(".note.tilewright", elf.note("GNU", 1, bytes(40)), SectionType.NOTE)
 
 names = st.text(st.characters(categories=["L", "N", "S"]), min_size=1, max_size=8)
 programs = st.builds(
@@ -174,17 +175,18 @@ def test_wrong_content_under_a_right_checksum_is_refused(
         parse_program(resealed(section, content))
 
 
-@given(st.sampled_from([".text", ".tilewright.config", ".tilewright.buffers", ".tilewright.debug", ".tilewright.layers"]), st.data())
+@given(
+    st.sampled_from([".text", ".tilewright.config", ".tilewright.buffers", ".tilewright.debug", ".tilewright.layers"]),
+    st.data(),
+)
 def test_random_content_under_a_right_checksum_gives_a_program_or_a_program_error(section: str, data: st.DataObject) -> None:
     original = next(s.data for s in elf.read(BLOB)[0] if s.name == section)
     place = data.draw(st.integers(0, len(original) - 1))
     content = original[:place] + data.draw(st.binary(min_size=1, max_size=4)) + original[place + data.draw(st.integers(0, 4)) :]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("isa.program_file._digest", lambda unsealed: bytes(32))
-        try:
-            parse_program(resealed(section, content))
-        except ProgramError:
-            pass
+        with contextlib.suppress(ProgramError):
+            assert parse_program(resealed(section, content)).config == NANO
 
 
 def test_a_program_for_another_machine_is_refused_naming_both() -> None:
@@ -210,7 +212,7 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"", "not an ELF file"),
         (b"PK\3\4" + bytes(100), "not an ELF file"),
         (elf.write([], []), "not a Tilewright program"),
-        (elf.write([Section(".note.tilewright", elf.note("GNU", 1, bytes(40)), SectionType.NOTE)], []), "not a Tilewright program"),
+        (elf.write([FOREIGN_NOTE], []), "not a Tilewright program"),
         (Path("/bin/sh").read_bytes(), "an ELF file of another kind"),
     ],
 )
@@ -259,7 +261,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,)),) * 2}, "buffer 'a': the name is given twice"),
         ({"cpu_graphs": (CpuGraph("a\0", b""),)}, "CPU subgraph 'a\\x00': expected a name of printable characters"),
         ({"debug": (DebugRecord(99, "x"),)}, "debug record of x: word 99"),
-        ({"debug": (DebugRecord(1, "x"), DebugRecord(1, "y", 3))}, "debug record of y tile 3: word 1, expected a value above 1"),
+        ({"debug": (DebugRecord(1, "x"), DebugRecord(1, "y", 3))}, "record of y tile 3: word 1, expected a value above 1"),
         ({"debug": (DebugRecord(1, "x", -1),)}, "debug record of word 1: 'x', tile -1 cannot be stored"),
     ],
 )
@@ -297,7 +299,6 @@ def test_any_change_of_an_elf_file_is_read_or_refused(place: int, patch: bytes) 
     blob = bytearray(BLOB)
     place %= len(blob)
     blob[place : place + len(patch)] = patch
-    try:
-        elf.read(bytes(blob))
-    except TilewrightError as error:
-        assert isinstance(error, ElfError)
+    with contextlib.suppress(ElfError):
+        sections, _ = elf.read(bytes(blob))
+        assert all(section.length >= 0 for section in sections)
