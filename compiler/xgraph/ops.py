@@ -153,30 +153,17 @@ class Concat(Op):
 
 @dataclass(frozen=True, eq=False)
 class Slice(Op):
-    """``begin .. begin + size`` of height, width and channels, by steps."""
+    """Rows, columns and channels from ``begin`` on, every ``step``-th, as many as the output has."""
 
     begin: tuple[int, int, int]
-    step: tuple[int, int, int] = (1, 1, 1)
+    step: tuple[int, int] = (1, 1)
+    """Of rows and columns; channels are neighbours."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pad(Op):
-    """Rows and columns of ``value`` around the map: top, left, bottom, right."""
+class Interleave(Op):
+    """Pixel ``(y block + dy, x block + dx)`` is pixel ``(y, x)`` of input ``dy block + dx``: depth to space, after slices."""
 
-    pads: tuple[int, int, int, int]
-    value: int
-
-
-@dataclass(frozen=True, eq=False)
-class DepthToSpace(Op):
-    """ONNX modes: DCR (depth, column, row) or CRD."""
-
-    block: int
-    crd: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class SpaceToDepth(Op):
     block: int
 
 

@@ -1,0 +1,218 @@
+"""Convolution on the CONV unit: dense, grouped, folded image layers, reductions in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.codegen.layer import Block, Ends, ParameterWords
+from compiler.codegen.packing import channel_slots, param_words, weight_words
+from compiler.codegen.placed import Placed, Rows
+from compiler.codegen.post import post_values
+from compiler.codegen.window import WindowRows, output_values, window_values
+from compiler.schedule.instruction import Access, Pending, Space
+from compiler.xgraph.ops import Conv, Finish, Op, Requantisation, Window
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+from isa.instructions import Buffer, Unit
+
+
+@dataclass(frozen=True)
+class Span:
+    """Neighbouring chunks that read the same way: ``vectors`` channel vectors from ``first_vector``.
+
+    With ``g_chunks``, every ``g_chunks`` chunks the input moves on by ``vectors`` channel vectors.
+    """
+
+    first_chunk: int
+    chunks: int
+    first_vector: int
+    vectors: int
+    g_chunks: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """Chunks of a span, over a part of the reduction."""
+
+    span: Span
+    first_chunk: int
+    chunks: int
+    first_vector: int
+    vectors: int
+    acc_in: bool
+    acc_out: bool
+
+
+class ConvLayer:
+    """One ``Conv`` lowered for a configuration.
+
+    Beats: chunks x pixel groups x kernel taps x channel vectors; nothing else costs cycles in steady state.
+    """
+
+    unit = Unit.CONV
+
+    def __init__(
+        self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *,
+        window: Window, weights: NDArray[np.int8], requantisation: Requantisation, finish: Finish,
+        groups: int, pad_value: int,
+    ) -> None:  # fmt: skip
+        self.config, self.op = config, op
+        self.inputs, self.output = op.inputs, op.output
+        self.window, self.weights, self.requantisation, self.finish = window, weights, requantisation, finish
+        self.table = finish.table
+        self.groups, self.pad_value = groups, pad_value
+        self.source, self.target = source, target
+        self.rows = WindowRows(window, source.height)
+        self.slots = channel_slots(config, target.channels)
+
+    @classmethod
+    def of(cls, config: MachineConfig, op: Conv, source: Tensor, target: Tensor) -> ConvLayer:
+        return cls(
+            config, op, source, target, window=op.window, weights=op.weights, requantisation=op.requantisation,
+            finish=op.finish, groups=op.groups, pad_value=op.pad_value,
+        )  # fmt: skip
+
+    def input_end(self, index: int, output_end: Ends) -> Ends:
+        return self.rows.end(output_end)
+
+    def input_begin(self, index: int, output_begin: Ends) -> Ends:
+        return self.rows.begin(output_begin)
+
+    @cached_property
+    def taps(self) -> int:
+        return self.window.kernel[0] * self.window.kernel[1]
+
+    @cached_property
+    def beats(self) -> int:
+        groups = -(-self.target.height * self.target.width // self.config.px_p)
+        return sum(s.chunks * s.vectors for s in self.spans) * self.taps * groups
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """How chunks read channel vectors: one span if dense or if groups fill lanes exactly, else one per chunk."""
+        vectors = -(-self.source.channels // self.config.ic_p)
+        chunks = len(self.slots)
+        if self.groups == 1:
+            return (Span(0, chunks, 0, vectors),)
+        inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups
+        lanes = int((self.slots[0] >= 0).sum())
+        if inputs % self.config.ic_p == 0 and outputs % lanes == 0 and self.target.channels % (lanes * chunks) == 0:
+            return (Span(0, chunks, 0, inputs // self.config.ic_p, outputs // lanes),)
+        spans = []
+        for chunk, lane in enumerate(self.slots):
+            used = lane[lane >= 0]
+            if len(used) == 0:
+                spans.append(Span(chunk, 1, 0, 1))
+                continue
+            first = used.min() // outputs * inputs // self.config.ic_p
+            last = ((used.max() // outputs + 1) * inputs - 1) // self.config.ic_p
+            spans.append(Span(chunk, 1, int(first), int(last - first + 1)))
+        return tuple(spans)
+
+    def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
+        room, records = budget[Buffer.WEIGHT], budget[Buffer.PARAM]
+        return [self._block(part) for span in self.spans for part in self._parts(span, room, records)]
+
+    def _parts(self, span: Span, room: int, records: int) -> Iterator[Part]:
+        per_chunk = self.taps * span.vectors
+        # Whole feature-map words, and whole groups of a grouped convolution, stay together.
+        unit = span.g_chunks or self.config.chunks_per_word
+        if per_chunk * unit <= room and unit <= records:
+            count = min(room // per_chunk, records) // unit * unit
+            pieces = -(-span.chunks // count)
+            count = -(-span.chunks // pieces // unit) * unit
+            for first in range(0, span.chunks, count):
+                vector = span.first_vector + (first // span.g_chunks * span.vectors if span.g_chunks else 0)
+                yield Part(span, span.first_chunk + first, min(count, span.chunks - first), vector, span.vectors, False, False)
+            return
+        step = max(1, min(span.vectors, room // self.taps))
+        pieces = -(-span.vectors // step)
+        step = -(-span.vectors // pieces)
+        for chunk in range(span.chunks):
+            base = span.first_vector + (chunk // span.g_chunks * span.vectors if span.g_chunks else 0)
+            for vector in range(0, span.vectors, step):
+                vectors = min(step, span.vectors - vector)
+                yield Part(
+                    span, span.first_chunk + chunk, 1, base + vector, vectors,
+                    acc_in=vector > 0, acc_out=vector + vectors < span.vectors,
+                )  # fmt: skip
+
+    def _block(self, part: Part) -> Block:
+        slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
+        words = {Buffer.WEIGHT: weight_words(self.config, self._lane_weights(part), slots)}
+        if not part.acc_out:
+            words[Buffer.PARAM] = param_words(self.config, self.requantisation, slots)
+        return Block(words, part)
+
+    def _lane_weights(self, part: Part) -> NDArray[np.int8]:
+        """Weights over the input channels that the part's vectors cover (of a group, if groups fill lanes)."""
+        ic_p = self.config.ic_p
+        if self.groups == 1 or part.span.g_chunks:
+            begin = (part.first_vector * ic_p) % max(1, part.span.vectors * ic_p) if part.span.g_chunks else part.first_vector * ic_p
+            return self.weights[:, :, :, begin : begin + part.vectors * ic_p]
+        inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups
+        covered = np.zeros((self.target.channels, *self.window.kernel, part.vectors * ic_p), np.int8)
+        origin = part.first_vector * ic_p
+        for channel in self.slots[part.first_chunk]:
+            if channel < 0:
+                continue
+            first = channel // outputs * inputs - origin
+            low, high = max(first, 0), min(first + inputs, covered.shape[3])
+            if low < high:
+                covered[channel, :, :, low:high] = self.weights[channel, :, :, low - first : high - first]
+        return covered
+
+    def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
+        """Output rows of a step; a reduction in parts keeps all sums of a step in the accumulator buffer."""
+        if all(self.taps * s.vectors * (s.g_chunks or self.config.chunks_per_word) <= budget[Buffer.WEIGHT] for s in self.spans):
+            return self.target.height
+        # One entry less: a step may be cut in two where a ring starts again.
+        return (self.config.acc_depth - 1) * self.config.px_p // self.target.width
+
+    def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
+        assert isinstance(block.part, Part)
+        source, target = where[self.inputs[0]], where[self.output]
+        pending = []
+        entry = 0
+        for tile in target.segments(rows):
+            pending.append(self._instruction(block.part, block, at, source, target, tile, entry))
+            entry += -(-len(tile) * target.width // self.config.px_p)
+        return pending
+
+    def _instruction(
+        self, part: Part, block: Block, at: ParameterWords, source: Placed, target: Placed, rows: Rows, entry: int
+    ) -> Pending:
+        config = self.config
+        columns = Rows(0, target.width)
+        plane = part.first_chunk * config.words_per_chunk // config.chunks_per_word
+        post, table = post_values(self.finish, at)
+        values = {
+            **window_values(self.window, source, rows, columns, self.pad_value),
+            **output_values(target, rows, columns, plane),
+            **post,
+            "vectors": part.vectors, "chunks": part.chunks,
+            "g_chunks": part.span.g_chunks, "g_step": part.vectors * source.plane if part.span.g_chunks else 0,
+            "acc_in": int(part.acc_in), "acc_out": int(part.acc_out),
+            "w_addr": at[Buffer.WEIGHT], "p_addr": at.get(Buffer.PARAM, 0),
+            "a_addr": entry if part.acc_in or part.acc_out else 0,
+        }  # fmt: skip
+        values["i_addr"] += part.first_vector * source.plane
+        need = Rows(int(self.rows.begin(np.array(rows.begin))), int(self.rows.end(np.array(rows.end))))
+        vectors = part.vectors * (part.chunks // part.span.g_chunks if part.span.g_chunks else 1)
+        reads = [
+            *source.access(need, part.first_vector, vectors),
+            Access(Space.WEIGHT, at[Buffer.WEIGHT], len(block.words[Buffer.WEIGHT])),
+            *table,
+        ]
+        writes: list[Access] = []
+        if not part.acc_out:
+            reads.append(Access(Space.PARAM, at[Buffer.PARAM], len(block.words[Buffer.PARAM])))
+            planes = min(-(-part.chunks * config.words_per_chunk // config.chunks_per_word), target.planes - plane)
+            writes = target.access(rows, plane, planes)
+        beats = -(-len(rows) * len(columns) // config.px_p) * part.chunks * part.vectors * self.taps
+        return Pending("CONV", values, reads, writes, beats + 4)

@@ -1,0 +1,68 @@
+"""What group code generation asks of an operation: row ranges, parameter blocks, instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.codegen.placed import Placed, Rows
+from compiler.schedule.instruction import Pending
+from compiler.xgraph.ops import Op, Window
+from isa.instructions import Buffer, Unit
+
+Ends = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Parameters that are loaded together, and the part of the operation that they serve."""
+
+    words: Mapping[Buffer, NDArray[np.uint8]]
+    """Per parameter buffer: words x bytes in DRAM."""
+    part: object
+    """What ``Layer.emit`` needs to know of the part; its own business."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(w.size for w in self.words.values())
+
+
+ParameterWords = Mapping[Buffer, int]
+"""First word of a block in each parameter buffer."""
+
+
+class Layer(Protocol):
+    """An operation lowered for one machine configuration.
+
+    Row functions map output row boundaries to input row boundaries and are monotonic; they work on
+    arrays, so that a plan deduces the ranges of all its steps at once (Deep Fusion's shape deduction).
+    """
+
+    op: Op
+    unit: Unit
+    inputs: tuple[str, ...]
+    output: str
+    window: Window | None
+    table: NDArray[np.int8] | None
+    """The activation table, if the layer has one."""
+    beats: int
+    """Cycles that the unit needs for the whole map, per batch element, without stalls."""
+
+    def input_end(self, index: int, output_end: Ends) -> Ends:
+        """One past the last row of input ``index`` that output rows below ``output_end`` need."""
+
+    def input_begin(self, index: int, output_begin: Ends) -> Ends:
+        """First row of input ``index`` that output rows from ``output_begin`` on need."""
+
+    def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
+        """Most output rows that one step may compute; 0 if the layer cannot be computed at all."""
+
+    def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
+        """The operation in parts whose parameters fit the budget of words per buffer."""
+
+    def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
+        """Instructions that compute these output rows for this part."""

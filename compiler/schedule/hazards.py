@@ -1,0 +1,72 @@
+"""True dependences between instructions in program order, from what they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from compiler.schedule.instruction import GRANULE, Access, Pending, Space
+from isa.instructions import Unit
+
+_NEVER = -1
+
+
+class _Tracker:
+    """The last writer and the last reader in each unit, of every granule of one space."""
+
+    def __init__(self, size: int) -> None:
+        self.writers: NDArray[np.int32] = np.full((len(Unit), size), _NEVER, np.int32)
+        self.readers: NDArray[np.int32] = np.full((len(Unit), size), _NEVER, np.int32)
+
+
+def dependences(program: Sequence[Pending], sizes: dict[Space, int]) -> list[dict[Unit, int]]:
+    """For each instruction and each unit: the last instruction of that unit that must be finished first.
+
+    Units finish in order, so the last one stands for all before it. A unit's own instructions
+    write in order and read before later ones write: within a unit only read-after-write counts.
+    A writer that was itself overwritten is still reported; whoever overwrote it waited for it, so it costs no token.
+    ``sizes`` are in words or bytes. Cost: the granules touched, times the units.
+    """
+    trackers = {space: _Tracker(-(-size // GRANULE[space]) + 1) for space, size in sizes.items()}
+    result: list[dict[Unit, int]] = []
+    for index, pending in enumerate(program):
+        last = np.full(len(Unit), _NEVER, np.int64)
+        own = int(pending.unit)
+        for access in pending.reads:
+            if access.space is not Space.CONST:
+                np.maximum(last, _last(trackers[access.space].writers, access), out=last)
+        for access in pending.writes:
+            tracker = trackers[access.space]
+            for table in (tracker.writers, tracker.readers):
+                found = _last(table, access)
+                found[own] = _NEVER
+                np.maximum(last, found, out=last)
+        for access in pending.reads:
+            if access.space is not Space.CONST:
+                _view(trackers[access.space].readers, access)[own] = index
+        for access in pending.writes:
+            _view(trackers[access.space].writers, access)[own] = index
+        result.append({unit: int(last[unit]) for unit in Unit if last[unit] != _NEVER})
+    return result
+
+
+def _last(table: NDArray[np.int32], access: Access) -> NDArray[np.int64]:
+    return _view(table, access).max(axis=(1, 2)).astype(np.int64)
+
+
+def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
+    """The touched granules as units x runs x granules; runs that meet within a granule become one."""
+    granule = GRANULE[access.space]
+    if access.count == 1 or access.stride < granule or access.stride % granule or access.start % granule:
+        span = access.stride * (access.count - 1) + access.length
+        count, stride, length = 1, 0, -(-(access.start % granule + span) // granule)
+    else:
+        count, stride, length = access.count, access.stride // granule, -(-access.length // granule)
+    start = access.start // granule
+    if start < 0 or start + stride * (count - 1) + length > table.shape[1]:
+        raise IndexError(f"{access} lies outside its space of {table.shape[1]} granules")
+    unit_step, step = table.strides
+    return as_strided(table[:, start:], (len(table), count, length), (unit_step, stride * step, step))
