@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,12 +38,13 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """Chunks of a span, over a part of the reduction."""
+    """Chunks of a span, over ``vectors`` of the reduction from the ``skip``-th on."""
 
     span: Span
     first_chunk: int
     chunks: int
-    first_vector: int
+    base_vector: int
+    skip: int
     vectors: int
     acc_in: bool
     acc_out: bool
@@ -94,51 +96,52 @@ class ConvLayer:
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """How chunks read channel vectors: one span if dense or if groups fill lanes exactly, else one per chunk."""
+        """How chunks read channel vectors: one span if dense or if whole groups fill lanes and fit, else one per group or word."""
         vectors = -(-self.source.channels // self.config.ic_p)
         chunks = len(self.slots)
         if self.groups == 1:
             return (Span(0, chunks, 0, vectors),)
         inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups
         lanes = int((self.slots[0] >= 0).sum())
-        if inputs % self.config.ic_p == 0 and outputs % lanes == 0 and self.target.channels % (lanes * chunks) == 0:
-            return (Span(0, chunks, 0, inputs // self.config.ic_p, outputs // lanes),)
+        if inputs % self.config.ic_p == 0 and outputs % lanes == 0 and self.target.channels == lanes * chunks:
+            span = Span(0, chunks, 0, inputs // self.config.ic_p, outputs // lanes)
+            unit = self._unit(span)
+            if self.taps * span.vectors * unit <= self.config.weight_depth // 2 and unit <= self.config.param_depth // 2:
+                return (span,)
+            if span.g_chunks % self.config.chunks_per_word == 0:
+                per_group = range(self.groups)
+                return tuple(Span(g * span.g_chunks, span.g_chunks, g * span.vectors, span.vectors) for g in per_group)
         spans = []
-        for chunk, lane in enumerate(self.slots):
-            used = lane[lane >= 0]
-            if len(used) == 0:
-                spans.append(Span(chunk, 1, 0, 1))
-                continue
+        for chunk in range(0, chunks, self.config.chunks_per_word):
+            used = self.slots[chunk : chunk + self.config.chunks_per_word]
+            used = used[used >= 0]
             first = used.min() // outputs * inputs // self.config.ic_p
             last = ((used.max() // outputs + 1) * inputs - 1) // self.config.ic_p
-            spans.append(Span(chunk, 1, int(first), int(last - first + 1)))
+            spans.append(Span(chunk, self.config.chunks_per_word, int(first), int(last - first + 1)))
         return tuple(spans)
+
+    def _unit(self, span: Span) -> int:
+        """Chunks that stay together: whole feature-map words, and whole groups of a grouped convolution."""
+        return math.lcm(span.g_chunks or 1, self.config.chunks_per_word)
 
     def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
         room, records = budget[Buffer.WEIGHT], budget[Buffer.PARAM]
         return [self._block(part) for span in self.spans for part in self._parts(span, room, records)]
 
     def _parts(self, span: Span, room: int, records: int) -> Iterator[Part]:
-        per_chunk = self.taps * span.vectors
-        # Whole feature-map words, and whole groups of a grouped convolution, stay together.
-        unit = span.g_chunks or self.config.chunks_per_word
-        if per_chunk * unit <= room and unit <= records:
-            count = min(room // per_chunk, records) // unit * unit
-            pieces = -(-span.chunks // count)
-            count = -(-span.chunks // pieces // unit) * unit
-            for first in range(0, span.chunks, count):
-                vector = span.first_vector + (first // span.g_chunks * span.vectors if span.g_chunks else 0)
-                yield Part(span, span.first_chunk + first, min(count, span.chunks - first), vector, span.vectors, False, False)
+        unit = self._unit(span)
+        step = min(span.vectors, room // (self.taps * unit))
+        if step < 1 or unit > records:
             return
-        step = max(1, min(span.vectors, room // self.taps))
-        pieces = -(-span.vectors // step)
-        step = -(-span.vectors // pieces)
-        for chunk in range(span.chunks):
-            base = span.first_vector + (chunk // span.g_chunks * span.vectors if span.g_chunks else 0)
+        count = min(room // (self.taps * span.vectors), records) // unit * unit if step == span.vectors else unit
+        count = -(-span.chunks // -(-span.chunks // count) // unit) * unit
+        step = -(-span.vectors // -(-span.vectors // step))
+        for first in range(0, span.chunks, count):
+            base = span.first_vector + (first // span.g_chunks * span.vectors if span.g_chunks else 0)
             for vector in range(0, span.vectors, step):
                 vectors = min(step, span.vectors - vector)
                 yield Part(
-                    span, span.first_chunk + chunk, 1, base + vector, vectors,
+                    span, span.first_chunk + first, min(count, span.chunks - first), base, vector, vectors,
                     acc_in=vector > 0, acc_out=vector + vectors < span.vectors,
                 )  # fmt: skip
 
@@ -153,14 +156,13 @@ class ConvLayer:
         """Weights over the input channels that the part's vectors cover (of a group, if groups fill lanes)."""
         ic_p = self.config.ic_p
         if self.groups == 1 or part.span.g_chunks:
-            begin = (part.first_vector * ic_p) % max(1, part.span.vectors * ic_p) if part.span.g_chunks else part.first_vector * ic_p
+            begin = part.skip * ic_p
             return self.weights[:, :, :, begin : begin + part.vectors * ic_p]
         inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups
         covered = np.zeros((self.target.channels, *self.window.kernel, part.vectors * ic_p), np.int8)
-        origin = part.first_vector * ic_p
-        for channel in self.slots[part.first_chunk]:
-            if channel < 0:
-                continue
+        origin = (part.base_vector + part.skip) * ic_p
+        slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
+        for channel in slots[slots >= 0]:
             first = channel // outputs * inputs - origin
             low, high = max(first, 0), min(first + inputs, covered.shape[3])
             if low < high:
@@ -169,10 +171,11 @@ class ConvLayer:
 
     def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
         """Output rows of a step; a reduction in parts keeps all sums of a step in the accumulator buffer."""
-        if all(self.taps * s.vectors * (s.g_chunks or self.config.chunks_per_word) <= budget[Buffer.WEIGHT] for s in self.spans):
+        if all(self.taps * s.vectors * self._unit(s) <= budget[Buffer.WEIGHT] for s in self.spans):
             return self.target.height
-        # One entry less: a step may be cut in two where a ring starts again.
-        return (self.config.acc_depth - 1) * self.config.px_p // self.target.width
+        unit = max(self._unit(s) for s in self.spans)
+        # One pixel group less: a step may be cut in two where a ring starts again.
+        return (self.config.acc_depth // unit - 1) * self.config.px_p // self.target.width
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         assert isinstance(block.part, Part)
@@ -181,7 +184,7 @@ class ConvLayer:
         entry = 0
         for tile in target.segments(rows):
             pending.append(self._instruction(block.part, block, at, source, target, tile, entry))
-            entry += -(-len(tile) * target.width // self.config.px_p)
+            entry += -(-len(tile) * target.width // self.config.px_p) * block.part.chunks
         return pending
 
     def _instruction(
@@ -196,16 +199,18 @@ class ConvLayer:
             **output_values(target, rows, columns, plane),
             **post,
             "vectors": part.vectors, "chunks": part.chunks,
-            "g_chunks": part.span.g_chunks, "g_step": part.vectors * source.plane if part.span.g_chunks else 0,
+            "g_chunks": part.span.g_chunks, "g_step": part.span.vectors * source.plane if part.span.g_chunks else 0,
             "acc_in": int(part.acc_in), "acc_out": int(part.acc_out),
             "w_addr": at[Buffer.WEIGHT], "p_addr": at.get(Buffer.PARAM, 0),
             "a_addr": entry if part.acc_in or part.acc_out else 0,
         }  # fmt: skip
-        values["i_addr"] += part.first_vector * source.plane
+        first_vector = part.base_vector + part.skip
+        values["i_addr"] += first_vector * source.plane
         need = Rows(int(self.rows.begin(np.array(rows.begin))), int(self.rows.end(np.array(rows.end))))
-        vectors = part.vectors * (part.chunks // part.span.g_chunks if part.span.g_chunks else 1)
+        groups = -(-part.chunks // part.span.g_chunks) if part.span.g_chunks else 1
+        vectors = (groups - 1) * part.span.vectors + part.vectors
         reads = [
-            *source.access(need, part.first_vector, vectors),
+            *source.access(need, first_vector, vectors),
             Access(Space.WEIGHT, at[Buffer.WEIGHT], len(block.words[Buffer.WEIGHT])),
             *table,
         ]
