@@ -56,11 +56,14 @@ def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tup
     if missing:
         raise TilewrightError(f"groups: operation {missing[0]} is in no group; list it, alone if need be")
     needs: list[set[int]] = [set() for _ in partition]
+    on_host = {name: index[op.name] for op in graph.ops if isinstance(op, Cpu) for name in op.onnx_outputs}
     reach: dict[str, set[int]] = {}
     for op in graph.ops:
         before: set[int] = set()
         for producer in graph.predecessors(op):
             before |= {index[producer.name]} if producer.name in index else reach[producer.name]
+        if isinstance(op, Cpu):
+            before |= {on_host[name] for name in op.onnx_inputs if name in on_host}
         reach[op.name] = before
         if op.name in index:
             needs[index[op.name]] |= before - {index[op.name]}
