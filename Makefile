@@ -32,8 +32,8 @@ types: $(READY)
 
 env: $(READY)
 
-# The environment holds exactly what the lock file names; the project itself is installed in place, without dependencies.
-$(READY): requirements.lock pyproject.toml
+# The environment holds exactly what the lock file names.
+$(VENV)/locked: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "$(PYTHON) is missing or older than 3.11: apt-get install python3, or make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' || \
@@ -41,8 +41,12 @@ $(READY): requirements.lock pyproject.toml
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+# The project itself is installed in place, without dependencies: it brings the command `tilewright`.
+$(READY): $(VENV)/locked pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $@
+	@touch $@
 
 # The RTL simulator compiles what it simulates.
 .PHONY: tools
