@@ -24,7 +24,7 @@ COMMANDS = {
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
 
-EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the reader of the output left."
+EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
 
 
 class Commands(click.Group):
