@@ -47,7 +47,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except BrokenPipeError:
             _forget_output()
             ctx.exit(Exit.OUTPUT_CLOSED)

@@ -249,6 +249,16 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
     assert os.listdir(tmp_path) == ["net.elf"]
 
 
+def test_a_device_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    save_program(PROGRAM, pipe)
+    assert os.read(reader, len(BLOB) + 1) == BLOB
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -171,6 +171,14 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert process.wait() == Exit.OUTPUT_CLOSED
 
 
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tilewright", "isa"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (Exit.BAD_INPUT, "tilewright: No space left on device\n")
+
+
 def test_help_loads_no_heavy_library() -> None:
     code = (
         "import sys; from tilewright.cli import main; main(['--help']); print({'numpy', 'amaranth', 'onnx'} & {*sys.modules})"
