@@ -126,7 +126,8 @@ def test_buffer_words_are_padded_to_whole_beats(config: MachineConfig) -> None:
 
 def test_the_page_names_every_field_with_its_bounds() -> None:
     page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
-    rows = {name: row for row in page.splitlines() if row.startswith("| `") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+    rows = {name: line for line in lines for name in re.findall(r"`(\w+)`", line.split("|")[1])}
     assert set(rows) == {field.name for field in dataclasses.fields(MachineConfig)}
     for field, bound in BOUNDS.items():
         high = "`px_p`" if field == "post_px" else bound.high
