@@ -24,7 +24,7 @@ COMMANDS = {
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
 
-EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the reader of the output left."
+EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
 
 
 class Commands(click.Group):
@@ -47,7 +47,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except BrokenPipeError:
             _forget_output()
             ctx.exit(Exit.OUTPUT_CLOSED)

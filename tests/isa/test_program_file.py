@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -89,14 +90,15 @@ def test_inputs_outputs_and_origins_are_found() -> None:
 
 def test_elf_tools_read_sections_and_symbols() -> None:
     file = ELFFile(io.BytesIO(BLOB))
-    assert file.get_section_by_name(".text").data() == struct.pack(f"<{len(WORDS)}I", *WORDS)
-    assert file.get_section_by_name(".const").data() == PROGRAM.const
-    assert file.get_section_by_name(".work")["sh_size"] == 4096
-    assert file.get_section_by_name(".cpu.softmax").data() == b"\x08\x0aONNX"
-    (symbol,) = file.get_section_by_name(".symtab").get_symbol_by_name("middle")
+    section: dict[str, Any] = {s.name: s for s in file.iter_sections()}
+    assert section[".text"].data() == struct.pack(f"<{len(WORDS)}I", *WORDS)
+    assert section[".const"].data() == PROGRAM.const
+    assert section[".work"]["sh_size"] == 4096
+    assert section[".cpu.softmax"].data() == b"\x08\x0aONNX"
+    (symbol,) = section[".symtab"].get_symbol_by_name("middle")
     assert (symbol["st_value"], symbol["st_size"]) == (64, 32)
     assert file.get_section(symbol["st_shndx"]).name == ".work"
-    (note,) = file.get_section_by_name(".note.tilewright").iter_notes()
+    (note,) = section[".note.tilewright"].iter_notes()
     assert note["n_name"] == "Tilewright"
 
 
@@ -247,6 +249,16 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
     assert os.listdir(tmp_path) == ["net.elf"]
 
 
+def test_a_device_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    save_program(PROGRAM, pipe)
+    assert os.read(reader, len(BLOB) + 1) == BLOB
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -265,7 +277,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
         ({"debug": (DebugRecord(1, "x", -1),)}, "debug record of word 1: 'x', tile -1 cannot be stored"),
     ],
 )
-def test_a_program_that_contradicts_itself_is_refused(change: dict[str, object], message: str) -> None:
+def test_a_program_that_contradicts_itself_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ProgramError, match=re.escape(message)):
         dataclasses.replace(PROGRAM, **change)
 

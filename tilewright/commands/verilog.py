@@ -14,7 +14,7 @@ VERILOG_FILE, CONFIG_FILE = "tilewright_core.v", "config.json"
 
 @click.command()
 @config_option()
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder for the two files; made if missing.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the two files.")
 @json_option()
 def command(config: MachineConfig, output: Path, as_json: bool) -> None:
     """Write the machine as one Verilog file, and its configuration as JSON.
