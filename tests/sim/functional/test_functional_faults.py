@@ -122,9 +122,12 @@ def test_unknown_opcode(opcode: int) -> None:
     assert fault_of([*program(NANO)[:2], opcode | 1 << 4]) == (Fault.ILLEGAL_OPCODE, 2)
 
 
-@pytest.mark.parametrize(("op", "switch"), [(POOL, "build_pool"), (MISC, "build_misc")], ids=["POOL", "MISC"])
-def test_unit_that_was_not_built(op: Op, switch: str) -> None:
-    config = dataclasses.replace(NANO, **{switch: False})
+WITHOUT_POOL = dataclasses.replace(NANO, build_pool=False)
+WITHOUT_MISC = dataclasses.replace(NANO, build_misc=False)
+
+
+@pytest.mark.parametrize(("op", "config"), [(POOL, WITHOUT_POOL), (MISC, WITHOUT_MISC)], ids=["POOL", "MISC"])
+def test_unit_that_was_not_built(op: Op, config: MachineConfig) -> None:
     assert fault_of(program(config, op), config) == (Fault.ILLEGAL_OPCODE, START_WORDS)
 
 
