@@ -41,10 +41,10 @@ class Race:
     """The lowest location in conflict."""
 
     def __str__(self) -> str:
-        return (
-            f"{self.kind} on {self.space.value} {self.location}: {self.second} at word {self.second_pc} "
-            f"does not wait for {self.first} at word {self.first_pc}"
-        )
+        second = f"{self.kind} on {self.space.value} {self.location}: {self.second} at word {self.second_pc}"
+        if self.kind == "OVERLAP":
+            return f"{second} overwrites its own operand"
+        return f"{second} does not wait for {self.first} at word {self.first_pc}"
 
 
 @dataclass(frozen=True)
