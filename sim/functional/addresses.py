@@ -47,7 +47,7 @@ def outside(nest: Nest, limit: int) -> bool:
     high = sum(int(part.max()) for part in nest)
     if 0 <= low and high < limit:
         return False
-    if 0 <= low and high < MODULUS or limit - MODULUS <= low < 0:
+    if 0 <= low and high < MODULUS:
         return True
     return _outside_wrapping(nest, limit)
 
