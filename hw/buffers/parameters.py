@@ -17,7 +17,7 @@ from isa.config import MachineConfig
 class ParameterMemory(wiring.Component):
     """``depth`` words that are written one AXI beat at a time and read whole.
 
-    A word is cut into ``columns`` of one beat each, every column a memory of its own (block RAM), so that a
+    A word is cut into columns of one beat each, every column a memory of its own (block RAM), so that a
     write enables one column and needs no byte enables. The last column is as narrow as the word leaves it:
     the surplus bytes of its beat are dropped.
 
@@ -28,24 +28,21 @@ class ParameterMemory(wiring.Component):
     ============  ======================================================================
     """
 
-    def __init__(self, depth: int, word_bits: int, columns: int, beat_bits: int) -> None:
-        if not (columns - 1) * beat_bits < word_bits <= columns * beat_bits:
-            raise ValueError(f"{columns} columns of {beat_bits} bits do not make a word of {word_bits} bits")
+    def __init__(self, depth: int, word_bits: int, beat_bits: int) -> None:
         self.depth = depth
         self.word_bits = word_bits
-        self.columns = columns
+        self.columns = -(-word_bits // beat_bits)
         self.beat_bits = beat_bits
         depth_bits = ceil_log2(depth)
         super().__init__({
-            "write": In(BufferWrite(depth_bits, columns, beat_bits)),
+            "write": In(BufferWrite(depth_bits, self.columns, beat_bits)),
             "read": In(BufferRead(depth_bits, word_bits)),
         })
 
     @classmethod
     def of(cls, config: MachineConfig, buffer: str) -> ParameterMemory:
         """The memory that a configuration asks for; ``buffer`` as in ``isa.instructions.Buffer``."""
-        columns = config.buffer_dram_bytes(buffer) // config.axi_bytes
-        return cls(config.buffer_depth(buffer), 8 * config.buffer_word_bytes(buffer), columns, config.axi_data_bits)
+        return cls(config.buffer_depth(buffer), 8 * config.buffer_word_bytes(buffer), config.axi_data_bits)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()

@@ -37,7 +37,7 @@ async def read(ctx: Any, dut: ParameterMemory, addr: int) -> int:
 
 
 def test_surplus_bytes_of_the_last_column_are_dropped() -> None:
-    dut = ParameterMemory(depth=5, word_bits=40, columns=3, beat_bits=16)
+    dut = ParameterMemory(depth=5, word_bits=40, beat_bits=16)
 
     async def process(ctx: Any) -> None:
         await write(ctx, dut, 4, 0, 0x1122)
@@ -52,7 +52,7 @@ def test_surplus_bytes_of_the_last_column_are_dropped() -> None:
 
 
 def test_data_is_held_until_the_next_read() -> None:
-    dut = ParameterMemory(depth=4, word_bits=16, columns=1, beat_bits=16)
+    dut = ParameterMemory(depth=4, word_bits=16, beat_bits=16)
 
     async def process(ctx: Any) -> None:
         await write(ctx, dut, 1, 0, 7)
@@ -80,8 +80,3 @@ def test_every_buffer_of_every_preset_takes_its_padded_word(name: str, buffer: s
         assert await read(ctx, dut, last) == padded & (1 << 8 * config.buffer_word_bytes(buffer)) - 1
 
     run(dut, process)
-
-
-def test_columns_that_do_not_make_the_word_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 columns of 16 bits do not make a word of 40 bits"):
-        ParameterMemory(depth=4, word_bits=40, columns=2, beat_bits=16)
