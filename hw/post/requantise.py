@@ -109,7 +109,7 @@ class RequantiseLane(wiring.Component):
             m.d.sync += [
                 negative[2].eq(negative[1]),
                 significand.eq(kept + increment),
-                factor.eq(_left(mantissa_1, left_1[:3], 1, 31)),
+                factor.eq(_left(m, mantissa_1, left_1[:3], 1, 31)),
                 coarse[0].eq(left_1[3:]),
             ]
 
@@ -137,7 +137,7 @@ class RequantiseLane(wiring.Component):
         with m.If(self.advance[5]):
             m.d.sync += [
                 negative[5].eq(negative[4]),
-                fixed.eq(_left(product, coarse[2], 8, len(fixed))),
+                fixed.eq(_left(m, product, coarse[2], 8, len(fixed))),
                 overflow.eq(Cat(beyond).any()),
             ]
 
@@ -166,11 +166,13 @@ class RequantiseLane(wiring.Component):
         return m
 
 
-def _left(value: Value, amount: Value, unit: int, width: int) -> Value:
+def _left(m: Module, value: Value, amount: Value, unit: int, width: int) -> Value:
     """``value << (amount * unit)`` in ``width`` bits; by halves, so that no intermediate is wider."""
     shifted = Cat(value, Const(0, width - len(value)))
     for n in range(len(amount)):
-        shifted = Mux(amount[n], Cat(Const(0, unit << n), shifted)[:width], shifted)
+        step = Signal(width, name=f"left_{unit << n}")
+        m.d.comb += step.eq(Mux(amount[n], Cat(Const(0, unit << n), shifted)[:width], shifted))
+        shifted = step
     return shifted
 
 
@@ -178,25 +180,27 @@ def _beside_tie(m: Module, fixed: Signal) -> Signal:
     """Rounding ``fixed`` to 24 significant bits gives a half-integer; for the proof see the head of this file."""
     whole = fixed[FRACTION:]
     above = fixed[FRACTION - 1]
-    # Distance from the tie, bit j (weight 2^-j) at index j - 2; below the tie it is 2^-FRACTION less.
+    # Distance from the tie, weight 2^-49 at bit 0, 2^-2 at the top; below the tie it is 2^-49 less.
     distance = Signal(FRACTION - 1)
-    m.d.comb += distance.eq((fixed[: FRACTION - 1] ^ (~above).replicate(FRACTION - 1))[::-1])
-    at_least = Signal(INTEGER + 1)  # bit i: h >= 2^(i - 1), so that I >= i
-    m.d.comb += at_least.eq(Cat(1, *(whole[i:].any() for i in range(INTEGER))))
-    # before: some bit above the c-th is one; at: the c-th; after: any later one (c counted as for values above 1/2).
+    m.d.comb += distance.eq(fixed[: FRACTION - 1] ^ (~above).replicate(FRACTION - 1))
+    # Bit n: position 25 - n lies at or behind c = 25 - I, that is n <= I: h >= 2^(n - 1).
+    behind = Signal(INTEGER + 1)
+    m.d.comb += behind.eq(Cat(1, *(whole[n:].any() for n in range(INTEGER))))
+    edge = Signal(INTEGER + 1)
+    m.d.comb += edge.eq(behind & ~Cat(behind[1:], Const(0, 1)))
+    window = Signal(INTEGER + 1)
+    tail = distance[: FRACTION - 25]
+    m.d.comb += window.eq(distance[FRACTION - 25 :])
     before, at, after = Signal(), Signal(), Signal()
-    first = 25 - INTEGER
-    mask = Signal(INTEGER + 1)  # bit n: position first + n lies at or behind c
-    m.d.comb += mask.eq(at_least[::-1])
-    window = distance[first - 2 : first - 2 + INTEGER + 1]
-    edge = mask & ~Cat(Const(0, 1), mask[:-1])
-    rest = distance[26 - 2]
     m.d.comb += [
-        before.eq(distance[: first - 2].any() | (window & ~mask).any()),
+        before.eq(distance[FRACTION - 25 + len(window) :].any() | (window & ~behind).any()),
         at.eq((window & edge).any()),
-        after.eq((window & mask & ~edge).any() | distance[26 - 2 :].any()),
+        after.eq((window & behind & ~edge).any() | tail.any()),
     ]
     near = Signal()
-    below_half = ~above & ~at_least[1]
-    m.d.comb += near.eq(~before & Mux(above, ~(at & after), ~at & ~(below_half & rest)))
+    at_below = Signal()
+    m.d.comb += [
+        at_below.eq(at | (~behind[1] & tail[-1])),
+        near.eq(~before & Mux(above, ~(at & after), ~at_below)),
+    ]
     return near
