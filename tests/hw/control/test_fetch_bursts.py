@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -119,7 +120,7 @@ def test_an_address_above_4_gb() -> None:
 
 def test_one_word_per_cycle_once_the_first_has_come() -> None:
     result = fetch(BASE, 0x4000, 120, latency=20)
-    assert [b - a for a, b in zip(result.cycles, result.cycles[1:], strict=False)] == [1] * 119
+    assert [b - a for a, b in itertools.pairwise(result.cycles)] == [1] * 119
 
 
 def test_an_error_marks_the_words_of_its_beat_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_a_unit_that_is_always_ready_gets_an_instruction_every_words_plus_two_cy
             await ctx.tick()
 
     bench.run(script)
-    assert [b - a for a, b in zip(accepted, accepted[1:], strict=False)] == [len(encode(ops[0])) + 2] * 3
+    assert [b - a for a, b in itertools.pairwise(accepted)] == [len(encode(ops[0])) + 2] * 3
 
 
 def test_it_waits_for_all_its_tokens_takes_them_once_and_offers_at_once() -> None:
