@@ -57,7 +57,6 @@ class ToyUnit:
     started: list[tuple[int, int]] = field(default_factory=list)
     """(cycle, pc)"""
     finished: list[tuple[int, int]] = field(default_factory=list)
-    payloads: list[Any] = field(default_factory=list)
 
 
 class Bench:
@@ -74,6 +73,8 @@ class Bench:
         self.cycle = 0
         self.bursts: list[tuple[int, int]] = []
         self.drained = True
+        self.silent_from: int | None = None
+        """Address from which on the memory takes requests and never answers."""
 
     async def write(self, ctx: SimulatorContext, offset: int, value: int) -> int:
         bus = self.dut.bus
@@ -133,14 +134,14 @@ class Bench:
         await self.start(ctx, program)
         return await self.finish(ctx)
 
-    def run(self, script: Callable[[SimulatorContext], Any]) -> None:
+    def run(self, script: Callable[[SimulatorContext], Any], *observers: Callable[[SimulatorContext], Any]) -> None:
         simulator = Simulator(self.dut)
         simulator.add_clock(1e-6)
         simulator.add_testbench(script)
         simulator.add_process(self._memory)
         simulator.add_process(self._count)
-        for unit in self.units.values():
-            simulator.add_process(self._unit_process(unit))
+        for process in (*map(self._unit_process, self.units.values()), *observers):
+            simulator.add_process(process)
         simulator.run()
 
     async def _count(self, ctx: SimulatorContext) -> None:
@@ -153,15 +154,17 @@ class Bench:
         waiting: deque[tuple[int, int, int]] = deque()
         ctx.set(ar.ready, 1)
         ctx.set(activity.drained, self.drained)
+        cycle = 0
         tick = ctx.tick().sample(ar.valid, ar.payload, r.valid, r.ready)
-        async for clk, rst, ar_valid, burst, r_valid, r_ready in tick:
+        async for _, _, ar_valid, burst, r_valid, r_ready in tick:
+            cycle += 1
             if ar_valid:
                 self.bursts.append((burst.addr, burst.len + 1))
                 for beat in range(burst.len + 1):
-                    waiting.append((self.cycle + self.latency, burst.addr + beat * self.config.axi_bytes, beat == burst.len))
+                    waiting.append((cycle + self.latency, burst.addr + beat * self.config.axi_bytes, beat == burst.len))
             if r_valid and r_ready:
                 waiting.popleft()
-            served = bool(waiting) and self.cycle >= waiting[0][0]
+            served = bool(waiting) and cycle >= waiting[0][0] and not self._silent(waiting[0][1])
             if served:
                 _, address, last = waiting[0]
                 ctx.set(r.payload.data, self._beat(address))
@@ -172,6 +175,9 @@ class Bench:
             ctx.set(activity.read_beat, served)
             ctx.set(activity.drained, self.drained)
 
+    def _silent(self, address: int) -> bool:
+        return self.silent_from is not None and address >= self.silent_from
+
     def _beat(self, address: int) -> int:
         first = (address - self.base) // 4
         words = (self.program + [0xDEADBEEF] * 64)[first : first + self.config.axi_bytes // 4]
@@ -181,23 +187,24 @@ class Bench:
         port = getattr(self.dut, toy.unit.name.lower())
 
         async def process(ctx: SimulatorContext) -> None:
+            cycle = 0
             current: tuple[int, int] | None = None
             tick = ctx.tick().sample(
                 port.instruction.valid, port.instruction.ready, port.instruction.payload, self.dut.unit_reset, port.halt
             )
             ctx.set(port.instruction.ready, 1)
-            async for clk, rst, valid, ready, payload, reset, halt in tick:
+            async for _, _, valid, ready, payload, reset, halt in tick:
+                cycle += 1
                 done = False
                 if reset:
                     current = None
                     ctx.set(port.fault.valid, 0)
-                elif current is not None and self.cycle >= current[0]:
-                    self.finish_one(toy, current[1])
+                elif current is not None and cycle >= current[0]:
+                    toy.finished.append((cycle, current[1]))
                     done, current = True, None
                 elif valid and ready:
-                    toy.started.append((self.cycle, payload.pc))
-                    toy.payloads.append(payload)
-                    current = (self.cycle + toy.time(payload.pc), payload.pc)
+                    toy.started.append((cycle, payload.pc))
+                    current = (cycle + toy.time(payload.pc), payload.pc)
                     code = toy.fault(payload.pc)
                     if code is not None:
                         ctx.set(port.fault.valid, 1)
@@ -210,6 +217,3 @@ class Bench:
                 ctx.set(port.instruction.ready, current is None and not halt)
 
         return process
-
-    def finish_one(self, toy: ToyUnit, pc: int) -> None:
-        toy.finished.append((self.cycle, pc))
