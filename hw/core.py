@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from amaranth import Module, ResetInserter
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import Out, connect, flipped
 
 from hw.axi.port import AxiPort
 from hw.axi.signature import Axi4, AxiLite
@@ -16,12 +17,29 @@ from hw.bus_monitor import BusMonitor
 from hw.control.control import Control
 from hw.control.units import TraceSignature, built_units
 from hw.conv.unit import ConvUnit
+from hw.interfaces import UnitSignature
 from hw.misc.unit import MiscUnit
 from hw.move.load import LoadUnit
+from hw.move.parameters import MEMORIES
 from hw.move.save import SaveUnit
 from hw.pool.unit import PoolUnit
 from isa.config import MachineConfig
-from isa.instructions import Unit
+from isa.instructions import Buffer, Unit
+
+_UNIT_TYPES: dict[Unit, type[Any]] = {
+    Unit.LOAD: LoadUnit,
+    Unit.SAVE: SaveUnit,
+    Unit.CONV: ConvUnit,
+    Unit.POOL: PoolUnit,
+    Unit.MISC: MiscUnit,
+}
+_READERS: dict[Buffer, tuple[Unit, str]] = {
+    Buffer.WEIGHT: (Unit.CONV, "weights"),
+    Buffer.PARAM: (Unit.CONV, "params"),
+    Buffer.TAPS: (Unit.POOL, "taps"),
+    Buffer.POOL_PARAM: (Unit.POOL, "params"),
+}
+"""Who reads each parameter memory, and through which of its members."""
 
 
 class Core(wiring.Component):
@@ -99,13 +117,27 @@ class Core(wiring.Component):
                     connect(m, lane, getattr(feature_map, f"{kind}_{name}")[index])
 
     def _connect_parameters(self, m: Module, parts: dict[Unit, Any]) -> None:
+        """The memories that somebody reads, and the copies of the activation tables."""
         load = parts[Unit.LOAD]
-        for unit, buffer, member in _PARAMETERS:
+        for buffer, (unit, member) in _READERS.items():
             if unit in parts:
-                memory = ParameterMemory.of(self.config, buffer)
-                m.submodules[member if unit is Unit.CONV or member == "taps" else f"pool_{member}"] = memory
+                m.submodules[MEMORIES[buffer]] = memory = ParameterMemory.of(self.config, buffer.name)
                 connect(m, getattr(load, MEMORIES[buffer]), memory.write)
                 connect(m, getattr(parts[unit], member), memory.read)
         for unit in (Unit.CONV, Unit.POOL, Unit.MISC):
             if unit in parts:
-                connect_table(m, load.table_write, parts[unit].table_write)
+                m.d.comb += [
+                    getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name)) for name in load.table_write.signature.members
+                ]
+
+
+def _control_side(part: Any, unit: Unit) -> SimpleNamespace:
+    """The members of a unit that control is connected to, and nothing else."""
+    members = {name: part.signature.members[name] for name in UnitSignature(unit).members}
+    return SimpleNamespace(signature=wiring.Signature(members), **{name: getattr(part, name) for name in members})
+
+
+def _lanes(part: Any, member: str) -> list[Any]:
+    """The lanes of a unit on one side of the feature map: none, one, or an array of them."""
+    lanes = getattr(part, member, [])
+    return list(lanes) if isinstance(lanes, (list, tuple)) else [lanes]

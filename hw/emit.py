@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from amaranth.back import verilog as backend
-from amaranth.hdl import PortDirection, Value, ValueCastable
-from amaranth.lib import wiring
+from amaranth.hdl import Value, ValueCastable
 
 from hw.core import Core
+from hw.emit_memory import MemoryModules
 from isa.config import MachineConfig
 
 MODULE = "tilewright_core"
@@ -23,19 +22,20 @@ def verilog(config: MachineConfig) -> str:
     """The Verilog of the machine; its ports are ``clk``, ``rst`` (synchronous, active high), ``irq``, the AXI4 manager
     ``m_axi_*``, the AXI4-Lite subordinate ``s_axil_*`` and, for benches, ``trace_<unit>_*``."""
     core = Core(config)
+    memories = MemoryModules()
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
-    text = backend.convert(core, name=MODULE, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True)
-    return _header(config) + _share_modules(_loop_over_memories(_rename_kickstart(text)))
+    text = backend.convert(
+        core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
+    )
+    return f"{_header(config)}{_share_modules(_rename_kickstart(text))}\n{memories.verilog()}"
 
 
-def _ports(core: Core) -> Iterator[tuple[str, tuple[Value, PortDirection]]]:
-    for path, member, value in core.signature.flatten(core):
-        direction = PortDirection.Input if member.flow == wiring.In else PortDirection.Output
-        name = "_".join(str(part) for part in path)
-        for bus, prefix in PREFIXES.items():
-            if path[0] == bus:
-                name = prefix + "_".join(str(part) for part in path[1:])
-        yield name, (value.as_value() if isinstance(value, ValueCastable) else value, direction)
+def _ports(core: Core) -> Iterator[tuple[str, tuple[Value, None]]]:
+    """Every port under its outward name; which way it goes, the back end sees for itself."""
+    for path, _, value in core.signature.flatten(core):
+        first, *rest = (str(part) for part in path)
+        name = PREFIXES[first] + "_".join(rest) if first in PREFIXES else "_".join((first, *rest))
+        yield name, (value.as_value() if isinstance(value, ValueCastable) else value, None)
 
 
 def _header(config: MachineConfig) -> str:
@@ -48,20 +48,6 @@ def _header(config: MachineConfig) -> str:
 def _rename_kickstart(text: str) -> str:
     """The register that wakes ``always @*`` at time 0 is named after a line of the back end's source."""
     return re.sub(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ", "kickstart", text)
-
-
-_CLEARED_WORDS = re.compile(r"(?P<first>    (?P<memory>\S+ ?)\[0\] = (?P<zero>\d+'h0+);\n)(?:    (?P=memory)\[\d+\] = (?P=zero);\n)+")
-
-
-def _loop_over_memories(text: str) -> str:
-    """One loop in place of one line for every cleared word of a memory."""
-
-    def loop(match: re.Match[str]) -> str:
-        words = match.group(0).count("\n")
-        return f"    for (i = 0; i < {words}; i = i + 1) {match['memory']}[i] = {match['zero']};\n"
-
-    looped = _CLEARED_WORDS.sub(loop, text)
-    return looped.replace("  initial begin\n    for (i ", "  integer i;\n  initial begin\n    for (i ")
 
 
 _MODULE_TEXT = re.compile(r"^module (?P<name>\\\S+ |\w+)(?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
