@@ -60,8 +60,8 @@ class ConvUnit(wiring.Component):
     Cycles, of which the start overlaps with the previous instruction's beats and the drain with the next one's:
 
     ==========================================  ================================
-    instruction to first read                   ``px_p + 9``
-    instruction to first beat                   ``px_p + 12``
+    instruction to first read                   ``px_p + 8``
+    instruction to first beat                   ``px_p + 11``
     last beat to ``done``, writes granted       ``array_latency + post LATENCY + 5``
     ==========================================  ================================
 

@@ -13,7 +13,8 @@ from conv_reference import Memory
 
 from hw.conv.unit import ConvUnit
 from hw.interfaces import READ_LATENCY
-from isa.instructions import BY_NAME
+from isa.config import MachineConfig
+from isa.instructions import BY_NAME, Activation
 
 
 @dataclass
@@ -26,6 +27,19 @@ class Outcome:
     fm: list[list[int]] = field(default_factory=list)
 
 
+def free_banks(ctx: Any, c: MachineConfig, lanes: Any) -> list[bool]:
+    """Which lanes are served when every bank serves the first that asks."""
+    seen: set[int] = set()
+    grants = []
+    for lane in lanes:
+        word, phase = divmod(ctx.get(lane.addr), c.fm_phases)
+        bank = word // c.fm_depth * c.fm_phases + phase
+        grants.append(bool(ctx.get(lane.valid)) and bank not in seen)
+        if grants[-1]:
+            seen.add(bank)
+    return grants
+
+
 def pack_bytes(values: list[int]) -> int:
     return int.from_bytes(bytes(v & 255 for v in values), "little")
 
@@ -34,8 +48,11 @@ def unpack_bytes(value: int, count: int) -> list[int]:
     return [b - 256 if b > 127 else b for b in value.to_bytes(count, "little")]
 
 
-def run(memory: Memory, program: list[dict[str, int]], *, grant: float = 1.0, limit: int = 20000) -> Outcome:
-    """Run the instructions, ``pc`` 100, 101, ...; every lane is granted with probability ``grant`` in each cycle."""
+def run(
+    memory: Memory, program: list[dict[str, int]], *, grant: float = 1.0, banked: bool = False, limit: int = 20000
+) -> Outcome:
+    """Run the instructions, ``pc`` 100, 101, ...; every lane is granted with probability ``grant`` in each cycle,
+    if ``banked`` only one read and one write lane for each bank."""
     c = memory.config
     dut = ConvUnit(c)
     m = Module()
@@ -59,8 +76,10 @@ def run(memory: Memory, program: list[dict[str, int]], *, grant: float = 1.0, li
     granted_now = Signal(c.px_p + c.post_px)
     m.d.comb += Cat(*(p.ready for p in dut.fm_read), *(p.ready for p in dut.fm_write)).eq(granted_now)
 
+    used = {f.get("table", 0) for f in program if f.get("act") == Activation.TABLE}
+
     async def tables(ctx: Any) -> None:
-        for number, table in enumerate(memory.tables):
+        for number, table in ((n, memory.tables[n]) for n in used):
             for index, value in enumerate(table):
                 for member, v in (("en", 1), ("table", number), ("index", index), ("data", value & 255)):
                     ctx.set(getattr(dut.table_write, member), v)
@@ -76,7 +95,10 @@ def run(memory: Memory, program: list[dict[str, int]], *, grant: float = 1.0, li
                 fields = {name: program[issued].get(name, 0) for name in names}
                 ctx.set(dut.instruction.p, {"pc": 100 + issued, "op": {"CONV": fields}})
             ctx.set(dut.instruction.valid, issued < len(program))
-            ctx.set(granted_now, sum((rng.random() < grant) << n for n in range(len(granted_now))))
+            grants = [rng.random() < grant for _ in range(len(granted_now))]
+            if banked:
+                grants = free_banks(ctx, c, dut.fm_read) + free_banks(ctx, c, dut.fm_write)
+            ctx.set(granted_now, sum(g << n for n, g in enumerate(grants)))
             if ctx.get(dut.instruction.ready):
                 issued += issued < len(program)
             if ctx.get(dut.active):
