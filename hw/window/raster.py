@@ -210,6 +210,7 @@ class RasterWalk(wiring.Component):
                 lane.column.eq(Mux(wrapped, start.column, base.column) + beside),
             ]
             lanes.append(lane)
+        following = pick([lanes[a].as_value() for a in self.advances], place.phase)
         consume = Signal()
         out_ready = Signal()
         m.d.comb += [
@@ -232,7 +233,7 @@ class RasterWalk(wiring.Component):
                 self.o.p.first.eq(place.first),
                 self.o.p.last_of_repeat.eq(place.last_of_repeat),
                 self.o.p.last.eq(place.last),
-                base.eq(Mux(place.last_of_repeat, start.as_value(), pick([lanes[a].as_value() for a in self.advances], place.phase))),
+                base.eq(Mux(place.last_of_repeat, start.as_value(), following)),
             ]
             with m.If(place.first):
                 m.d.sync += self.o.p.carried.eq(carried)
