@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import and_
 from types import SimpleNamespace
@@ -13,13 +14,13 @@ from isa.config import MachineConfig
 from isa.table import Instruction
 
 
-def fields_legal(row: Instruction, fields: Any, config: MachineConfig) -> Any:
+def fields_legal(row: Instruction, fields: Mapping[str, Any], config: MachineConfig) -> Any:
     """One bit: counts are not zero, enumerations have a name, and every rule of the row holds.
 
-    ``fields`` is a view of the row's fields. Pure logic over them, no state.
+    ``fields`` holds the value of each of the row's fields. Pure logic over them, no state.
     """
     checks: list[Any] = []
-    names = SimpleNamespace(**{name: fields[name] for name in row.fields})
+    names = SimpleNamespace(**fields)
     for name, f in row.fields.items():
         if f.nonzero:
             checks.append(fields[name].any())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
@@ -12,6 +12,7 @@ from hw.control.units import HEADER_LAYOUT, TraceSignature, unit_rows
 from hw.interfaces import unit_layout
 from isa.config import MachineConfig
 from isa.instructions import Unit
+from isa.table import Placed
 
 IN_FLIGHT = 8
 """Instructions that a unit may have accepted and not yet finished."""
@@ -66,11 +67,12 @@ class Receiver(wiring.Component):
         rows = unit_rows(self.unit)
         layout = unit_layout(self.unit)
 
-        collected = Signal(layout)
+        pc = Signal(32)
         header = Signal(HEADER_LAYOUT)
-        index = Signal(range(max(row.length for row in rows) + 1))
+        body = [Signal(32, name=f"word_{number}") for number in range(1, max(row.length for row in rows))]
+        index = Signal(HEADER_LAYOUT["length"].shape)
         complete = Signal()
-        self._collect(m, collected, header, index, complete)
+        self._collect(m, pc, header, body, index, complete)
 
         offered = Signal(layout)
         wait = Signal(_UNITS)
@@ -83,14 +85,19 @@ class Receiver(wiring.Component):
         m.d.comb += accepted.eq(self.instruction.valid & self.instruction.ready)
         with m.If(complete & (~full | accepted)):
             m.d.sync += [
-                offered.eq(collected),
+                offered.pc.eq(pc),
+                offered.opcode.eq(header.opcode),
                 wait.eq(header.wait),
                 signal.eq(header.signal),
                 full.eq(1),
-                legal.eq(self._legal(collected)),
                 taken.eq(header.wait == 0),
                 complete.eq(0),
             ]
+            for row in rows:
+                fields = {place.field.name: _field(place, body) for place in row.placed}
+                with m.If(header.opcode == row.opcode):
+                    m.d.sync += [offered.op[row.name][name].eq(value) for name, value in fields.items()]
+                    m.d.sync += legal.eq(fields_legal(row, fields, self.config))
         with m.Elif(accepted):
             m.d.sync += full.eq(0)
 
@@ -124,39 +131,22 @@ class Receiver(wiring.Component):
             m.d.sync += taken.eq(1)
         return m
 
-    def _collect(self, m: Module, collected: data.View, header: data.View, index: Signal, complete: Signal) -> None:
+    def _collect(
+        self, m: Module, pc: Signal, header: data.View, body: list[Signal], index: Signal, complete: Signal
+    ) -> None:
         """Word 0 is the pc, word 1 the header, word ``n + 1`` word ``n`` of the instruction."""
-        word = self.words.payload
         m.d.comb += self.words.ready.eq(~complete)
         with m.If(complete):
             m.d.sync += index.eq(0)
         with m.Elif(self.words.valid):
-            m.d.sync += index.eq(index + 1)
+            m.d.sync += [index.eq(index + 1), complete.eq((index == header.length) & (index > 1))]
             with m.Switch(index):
-                with m.Case(0):
-                    m.d.sync += collected.pc.eq(word)
-                with m.Case(1):
-                    incoming = data.View(HEADER_LAYOUT, word)
-                    m.d.sync += [header.eq(incoming), collected.opcode.eq(incoming.opcode)]
-                with m.Default():
-                    m.d.sync += complete.eq(index == header.length)
-            self._place(m, collected, index)
+                for number, target in enumerate([pc, header.as_value(), *body]):
+                    with m.Case(number):
+                        m.d.sync += target.eq(self.words.payload)
 
-    def _place(self, m: Module, collected: data.View, index: Signal) -> None:
-        word = self.words.payload
-        for row in unit_rows(self.unit):
-            with m.If(collected.opcode == row.opcode):
-                fields = collected.op[row.name]
-                with m.Switch(index):
-                    for number in range(1, row.length):
-                        with m.Case(number + 1):
-                            for place in row.placed:
-                                if place.word == number:
-                                    m.d.sync += fields[place.field.name].eq(word[place.lsb : place.lsb + place.field.bits])
 
-    def _legal(self, instruction: data.View) -> object:
-        verdicts = [
-            (instruction.opcode != row.opcode) | fields_legal(row, instruction.op[row.name], self.config)
-            for row in unit_rows(self.unit)
-        ]
-        return Cat(*verdicts).all()
+def _field(place: Placed, body: list[Signal]) -> Value:
+    """The field's value, cut out of the words behind the header."""
+    bits = body[place.word - 1][place.lsb : place.lsb + place.field.bits]
+    return bits.as_signed() if place.field.signed else bits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,10 @@ LEGAL["CONV"] = {**LEGAL["POOL"], "chunks": 1}
 
 def op(name: str, wait: Iterable[Unit] = (), signal: Iterable[Unit] = (), **values: int) -> Op:
     """A legal instruction that does as little as possible, but for the values given."""
+    return changed(name, values, wait, signal)
+
+
+def changed(name: str, values: Mapping[str, int], wait: Iterable[Unit] = (), signal: Iterable[Unit] = ()) -> Op:
     return Op(name, {**LEGAL.get(name, {}), **values}, frozenset(wait), frozenset(signal))
 
 

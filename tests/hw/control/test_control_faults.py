@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from amaranth.sim import SimulatorContext
 from control_bench import Bench, assemble, op, pcs
 
@@ -31,27 +30,32 @@ def outcome(bench: Bench, program: list[int], *, watchdog: int = 0) -> tuple[int
     return result[0]
 
 
-@pytest.mark.parametrize(
-    ("bad", "fault"),
-    [
-        (op("CONV", k_h=0), Fault.ILLEGAL_FIELD),
-        (op("CONV", act=3), Fault.ILLEGAL_FIELD),
-        (op("CONV", table=2), Fault.ILLEGAL_FIELD),
-        (op("CONV", i_ring=8, i_off=8), Fault.ILLEGAL_FIELD),
-        (op("LOAD", step=5, run=4, lead=1), Fault.ILLEGAL_FIELD),
-        (op("LOADP", buffer=5), Fault.ILLEGAL_FIELD),
-        (op("SAVE", run=5, step=4), Fault.ILLEGAL_FIELD),
-        (op("POOL"), Fault.ILLEGAL_OPCODE),
-        (Op("START", {"config": 1}), Fault.CONFIG_MISMATCH),
-    ],
-    ids=lambda value: value.name,
-)
-def test_an_illegal_instruction_stops_the_machine_and_never_reaches_its_unit(bad: Op, fault: Fault) -> None:
-    body = (op("SAVE"), bad, op("SAVE"))
+ILLEGAL = [
+    (op("CONV", k_h=0), Fault.ILLEGAL_FIELD),
+    (op("CONV", act=3), Fault.ILLEGAL_FIELD),
+    (op("CONV", table=2), Fault.ILLEGAL_FIELD),
+    (op("CONV", i_ring=8, i_off=8), Fault.ILLEGAL_FIELD),
+    (op("LOAD", step=5, run=4, lead=1), Fault.ILLEGAL_FIELD),
+    (op("LOADP", buffer=5), Fault.ILLEGAL_FIELD),
+    (op("SAVE", run=5, step=4), Fault.ILLEGAL_FIELD),
+    (op("POOL"), Fault.ILLEGAL_OPCODE),
+    (Op("START", {"config": 1}), Fault.CONFIG_MISMATCH),
+]
+
+
+def test_an_illegal_instruction_stops_the_machine_and_never_reaches_its_unit() -> None:
+    """One after the other on one machine, each followed by a program that is legal."""
     bench = Bench(NANO)
-    at = pcs(*body)[1]
-    assert outcome(bench, assemble(NANO, *body)) == (STATUS_ERROR, fault, at)
-    assert all(pc != at for toy in bench.units.values() for _, pc in toy.started)
+
+    async def script(ctx: SimulatorContext) -> None:
+        for bad, fault in ILLEGAL:
+            body = (op("SAVE"), bad, op("SAVE"))
+            assert await bench.execute(ctx, assemble(NANO, *body)) == (STATUS_ERROR, fault, pcs(*body)[1]), bad
+            assert await bench.execute(ctx, assemble(NANO, op("SAVE"))) == (STATUS_DONE, Fault.NONE, 0)
+
+    bench.run(script)
+    started = [pc for toy in bench.units.values() for _, pc in toy.started]
+    assert set(started) == {pcs(op("SAVE"))[0]}, "only the SAVE in front of it"
 
 
 def test_a_reserved_bit_stops_the_machine() -> None:

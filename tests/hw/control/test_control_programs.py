@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 from amaranth.sim import SimulatorContext
 from control_bench import Bench, assemble, op, pcs
@@ -135,13 +136,17 @@ def test_the_trace_names_starts_and_ends() -> None:
     assert seen == [(event, pc) for pc in pcs(*body)[:3] for event in ("start", "finish")]
 
 
+def _work(cycles: int, pc: int) -> int:
+    return cycles
+
+
 def test_a_token_of_every_pair_lets_exactly_its_consumer_go() -> None:
     """Every unit signals every unit, itself included; then every unit waits for every one."""
-    names = {Unit.LOAD: "LOADP", **{unit: unit.name for unit in Unit if unit is not Unit.LOAD}}
+    names = {unit: "LOADP" if unit is Unit.LOAD else unit.name for unit in Unit}
     body = [op(names[unit], signal=Unit) for unit in Unit] + [op(names[unit], wait=Unit) for unit in Unit]
     bench = Bench(NANO)
     for unit, toy in bench.units.items():
-        toy.time = lambda pc, unit=unit: 20 + 30 * unit
+        toy.time = partial(_work, 20 + 30 * unit)
 
     async def script(ctx: SimulatorContext) -> None:
         assert await bench.execute(ctx, assemble(NANO, *body)) == (STATUS_DONE, Fault.NONE, 0)

@@ -20,6 +20,10 @@ BASE = preset("base")
 OKAY, SLVERR = 0, 2
 
 
+ORDERS = {"both": ["aw w"], "address first": ["aw", "w"], "data first": ["w", "aw"]}
+"""When the two channels of a write become valid."""
+
+
 class Driver:
     """A manager that may be slow on every channel."""
 
@@ -34,7 +38,7 @@ class Driver:
     async def write(self, ctx: SimulatorContext, address: int, value: int, strobe: int = 15, order: str = "both") -> int:
         """Address and data at once, or one some cycles before the other."""
         bus = self.bus
-        channels = {"both": [("aw", "w")], "address first": [("aw",), ("w",)], "data first": [("w",), ("aw",)]}[order]
+        channels = [channel.split() for channel in ORDERS[order]]
         ctx.set(bus.awaddr, address)
         ctx.set(bus.wdata, value)
         ctx.set(bus.wstrb, strobe)
@@ -101,7 +105,7 @@ def kept(register: Register, address_bits: int) -> int:
     return (1 << address_bits - 32) - 1 if register.name.endswith("HI") else 0xFFFFFFFF
 
 
-@pytest.mark.parametrize("order", ["both", "address first", "data first"])
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("slow", [0, 3])
 @pytest.mark.parametrize("address_bits", [32, 40, 64])
 def test_writable_registers_keep_what_is_written(order: str, slow: int, address_bits: int) -> None:

@@ -12,7 +12,7 @@ from isa.faults import TOKEN_MAX
 from isa.instructions import Unit
 
 UNITS = len(Unit)
-PAIRS = [(p, c) for p in Unit for c in Unit]
+PAIRS = [(int(p), int(c)) for p in Unit for c in Unit]
 
 
 def drive(dut: Tokens, script: object) -> None:
@@ -71,7 +71,7 @@ def test_random_gives_and_takes_count_as_in_a_table(seed: int) -> None:
 
 def test_overflow_names_the_producer_and_only_beyond_the_maximum() -> None:
     dut = Tokens()
-    pair = (Unit.POOL, Unit.SAVE)
+    pair = (int(Unit.POOL), int(Unit.SAVE))
 
     async def script(ctx: SimulatorContext) -> None:
         set_masks(ctx, dut, {pair}, set())
