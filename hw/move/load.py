@@ -24,8 +24,10 @@ from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Buffer, Region, Unit
 
-AHEAD = 4
-"""Instructions whose bytes are asked for and not yet all written."""
+AHEAD = 8
+"""Instructions whose bytes are asked for and not yet expected by the back."""
+IN_WORK = 7
+"""Instructions in the back."""
 
 
 def region_bases(config: MachineConfig) -> data.ArrayLayout:
@@ -34,7 +36,7 @@ def region_bases(config: MachineConfig) -> data.ArrayLayout:
 
 
 class LoadUnit(wiring.Component):
-    """LOAD and LOADP in two halves: the front asks DRAM, the back writes what comes, up to ``AHEAD`` instructions later.
+    """LOAD and LOADP in two halves: the front asks DRAM, the back writes what comes, many instructions later.
 
     ::
 
@@ -89,14 +91,13 @@ class LoadUnit(wiring.Component):
 
         head = data.View(layout, queue.r_data)
         is_load = head.opcode == BY_NAME["LOAD"].opcode
-        loads = Signal(range(AHEAD + 2))
-        """LOADs given to the walk and not finished."""
-        filling = Signal()
-        filling_pc = Signal(32)
+        loads = Signal(range(IN_WORK + 1))
+        fills = Signal(range(IN_WORK + 1))
         m.d.comb += [
-            walk.i.valid.eq(queue.r_rdy & is_load & ~filling & (loads != AHEAD + 1)),
-            parameters.fill.valid.eq(queue.r_rdy & ~is_load & (loads == 0) & ~filling),
+            walk.i.valid.eq(queue.r_rdy & is_load & (fills == 0) & (loads != IN_WORK)),
+            parameters.fill.valid.eq(queue.r_rdy & ~is_load & (loads == 0) & (fills != IN_WORK)),
             queue.r_en.eq((walk.i.valid & walk.i.ready) | (parameters.fill.valid & parameters.fill.ready)),
+            parameters.fill.payload.pc.eq(head.pc),
             parameters.fill.payload.buffer.eq(head.op.LOADP.buffer),
             parameters.fill.payload.dst.eq(head.op.LOADP.dst),
             parameters.fill.payload.count.eq(head.op.LOADP.count),
@@ -115,20 +116,17 @@ class LoadUnit(wiring.Component):
         ]
         m.d.sync += [
             loads.eq(loads + (walk.i.valid & walk.i.ready) - load_done),
-            self.done.eq(load_done),
+            fills.eq(fills + (parameters.fill.valid & parameters.fill.ready) - parameters.done),
+            self.done.eq(load_done | (parameters.done & ~stop)),
         ]
-        with m.If(parameters.fill.valid & parameters.fill.ready):
-            m.d.sync += [filling.eq(1), filling_pc.eq(head.pc)]
-        with m.If(parameters.done):
-            m.d.sync += [filling.eq(0), self.done.eq(~stop)]
         self._connect_memories(m, parameters)
-        self._faults(m, packer, parameters, filling_pc, stop)
+        self._faults(m, packer, parameters, stop)
 
         m.d.comb += [
-            self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | filling),
+            self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | (fills != 0)),
             self.active.eq((write.valid & write.ready) | parameters.active),
             self.wait_bank.eq(write.valid & ~write.ready),
-            self.wait_dram.eq(packer.starved | (filling & ~beat.valid)),
+            self.wait_dram.eq(packer.starved | ((fills != 0) & ~beat.valid)),
         ]
         return m
 
@@ -202,7 +200,7 @@ class LoadUnit(wiring.Component):
         for name in (*MEMORIES.values(), "table_write"):
             connect(m, getattr(parameters, name), flipped(getattr(self, name)))
 
-    def _faults(self, m: Module, packer: Packer, parameters: ParameterWriter, filling_pc: Signal, stop: Signal) -> None:
+    def _faults(self, m: Module, packer: Packer, parameters: ParameterWriter, stop: Signal) -> None:
         fault = self.fault
         word = packer.words
         with m.If(~stop):
@@ -211,9 +209,9 @@ class LoadUnit(wiring.Component):
             with m.Elif(word.valid & word.ready & word.payload.outside):
                 m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.FM_ADDRESS), fault.fault.pc.eq(word.payload.context.pc)]
             with m.Elif(parameters.outside):
-                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.BUFFER_ADDRESS), fault.fault.pc.eq(filling_pc)]
+                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.BUFFER_ADDRESS), fault.fault.pc.eq(parameters.pc)]
             with m.Elif(parameters.error):
-                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.READ_ERROR), fault.fault.pc.eq(filling_pc)]
+                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.READ_ERROR), fault.fault.pc.eq(parameters.pc)]
 
 
 def _times(value: Value, constant: int) -> Value:
