@@ -1,4 +1,4 @@
-// DRAM behind one AXI4 slave port (INCR bursts of full-width beats, one ID, everything in order).
+// DRAM behind one AXI4 slave port (INCR bursts of full-width beats; ids are returned, everything stays in order).
 //
 // A read burst's first beat is offered LATENCY cycles after its address was taken; after that the memory port
 // moves one data beat in every cycle, read or write, in turn when both want it. Up to QUEUE bursts of each
@@ -8,6 +8,7 @@
 module tilewright_dram #(
   parameter DATA_BITS = 128,
   parameter ADDR_BITS = 40,
+  parameter ID_BITS   = 2,
   parameter WORDS     = 65536,
   parameter LATENCY   = 64,
   parameter QUEUE     = 16
@@ -20,16 +21,19 @@ module tilewright_dram #(
   input      [ADDR_BITS-1:0] program_base,
   input      [ADDR_BITS-1:0] program_bytes,
 
+  input        [ID_BITS-1:0] s_axi_arid,
   input      [ADDR_BITS-1:0] s_axi_araddr,
   input                [7:0] s_axi_arlen,
   input                      s_axi_arvalid,
   output                     s_axi_arready,
+  output reg   [ID_BITS-1:0] s_axi_rid,
   output reg [DATA_BITS-1:0] s_axi_rdata,
   output reg           [1:0] s_axi_rresp,
   output reg                 s_axi_rlast,
   output reg                 s_axi_rvalid,
   input                      s_axi_rready,
 
+  input        [ID_BITS-1:0] s_axi_awid,
   input      [ADDR_BITS-1:0] s_axi_awaddr,
   input                      s_axi_awvalid,
   output                     s_axi_awready,
@@ -38,6 +42,7 @@ module tilewright_dram #(
   input                      s_axi_wlast,
   input                      s_axi_wvalid,
   output                     s_axi_wready,
+  output reg   [ID_BITS-1:0] s_axi_bid,
   output reg           [1:0] s_axi_bresp,
   output reg                 s_axi_bvalid,
   input                      s_axi_bready
@@ -59,6 +64,7 @@ module tilewright_dram #(
   // Read bursts: the queue holds beat address, beats left and the first cycle in which data may be fetched.
   reg [ADDR_BITS-1:0] ar_addr [0:QUEUE-1];
   reg           [7:0] ar_len  [0:QUEUE-1];
+  reg   [ID_BITS-1:0] ar_id   [0:QUEUE-1];
   reg          [31:0] ar_due  [0:QUEUE-1];
   reg  [QUEUE_BITS:0] ar_head, ar_tail;
   reg           [7:0] r_done;
@@ -76,12 +82,14 @@ module tilewright_dram #(
 
   // Write bursts: addresses, data and responses each have their queue.
   reg [ADDR_BITS-1:0] aw_addr [0:QUEUE-1];
+  reg   [ID_BITS-1:0] aw_id   [0:QUEUE-1];
   reg  [QUEUE_BITS:0] aw_head, aw_tail;
   reg [DATA_BITS-1:0] w_data [0:QUEUE-1];
   reg [DATA_BITS/8-1:0] w_strb [0:QUEUE-1];
   reg     [QUEUE-1:0] w_last;
   reg  [QUEUE_BITS:0] w_head, w_tail;
   reg     [QUEUE-1:0] b_error;
+  reg   [ID_BITS-1:0] b_id [0:QUEUE-1];
   reg  [QUEUE_BITS:0] b_head, b_tail;
   reg           [7:0] w_done;
   reg                 w_failed;
@@ -142,11 +150,13 @@ module tilewright_dram #(
     if (s_axi_arvalid && s_axi_arready) begin
       ar_addr[ar_tail[QUEUE_BITS-1:0]] <= s_axi_araddr;
       ar_len[ar_tail[QUEUE_BITS-1:0]]  <= s_axi_arlen;
+      ar_id[ar_tail[QUEUE_BITS-1:0]]   <= s_axi_arid;
       ar_due[ar_tail[QUEUE_BITS-1:0]]  <= now + LATENCY - 1 + {26'd0, jitter};
       ar_tail <= ar_tail + 1'b1;
     end
     if (read) begin
       s_axi_rvalid <= 1'b1;
+      s_axi_rid    <= ar_id[ar_slot];
       s_axi_rdata  <= r_inside ? memory[r_index] : {DATA_BITS{1'b0}};
       s_axi_rresp  <= r_inside ? OKAY : DECERR;
       s_axi_rlast  <= r_final;
@@ -156,6 +166,7 @@ module tilewright_dram #(
 
     if (s_axi_awvalid && s_axi_awready) begin
       aw_addr[aw_tail[QUEUE_BITS-1:0]] <= s_axi_awaddr;
+      aw_id[aw_tail[QUEUE_BITS-1:0]]   <= s_axi_awid;
       aw_tail <= aw_tail + 1'b1;
     end
     if (s_axi_wvalid && s_axi_wready) begin
@@ -172,6 +183,7 @@ module tilewright_dram #(
       w_failed <= !w_last[w_slot] && (w_failed || !w_inside);
       if (w_last[w_slot]) begin
         b_error[b_tail[QUEUE_BITS-1:0]] <= w_failed || !w_inside;
+        b_id[b_tail[QUEUE_BITS-1:0]]    <= aw_id[aw_slot];
         b_tail  <= b_tail + 1'b1;
         aw_head <= aw_head + 1'b1;
       end
@@ -179,6 +191,7 @@ module tilewright_dram #(
     if (s_axi_bvalid && s_axi_bready) s_axi_bvalid <= 1'b0;
     if (b_count != 0 && (!s_axi_bvalid || s_axi_bready) && !stall[4]) begin
       s_axi_bvalid <= 1'b1;
+      s_axi_bid    <= b_id[b_head[QUEUE_BITS-1:0]];
       s_axi_bresp  <= b_error[b_head[QUEUE_BITS-1:0]] ? DECERR : OKAY;
       b_head <= b_head + 1'b1;
     end

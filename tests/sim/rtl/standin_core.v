@@ -5,17 +5,26 @@ module tilewright_core (
   input         clk,
   input         rst,
   output        irq,
+  output  [1:0] m_axi_arid,
+  output        m_axi_arlock,
+  output  [3:0] m_axi_arcache,
+  output  [2:0] m_axi_arprot,
   output [31:0] m_axi_araddr,
   output  [7:0] m_axi_arlen,
   output  [2:0] m_axi_arsize,
   output  [1:0] m_axi_arburst,
   output reg    m_axi_arvalid,
   input         m_axi_arready,
+  input   [1:0] m_axi_rid,
   input  [63:0] m_axi_rdata,
   input   [1:0] m_axi_rresp,
   input         m_axi_rlast,
   input         m_axi_rvalid,
   output        m_axi_rready,
+  output  [1:0] m_axi_awid,
+  output        m_axi_awlock,
+  output  [3:0] m_axi_awcache,
+  output  [2:0] m_axi_awprot,
   output [31:0] m_axi_awaddr,
   output  [7:0] m_axi_awlen,
   output  [2:0] m_axi_awsize,
@@ -27,9 +36,11 @@ module tilewright_core (
   output        m_axi_wlast,
   output reg    m_axi_wvalid,
   input         m_axi_wready,
+  input   [1:0] m_axi_bid,
   input   [1:0] m_axi_bresp,
   input         m_axi_bvalid,
   output        m_axi_bready,
+  input   [2:0] s_axil_awprot,
   input  [11:0] s_axil_awaddr,
   input         s_axil_awvalid,
   output        s_axil_awready,
@@ -40,6 +51,7 @@ module tilewright_core (
   output  [1:0] s_axil_bresp,
   output reg    s_axil_bvalid,
   input         s_axil_bready,
+  input   [2:0] s_axil_arprot,
   input  [11:0] s_axil_araddr,
   input         s_axil_arvalid,
   output        s_axil_arready,
@@ -56,6 +68,7 @@ module tilewright_core (
   reg  [2:0] state;
   reg        done;
 
+  assign {m_axi_arid, m_axi_awid, m_axi_arlock, m_axi_awlock, m_axi_arcache, m_axi_awcache, m_axi_arprot, m_axi_awprot} = 0;
   assign irq = done;
   assign {m_axi_arlen, m_axi_awlen} = 0;
   assign {m_axi_arsize, m_axi_awsize} = {3'd3, 3'd3};
