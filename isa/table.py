@@ -84,7 +84,9 @@ class Instruction:
         for number, word in enumerate(self.words, start=1):
             total = sum(f.bits for f in word)
             if total != WORD_BITS:
-                raise TableError(f"{self.name} word {number}: fields cover {total} bits of {WORD_BITS}; every bit must be named or reserved")
+                raise TableError(
+                    f"{self.name} word {number}: fields cover {total} bits of {WORD_BITS}; every bit must be named or reserved"
+                )
             for f in word:
                 if f.name and f.name in seen:
                     raise TableError(f"{self.name}: field {f.name} is declared twice")
