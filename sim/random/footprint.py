@@ -34,6 +34,14 @@ class Space(enum.Enum):
     TABLE = "tables"
 
 
+@dataclass(frozen=True)
+class Dram:
+    """The memory that a program is made for: the base of each region, and the bytes in all."""
+
+    bases: Mapping[Region, int]
+    size: int
+
+
 @dataclass
 class Footprint:
     reads: dict[Space, Cells] = field(default_factory=dict)
@@ -48,27 +56,27 @@ class OutOfRange(Exception):
     """The instruction touches cells that do not exist."""
 
 
-def space_size(space: Space, config: MachineConfig, memory_bytes: int) -> int:
+def space_size(space: Space, config: MachineConfig, dram: Dram) -> int:
     match space:
         case Space.FM:
             return config.fm_words * config.chunks_per_word
         case Space.DRAM:
-            return memory_bytes
+            return dram.size
         case Space.ACC:
             return config.acc_depth * config.px_p
         case _:
             return config.buffer_depth(space.name)
 
 
-def footprint(op: Op, config: MachineConfig, bases: Mapping[Region, int], memory_bytes: int) -> Footprint:
+def footprint(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     """Cells read and written; ``OutOfRange`` if one of them does not exist."""
     result = {
         "LOAD": _load, "LOADP": _loadp, "SAVE": _save, "CONV": _conv, "POOL": _pool, "MISC": _misc,
-    }[op.name](op, config, bases)  # fmt: skip
+    }[op.name](op, config, dram)  # fmt: skip
     for cells_of in (result.reads, result.writes):
         for space, cells in list(cells_of.items()):
             cells_of[space] = cells = np.unique(cells)
-            if cells.size and (cells[0] < 0 or cells[-1] >= space_size(space, config, memory_bytes)):
+            if cells.size and (cells[0] < 0 or cells[-1] >= space_size(space, config, dram)):
                 raise OutOfRange(f"{op.name}: {space.value} {cells[0]}..{cells[-1]}")
     return result
 
@@ -119,35 +127,37 @@ def axes_add(cells: Cells, count: int) -> Cells:
     return (cells[:, None] + np.arange(count)[None, :]).reshape(-1)
 
 
-def _load(op: Op, config: MachineConfig, bases: Mapping[Region, int]) -> Footprint:
-    starts = row_starts(op, bases[Region(op["region"])], config)
+def _load(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    starts = row_starts(op, dram.bases[Region(op["region"])], config)
     if op["step"] > op["run"]:
         data = axes((op["pixels"], op["step"]), (op["run"], 1)) if op["valid"] else np.zeros(0, np.int64)
     else:
         data = np.arange(op["valid"], dtype=np.int64)
-    written = op["d_addr"] + axes((op["rows"], op["d_ys"]), (op["pixels"], op["d_xs"]), (-(-op["run"] // config.ic_p), op["d_cs"]))
+    vectors = -(-op["run"] // config.ic_p)
+    written = op["d_addr"] + axes((op["rows"], op["d_ys"]), (op["pixels"], op["d_xs"]), (vectors, op["d_cs"]))
     result = Footprint({Space.DRAM: (starts[:, None] + data[None, :]).reshape(-1)}, {Space.FM: _words(written, config)})
     result.repeats = np.unique(written).size != written.size
     return result
 
 
-def _loadp(op: Op, config: MachineConfig, bases: Mapping[Region, int]) -> Footprint:
+def _loadp(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     buffer = Buffer(op["buffer"]).name
-    start = bases[Region(op["region"])] + op["offset"]
+    start = dram.bases[Region(op["region"])] + op["offset"]
     source = np.arange(op["count"] * config.buffer_dram_bytes(buffer), dtype=np.int64) + start
     return Footprint({Space.DRAM: source}, {Space[buffer]: op["dst"] + np.arange(op["count"])})
 
 
-def _save(op: Op, config: MachineConfig, bases: Mapping[Region, int]) -> Footprint:
-    starts = row_starts(op, bases[Region(op["region"])], config)
+def _save(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    starts = row_starts(op, dram.bases[Region(op["region"])], config)
     target = (starts[:, None] + axes((op["pixels"], op["step"]), (op["run"], 1))[None, :]).reshape(-1)
-    words = op["s_addr"] + axes((op["rows"], op["s_ys"]), (op["pixels"], op["s_xs"]), (-(-op["run"] // config.ic_p), op["s_cs"]))
+    vectors = -(-op["run"] // config.ic_p)
+    words = op["s_addr"] + axes((op["rows"], op["s_ys"]), (op["pixels"], op["s_xs"]), (vectors, op["s_cs"]))
     result = Footprint({Space.FM: _words(words, config)}, {Space.DRAM: target})
     result.repeats = np.unique(target).size != target.size
     return result
 
 
-def _conv(op: Op, config: MachineConfig, bases: Mapping[Region, int]) -> Footprint:
+def _conv(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     chunks = op["chunks"]
     beats = op["k_h"] * op["k_w"] * op["vectors"]
     groups = np.arange(chunks) // op["g_chunks"] * op["g_step"] if op["g_chunks"] else np.zeros(1, np.int64)
@@ -175,7 +185,7 @@ def _conv(op: Op, config: MachineConfig, bases: Mapping[Region, int]) -> Footpri
     return result
 
 
-def _pool(op: Op, config: MachineConfig, bases: Mapping[Region, int]) -> Footprint:
+def _pool(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     vectors = np.arange(op["vectors"])
     result = Footprint({Space.FM: _words(op["i_addr"] + window_words(op, vectors * op["i_cs"]), config)})
     if op["mode"] != PoolMode.MAX:
@@ -191,7 +201,7 @@ def _pool(op: Op, config: MachineConfig, bases: Mapping[Region, int]) -> Footpri
     return result
 
 
-def _misc(op: Op, config: MachineConfig, bases: Mapping[Region, int]) -> Footprint:
+def _misc(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     streams = {s: op[f"{s}_addr"] + axes(*((op[f"n{j}"], op[f"{s}_s{j}"]) for j in range(5))) for s in "abo"}
     streams = {s: words % ADDRESS_MODULUS for s, words in streams.items()}
     operands = [streams["a"]] if op["mode"] == MiscMode.PASS else [streams["a"], streams["b"]]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Region
 from sim.random.draw import int8, log_uniform, place, subtensor_strides
-from sim.random.footprint import Cells, Space, axes
+from sim.random.footprint import Cells, Dram, Space, axes
 
 RECORDS_SHARE = 4
 """The first 1/4 of DRAM is filled with sensible requantisation records."""
 
 
-def load(rng: random.Random, config: MachineConfig, bases: Mapping[Region, int], memory_bytes: int, budget: int) -> Op | None:
+def load(rng: random.Random, config: MachineConfig, dram: Dram, budget: int) -> Op | None:
     """A LOAD that fills at most ``budget`` words: dense rows, overlapping windows, single pixels, or nothing but fill."""
     run = log_uniform(rng, 1, 4 * config.ic_p)
     v = {"run": run, "fill": int8(rng), "flip": rng.randrange(2)}
@@ -38,21 +38,21 @@ def load(rng: random.Random, config: MachineConfig, bases: Mapping[Region, int],
         needed = max(0, (v["pixels"] - 1) * v["step"] + run - v["lead"])
         v["valid"] = rng.choice((needed, needed, needed, rng.randint(0, needed), needed + rng.randint(0, 40), 0))
         bytes_in_row = v["valid"]
-    v |= _dram_rows(rng, config, bases, memory_bytes, v["rows"], max(1, bytes_in_row), separate=False)
+    v |= _dram_rows(rng, config, dram, v["rows"], max(1, bytes_in_row), separate=False)
     v["d_ys"], v["d_xs"], v["d_cs"] = subtensor_strides(rng, [v["rows"], v["pixels"], vectors], 9)
     last = int(axes((v["rows"], v["d_ys"]), (v["pixels"], v["d_xs"]), (vectors, v["d_cs"])).max())
     v["d_addr"] = place(rng, config, 0, last)
     return Op("LOAD", v) if v["d_xs"] < 256 and v["d_addr"] >= 0 and "offset" in v else None
 
 
-def save(rng: random.Random, config: MachineConfig, bases: Mapping[Region, int], memory_bytes: int, budget: int) -> Op | None:
+def save(rng: random.Random, config: MachineConfig, dram: Dram, budget: int) -> Op | None:
     """A SAVE of at most ``budget`` words."""
     v = {"run": log_uniform(rng, 1, 4 * config.ic_p), "flip": rng.randrange(2)}
     vectors = -(-v["run"] // config.ic_p)
     v["rows"] = log_uniform(rng, 1, max(1, min(budget // vectors, 12)))
     v["pixels"] = log_uniform(rng, 1, max(1, min(budget // (vectors * v["rows"]), 40)))
     v["step"] = v["run"] + rng.choice((0, 0, log_uniform(rng, 1, 40)))
-    v |= _dram_rows(rng, config, bases, memory_bytes, v["rows"], (v["pixels"] - 1) * v["step"] + v["run"], separate=True)
+    v |= _dram_rows(rng, config, dram, v["rows"], (v["pixels"] - 1) * v["step"] + v["run"], separate=True)
     v["s_ys"], v["s_xs"], v["s_cs"] = (
         subtensor_strides(rng, [v["rows"], v["pixels"], vectors], 9)
         if rng.random() < 0.8
@@ -63,9 +63,8 @@ def save(rng: random.Random, config: MachineConfig, bases: Mapping[Region, int],
     return Op("SAVE", v) if v["s_xs"] < 256 and v["s_addr"] >= 0 and "offset" in v else None
 
 
-def defining(rng: random.Random, config: MachineConfig, space: Space, missing: Cells, memory: tuple[Mapping[Region, int], int]) -> Iterator[Op]:
+def defining(rng: random.Random, config: MachineConfig, dram: Dram, space: Space, missing: Cells) -> Iterator[Op]:
     """LOADs or LOADPs that write at least the missing cells of a space; neighbours may be written too."""
-    bases, memory_bytes = memory
     words = missing // config.chunks_per_word if space is Space.FM else missing
     gap = 24 if space is Space.FM else 4
     start = previous = int(words[0])
@@ -74,45 +73,42 @@ def defining(rng: random.Random, config: MachineConfig, space: Space, missing: C
             previous = word
             continue
         if space is Space.FM:
-            yield from _fill(rng, config, start, previous - start + 1, bases, memory_bytes)
+            yield from _fill(rng, config, dram, start, previous - start + 1)
         else:
-            yield _parameters(rng, config, Buffer[space.name], start, previous - start + 1, bases, memory_bytes)
+            yield _parameters(rng, config, dram, Buffer[space.name], start, previous - start + 1)
         if word is not None:
             start = previous = word
 
 
-def loadp(rng: random.Random, config: MachineConfig, bases: Mapping[Region, int], memory_bytes: int) -> Op:
+def loadp(rng: random.Random, config: MachineConfig, dram: Dram) -> Op:
     buffer = rng.choice(list(Buffer))
     depth = config.buffer_depth(buffer.name)
-    count = log_uniform(rng, 1, min(depth, 12, memory_bytes // RECORDS_SHARE // config.buffer_dram_bytes(buffer.name)))
-    return _parameters(rng, config, buffer, rng.randint(0, depth - count), count, bases, memory_bytes)
+    count = log_uniform(rng, 1, min(depth, 12, dram.size // RECORDS_SHARE // config.buffer_dram_bytes(buffer.name)))
+    return _parameters(rng, config, dram, buffer, rng.randint(0, depth - count), count)
 
 
-def _fill(
-    rng: random.Random, config: MachineConfig, start: int, count: int, bases: Mapping[Region, int], memory_bytes: int
-) -> Iterator[Op]:
+def _fill(rng: random.Random, config: MachineConfig, dram: Dram, start: int, count: int) -> Iterator[Op]:
     """Random bytes from DRAM into neighbouring words, mostly whole words."""
     while count > 0:
         pixels = min(count, 4000)
         run = config.ic_p if rng.random() < 0.8 else rng.randint(1, config.ic_p)
-        v = {"rows": 1, "pixels": pixels, "run": run, "step": run, "valid": pixels * run, "fill": int8(rng), "d_xs": 1, "d_addr": start}
-        v |= _dram_rows(rng, config, bases, memory_bytes, 1, pixels * run, separate=False)
+        v = {"rows": 1, "pixels": pixels, "run": run, "step": run, "valid": pixels * run}
+        v |= {"fill": int8(rng), "d_xs": 1, "d_addr": start}
+        v |= _dram_rows(rng, config, dram, 1, pixels * run, separate=False)
         yield Op("LOAD", v)
         start, count = start + pixels, count - pixels
 
 
-def _parameters(
-    rng: random.Random, config: MachineConfig, buffer: Buffer, dst: int, count: int, bases: Mapping[Region, int], memory_bytes: int
-) -> Op:
+def _parameters(rng: random.Random, config: MachineConfig, dram: Dram, buffer: Buffer, dst: int, count: int) -> Op:
     size = count * config.buffer_dram_bytes(buffer.name)
     region = Region.CONST if buffer in (Buffer.PARAM, Buffer.POOL_PARAM) else rng.choice(list(Region))
-    room = memory_bytes // RECORDS_SHARE if region is Region.CONST else memory_bytes - bases[region]
+    room = dram.size // RECORDS_SHARE if region is Region.CONST else dram.size - dram.bases[region]
     offset = rng.randint(0, max(0, room - size)) // config.axi_bytes * config.axi_bytes
     return Op("LOADP", {"offset": offset, "dst": dst, "count": count, "buffer": int(buffer), "region": int(region)})
 
 
 def _dram_rows(
-    rng: random.Random, config: MachineConfig, bases: Mapping[Region, int], memory_bytes: int, rows: int, row_bytes: int, *, separate: bool
+    rng: random.Random, config: MachineConfig, dram: Dram, rows: int, row_bytes: int, *, separate: bool
 ) -> dict[str, int]:
     """Region, offset and row stride so that all rows lie in DRAM; empty if they do not fit."""
     region = rng.choice(list(Region))
@@ -120,7 +116,7 @@ def _dram_rows(
     if not separate and rng.random() < 0.2:
         stride = rng.randint(0, row_bytes)
     span = (rows - 1) * stride + row_bytes
-    room = memory_bytes - bases[region] - span
+    room = dram.size - dram.bases[region] - span
     if room < 0:
         return {}
     offset = room if rng.random() < 0.05 else rng.randint(0, room)

@@ -14,7 +14,7 @@ from isa.config import REQUANT_WORD_BYTES, MachineConfig
 from isa.instructions import Region, Unit
 from sim.random.draw import int8
 from sim.random.elementwise import misc
-from sim.random.footprint import Footprint, OutOfRange, Space, footprint, space_size
+from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint, space_size
 from sim.random.moves import RECORDS_SHARE, defining, load, loadp, save
 from sim.random.tokens import hazards, more_needs, serial_needs, with_tokens
 from sim.random.windows import Chain, conv, pool
@@ -49,7 +49,7 @@ def random_program(config: MachineConfig, seed: int, *, size: int = DEFAULT_SIZE
     rng = random.Random(f"{config.hash} {seed} {size}")
     memory_bytes = memory_size(config)
     bases = {region: rng.randrange(0, memory_bytes // 8, config.axi_bytes) for region in Region}
-    builder = Builder(config, bases, memory_bytes, rng)
+    builder = Builder(config, Dram(bases, memory_bytes), rng)
     for _ in range(size):
         builder.add_random()
     memory = builder.with_final_saves(random_memory(config, seed, memory_bytes, bases))
@@ -61,8 +61,8 @@ def assemble(
     config: MachineConfig, seed: int, ops: Sequence[Op], memory: Bytes, bases: Mapping[Region, int], order: str
 ) -> RandomProgram:
     """Give the instructions their tokens and encode them."""
-    footprints = [footprint(op, config, bases, memory.size) for op in ops]
-    needs = hazards(ops, footprints, config, memory.size)
+    dram = Dram(bases, memory.size)
+    needs = hazards(ops, [footprint(op, config, dram) for op in ops], config, dram)
     if order == "serial":
         needs = serial_needs(ops)
     elif order == "more":
@@ -103,15 +103,14 @@ def random_memory(config: MachineConfig, seed: int, memory_bytes: int, bases: Ma
 class Builder:
     """Collects instructions, and keeps track of which cells hold something."""
 
-    def __init__(self, config: MachineConfig, bases: Mapping[Region, int], memory_bytes: int, rng: random.Random) -> None:
+    def __init__(self, config: MachineConfig, dram: Dram, rng: random.Random) -> None:
         self.config = config
-        self.bases = bases
-        self.memory_bytes = memory_bytes
+        self.dram = dram
         self.rng = rng
         self.ops: list[Op] = []
         self.chains: list[Chain] = []
-        self.defined = {
-            space: np.zeros(space_size(space, config, memory_bytes), bool) for space in Space if space is not Space.DRAM
+        self.defined: dict[Space, npt.NDArray[np.bool_]] = {
+            space: np.zeros(space_size(space, config, dram), bool) for space in Space if space is not Space.DRAM
         }
 
     def add_random(self) -> None:
@@ -128,10 +127,10 @@ class Builder:
         """
         parts = self.config.chunks_per_word
         words = self.defined[Space.FM].reshape(-1, parts)
-        touched, complete = np.flatnonzero(words.any(axis=1)), words.all(axis=1)
+        touched, complete = np.flatnonzero(words.any(axis=1)), np.all(words, axis=1)
         runs = np.split(touched, np.flatnonzero(np.diff(touched) > LARGEST_GAP) + 1) if touched.size else []
         size = self.config.ic_p
-        fills, offset = [], self.memory_bytes - self.bases[Region.OUTPUT]
+        fills, offset = [], self.dram.size - self.dram.bases[Region.OUTPUT]
         for run in runs:
             for first in range(int(run[0]), int(run[-1]) + 1, LONGEST_ROW):
                 count = min(LONGEST_ROW, int(run[-1]) + 1 - first)
@@ -142,8 +141,9 @@ class Builder:
                 self.ops.append(Op("SAVE", row | where))
                 offset += count * size
         self.ops[:0] = fills
-        end = offset + self.bases[Region.OUTPUT]
-        return np.concatenate([memory, np.zeros(-(-end // self.config.axi_bytes) * self.config.axi_bytes - memory.size, np.uint8)])
+        end = offset + self.dram.bases[Region.OUTPUT]
+        beats = -(-end // self.config.axi_bytes)
+        return np.concatenate([memory, np.zeros(beats * self.config.axi_bytes - memory.size, np.uint8)])
 
     def _propose(self) -> Op | None:
         rng, config = self.rng, self.config
@@ -157,11 +157,11 @@ class Builder:
             case Unit.MISC:
                 return misc(rng, config, BEATS)
             case Unit.LOAD if rng.random() < 0.2:
-                return loadp(rng, config, self.bases, self.memory_bytes)
+                return loadp(rng, config, self.dram)
             case Unit.LOAD:
-                return load(rng, config, self.bases, self.memory_bytes, BEATS)
+                return load(rng, config, self.dram, BEATS)
             case _:
-                return save(rng, config, self.bases, self.memory_bytes, BEATS)
+                return save(rng, config, self.dram, BEATS)
 
     def _add(self, op: Op) -> bool:
         """Append the instruction and what it needs, if it is legal."""
@@ -176,7 +176,7 @@ class Builder:
             if missing.size and space is Space.ACC:
                 return False
             if missing.size:
-                for definer in defining(self.rng, self.config, space, missing, (self.bases, self.memory_bytes)):
+                for definer in defining(self.rng, self.config, self.dram, space, missing):
                     footprint_of = self._legal(definer)
                     if footprint_of is None:
                         return False
@@ -194,7 +194,7 @@ class Builder:
         if broken_rule(op, self.config) is not None:
             return None
         try:
-            touched = footprint(op, self.config, self.bases, self.memory_bytes)
+            touched = footprint(op, self.config, self.dram)
             encode(op)
         except OutOfRange:
             return None

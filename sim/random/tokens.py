@@ -18,14 +18,14 @@ import numpy.typing as npt
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import Unit
-from sim.random.footprint import Footprint, Space, space_size
+from sim.random.footprint import Dram, Footprint, Space, space_size
 
 
 def unit_of(op: Op) -> Unit:
     return cast(Unit, op.row.unit)
 
 
-def hazards(ops: Sequence[Op], footprints: Sequence[Footprint], config: MachineConfig, memory_bytes: int) -> list[dict[Unit, int]]:
+def hazards(ops: Sequence[Op], footprints: Sequence[Footprint], config: MachineConfig, dram: Dram) -> list[dict[Unit, int]]:
     """For each instruction: the last instruction of each unit that must be finished before it starts.
 
     Between units: read after write, write after read, write after write. Within a unit, which works in order:
@@ -36,7 +36,7 @@ def hazards(ops: Sequence[Op], footprints: Sequence[Footprint], config: MachineC
     def marks(kind: str, unit: Unit, space: Space) -> npt.NDArray[np.int32]:
         key = (kind, unit, space)
         if key not in last:
-            last[key] = np.full(space_size(space, config, memory_bytes), -1, np.int32)
+            last[key] = np.full(space_size(space, config, dram), -1, np.int32)
         return last[key]
 
     needs: list[dict[Unit, int]] = []

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from isa.config import MachineConfig
@@ -22,6 +22,10 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "host.v", "dram.v", "stalls.v", "axi_checker.v")
+VERILATOR_OPTIONS = (
+    "--cc", "--exe", "--build", "-O3", "--threads", "1", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
+    "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
+)  # fmt: skip
 INSTALL = {
     "g++": "apt install g++",
     "make": "apt install make",
@@ -46,16 +50,22 @@ class Build:
     extra_sources: tuple[str, ...] = ()
     """Names of further files in this folder: the C++ main or a clock."""
     top: str = "tilewright_bench"
-    defines: Mapping[str, str] = field(default_factory=dict)
+    defines: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
-        digest = hashlib.sha256(repr((self.simulator, sorted(self.parameters.items()), self.top)).encode())
+        digest = hashlib.sha256(repr((self.simulator, sorted(self.parameters.items()), self.top, self.defines)).encode())
         for name in (*BENCH_SOURCES, *self.extra_sources, "build.py"):
             digest.update((HERE / name).read_bytes())
         digest.update(self.verilog.encode())
         digest.update(repr(compiler_versions(self.simulator)).encode())
         return digest.hexdigest()[:24]
+
+
+def unit_defines(config: MachineConfig) -> tuple[str, ...]:
+    """Names that tell the bench which optional units the machine lacks."""
+    units = {"TILEWRIGHT_NO_POOL": config.build_pool, "TILEWRIGHT_NO_MISC": config.build_misc}
+    return tuple(name for name, built in units.items() if not built)
 
 
 def cache_directory(cache: Path | str | None = None) -> Path:
@@ -113,7 +123,8 @@ def require(tool: str, simulator: str) -> str:
     """Path of a program that must be on PATH."""
     path = shutil.which(tool)
     if path is None:
-        raise SimulatorError(f"simulator {simulator}: the program {tool!r} is not on PATH; install it, for example: {INSTALL[tool]}")
+        remedy = f"install it, for example: {INSTALL[tool]}"
+        raise SimulatorError(f"simulator {simulator}: the program {tool!r} is not on PATH; {remedy}")
     return path
 
 
@@ -146,16 +157,16 @@ def _make(build: Build, directory: Path, target: Path) -> None:
         work = Path(name)
         (work / "core.v").write_text(build.verilog)
         sources = [str(HERE / s) for s in (*BENCH_SOURCES, *build.extra_sources)] + ["core.v"]
+        flags = [f"-D{name}" for name in build.defines]
         if build.simulator == "icarus":
-            flags = [f"-P{build.top}.{name}={value}" for name, value in build.parameters.items()]
+            flags += [f"-P{build.top}.{name}={value}" for name, value in build.parameters.items()]
             command = [require("iverilog", "icarus"), "-g2012", "-o", "sim", "-s", build.top, *flags, *sources]
             run_tool(command, cwd=work, env=None, what="iverilog")
         else:
             program, env = verilator_environment()
-            flags = [f"-G{name}={value}" for name, value in build.parameters.items()]
-            options = "--cc --exe --build -O3 --threads 1 --no-timing --x-assign fast --x-initial fast -Wno-lint -Wno-style".split()
-            command = [str(program), *options, "-CFLAGS", "-std=c++20", "--top-module", build.top, *flags, "-Mdir", "obj", *sources]
-            run_tool([*command, "-o", "../sim"], cwd=work, env=env, what="the Verilator build")
+            flags += [f"-G{name}={value}" for name, value in build.parameters.items()]
+            names = ["--top-module", build.top, "-Mdir", "obj", "-o", "../sim"]
+            run_tool([str(program), *VERILATOR_OPTIONS, *names, *flags, *sources], cwd=work, env=env, what="the Verilator build")
         result = work / "result"
         result.mkdir()
         os.rename(work / "sim", result / "sim")

@@ -15,7 +15,7 @@ from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
-from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require
+from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
 
 Bytes = npt.NDArray[np.uint8]
 READ_LATENCY = 64
@@ -93,6 +93,7 @@ class RtlMachine:
             build = Build(
                 self.simulator, verilog, parameters,
                 ("icarus.v",) if icarus else ("main.cpp",), "tilewright_icarus" if icarus else "tilewright_bench",
+                unit_defines(self.config),
             )  # fmt: skip
             self._programs[size] = executable(build, self._cache)
         return self._programs[size]
@@ -111,7 +112,7 @@ class RtlMachine:
         """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``."""
         beat = self.config.axi_bytes
         if memory.size == 0 or memory.size % beat:
-            raise SimulatorError(f"memory image of {memory.size} bytes: not a positive multiple of the AXI beat, {beat}; pad it")
+            raise SimulatorError(f"memory image of {memory.size} bytes: expected a multiple of the {beat}-byte AXI beat; pad it")
         program = np.array(program_words, dtype="<u4").view(np.uint8)
         program = np.concatenate([program, np.zeros(-program.size % beat, np.uint8)])
         program_base = 1 << (self.config.axi_addr_bits - 1)
@@ -173,7 +174,8 @@ class RtlMachine:
             return np.fromfile(path, np.uint8, size)
         text = path.read_text()
         if "x" in text:
-            raise SimulatorError(f"the machine wrote unknown bits (x), first into beat {text[: text.index('x')].count(chr(10))}")
+            beat = text[: text.index("x")].count("\n")
+            raise SimulatorError(f"the machine wrote unknown bits (x), first into beat {beat}")
         return np.frombuffer(bytes.fromhex(text), np.uint8).reshape(-1, self.config.axi_bytes)[:, ::-1].reshape(-1).copy()
 
 

@@ -3,7 +3,8 @@
 // Plusargs: +script= and +result= (see host.v), +limit= (cycles until the host gives up waiting),
 // +memory_base=, +memory_bytes=, +program_base= and +program_bytes= (hexadecimal: where DRAM answers),
 // +stall_seed= (0: no stalls), +trace= (file for the start and finish of every instruction),
-// +image= and +dump= (see dram.v; not with the C++ main).
+// +image= and +dump= (see dram.v; not with the C++ main). Defines: TILEWRIGHT_NO_POOL and TILEWRIGHT_NO_MISC for
+// machines without these units.
 module tilewright_bench #(
   parameter DATA_BITS    = 128,
   parameter ADDR_BITS    = 40,
@@ -76,8 +77,29 @@ module tilewright_bench #(
     .s_axil_bresp(l_bresp), .s_axil_bvalid(l_bvalid), .s_axil_bready(l_bready),
     .s_axil_araddr(l_araddr), .s_axil_arprot(3'b000), .s_axil_arvalid(l_arvalid), .s_axil_arready(l_arready),
     .s_axil_rdata(l_rdata), .s_axil_rresp(l_rresp), .s_axil_rvalid(l_rvalid), .s_axil_rready(l_rready),
-    .trace_start(trace_start), .trace_finish(trace_finish), .trace_pc(trace_pc)
+`ifdef TILEWRIGHT_NO_POOL
+`else
+    .trace_pool_start(trace_start[3]), .trace_pool_start_pc(trace_pc[96 +: 32]),
+    .trace_pool_finish(trace_finish[3]), .trace_pool_finish_pc(),
+`endif
+`ifdef TILEWRIGHT_NO_MISC
+`else
+    .trace_misc_start(trace_start[4]), .trace_misc_start_pc(trace_pc[128 +: 32]),
+    .trace_misc_finish(trace_finish[4]), .trace_misc_finish_pc(),
+`endif
+    .trace_load_start(trace_start[0]), .trace_load_start_pc(trace_pc[0 +: 32]),
+    .trace_load_finish(trace_finish[0]), .trace_load_finish_pc(),
+    .trace_save_start(trace_start[1]), .trace_save_start_pc(trace_pc[32 +: 32]),
+    .trace_save_finish(trace_finish[1]), .trace_save_finish_pc(),
+    .trace_conv_start(trace_start[2]), .trace_conv_start_pc(trace_pc[64 +: 32]),
+    .trace_conv_finish(trace_finish[2]), .trace_conv_finish_pc()
   );
+`ifdef TILEWRIGHT_NO_POOL
+  assign {trace_start[3], trace_finish[3], trace_pc[96 +: 32]} = 0;
+`endif
+`ifdef TILEWRIGHT_NO_MISC
+  assign {trace_start[4], trace_finish[4], trace_pc[128 +: 32]} = 0;
+`endif
 
   tilewright_dram #(
     .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS), .LATENCY(LATENCY)

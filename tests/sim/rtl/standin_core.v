@@ -59,9 +59,18 @@ module tilewright_core (
   output  [1:0] s_axil_rresp,
   output reg    s_axil_rvalid,
   input         s_axil_rready,
-  output  [4:0] trace_start,
-  output  [4:0] trace_finish,
-  output [159:0] trace_pc
+  output        trace_load_start,
+  output        trace_load_finish,
+  output [31:0] trace_load_start_pc,
+  output [31:0] trace_load_finish_pc,
+  output        trace_save_start,
+  output        trace_save_finish,
+  output [31:0] trace_save_start_pc,
+  output [31:0] trace_save_finish_pc,
+  output        trace_conv_start,
+  output        trace_conv_finish,
+  output [31:0] trace_conv_start_pc,
+  output [31:0] trace_conv_finish_pc
 );
   localparam IDLE = 0, ADDRESS = 1, DATA = 2, WRITE = 3, RESPONSE = 4;
   reg [31:0] program_base, program_words, output_base, done_words, cycles, code;
@@ -83,9 +92,11 @@ module tilewright_core (
   assign s_axil_wready = s_axil_awvalid && !s_axil_bvalid;
   assign s_axil_arready = !s_axil_rvalid;
   assign {s_axil_bresp, s_axil_rresp} = 0;
-  assign trace_start = m_axi_arvalid && m_axi_arready ? 5'b00001 : 5'b0;
-  assign trace_finish = m_axi_bvalid && m_axi_bready ? 5'b00001 : 5'b0;
-  assign trace_pc = {128'd0, done_words};
+  assign trace_load_start = m_axi_arvalid && m_axi_arready;
+  assign trace_load_finish = m_axi_bvalid && m_axi_bready;
+  assign {trace_load_start_pc, trace_load_finish_pc} = {2{done_words}};
+  assign {trace_save_start, trace_save_finish, trace_save_start_pc, trace_save_finish_pc} = 0;
+  assign {trace_conv_start, trace_conv_finish, trace_conv_start_pc, trace_conv_finish_pc} = 0;
 
   always @(posedge clk) begin
     if (s_axil_bready) s_axil_bvalid <= 1'b0;

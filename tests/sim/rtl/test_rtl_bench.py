@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from sim.rtl import build as rtl_build
 from sim.rtl.build import SimulatorError
 from sim.rtl.machine import RtlMachine, RtlTimeout, parse_trace
 
-NANO = preset("nano")
+NANO = replace(preset("nano"), build_pool=False, build_misc=False)
 STANDIN = (Path(__file__).parent / "standin_core.v").read_text()
 PROGRAM = [0x11111111 * n for n in range(1, 12)]
 MEMORY = np.random.default_rng(1).integers(0, 256, 4096, np.uint8)
