@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from isa.codec import Op, broken_rule, encode
 from isa.config import REQUANT_WORD_BYTES, MachineConfig
+from isa.errors import TilewrightError
 from isa.instructions import Region, Unit
 from sim.random.draw import int8
 from sim.random.elementwise import misc
@@ -27,6 +28,10 @@ BEATS = 400
 """Largest work of one instruction: beats, taps or words."""
 LARGEST_GAP = 100
 LONGEST_ROW = 4000
+
+
+class ProgramError(TilewrightError):
+    """Instructions that no program can be made of."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,18 @@ def random_program(config: MachineConfig, seed: int, *, size: int = DEFAULT_SIZE
     memory = builder.with_final_saves(random_memory(config, seed, memory_bytes, bases))
     order = rng.choice(("serial", "minimal", "minimal", "minimal", "minimal", "more"))
     return assemble(config, seed, builder.ops, memory, bases, order)
+
+
+def directed_program(config: MachineConfig, ops: Sequence[Op], seed: int = 0) -> RandomProgram:
+    """These instructions, with random contents in everything that they read, and all that they write saved in the end."""
+    memory_bytes = memory_size(config)
+    bases = {region: int(region) * memory_bytes // 16 for region in Region}
+    builder = Builder(config, Dram(bases, memory_bytes), random.Random(seed))
+    for op in ops:
+        if not builder.add(op):
+            raise ProgramError(f"{op}: not a legal instruction at this place of a program for {config.name!r}")
+    memory = builder.with_final_saves(random_memory(config, seed, memory_bytes, bases))
+    return assemble(config, seed, builder.ops, memory, bases, "minimal")
 
 
 def assemble(
@@ -117,7 +134,7 @@ class Builder:
         """One more instruction, after those that define what it reads."""
         for _ in range(ATTEMPTS):
             op = self._propose()
-            if op is not None and self._add(op):
+            if op is not None and self.add(op):
                 return
 
     def with_final_saves(self, memory: Bytes) -> Bytes:
@@ -163,7 +180,7 @@ class Builder:
             case _:
                 return save(rng, config, self.dram, BEATS)
 
-    def _add(self, op: Op) -> bool:
+    def add(self, op: Op) -> bool:
         """Append the instruction and what it needs, if it is legal."""
         touched = self._legal(op)
         if touched is None:

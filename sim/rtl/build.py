@@ -166,7 +166,8 @@ def _make(build: Build, directory: Path, target: Path) -> None:
             program, env = verilator_environment()
             flags += [f"-G{name}={value}" for name, value in build.parameters.items()]
             names = ["--top-module", build.top, "-Mdir", "obj", "-o", "../sim"]
-            run_tool([str(program), *VERILATOR_OPTIONS, *names, *flags, *sources], cwd=work, env=env, what="the Verilator build")
+            command = [str(program), *VERILATOR_OPTIONS, *names, *flags, *sources]
+            run_tool(command, cwd=work, env=env, what="the Verilator build")
         result = work / "result"
         result.mkdir()
         os.rename(work / "sim", result / "sim")

@@ -112,7 +112,7 @@ class RtlMachine:
         """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``."""
         beat = self.config.axi_bytes
         if memory.size == 0 or memory.size % beat:
-            raise SimulatorError(f"memory image of {memory.size} bytes: expected a multiple of the {beat}-byte AXI beat; pad it")
+            raise SimulatorError(f"memory image of {memory.size} bytes: not a multiple of the {beat}-byte AXI beat; pad it")
         program = np.array(program_words, dtype="<u4").view(np.uint8)
         program = np.concatenate([program, np.zeros(-program.size % beat, np.uint8)])
         program_base = 1 << (self.config.axi_addr_bits - 1)

@@ -67,7 +67,7 @@ def test_a_machine_that_never_ends_is_a_timeout(machine: RtlMachine) -> None:
 
 
 def test_an_image_of_broken_beats_is_refused(machine: RtlMachine) -> None:
-    with pytest.raises(SimulatorError, match="multiple of the AXI beat"):
+    with pytest.raises(SimulatorError, match="multiple of the 8-byte AXI beat"):
         machine.run(PROGRAM, MEMORY[:-3], {})
 
 
