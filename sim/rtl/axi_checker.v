@@ -6,6 +6,7 @@
 //   2  a burst crosses 4 KB                            7  B or R without an outstanding burst
 //   3  not an INCR burst of full-width beats           8  RLAST missing or early (a bug of the memory model)
 //   4  an address that is not a multiple of the beat   9  a valid or ready signal is unknown after reset
+`timescale 1ns / 1ps
 module tilewright_axi_checker #(
   parameter DATA_BITS = 128,
   parameter ADDR_BITS = 40

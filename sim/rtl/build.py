@@ -51,10 +51,19 @@ class Build:
     """Names of further files in this folder: the C++ main or a clock."""
     top: str = "tilewright_bench"
     defines: tuple[str, ...] = ()
+    cocotb: bool = False
+    """Driven by cocotb in place of a C++ main or a clock of its own."""
+
+    @property
+    def program(self) -> str:
+        """File name of the executable; cocotb's runner has its own names for it."""
+        if not self.cocotb:
+            return "sim"
+        return "sim.vvp" if self.simulator == "icarus" else self.top
 
     @property
     def key(self) -> str:
-        digest = hashlib.sha256(repr((self.simulator, sorted(self.parameters.items()), self.top, self.defines)).encode())
+        digest = hashlib.sha256(repr((self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb)).encode())
         for name in (*BENCH_SOURCES, *self.extra_sources, "build.py"):
             digest.update((HERE / name).read_bytes())
         digest.update(self.verilog.encode())
@@ -98,12 +107,12 @@ def executable(build: Build, cache: Path | str | None = None) -> Path:
     """Path of the built simulator; builds it unless the cache has it. Safe for parallel processes."""
     directory = cache_directory(cache) / "rtl"
     target = directory / build.key
-    if not (target / "sim").exists():
+    if not target.exists():
         directory.mkdir(parents=True, exist_ok=True)
         with _locked(directory / f"{build.key}.lock"):
-            if not (target / "sim").exists():
+            if not target.exists():
                 _make(build, directory, target)
-    return target / "sim"
+    return target / build.program
 
 
 def verilator_environment() -> tuple[Path, dict[str, str]]:
@@ -156,22 +165,34 @@ def _make(build: Build, directory: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=directory, prefix="building-") as name:
         work = Path(name)
         (work / "core.v").write_text(build.verilog)
+        result = work / "result"
+        result.mkdir()
+        program = str(result / build.program)
         sources = [str(HERE / s) for s in (*BENCH_SOURCES, *build.extra_sources)] + ["core.v"]
         flags = [f"-D{name}" for name in build.defines]
         if build.simulator == "icarus":
             flags += [f"-P{build.top}.{name}={value}" for name, value in build.parameters.items()]
-            command = [require("iverilog", "icarus"), "-g2012", "-o", "sim", "-s", build.top, *flags, *sources]
+            command = [require("iverilog", "icarus"), "-g2012", "-o", program, "-s", build.top, *flags, *sources]
             run_tool(command, cwd=work, env=None, what="iverilog")
         else:
-            program, env = verilator_environment()
+            verilator, env = verilator_environment()
             flags += [f"-G{name}={value}" for name, value in build.parameters.items()]
-            names = ["--top-module", build.top, "-Mdir", "obj", "-o", "../sim"]
-            command = [str(program), *VERILATOR_OPTIONS, *names, *flags, *sources]
+            names = ["--top-module", build.top, "-Mdir", "obj", "-o", program]
+            command = [str(verilator), *VERILATOR_OPTIONS, *names, *flags, *sources]
+            if build.cocotb:
+                command += _cocotb_options()
             run_tool(command, cwd=work, env=env, what="the Verilator build")
-        result = work / "result"
-        result.mkdir()
-        os.rename(work / "sim", result / "sim")
         os.rename(result, target)
+
+
+def _cocotb_options() -> list[str]:
+    """What cocotb's runner passes to Verilator, but for ``--public-flat-rw``, which costs most of the speed."""
+    from cocotb_tools import config
+
+    libraries = config.libs_dir
+    link = f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"
+    main = config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    return ["--vpi", "--prefix", "Vtop", "-LDFLAGS", link, str(main)]
 
 
 @contextmanager

@@ -5,6 +5,7 @@
 // direction are outstanding. B follows in the cycle after the last beat of a burst was written.
 // Two windows answer: data at `base` (`bytes` long, first in the array) and the program at `program_base`
 // (`program_bytes` long, after the data). Beats elsewhere are answered with DECERR and change nothing.
+`timescale 1ns / 1ps
 module tilewright_dram #(
   parameter DATA_BITS = 128,
   parameter ADDR_BITS = 40,

@@ -7,9 +7,10 @@
 //   4  reset the machine for `value` cycles
 //   0  end
 // The last line of the result is "end", or "timeout" when the interrupt never came.
+`timescale 1ns / 1ps
 module tilewright_host #(
   parameter ADDR_BITS = 12,
-  parameter SCRIPT    = 256
+  parameter SCRIPT    = 512
 ) (
   input                      clk,
   output reg                 rst,

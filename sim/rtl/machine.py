@@ -16,12 +16,12 @@ from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
 from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
+from sim.rtl.script import Start, host_script, read_result
 
 Bytes = npt.NDArray[np.uint8]
 READ_LATENCY = 64
 """Cycles from a read address to its first data beat in the DRAM model."""
 SMALLEST_MEMORY = 1 << 20
-RESET_CYCLES = 8
 DEFAULT_MAX_CYCLES = 1_000_000_000
 
 
@@ -122,8 +122,8 @@ class RtlMachine:
         sim = self.build(memory.size + program.size)
         with tempfile.TemporaryDirectory(prefix="tilewright-") as name:
             work = Path(name)
-            (work / "script.hex").write_text(host_script(program_base, len(program_words), bases, watchdog))
-            self._write_image(work / "image", np.concatenate([memory, program]))
+            (work / "script.hex").write_text(host_script([Start(program_base, len(program_words), bases, watchdog)]))
+            write_image(work / "image", np.concatenate([memory, program]), beat if self.simulator == "icarus" else 1)
             arguments = [
                 "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump",
                 f"+dump_bytes={memory.size}", f"+memory_bytes={memory.size:x}", f"+stall_seed={stalls}",
@@ -132,9 +132,16 @@ class RtlMachine:
             if trace:
                 arguments.append("+trace=trace.txt")
             self._simulate([str(sim), *arguments], work)
-            registers = self._result((work / "result.txt").read_text(), max_cycles)
+            results, ending = read_result((work / "result.txt").read_text())
+            if ending == "timeout":
+                raise RtlTimeout(f"no interrupt within {max_cycles} cycles: the machine hangs, or max_cycles is too small")
+            if ending != "end":
+                raise SimulatorError("the simulation ended before the host had finished")
+            registers = results[0]
             _raise_fault(registers)
-            after = self._read_image(work / "dump", memory.size)
+            after = np.fromfile(work / "dump", np.uint8, memory.size)
+            if self.simulator == "icarus":
+                after = read_dump((work / "dump").read_text(), beat)
             events = parse_trace((work / "trace.txt").read_text()) if trace else []
         counters = {u: {c: registers[counter_offset(u, c)] for c in Counter} for u in Unit}
         cycles = registers[Register.CYCLES_LO] | registers[Register.CYCLES_HI] << 32
@@ -156,46 +163,18 @@ class RtlMachine:
         if "AXI" in output:
             raise SimulatorError(f"the machine broke the AXI4 protocol (rules in sim/rtl/axi_checker.v):\n{output.strip()}")
 
-    def _result(self, text: str, max_cycles: int) -> dict[int, int]:
-        lines = text.splitlines()
-        if lines and lines[-1] == "timeout":
-            raise RtlTimeout(f"no interrupt within {max_cycles} cycles: the machine hangs, or max_cycles is too small")
-        if not lines or lines[-1] != "end":
-            raise SimulatorError("the simulation ended before the host had finished")
-        return {int(offset, 16): int(value, 16) for offset, value in (line.split() for line in lines[:-1])}
 
-    def _write_image(self, path: Path, image: Bytes) -> None:
-        if self.simulator == "icarus":
-            image = image.reshape(-1, self.config.axi_bytes)[:, ::-1]
-        path.write_bytes(image.tobytes())
-
-    def _read_image(self, path: Path, size: int) -> Bytes:
-        if self.simulator != "icarus":
-            return np.fromfile(path, np.uint8, size)
-        text = path.read_text()
-        if "x" in text:
-            beat = text[: text.index("x")].count("\n")
-            raise SimulatorError(f"the machine wrote unknown bits (x), first into beat {beat}")
-        return np.frombuffer(bytes.fromhex(text), np.uint8).reshape(-1, self.config.axi_bytes)[:, ::-1].reshape(-1).copy()
+def write_image(path: Path, image: Bytes, beat: int) -> None:
+    """An image for the C++ main (``beat`` 1), or for ``$fread``, which takes each word's highest byte first."""
+    path.write_bytes(image.reshape(-1, beat)[:, ::-1].tobytes())
 
 
-def host_script(program_base: int, words: int, bases: Mapping[Region, int], watchdog: int) -> str:
-    """What the host of the bench does: start the program, wait for the interrupt, read everything."""
-    operations = [(4, 0, RESET_CYCLES), *_write_pair(Register.PROGRAM_LO, program_base), (1, Register.PROGRAM_WORDS, words)]
-    for region in Region:
-        operations += _write_pair(Register.BASE_CONST_LO + 8 * region, bases.get(region, 0))
-    operations += [(1, Register.WATCHDOG, watchdog), (1, Register.IRQ_ENABLE, 1), (1, Register.CONTROL, 1), (2, 0, 0)]
-    read = [Register.STATUS, Register.ERROR_CODE, Register.ERROR_PC, Register.CYCLES_LO, Register.CYCLES_HI]
-    read += [Register.READ_BEATS, Register.WRITE_BEATS]
-    operations += [(3, register, 0) for register in read]
-    operations += [(3, counter_offset(unit, counter), 0) for unit in Unit for counter in Counter]
-    return render_script(operations)
-
-
-def render_script(operations: Sequence[tuple[int, int, int]]) -> str:
-    """Operation, offset and value of every step as the lines that ``host.v`` reads; the rest of its memory is `end`."""
-    steps = [*operations, *[(0, 0, 0)] * (256 - len(operations))]
-    return "".join(f"{operation:02x}{offset:04x}{value:08x}\n" for operation, offset, value in steps)
+def read_dump(text: str, beat: int) -> Bytes:
+    """The memory that ``dram.v`` has dumped as hexadecimal words."""
+    if "x" in text:
+        number = text[: text.index("x")].count("\n")
+        raise SimulatorError(f"the machine wrote unknown bits (x), first into beat {number}")
+    return np.frombuffer(bytes.fromhex(text), np.uint8).reshape(-1, beat)[:, ::-1].reshape(-1).copy()
 
 
 def parse_trace(text: str) -> list[TraceEvent]:
@@ -214,10 +193,6 @@ def parse_trace(text: str) -> list[TraceEvent]:
         for n, (start, pc) in enumerate(started[unit])
     ]
     return sorted(events, key=lambda event: (event.start, event.unit))
-
-
-def _write_pair(low: int, value: int) -> list[tuple[int, int, int]]:
-    return [(1, low, value & 0xFFFFFFFF), (1, low + 4, value >> 32)]
 
 
 def _raise_fault(registers: Mapping[int, int]) -> None:

@@ -1,6 +1,7 @@
 // Seeded random stalls for the five AXI channels: while an output bit is high, its channel holds back.
 // Seed 0 never stalls. Every 64 cycles each channel draws anew how often it stalls: never, 1/4, 1/2 or 7/8.
 // `jitter` is a random number of 0 to 63 extra cycles of read latency (0 with seed 0).
+`timescale 1ns / 1ps
 module tilewright_stalls (
   input             clk,
   input             rst,

@@ -4,7 +4,8 @@
 // +memory_base=, +memory_bytes=, +program_base= and +program_bytes= (hexadecimal: where DRAM answers),
 // +stall_seed= (0: no stalls), +trace= (file for the start and finish of every instruction),
 // +image= and +dump= (see dram.v; not with the C++ main). Defines: TILEWRIGHT_NO_POOL and TILEWRIGHT_NO_MISC for
-// machines without these units.
+// machines without these units. `broken` and `quiet` come from the AXI4 checker (CHECK).
+`timescale 1ns / 1ps
 module tilewright_bench #(
   parameter DATA_BITS    = 128,
   parameter ADDR_BITS    = 40,
@@ -13,8 +14,10 @@ module tilewright_bench #(
   parameter HDL_IMAGE    = 0,
   parameter CHECK        = 0
 ) (
-  input  clk,
-  output finished
+  input        clk /* verilator public_flat_rw */,
+  output       finished /* verilator public_flat_rw */,
+  output [9:0] broken /* verilator public_flat_rw */,
+  output       quiet /* verilator public_flat_rw */
 );
   localparam LITE_BITS = 12;
   localparam ID_BITS = 2;
@@ -134,8 +137,6 @@ module tilewright_bench #(
         if ($value$plusargs("dump=%s", image_path)) dram.dump(image_path, memory_bytes / (DATA_BITS / 8));
     end
     if (CHECK) begin : check
-      wire [9:0] broken;
-      wire quiet;
       wire [31:0] read_bursts, write_bursts, responses;
       tilewright_axi_checker #(.DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS)) checker_i (
         .clk(clk), .rst(rst), .broken(broken), .read_bursts(read_bursts), .write_bursts(write_bursts),
@@ -149,6 +150,9 @@ module tilewright_bench #(
         if (broken != 0 || (!quiet && !timeout))
           $display("AXI checker: rules %b, quiet %b, %0d read and %0d write bursts, %0d responses",
                    broken, quiet, read_bursts, write_bursts, responses);
+    end else begin : unchecked
+      assign broken = 10'd0;
+      assign quiet = 1'b1;
     end
   endgenerate
 endmodule
