@@ -1,0 +1,222 @@
+"""The LOAD unit: DRAM to feature maps, and DRAM to the parameter memories."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+from typing import Any
+
+from amaranth import Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.axi.burst import RUN_BYTES_BITS
+from hw.axi.read_engine import ReadEngine
+from hw.axi.signature import AxiRead
+from hw.interfaces import FeatureMapWrite, TableWrite, UnitSignature, unit_layout
+from hw.move.chunks import LOAD_TAG, ChunkFeeder
+from hw.move.packer import Packer, cut_context
+from hw.move.parameters import MEMORIES, ParameterWriter, write_ports
+from hw.move.runs import RunGenerator
+from hw.move.words import WordWalk
+from isa.config import MachineConfig
+from isa.faults import Fault
+from isa.instructions import BY_NAME, Buffer, Region, Unit
+
+AHEAD = 4
+"""Instructions whose bytes are asked for and not yet all written."""
+
+
+def region_bases(config: MachineConfig) -> data.ArrayLayout:
+    """The address of each DRAM region, indexed by ``Region``."""
+    return data.ArrayLayout(unsigned(config.axi_addr_bits), len(Region))
+
+
+class LoadUnit(wiring.Component):
+    """LOAD and LOADP in two halves: the front asks DRAM, the back writes what comes, up to ``AHEAD`` instructions later.
+
+    ::
+
+        instruction -+-> runs -> read engine -> AR
+                     +-> queue -> words --+
+                     R -> beats -> chunks -> packer -> fm_write
+                              +-> parameter writer -> weights, params, taps, pool_params, table_write
+
+    From the instruction to its first AR are 5 cycles, from a beat to its word's write request 3, to that of a
+    parameter 1; ``done`` follows the last write by one cycle. The bound is one beat per cycle and one word per cycle.
+    LOADP waits until earlier LOADs are written, and the other way round, so that instructions finish in order.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            **UnitSignature(Unit.LOAD).members,
+            "bases": In(region_bases(config)),
+            "axi": Out(AxiRead(config)),
+            "fm_write": Out(FeatureMapWrite(config)),
+            **write_ports(config),
+            "table_write": Out(TableWrite(config)),
+            "idle": Out(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        config = self.config
+        layout = unit_layout(Unit.LOAD)
+        m.submodules.runs = runs = RunGenerator(config, LOAD_TAG)
+        m.submodules.engine = engine = ReadEngine(config, LOAD_TAG)
+        m.submodules.feeder = feeder = ChunkFeeder(config)
+        m.submodules.queue = queue = SyncFIFOBuffered(width=layout.size, depth=AHEAD)
+        m.submodules.walk = walk = WordWalk(config, cut_context(config))
+        m.submodules.packer = packer = Packer(config)
+        m.submodules.parameters = parameters = ParameterWriter(config)
+        connect(m, runs.o, engine.runs)
+        connect(m, engine.axi, flipped(self.axi))
+        connect(m, feeder.chunks, packer.chunks)
+        connect(m, walk.o, packer.words)
+        stop = Signal()
+        m.d.comb += [stop.eq(self.halt | self.fault.valid), engine.halt.eq(stop), self.idle.eq(engine.idle)]
+
+        taken_valid = self._front(m, layout, runs, queue, stop)
+
+        beat = engine.beats
+        m.d.comb += [feeder.beats.payload.eq(beat.payload), parameters.beats.payload.eq(beat.payload)]
+        with m.If(beat.payload.tag.parameter):
+            m.d.comb += [parameters.beats.valid.eq(beat.valid), beat.ready.eq(parameters.beats.ready)]
+        with m.Else():
+            m.d.comb += [feeder.beats.valid.eq(beat.valid), beat.ready.eq(feeder.beats.ready)]
+
+        head = data.View(layout, queue.r_data)
+        is_load = head.opcode == BY_NAME["LOAD"].opcode
+        loads = Signal(range(AHEAD + 2))
+        """LOADs given to the walk and not finished."""
+        filling = Signal()
+        filling_pc = Signal(32)
+        m.d.comb += [
+            walk.i.valid.eq(queue.r_rdy & is_load & ~filling & (loads != AHEAD + 1)),
+            parameters.fill.valid.eq(queue.r_rdy & ~is_load & (loads == 0) & ~filling),
+            queue.r_en.eq((walk.i.valid & walk.i.ready) | (parameters.fill.valid & parameters.fill.ready)),
+            parameters.fill.payload.buffer.eq(head.op.LOADP.buffer),
+            parameters.fill.payload.dst.eq(head.op.LOADP.dst),
+            parameters.fill.payload.count.eq(head.op.LOADP.count),
+        ]
+        self._walk_input(m, head, walk)
+
+        write = self.fm_write
+        load_done = Signal()
+        m.d.comb += [
+            write.valid.eq(packer.o.valid & packer.o.payload.write & ~stop),
+            write.addr.eq(packer.o.payload.addr),
+            write.data.eq(packer.o.payload.data),
+            write.mask.eq(~0),
+            packer.o.ready.eq(~packer.o.payload.write | write.ready),
+            load_done.eq(packer.o.valid & packer.o.ready & packer.o.payload.done & ~stop),
+        ]
+        m.d.sync += [
+            loads.eq(loads + (walk.i.valid & walk.i.ready) - load_done),
+            self.done.eq(load_done),
+        ]
+        with m.If(parameters.fill.valid & parameters.fill.ready):
+            m.d.sync += [filling.eq(1), filling_pc.eq(head.pc)]
+        with m.If(parameters.done):
+            m.d.sync += [filling.eq(0), self.done.eq(~stop)]
+        self._connect_memories(m, parameters)
+        self._faults(m, packer, parameters, filling_pc, stop)
+
+        m.d.comb += [
+            self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | filling),
+            self.active.eq((write.valid & write.ready) | parameters.active),
+            self.wait_bank.eq(write.valid & ~write.ready),
+            self.wait_dram.eq(packer.starved | (filling & ~beat.valid)),
+        ]
+        return m
+
+    def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: SyncFIFOBuffered, stop: Signal) -> Signal:
+        """Takes an instruction, hands its runs to the generator and a copy to the queue; True while it holds one."""
+        taken = Signal(layout)
+        valid = Signal()
+        leave = Signal()
+        silent = Signal()
+        m.d.comb += self.instruction.ready.eq(~valid & ~stop)
+        with m.If(self.instruction.valid & self.instruction.ready):
+            m.d.sync += [taken.eq(self.instruction.payload), valid.eq(1)]
+        with m.Elif(leave):
+            m.d.sync += valid.eq(0)
+
+        load, loadp = taken.op.LOAD, taken.op.LOADP
+        transfer = runs.i.payload
+        with m.If(taken.opcode == BY_NAME["LOAD"].opcode):
+            apart = load.step > load.run
+            m.d.comb += [
+                silent.eq(load.valid == 0),
+                transfer.base.eq(self.bases[load.region]),
+                transfer.offset.eq(load.offset),
+                transfer.row_stride.eq(load.row_stride),
+                transfer.rows.eq(load.rows),
+                transfer.pieces.eq(Mux(apart, load.pixels, 1)),
+                transfer.step.eq(load.step),
+                transfer.bytes.eq(Mux(apart, load.run, load.valid)),
+                transfer.tag.lead.eq(load.lead),
+                transfer.tag.flip.eq(load.flip),
+            ]
+        with m.Else():
+            m.d.comb += [
+                transfer.base.eq(self.bases[loadp.region]),
+                transfer.offset.eq(loadp.offset),
+                transfer.rows.eq(1),
+                transfer.pieces.eq(1),
+                transfer.tag.parameter.eq(1),
+            ]
+            with m.Switch(loadp.buffer):
+                for buffer in Buffer:
+                    with m.Case(buffer):
+                        m.d.comb += transfer.bytes.eq(_times(loadp.count, self.config.buffer_dram_bytes(buffer.name)))
+        m.d.comb += [
+            runs.i.valid.eq(valid & ~silent & queue.w_rdy),
+            leave.eq(valid & queue.w_rdy & (silent | runs.i.ready)),
+            queue.w_en.eq(leave),
+            queue.w_data.eq(taken),
+        ]
+        return valid
+
+    def _walk_input(self, m: Module, head: Any, walk: WordWalk) -> None:
+        load, i = head.op.LOAD, walk.i.payload
+        m.d.comb += [
+            i.addr.eq(load.d_addr),
+            i.row_step.eq(load.d_ys),
+            i.pixel_step.eq(load.d_xs),
+            i.vector_step.eq(load.d_cs),
+            i.rows.eq(load.rows),
+            i.pixels.eq(load.pixels),
+            i.run.eq(load.run),
+            i.context.pc.eq(head.pc),
+            i.context.fill.eq(load.fill),
+            i.context.window.eq(load.step < load.run),
+            i.context.step.eq(load.step),
+            i.context.apart.eq(load.step > load.run),
+            i.context.empty.eq(load.valid == 0),
+        ]
+
+    def _connect_memories(self, m: Module, parameters: ParameterWriter) -> None:
+        for name in (*MEMORIES.values(), "table_write"):
+            connect(m, getattr(parameters, name), flipped(getattr(self, name)))
+
+    def _faults(self, m: Module, packer: Packer, parameters: ParameterWriter, filling_pc: Signal, stop: Signal) -> None:
+        fault = self.fault
+        word = packer.words
+        with m.If(~stop):
+            with m.If(packer.error):
+                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.READ_ERROR), fault.fault.pc.eq(packer.error_pc)]
+            with m.Elif(word.valid & word.ready & word.payload.outside):
+                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.FM_ADDRESS), fault.fault.pc.eq(word.payload.context.pc)]
+            with m.Elif(parameters.outside):
+                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.BUFFER_ADDRESS), fault.fault.pc.eq(filling_pc)]
+            with m.Elif(parameters.error):
+                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.READ_ERROR), fault.fault.pc.eq(filling_pc)]
+
+
+def _times(value: Value, constant: int) -> Value:
+    """A product by shifts and additions, so that none takes a multiplier."""
+    parts = [value << bit for bit in range(constant.bit_length()) if constant >> bit & 1]
+    return reduce(add, parts)[:RUN_BYTES_BITS]

@@ -1,0 +1,132 @@
+"""LOADP: beats into the columns of parameter words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2, exact_log2
+
+from hw.axi.read_engine import beat_layout
+from hw.interfaces import BufferWrite, TableWrite
+from hw.move.chunks import LOAD_TAG
+from isa.config import MachineConfig
+from isa.instructions import Buffer
+
+MEMORIES: dict[Buffer, str] = {
+    Buffer.WEIGHT: "weights",
+    Buffer.PARAM: "params",
+    Buffer.TAPS: "taps",
+    Buffer.POOL_PARAM: "pool_params",
+}
+"""The buffers that are memories of words, and the names of their write ports."""
+
+FILL_LAYOUT = data.StructLayout({"buffer": unsigned(3), "dst": unsigned(16), "count": unsigned(16)})
+
+
+def columns(config: MachineConfig, buffer: Buffer) -> int:
+    """Beats of a word."""
+    return config.buffer_dram_bytes(buffer.name) // config.axi_bytes
+
+
+def write_ports(config: MachineConfig) -> dict[str, Any]:
+    """The write sides of the parameter memories, as members of the component that writes them."""
+    return {
+        name: Out(BufferWrite(ceil_log2(config.buffer_depth(buffer.name)), columns(config, buffer), config.axi_data_bits))
+        for buffer, name in MEMORIES.items()
+    }
+
+
+class ParameterWriter(wiring.Component):
+    """One beat per cycle into a word memory, one byte per cycle into the tables; one cycle of latency, no stalls.
+
+    A beat takes every column in turn; the bytes beyond a word's width are left to the memory to drop. ``done``
+    strobes with the last write. ``outside`` strobes instead of a write beyond the buffer; then the writer stays
+    where it is. ``error`` strobes
+    with a beat that DRAM reported as bad.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            "fill": In(stream.Signature(FILL_LAYOUT)),
+            "beats": In(stream.Signature(beat_layout(config, LOAD_TAG))),
+            **write_ports(config),
+            "table_write": Out(TableWrite(config)),
+            "active": Out(1),
+            "done": Out(1),
+            "outside": Out(1),
+            "error": Out(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        lane_bits = exact_log2(self.config.axi_bytes)
+        most = max(columns(self.config, buffer) for buffer in Buffer)
+        occupied = Signal()
+        buffer = Signal(Buffer)
+        word = Signal(17)
+        words_left = Signal(16)
+        column = Signal(range(max(2, most)))
+        lane = Signal(lane_bits)
+        final_column = Signal(column.shape())
+        depth = Signal(17)
+        with m.Switch(buffer):
+            for kind in Buffer:
+                with m.Case(kind):
+                    m.d.comb += [
+                        final_column.eq(columns(self.config, kind) - 1),
+                        depth.eq(self.config.buffer_depth(kind.name)),
+                    ]
+
+        in_table = Signal()
+        write = Signal()
+        take = Signal()
+        end_word = Signal()
+        m.d.comb += [
+            self.fill.ready.eq(~occupied),
+            in_table.eq(buffer == Buffer.TABLE),
+            write.eq(occupied & self.beats.valid & (word < depth)),
+            self.outside.eq(occupied & (word >= depth)),
+            self.active.eq(write),
+            take.eq(write & (~in_table | lane.all())),
+            self.beats.ready.eq(occupied & (word < depth) & (~in_table | lane.all())),
+            self.error.eq(take & self.beats.payload.error),
+            end_word.eq(take & (column == final_column)),
+        ]
+        m.d.sync += self.done.eq(end_word & (words_left == 1))
+        with m.If(self.fill.ready):
+            m.d.sync += [
+                occupied.eq(self.fill.valid),
+                buffer.eq(self.fill.payload.buffer),
+                word.eq(self.fill.payload.dst),
+                words_left.eq(self.fill.payload.count),
+                column.eq(0),
+                lane.eq(0),
+            ]
+        with m.Else():
+            with m.If(write & in_table):
+                m.d.sync += lane.eq(lane + 1)
+            with m.If(take):
+                m.d.sync += column.eq(Mux(end_word, 0, column + 1))
+            with m.If(end_word):
+                m.d.sync += [word.eq(word + 1), words_left.eq(words_left - 1), occupied.eq(words_left != 1)]
+
+        addr = Signal(16)
+        beat_column = Signal(column.shape())
+        beat = Signal(self.config.axi_data_bits)
+        m.d.sync += [addr.eq(word), beat_column.eq(column), beat.eq(self.beats.payload.data)]
+        for kind, name in MEMORIES.items():
+            port = getattr(self, name)
+            m.d.sync += port.en.eq(write & (buffer == kind))
+            m.d.comb += [port.addr.eq(addr), port.column.eq(beat_column), port.data.eq(beat)]
+        table = self.table_write
+        m.d.sync += [
+            table.en.eq(write & in_table),
+            table.table.eq(word),
+            table.index.eq((column << lane_bits) + lane),
+            table.data.eq(self.beats.payload.data.word_select(lane, 8)),
+        ]
+        return m
