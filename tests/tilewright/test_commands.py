@@ -118,3 +118,27 @@ def test_fuzz_refuses_what_it_cannot_run(arguments: list[str], complaint: str, c
     err = capsys.readouterr().err
     assert err.startswith(complaint)
     assert err.count("\n") == 1
+
+
+def test_regress_prints_a_line_for_each_bench_and_goes_on_after_a_failure(
+    stand_in: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[Any] = []
+
+    def run_regress(*arguments: Any) -> list[tuple[str, bool, str, float]]:
+        calls.append(arguments)
+        return [("tokens", False, "scenario 2: hangs", 1.26), ("watchdog", True, "A token that never comes.", 0.5)]
+
+    stand_in("sim.rtl.regress", "run_regress", run_regress)
+    assert main(["regress", "--config", "nano", "--simulator", "icarus"]) == 1
+    assert calls == [(NANO, "icarus")]
+    failed, passed = capsys.readouterr().out.splitlines()
+    assert failed.split() == ["FAIL", "tokens", "1.3", "s", "scenario", "2:", "hangs"]
+    assert passed.startswith("pass  watchdog ")
+    assert main(["regress", "--json"]) == 1
+    assert [row["passed"] for row in json.loads(capsys.readouterr().out)["benches"]] == [False, True]
+
+
+def test_regress_is_done_when_every_bench_passes(stand_in: Install) -> None:
+    stand_in("sim.rtl.regress", "run_regress", lambda *_: [("tokens", True, "Tokens.", 1.0)])
+    assert main(["regress"]) == 0
