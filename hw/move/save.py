@@ -35,7 +35,7 @@ class SaveUnit(wiring.Component):
                      +-> words -> reader -> unpacker ----^
                                     fm_read
 
-    From the instruction to its first read are 2 cycles, from a grant to its beat on W 5; ``done`` follows the last
+    From the instruction to its first read are 3 cycles, from a grant to its beat on W 6; ``done`` follows the last
     response by one cycle. The bound is one beat per cycle and one word per cycle. The addresses of one instruction
     are on their way while the words of the one before are read.
     """
