@@ -18,12 +18,12 @@ from hw.axi.slice import RegisterSlice
 from hw.interfaces import FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder
 from hw.move.packer import Packer, cut_context, packed_layout
-from hw.move.parameters import MEMORIES, ParameterWriter, write_ports
+from hw.move.parameters import MEMORIES, ParameterWriter, choose, write_ports
 from hw.move.runs import RunGenerator
 from hw.move.words import WordWalk
 from isa.config import MachineConfig
 from isa.faults import Fault
-from isa.instructions import BY_NAME, Buffer, Region, Unit
+from isa.instructions import BY_NAME, Region, Unit
 
 AHEAD = 8
 """Instructions whose bytes are asked for and not yet expected by the back."""
@@ -169,10 +169,8 @@ class LoadUnit(wiring.Component):
                 transfer.pieces.eq(1),
                 transfer.tag.parameter.eq(1),
             ]
-            with m.Switch(loadp.buffer):
-                for buffer in Buffer:
-                    with m.Case(buffer):
-                        m.d.comb += transfer.bytes.eq(_times(loadp.count, self.config.buffer_dram_bytes(buffer.name)))
+            count = loadp.count
+            choose(m, loadp.buffer, transfer.bytes, lambda kind: _times(count, self.config.buffer_dram_bytes(kind.name)))
         m.d.comb += [
             runs.i.valid.eq(valid & ~silent & queue.w_rdy),
             leave.eq(valid & queue.w_rdy & (silent | runs.i.ready)),

@@ -59,7 +59,7 @@ class WordWalk(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         lanes = self.config.ic_p
-        walk = Signal(walk_layout(self.context))
+        current = Signal(walk_layout(self.context))
         valid = Signal()
         begin = Signal()
         word = Signal(FM_ADDRESS_BITS)
@@ -89,21 +89,21 @@ class WordWalk(wiring.Component):
                 self.o.payload.end_row.eq(end_row),
                 self.o.payload.end.eq(end),
                 self.o.payload.outside.eq(word >= self.config.fm_words),
-                self.o.payload.context.eq(walk.context),
+                self.o.payload.context.eq(current.context),
             ]
 
         new = self.i.payload
         following = Signal(FM_ADDRESS_BITS)
         with m.If(end_row):
-            m.d.comb += following.eq(row + walk.row_step)
+            m.d.comb += following.eq(row + current.row_step)
         with m.Elif(end_pixel):
-            m.d.comb += following.eq(pixel + walk.pixel_step)
+            m.d.comb += following.eq(pixel + current.pixel_step)
         with m.Else():
-            m.d.comb += following.eq(word + walk.vector_step)
+            m.d.comb += following.eq(word + current.vector_step)
         with m.If(self.i.ready):
             m.d.sync += [
                 valid.eq(self.i.valid),
-                walk.eq(new),
+                current.eq(new),
                 begin.eq(1),
                 word.eq(new.addr),
                 pixel.eq(new.addr),
@@ -117,8 +117,8 @@ class WordWalk(wiring.Component):
             with m.If(end_pixel):
                 m.d.sync += [
                     pixel.eq(following),
-                    bytes_left.eq(walk.run),
-                    pixels_left.eq(Mux(end_row, walk.pixels, pixels_left - 1)),
+                    bytes_left.eq(current.run),
+                    pixels_left.eq(Mux(end_row, current.pixels, pixels_left - 1)),
                 ]
             with m.Else():
                 m.d.sync += bytes_left.eq(bytes_left - lanes)
