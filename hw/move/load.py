@@ -46,8 +46,9 @@ class LoadUnit(wiring.Component):
                      R -> beats -> chunks -> packer -> fm_write
                               +-> parameter writer -> weights, params, taps, pool_params, table_write
 
-    From the instruction to its first AR are 5 cycles, from a beat to its word's write request 4, to that of a
-    parameter 1; ``done`` follows the last write by one cycle. The bound is one beat per cycle and one word per cycle.
+    On the bus, the first AR comes 5 cycles after the instruction; a word's write request comes 5 cycles after the
+    beat that completes it, a parameter's 2 cycles after its beat; ``done`` follows the last write by one cycle. The
+    bound is one beat per cycle and one word per cycle.
     LOADP waits until earlier LOADs are written, and the other way round, so that instructions finish in order.
     """
 
@@ -134,7 +135,7 @@ class LoadUnit(wiring.Component):
         return m
 
     def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: SyncFIFOBuffered, stop: Signal) -> Signal:
-        """Takes an instruction, hands its runs to the generator and a copy to the queue; True while it holds one."""
+        """Takes an instruction, hands its runs to the generator and a copy to the queue; high while it holds one."""
         taken = Signal(layout)
         valid = Signal()
         leave = Signal()
