@@ -14,8 +14,8 @@ included, because the significand of ``h + 1/2`` is even. ``c = 25 - I`` with ``
 below 1/2 the unit is half as large: ``c = 26``. No second normalisation, no second adder.
 
 In units of ``2^-49`` the distance is ``d`` above the tie and ``x + 1`` below it, where ``x`` is the fraction with
-all bits inverted; so the test is ``d <= 2^(24 + I)`` or ``x < 2^(24 + I)`` (``x < 2^23`` below 1/2), and powers of two
-compare by masks: ``d // 2^24`` has no bit from ``I`` up, or has just that one and no rest.
+all bits inverted; so the test is ``d - 1 < 2^(24 + I)`` or ``x < 2^(24 + I)`` (``x < 2^23`` below 1/2). Of either the
+part above bit 24 must be no longer than ``h``, and ``y`` is no longer than ``h`` just if ``(y & ~h) <= h``.
 
 **One shift.** ``v`` is aligned as a 64-bit number with ``FRACTION`` = 49 fraction bits, which loses nothing:
 ``p < 2^48``, so for ``k > 49`` is ``v < 1/4`` and ``r = 0``. The fine part of the shift (0 to 7) is done on ``M``
@@ -177,24 +177,19 @@ def _exponent(high: Value) -> Value:
     return Cat(one, two, four)
 
 
-def _beside_tie(m: Module, fixed: Signal) -> Value:
+def _beside_tie(m: Module, fixed: Signal) -> Signal:
     """Rounding ``fixed`` to 24 significant bits gives a half-integer; for the proof see the head of this file."""
     whole = fixed[FRACTION:]
     above = fixed[FRACTION - 1]
-    under = Signal(24)
-    spread = whole
-    for n in range(4):
-        smeared = Signal(INTEGER, name=f"smeared_{1 << n}")
-        m.d.comb += smeared.eq(spread | (spread >> (1 << n)))
-        spread = smeared
-    distance = Signal(24)
     rest = fixed[:24]
-    inside = Signal()
-    edge = Signal()
+    # ceil(d / 2^24) - 1 above, with a borrow if d = 0; floor(x / 2^24) below.
+    distance = Signal(25)
+    borrow = distance[24]
+    no_longer = Signal()
+    beside = Signal()
     m.d.comb += [
-        under.eq(spread),
-        distance.eq(fixed[24 : FRACTION - 1] ^ (~above).replicate(24)),
-        inside.eq((distance & ~under) == 0),
-        edge.eq(distance == (Cat(Const(1, 1), under)[:24] & ~under)),
+        distance.eq((fixed[24 : FRACTION - 1] ^ (~above).replicate(24)) - (above & (rest == 0))),
+        no_longer.eq((distance & ~Cat(whole, Const(0, 25 - INTEGER))) <= whole),
+        beside.eq(Mux(above, borrow | no_longer, no_longer & (rest[23] | (whole != 0)))),
     ]
-    return Mux(above, inside | (edge & (rest == 0)), inside & (rest[23] | under[0]))
+    return beside
