@@ -96,7 +96,7 @@ class ConvLayer:
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """How chunks read channel vectors: one span if dense or if whole groups fill lanes and fit, else one per group or word."""
+        """How chunks read channel vectors: one span if dense or if whole groups fill lanes, else one per group or word."""
         vectors = -(-self.source.channels // self.config.ic_p)
         chunks = len(self.slots)
         if self.groups == 1:
@@ -110,7 +110,9 @@ class ConvLayer:
                 return (span,)
             if span.g_chunks % self.config.chunks_per_word == 0:
                 per_group = range(self.groups)
-                return tuple(Span(g * span.g_chunks, span.g_chunks, g * span.vectors, span.vectors) for g in per_group)
+                return tuple(
+                    Span(g * span.g_chunks, span.g_chunks, g * span.vectors, span.vectors) for g in per_group
+                )
         spans = []
         for chunk in range(0, chunks, self.config.chunks_per_word):
             used = self.slots[chunk : chunk + self.config.chunks_per_word]

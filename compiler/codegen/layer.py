@@ -42,15 +42,29 @@ class Layer(Protocol):
     arrays, so that a plan deduces the ranges of all its steps at once (Deep Fusion's shape deduction).
     """
 
-    op: Op
-    unit: Unit
-    inputs: tuple[str, ...]
-    output: str
-    window: Window | None
-    table: NDArray[np.int8] | None
-    """The activation table, if the layer has one."""
-    beats: int
-    """Cycles that the unit needs for the whole map, per batch element, without stalls."""
+    @property
+    def op(self) -> Op: ...
+
+    @property
+    def unit(self) -> Unit: ...
+
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+
+    @property
+    def output(self) -> str: ...
+
+    @property
+    def window(self) -> Window | None:
+        """The window over the input, where there is just one."""
+
+    @property
+    def table(self) -> NDArray[np.int8] | None:
+        """The activation table, if the layer has one."""
+
+    @property
+    def beats(self) -> int:
+        """Cycles that the unit needs for the whole map, per batch element, without stalls."""
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         """One past the last row of input ``index`` that output rows below ``output_end`` need."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.codegen.layer import Block, Layer
@@ -246,12 +246,9 @@ def _estimate(
 
 def _why_not(config: MachineConfig, group: Group) -> str:
     """Names the map or parameter that asks for most."""
-    needs: Iterator[tuple[int, str]] = (
-        (group.vectors(config, name) * group.width(name), f"one row of {name} takes {group.vectors(config, name) * group.width(name)} words")
-        for name in (*group.inputs, *(layer.output for layer in group.layers))
-    )
-    _, text = max(needs)
+    names = (*group.inputs, *(layer.output for layer in group.layers))
+    words, name = max((group.vectors(config, name) * group.width(name), name) for name in names)
     return (
-        f"layer {group.name}: no tiling fits configuration {config.name}: {text}, the feature-map buffer has "
+        f"layer {group.name}: no tiling fits configuration {config.name}: one row of {name} takes {words} words, it has "
         f"{config.fm_words}, the weight buffer {config.weight_depth}; choose a configuration with larger buffers"
     )

@@ -20,7 +20,6 @@ from isa.config import MachineConfig
 from isa.instructions import Buffer, PoolMode, Unit
 
 
-
 @dataclass(frozen=True)
 class Part:
     """Neighbouring channel vectors."""

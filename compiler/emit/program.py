@@ -67,10 +67,11 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
         if not stretch:
             return
         first = len(words)
-        for op, pending in [(MachineOp("START", {"config": config.hash}), None), *_schedule(stretch, spaces), (MachineOp("END"), None)]:
-            if pending is not None:
-                debug.append(DebugRecord(len(words), pending.layer, pending.tile))
+        words.extend(encode(MachineOp("START", {"config": config.hash})))
+        for op, pending in _schedule(stretch, spaces):
+            debug.append(DebugRecord(len(words), pending.layer, pending.tile))
             words.extend(encode(op))
+        words.extend(encode(MachineOp("END")))
         segments.append(Segment(first, len(words) - first))
         stretch.clear()
         parameters = Parameters(config, const)
@@ -110,7 +111,7 @@ def _views(graph: XGraph, steps: Sequence[Plan | Cpu]) -> tuple[dict[str, View],
         touched = (*step.inputs, *step.outputs) if isinstance(step, Cpu) else (*step.group.inputs, *step.group.outputs)
         for name in touched:
             life.setdefault(homes[name].root, []).append(time)
-    region = {name: Region.WORK for name in life}
+    region = dict.fromkeys(life, Region.WORK)
     region |= {homes[name].root: Region.OUTPUT for name in graph.outputs if graph.tensors[name]}
     region |= {homes[name].root: Region.INPUT for name in graph.inputs}
     sizes: dict[Region, int] = {}

@@ -96,7 +96,8 @@ def _all(view: NDArray[np.int32]) -> set[int]:
 
 
 def _last(table: NDArray[np.int32], access: Access) -> NDArray[np.int64]:
-    return _view(table, access).max(axis=(1, 2)).astype(np.int64)
+    found: NDArray[np.int64] = _view(table, access).max(axis=(1, 2)).astype(np.int64)
+    return found
 
 
 def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:

@@ -45,7 +45,7 @@ class Builder:
         rng = self.rng
         scale = 30.0 / (60.0 * 60.0 * np.sqrt(reduction))
         mantissa = rng.integers(1 << 23, 1 << 24, channels)
-        shift = np.full(channels, int(round(24 - np.log2(scale))))
+        shift = np.full(channels, round(24 - float(np.log2(scale))))
         bias = rng.integers(-2000, 2000, channels)
         return Requantisation(bias.astype(np.int32), mantissa.astype(np.uint32), shift.astype(np.uint8))
 
@@ -101,7 +101,9 @@ class Builder:
         return XGraph("test", self.tensors, tuple(self.ops), tuple(self.inputs), outputs)
 
 
-def run_functional(config: MachineConfig, graph: XGraph, emitted: Emitted, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def run_functional(
+    config: MachineConfig, graph: XGraph, emitted: Emitted, inputs: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """Run on the functional simulator; returns every map that lies in DRAM in the end."""
     sizes = {
         Region.CONST: len(emitted.const), Region.WORK: emitted.work_bytes,

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from amaranth.sim import Simulator, SimulatorContext
-from control_bench import assemble, op, pcs
 
 from hw.control.dispatch import Dispatch
 from hw.control.units import built_units
@@ -17,6 +16,7 @@ from isa.codec import Op, decode, encode
 from isa.config import MachineConfig, preset
 from isa.faults import Fault, MachineFault
 from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
+from tests.hw.control.control_bench import assemble, op, pcs
 
 NANO = preset("nano")
 BODY = (

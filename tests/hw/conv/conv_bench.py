@@ -9,12 +9,12 @@ from typing import Any
 from amaranth import Cat, Module, Signal
 from amaranth.lib.memory import Memory as HardwareMemory
 from amaranth.sim import Simulator
-from conv_reference import Memory
 
 from hw.conv.unit import ConvUnit
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME, Activation
+from tests.hw.conv.conv_reference import Memory
 
 
 @dataclass

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from conv_bench import Outcome, run
-from conv_reference import Memory
 
 from isa.config import PRESETS, MachineConfig, config_from_dict
+from tests.hw.conv.conv_bench import Outcome, run
+from tests.hw.conv.conv_reference import Memory
 
 
 def lanes_of(preset: str, **changes: int) -> MachineConfig:

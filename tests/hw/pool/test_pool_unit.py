@@ -4,12 +4,22 @@ import copy
 import random
 
 import pytest
-from pool_bench import Run, run_pool
-from pool_reference import Fields, Machine, flatten, plain_pool, pool, random_machine, random_pool, small_config, taps_of
 
 from isa.codec import Op, broken_rule
 from isa.faults import Fault
 from isa.instructions import Activation, PoolMode
+from tests.hw.pool.pool_bench import Run, run_pool
+from tests.hw.pool.pool_reference import (
+    Fields,
+    Machine,
+    flatten,
+    plain_pool,
+    pool,
+    random_machine,
+    random_pool,
+    small_config,
+    taps_of,
+)
 
 
 def expected_words(machine: Machine, program: list[Fields]) -> list[int]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
-from post_reference import record, requantise, saturate16, wrap32
 
 from hw.post.requantise import LATENCY, RequantiseLane
+from tests.hw.post.post_reference import record, requantise, saturate16, wrap32
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 Case = tuple[int, int, int, int]
