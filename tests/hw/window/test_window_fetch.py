@@ -52,7 +52,7 @@ def run(
         ctx.set(dut.i.valid, 0)
 
     async def memory(ctx: Any) -> None:
-        pipeline: list[list[int]] = [[0] * c.px_p for _ in range(READ_LATENCY)]
+        pipeline: list[list[int]] = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
         while True:
             reads = []
             for port in dut.fm_read:
@@ -62,7 +62,7 @@ def run(
                 reads.append(word(ctx.get(port.addr), c.ic_p) if hit else rng.randrange(1 << 8 * c.ic_p))
             await ctx.tick()
             pipeline.append(reads)
-            for port, value in zip(dut.fm_read, pipeline.pop(1), strict=True):
+            for port, value in zip(dut.fm_read, pipeline.pop(0), strict=True):
                 ctx.set(port.data, value)
 
     async def drain(ctx: Any) -> None:
