@@ -72,7 +72,7 @@ class RequantiseLane(wiring.Component):
         with m.If(self.advance[0]):
             m.d.sync += [
                 negative[0].eq(total[31]),
-                magnitude.eq((total ^ total[31].replicate(32)) + total[31]),
+                magnitude.eq(Mux(total[31], ~total, total) + total[31]),
                 mantissa_0.eq(Mux(used, self.param.mantissa, 1)),
                 shift_0.eq(Mux(used, self.param.shift, 0)),
             ]
