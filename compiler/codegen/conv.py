@@ -219,7 +219,7 @@ class ConvLayer:
         writes: list[Access] = []
         if not part.acc_out:
             reads.append(Access(Space.PARAM, at[Buffer.PARAM], len(block.words[Buffer.PARAM])))
-            planes = min(-(-part.chunks * config.words_per_chunk // config.chunks_per_word), target.planes - plane)
+            planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word)
             writes = target.access(rows, plane, planes)
         beats = -(-len(rows) * len(columns) // config.px_p) * part.chunks * part.vectors * self.taps
         return Pending("CONV", values, reads, writes, beats + 4)

@@ -41,9 +41,11 @@ class Group:
         return "+".join(layer.op.name for layer in self.layers)
 
     def vectors(self, config: MachineConfig, tensor: str) -> int:
+        """Planes of the map on chip: whole output chunks, for CONV writes all words of one."""
         if tensor in self.folds:
             return self.folds[tensor].vectors(config)
-        return -(-self.tensors[tensor].channels // config.ic_p)
+        used = -(-self.tensors[tensor].channels // config.ic_p)
+        return -(-used // config.words_per_chunk) * config.words_per_chunk
 
     def width(self, tensor: str) -> int:
         return self.folds[tensor].columns if tensor in self.folds else self.tensors[tensor].width
@@ -249,6 +251,6 @@ def _why_not(config: MachineConfig, group: Group) -> str:
     names = (*group.inputs, *(layer.output for layer in group.layers))
     words, name = max((group.vectors(config, name) * group.width(name), name) for name in names)
     return (
-        f"layer {group.name}: no tiling fits configuration {config.name}: one row of {name} takes {words} words, it has "
-        f"{config.fm_words}, the weight buffer {config.weight_depth}; choose a configuration with larger buffers"
+        f"layer {group.name}: no tiling fits configuration {config.name}: one row of {name} takes {words} words "
+        f"(feature-map buffer: {config.fm_words}, weight buffer: {config.weight_depth}); choose one with larger buffers"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -96,6 +97,12 @@ class Builder:
         inputs = (a,) if b is None else (a, b)
         self.ops.append(Eltwise(name, inputs, (out,), kind, m_a, 30000, 12345, 16, finish, 3, -2))
         return out
+
+    def view(self, kind: type[Op], name: str, inputs: tuple[str, ...], shape: tuple[int, int, int, int], **fields: Any) -> str:
+        """An operation without constants."""
+        self.tensors[f"{name}_out"] = Tensor(f"{name}_out", shape, Q)
+        self.ops.append(kind(name, inputs, (f"{name}_out",), **fields))
+        return f"{name}_out"
 
     def graph(self, *outputs: str) -> XGraph:
         return XGraph("test", self.tensors, tuple(self.ops), tuple(self.inputs), outputs)
