@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from sim.cycle.timing import DRAM_LATENCY, FETCH_READ, LOAD_AHEAD_BEATS
+from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
@@ -105,7 +105,7 @@ class Bus:
             if self.fetches:
                 burst = self.fetches[0]
                 if burst.behind <= reads.served + EPSILON:
-                    due = burst.asked + FETCH_READ
+                    due = burst.asked + DRAM_READ
                     if due <= now:
                         self.fetch_left = float(burst.beats)
                         fetching = True
@@ -171,11 +171,11 @@ class Bus:
     def _on_the_way(self) -> float:
         """LOAD beats asked for and not yet there, now."""
         reads = self.reads
-        if reads.current is None or reads.current.due - DRAM_LATENCY > self.now:
+        if reads.current is None or reads.current.due - DRAM_READ > self.now:
             return 0.0
         count = reads.left * reads.density
         for transfer in reads.queue:
-            if count >= LOAD_AHEAD_BEATS or transfer.due - DRAM_LATENCY > self.now:
+            if count >= LOAD_AHEAD_BEATS or transfer.due - DRAM_READ > self.now:
                 break
             count += transfer.beats
         return min(count, LOAD_AHEAD_BEATS)

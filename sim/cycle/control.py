@@ -10,7 +10,7 @@ from isa.config import MachineConfig
 from isa.instructions import Unit
 from sim.cycle.bus import Bus
 from sim.cycle.program import CycleError, Program
-from sim.cycle.timing import BEGIN, END_TAIL, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE
+from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE
 from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, window_pipelines
 
 UNKNOWN = -1
@@ -36,9 +36,9 @@ class Receiver:
         self.offered: list[int] = []
         self.accepted: list[int] = []
 
-    def room(self, capacity: int) -> int | None:
-        """First cycle in which the last word of the next instruction finds a place; None if that is not known."""
-        word = self.ends[self.dispatched + 1] - capacity - 1
+    def room(self, capacity: int, before_last: int = 0) -> int | None:
+        """First cycle in which a word of the next instruction finds a place; None if that is not known."""
+        word = self.ends[self.dispatched + 1] - capacity - 1 - before_last
         if word < 0:
             return 0
         owner = bisect_right(self.ends, word, 0, self.dispatched + 1) - 1
@@ -89,7 +89,7 @@ class Execution:
         self._next_instruction = 0
         self._dispatcher_free = 0
         for number in range(2):
-            self._fetch(number, BEGIN + 2 * number)
+            self._fetch(number, BEGIN + 2 * number + FETCH_ADDRESS)
 
     def run(self) -> int:
         """Cycles from start to done."""
@@ -176,11 +176,16 @@ class Execution:
                 if room is None:
                     return moved
                 end = max(end, room)
+            behind = (pc + length) % self._words_per_burst
+            if (pc + length) // self._words_per_burst > first:
+                used = max(self._dispatcher_free, begin) + length - behind
+                if unit is not None:
+                    used = max(used, receiver.room(self.config.queue_words, behind) or 0)
+                self._fetch(first + 2, used + FETCH_ADDRESS)
+            if unit is not None:
                 receiver.send(end)
             else:
                 self.starts[index] = self.finishes[index] = end
-            if (pc + length) // self._words_per_burst > first:
-                self._fetch(first + 2, end - (pc + length) % self._words_per_burst + 1)
             self._dispatcher_free = end + 1
             self._next_instruction += 1
             moved = True

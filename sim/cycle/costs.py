@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from isa.instructions import Buffer, MiscMode
+from isa.instructions import Buffer
 from sim.cycle.lanes import lane_waits, lanes_meet
 from sim.cycle.runs import MAX_BURST_BEATS, beats_of_runs
 from sim.cycle.timing import DRAM_LATENCY, DRAM_QUEUE
@@ -106,18 +106,18 @@ def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     vectors = -(-f["run"] // config.ic_p)
     words_of_run = np.where(apart, 1, f["pixels"]) * vectors
     costs: list[Cost] = []
-    for offset, stride, rows, step, count, size, lead, words, run_count, silent in zip(
-        *_lists(f["offset"], f["row_stride"], f["rows"], f["step"], pieces, length, f["lead"], words_of_run, runs, f["valid"] == 0),
-        strict=True,
-    ):  # fmt: skip
-        if silent:
+    silent = f["valid"] == 0
+    columns = (f["offset"], f["row_stride"], f["rows"], f["step"], pieces, length, f["lead"], words_of_run, runs, f["run"], silent)
+    for offset, stride, rows, step, count, size, lead, words, run_count, run, is_silent in zip(*_lists(*columns), strict=True):
+        if is_silent:
             costs.append(MoveCost(0, words * run_count, words * run_count, words * run_count))
             continue
         beats = beats_of_runs(beat, offset % beat, stride % beat, rows, step % beat, count, size)
         fill = run_count * max(0, -(-(lead - offset % beat) // beat))
         longest = -(-beats // run_count)
         bursts = run_count * -(-longest // MAX_BURST_BEATS)
-        cycles = max(beats + fill, words * run_count, _burst_bound(bursts, beats))
+        first_word = -(-((offset - lead) % beat + min(run, config.ic_p)) // beat)
+        cycles = max(beats + fill, words * run_count + first_word - 1, _burst_bound(bursts, beats))
         costs.append(MoveCost(beats, cycles, words * run_count, words * run_count, single_runs=min(2, run_count) * longest))
     return costs
 
@@ -141,9 +141,8 @@ def save_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     length = np.where(apart, f["run"], f["pixels"] * f["run"])
     words_of_run = np.where(apart, 1, f["pixels"]) * -(-f["run"] // config.ic_p)
     costs: list[Cost] = []
-    for offset, stride, rows, step, count, size, words, pixels, is_apart in zip(
-        *_lists(f["offset"], f["row_stride"], f["rows"], f["step"], pieces, length, words_of_run, f["pixels"], apart), strict=True
-    ):
+    columns = (f["offset"], f["row_stride"], f["rows"], f["step"], pieces, length, words_of_run, f["pixels"], apart)
+    for offset, stride, rows, step, count, size, words, pixels, is_apart in zip(*_lists(*columns), strict=True):
         beats = beats_of_runs(beat, offset % beat, stride % beat, rows, step % beat, count, size)
         words *= rows * count
         wait = 0 if is_apart else -(-pixels.bit_length() // 2)

@@ -17,12 +17,14 @@ DRAM_QUEUE = 16
 IN_FLIGHT = 8
 """Instructions that a receiver lets its unit have unfinished (``hw/control/receiver.py``)."""
 
-BEGIN = 4
-"""From the start of the trace to the sequencer's ``begin``: two cycles on AXI4-Lite, idle to clear, clear to run."""
-FETCH_READ = 3 + DRAM_LATENCY - 1
-"""From ``begin``, or from the word that makes room, to the DRAM read of the burst: counters, AR, register slice."""
-FETCH_WORD = 5
-"""From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2), dispatcher."""
+BEGIN = 3
+"""From the start of the trace to the sequencer's ``begin``: register, idle to clear, clear to run."""
+FETCH_ADDRESS = 3
+"""From ``begin``, or from the word that makes room, to DRAM taking the address: counters, AR, register slice."""
+FETCH_WORD = 4
+"""From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2)."""
+DRAM_READ = DRAM_LATENCY - 1
+"""From DRAM taking an address to the read of the first beat, which is on R in the next cycle."""
 QUEUE = 2
 """From a word entering a unit's queue to the receiver taking it (buffered FIFO)."""
 OFFER = 1
@@ -39,9 +41,9 @@ PLACES_AHEAD = 6
 POST_LATENCY = 12
 """Requantisation (8) and activation (4)."""
 
-LOAD_READ = 6 + DRAM_LATENCY - 1
+LOAD_READ = 6 + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""
-LOAD_TAIL = 5
+LOAD_TAIL = 4
 """From the cycle after the last beat's read, or after the last word's, to ``done``: R, slice, packer (2), write, done."""
 LOADP_TAIL = 3
 """The same for LOADP: R, slice, writer, done."""
