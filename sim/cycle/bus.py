@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from sim.cycle.runs import MAX_BURST_BEATS
 from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
 NEVER = float("inf")
+BEATS_ON_THE_WAY = LOAD_AHEAD_BEATS + MAX_BURST_BEATS // 2
+"""LOAD beats that a fetch finds before it: the limit, passed by half a burst on average."""
 
 
 @dataclass(slots=True)
@@ -175,7 +178,7 @@ class Bus:
             return 0.0
         count = reads.left * reads.density
         for transfer in reads.queue:
-            if count >= LOAD_AHEAD_BEATS or transfer.due - DRAM_READ > self.now:
+            if count >= BEATS_ON_THE_WAY or transfer.due - DRAM_READ > self.now:
                 break
             count += transfer.beats
-        return min(count, LOAD_AHEAD_BEATS)
+        return min(count, BEATS_ON_THE_WAY)

@@ -12,7 +12,7 @@ from isa.config import MachineConfig
 from isa.instructions import Buffer
 from sim.cycle.lanes import lane_waits, lanes_meet
 from sim.cycle.runs import MAX_BURST_BEATS, beats_of_runs
-from sim.cycle.timing import DRAM_LATENCY, DRAM_QUEUE
+from sim.cycle.timing import DRAM_QUEUE, DRAM_READ
 
 Ints = npt.NDArray[np.int64]
 Fields = Mapping[str, Ints]
@@ -34,6 +34,11 @@ class WindowCost:
     @property
     def cycles(self) -> int:
         return self.groups * self.group + self.wait_bank
+
+    @property
+    def wait_end(self) -> int:
+        """Cycles in which the last reduction holds up the next one, though its own beats are over."""
+        return self.group - self.active // self.groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +64,11 @@ class MoveCost:
     address_wait: int = 0
     """SAVE: cycles until the length of a row is known."""
     parameters: bool = False
-    single_runs: int = 0
-    """Beats of the last two runs: so late is the front free for the instruction after the next."""
+    purge: int = 0
+    """LOAD: the last word leaves a chunk behind, which takes a cycle."""
+    bursts: int = 0
+    run: int = 0
+    """Beats of its longest run."""
 
 
 Cost = WindowCost | MiscCost | MoveCost
@@ -118,7 +126,8 @@ def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
         bursts = run_count * -(-longest // MAX_BURST_BEATS)
         first_word = -(-((offset - lead) % beat + min(run, config.ic_p)) // beat)
         cycles = max(beats + fill, words * run_count + first_word - 1, _burst_bound(bursts, beats))
-        costs.append(MoveCost(beats, cycles, words * run_count, words * run_count, single_runs=min(2, run_count) * longest))
+        purge = int(beats + fill > words * run_count)
+        costs.append(MoveCost(beats, cycles, words * run_count, words * run_count, 0, False, purge, bursts, longest))
     return costs
 
 
@@ -129,7 +138,7 @@ def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
         name = Buffer(buffer).name
         beats = count * config.buffer_dram_bytes(name) // config.axi_bytes
         cycles = count * config.buffer_word_bytes(name) if name == "TABLE" else beats
-        costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, single_runs=2 * beats))
+        costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, bursts=-(-beats // MAX_BURST_BEATS), run=beats))
     return costs
 
 
@@ -156,8 +165,10 @@ COSTS = {
 
 
 def _burst_bound(bursts: int, beats: int) -> int:
-    """DRAM takes ``DRAM_QUEUE`` bursts at a time, each for its latency and its own beats."""
-    return (bursts * (DRAM_LATENCY - 1) + beats) // DRAM_QUEUE
+    """DRAM takes ``DRAM_QUEUE`` bursts at a time: so many more may come when the first of them has ended."""
+    rounds = (bursts - 1) // DRAM_QUEUE
+    of_round = DRAM_QUEUE * beats // bursts
+    return rounds * max(of_round, DRAM_READ + beats // bursts) + beats - rounds * of_round
 
 
 def _waits(config: MachineConfig, f: Fields) -> Ints:
