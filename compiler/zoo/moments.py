@@ -1,8 +1,8 @@
 """Mean and variance of a feature map, followed through a network so that random weights can be scaled to them.
 
 Weights drawn for the power of what they read keep every map near variance 1, however deep the network: a residual
-branch, for one, adds 1 to the variance and does not double it. The rules are estimates (values taken as Gaussian and
-independent), good to a factor of about two; ``tests/compiler/zoo`` holds them against what onnxruntime computes.
+branch, for one, adds 1 to the variance and does not double it. The rules are estimates (values taken as Gaussian,
+maps as independent of each other), good to a factor of about two.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Moments:
         return Moments(mean, power - mean**2)
 
     def maximum(self, taps: int) -> Moments:
-        """After a maximum over ``taps`` neighbours, which are alike: they count as ``sqrt(taps)`` independent values."""
-        lift = math.log2(max(taps, 1)) / 2 * 0.55
-        return Moments(self.mean + lift * math.sqrt(self.variance), self.variance / (1 + lift))
+        """After a maximum over ``taps`` neighbours: fitted to rectified maps, whose variance grows."""
+        lift = 0.75 * math.sqrt(math.log2(taps))
+        return Moments(self.mean + lift * math.sqrt(self.variance), 1.4 * self.variance)
 
     def average(self, taps: int) -> Moments:
         """After an average over ``taps`` neighbours: what the channels differ by stays."""

@@ -24,7 +24,7 @@ def nasnet_a(
     stem: int = 32,
     skip_reduction: bool = False,
 ) -> ModelProto:
-    """By default NASNet-A (4 @ 1056), "mobile"; NASNet-A (6 @ 4032), "large", is ``LARGE`` at size 331.
+    """By default NASNet-A (4 @ 1056), "mobile"; ``networks`` has NASNet-A (6 @ 4032), "large", too.
 
     ``cells`` normal cells stand between two reductions, ``filters`` wide at first (of 24 parts of the last map). With
     ``skip_reduction`` the cell after a reduction sees the input before it again, as the large network does.
@@ -44,9 +44,6 @@ def nasnet_a(
             with net.scope(f"cell{stage}.{cell}"):
                 x, before = _normal_cell(net, x, before, filters << stage), x
     return net.model(logits=net.dense(net.global_average(net.relu(x)), classes))
-
-
-LARGE = {"cells": 6, "filters": 168, "stem": 96, "skip_reduction": True}
 
 
 def _normal_cell(net: Network, x: Value, before: Value, filters: int) -> Value:

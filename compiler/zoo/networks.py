@@ -12,7 +12,7 @@ from compiler.zoo.deeplab import deeplab
 from compiler.zoo.densenet import densenet
 from compiler.zoo.googlenet import googlenet
 from compiler.zoo.mobilenet import efficientnet_lite0, mobilenet_v1, mobilenet_v2
-from compiler.zoo.nasnet import LARGE, nasnet_a
+from compiler.zoo.nasnet import nasnet_a
 from compiler.zoo.resnet import resnet18, resnet50, resnet152
 from compiler.zoo.squeezenet import squeezenet
 from compiler.zoo.unet import unet
@@ -31,7 +31,7 @@ def networks() -> dict[str, Callable[..., ModelProto]]:
         "mobilenet_v1": mobilenet_v1,
         "mobilenet_v2": mobilenet_v2,
         "nasnet_a": nasnet_a,
-        "nasnet_a_large": partial(nasnet_a, size=331, **LARGE),
+        "nasnet_a_large": partial(nasnet_a, size=331, cells=6, filters=168, stem=96, skip_reduction=True),
         "resnet18": resnet18,
         "resnet50": resnet50,
         "resnet50_v1": partial(resnet50, v1=True),
