@@ -192,9 +192,7 @@ class Network:
             self._graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape))
         return self._model
 
-    def _pool(
-        self, kind: str, x: Value, kernel: int, stride: int, padding: Padding, ceil_mode: bool, result: Moments
-    ) -> Value:
+    def _pool(self, kind: str, x: Value, kernel: int, stride: int, padding: Padding, ceil_mode: bool, result: Moments) -> Value:
         pads = resolve(padding, x.size, kernel, stride)
         shape = (*x.shape[:2], *output_size(x.size, pads, kernel, stride, ceil_mode=ceil_mode))
         attributes: dict[str, Any] = {"ceil_mode": 1} if ceil_mode else {}

@@ -36,9 +36,7 @@ def basic_block(net: Network, x: Value, channels: int, stride: int = 1, dilation
     return net.relu(net.add(y, _shortcut(net, x, channels, stride)))
 
 
-def _bottlenecks(
-    name: str, blocks: tuple[int, ...], batch: int, size: int, seed: int, classes: int, v1: bool
-) -> ModelProto:
+def _bottlenecks(name: str, blocks: tuple[int, ...], batch: int, size: int, seed: int, classes: int, v1: bool) -> ModelProto:
     net = Network(name, seed)
     x = _stem(net, net.image(batch, size))
     for stage, count in enumerate(blocks, start=1):
