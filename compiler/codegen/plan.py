@@ -122,7 +122,7 @@ def _parameters(
     resident: set[str] = set()
     left = dict(depth)
     if steps > 1:
-        for layer in sorted(group.layers, key=lambda la: sum(b.bytes for b in whole[la.output])):
+        for layer in sorted(group.layers, key=lambda la: sum(b.bytes(config) for b in whole[la.output])):
             words = size[layer.output]
             keeps_room = len(group.layers) == len(resident) + 1
             room = {b: left[b] - words[b] for b in PARAMETER_BUFFERS}
@@ -144,7 +144,7 @@ def _parameters(
 
 
 def _words(blocks: Sequence[Block]) -> dict[Buffer, int]:
-    return {b: sum(len(block.words.get(b, ())) for block in blocks) for b in PARAMETER_BUFFERS}
+    return {b: sum(block.sizes.get(b, 0) for block in blocks) for b in PARAMETER_BUFFERS}
 
 
 def _skew(group: Group, pipelined: bool) -> dict[str, int]:
@@ -234,7 +234,7 @@ def _estimate(
     loads = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.inputs)
     saves = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.outputs)
     parameters = sum(
-        sum(b.bytes for b in blocks[la.output]) * (1 if la.output in resident else steps) for la in group.layers
+        sum(b.bytes(config) for b in blocks[la.output]) * (1 if la.output in resident else steps) for la in group.layers
     )
     moved = loads + saves + parameters
     bus = moved // config.axi_bytes
