@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from amaranth.back import verilog as backend
 from amaranth.hdl import Value, ValueCastable
@@ -14,6 +15,8 @@ from hw.emit_memory import MemoryModules
 from isa.config import MachineConfig
 
 MODULE = "tilewright_core"
+WAIVERS = Path(__file__).with_name("verilator.vlt")
+"""Waivers for ``verilator -Wall``: give this file to Verilator before the Verilog."""
 PREFIXES = {"axi": "m_axi_", "axi_lite": "s_axil_"}
 """Port names of the bus members: ``m_axi_awaddr`` and so on, as block designs expect them."""
 
@@ -27,7 +30,7 @@ def verilog(config: MachineConfig) -> str:
     text = backend.convert(
         core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
     )
-    return f"{_header(config)}{_share_modules(_rename_kickstart(text))}\n{memories.verilog()}"
+    return f"{_header(config)}{_share_modules(_drop_empty_wires(_rename_kickstart(text)))}\n{memories.verilog()}"
 
 
 def _ports(core: Core) -> Iterator[tuple[str, tuple[Value, None]]]:
@@ -48,6 +51,11 @@ def _header(config: MachineConfig) -> str:
 def _rename_kickstart(text: str) -> str:
     """The register that wakes ``always @*`` at time 0 is named after a line of the back end's source."""
     return re.sub(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ", "kickstart", text)
+
+
+def _drop_empty_wires(text: str) -> str:
+    """Names of fields without a bit, which Verilog would take for two bits in ascending order; nothing reads them."""
+    return re.sub(r"^ *(wire|reg) \[-1:0\] .*;\n", "", text, flags=re.MULTILINE)
 
 
 _MODULE_TEXT = re.compile(r"^module (?P<name>\\\S+ |\w+)(?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
