@@ -7,7 +7,7 @@ closed sets, so its contraction has no cycle (Optimus section 4).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,7 +94,7 @@ class OpSets:
     def members(self, mask: Mask) -> list[Op]:
         return [self.ops[n] for n in bits_of(mask)]
 
-    def groups(self, done: Mask, most: int) -> Iterator[tuple[Mask, Mask]]:
+    def groups(self, done: Mask, most: int) -> Generator[tuple[Mask, Mask], bool | None, None]:
         """Connected groups of at most ``most`` operations that can run when ``done`` have run.
 
         Yields a group and the closed set after it; a caller that finds a group useless may ``send(True)``: what contains

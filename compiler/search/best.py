@@ -63,7 +63,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
                 levels.setdefault(after.bit_count(), set()).add(after)
     if sets.everything not in reached:
         alone = next(op for op in sets.ops if evaluator.cost([op]) is None)
-        raise TilewrightError(f"layer {alone.name} fits configuration {evaluator.config.name} at no tiling; choose a larger one")
+        raise TilewrightError(f"layer {alone.name}: no tiling fits configuration {evaluator.config.name}; choose a larger one")
     return Partition(tuple(_chain(sets, reached)), reached[sets.everything][0], exact)
 
 
