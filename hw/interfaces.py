@@ -99,12 +99,15 @@ def operand_layout(config: MachineConfig) -> data.StructLayout:
     """One tap on ``px_p`` pixels, as window fetch hands it to the array or to POOL.
 
     ``counted``: the tap is not padding (per lane). ``first`` and ``last``: of one reduction.
+    ``last_of_outer``: of one chunk (CONV) or channel vector (POOL); ``last_of_instruction``: of all.
     """
     return data.StructLayout({
         "data": data.ArrayLayout(8 * config.ic_p, config.px_p),
         "counted": unsigned(config.px_p),
         "first": unsigned(1),
         "last": unsigned(1),
+        "last_of_outer": unsigned(1),
+        "last_of_instruction": unsigned(1),
     })
 
 

@@ -184,7 +184,7 @@ def exhaustive(ops: list[Op]) -> set[tuple[str, int, int, Space]]:
 
 def random_program(rng: random.Random) -> list[Op]:
     """Instructions on a few tiles that meet often, with tokens that are there when they are waited for."""
-    count = {pair: 0 for pair in itertools.product(Unit, Unit)}
+    count = dict.fromkeys(itertools.product(Unit, Unit), 0)
     ops = []
     for _ in range(14):
         source, to = rng.sample(range(0, 40, 2), 2)

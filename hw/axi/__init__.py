@@ -1,0 +1,1 @@
+"""AXI4: the wires and the engines that issue bursts."""

@@ -1,0 +1,63 @@
+"""Two readers on one pair of read channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.axi.signature import ID_BITS, AxiRead, ReadId, address_layout, read_data_layout
+from isa.config import MachineConfig
+
+
+def tagged(layout: data.StructLayout) -> data.StructLayout:
+    """A channel's payload with the id that it has on the bus."""
+    return data.StructLayout({"id": unsigned(ID_BITS), "body": layout})
+
+
+class ReadArbiter(wiring.Component):
+    """Fetch goes before LOAD: its bursts are few and short, and all units wait for what it brings.
+
+    Combinational: one request per cycle on ``ar``; data on ``r`` goes to the reader that its id names, and waits
+    with that reader.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        super().__init__({
+            "fetch": In(AxiRead(config)),
+            "load": In(AxiRead(config)),
+            "ar": Out(stream.Signature(tagged(address_layout(config)))),
+            "r": In(stream.Signature(tagged(read_data_layout(config)))),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.d.comb += self.ar.valid.eq(self.fetch.ar.valid | self.load.ar.valid)
+        with m.If(self.fetch.ar.valid):
+            m.d.comb += [
+                self.ar.payload.id.eq(ReadId.FETCH.value),
+                self.ar.payload.body.eq(self.fetch.ar.payload),
+                self.fetch.ar.ready.eq(self.ar.ready),
+            ]
+        with m.Else():
+            m.d.comb += [
+                self.ar.payload.id.eq(ReadId.LOAD.value),
+                self.ar.payload.body.eq(self.load.ar.payload),
+                self.load.ar.ready.eq(self.ar.ready),
+            ]
+
+        to_fetch = Signal()
+        m.d.comb += [
+            to_fetch.eq(self.r.payload.id == ReadId.FETCH.value),
+            self.fetch.r.payload.eq(self.r.payload.body),
+            self.load.r.payload.eq(self.r.payload.body),
+            self.fetch.r.valid.eq(self.r.valid & to_fetch),
+            self.load.r.valid.eq(self.r.valid & ~to_fetch),
+        ]
+        with m.If(to_fetch):
+            m.d.comb += self.r.ready.eq(self.fetch.r.ready)
+        with m.Else():
+            m.d.comb += self.r.ready.eq(self.load.r.ready)
+        return m

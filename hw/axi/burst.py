@@ -1,0 +1,128 @@
+"""Runs of bytes cut into legal AXI bursts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Const, Module, Mux, Signal, unsigned
+from amaranth.hdl import ShapeLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from isa.config import MachineConfig
+
+RUN_BYTES_BITS = 28
+"""Longest run: ``LOAD.valid``, and every word of the largest parameter buffer."""
+MAX_BURST_BEATS = 32
+"""Long enough to hide the address channel, short enough that instruction fetch need not wait for long."""
+BOUNDARY = 4096
+"""Bytes: no AXI burst may cross a multiple."""
+
+
+def burst_beats(config: MachineConfig) -> int:
+    """The most beats in a burst; bursts never cross a multiple of that many beats, so never 4 KB."""
+    return min(MAX_BURST_BEATS, BOUNDARY // config.axi_bytes)
+
+
+def run_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
+    """``bytes`` (at least one) from ``addr`` on; ``last`` of its transfer; ``tag`` is for the one who asked."""
+    return data.StructLayout({
+        "addr": unsigned(config.axi_addr_bits),
+        "bytes": unsigned(RUN_BYTES_BITS),
+        "last": unsigned(1),
+        "tag": tag,
+    })
+
+
+def burst_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
+    """A burst: ``first`` and ``final`` are the valid bytes at the ends of its first and last beat."""
+    lane = unsigned(exact_log2(config.axi_bytes))
+    return data.StructLayout({
+        "addr": unsigned(config.axi_addr_bits),
+        "beats": unsigned(exact_log2(burst_beats(config)) + 1),
+        "first": lane,
+        "final": lane,
+        "end": unsigned(1),
+        "last": unsigned(1),
+        "tag": tag,
+    })
+
+
+class BurstSplitter(wiring.Component):
+    """Cuts runs at multiples of ``burst_beats`` beats: one burst per cycle, the first two cycles after its run.
+
+    Stalls with ``o``. ``end`` marks the last burst of a run, ``last`` that of a transfer.
+    """
+
+    def __init__(self, config: MachineConfig, tag: ShapeLike) -> None:
+        self.config = config
+        self.tag = tag
+        super().__init__({
+            "i": In(stream.Signature(run_layout(config, tag))),
+            "o": Out(stream.Signature(burst_layout(config, tag))),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        beat_bits = exact_log2(self.config.axi_bytes)
+        most = burst_beats(self.config)
+        most_bits = exact_log2(most)
+        address_bits = self.config.axi_addr_bits - beat_bits
+        layout = data.StructLayout({
+            "beat": unsigned(address_bits),
+            "beats": unsigned(RUN_BYTES_BITS - beat_bits + 2),
+            "first": unsigned(beat_bits),
+            "final": unsigned(beat_bits),
+            "last": unsigned(1),
+            "tag": self.tag,
+        })
+        counted = Signal(layout)
+        counted_valid = Signal()
+        run = Signal(layout)
+        run_valid = Signal()
+        first_burst = Signal()
+        take = Signal()
+
+        lane = self.i.payload.addr[:beat_bits]
+        end_byte = Signal(RUN_BYTES_BITS + 1)
+        m.d.comb += [
+            self.i.ready.eq(~counted_valid | take),
+            end_byte.eq(self.i.payload.bytes + lane - 1),
+        ]
+        with m.If(self.i.ready):
+            m.d.sync += [
+                counted_valid.eq(self.i.valid),
+                counted.beat.eq(self.i.payload.addr[beat_bits:]),
+                counted.beats.eq((end_byte >> beat_bits) + 1),
+                counted.first.eq(lane),
+                counted.final.eq(end_byte[:beat_bits]),
+                counted.last.eq(self.i.payload.last),
+                counted.tag.eq(self.i.payload.tag),
+            ]
+
+        length = Signal(most_bits + 1)
+        end = Signal()
+        room = most - run.beat[:most_bits]
+        m.d.comb += [
+            end.eq(run.beats <= room),
+            length.eq(Mux(end, run.beats, room)),
+            self.o.valid.eq(run_valid),
+            self.o.payload.addr.eq(Cat(Const(0, beat_bits), run.beat)),
+            self.o.payload.beats.eq(length),
+            self.o.payload.first.eq(Mux(first_burst, run.first, 0)),
+            self.o.payload.final.eq(Mux(end, run.final, self.config.axi_bytes - 1)),
+            self.o.payload.end.eq(end),
+            self.o.payload.last.eq(end & run.last),
+            self.o.payload.tag.eq(run.tag),
+            take.eq(~run_valid | (self.o.ready & end)),
+        ]
+        with m.If(take):
+            m.d.sync += [run.eq(counted), run_valid.eq(counted_valid), first_burst.eq(1)]
+        with m.Elif(self.o.ready):
+            m.d.sync += [
+                run.beat.eq(Cat(Const(0, most_bits), run.beat[most_bits:] + 1)),
+                run.beats.eq(run.beats - length),
+                first_burst.eq(0),
+            ]
+        return m

@@ -1,0 +1,100 @@
+"""Runs of bytes in, their beats out, with enough bursts on the way to hide the latency of DRAM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, Mux, Signal, unsigned
+from amaranth.hdl import ShapeLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from hw.axi.burst import BurstSplitter, burst_beats, run_layout
+from hw.axi.signature import AxiRead
+from isa.config import MachineConfig
+
+READ_AHEAD_BEATS = 128
+"""No burst is asked for while so many beats are on the way: more than the latency of DRAM, and a bound on what an
+instruction fetch queues behind."""
+READ_AHEAD_BURSTS = 64
+
+
+def beat_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
+    """A beat whose bytes ``first`` to ``final`` belong to the run; ``last`` of the run; ``error`` from DRAM."""
+    lane = unsigned(exact_log2(config.axi_bytes))
+    return data.StructLayout({
+        "data": unsigned(config.axi_data_bits),
+        "first": lane,
+        "final": lane,
+        "last": unsigned(1),
+        "error": unsigned(1),
+        "tag": tag,
+    })
+
+
+class ReadEngine(wiring.Component):
+    """Asks for one burst per cycle, hands on one beat per cycle, in the order of the runs.
+
+    From a run to its first AR are two cycles; a beat passes without a register. Beats can be stalled, AR then stops
+    ``READ_AHEAD_BEATS`` ahead. With ``halt`` no AR is issued, what arrives is thrown away, and ``idle`` tells
+    when nothing is on the way.
+    """
+
+    def __init__(self, config: MachineConfig, tag: ShapeLike) -> None:
+        self.config = config
+        self.tag = tag
+        super().__init__({
+            "runs": In(stream.Signature(run_layout(config, tag))),
+            "beats": Out(stream.Signature(beat_layout(config, tag))),
+            "axi": Out(AxiRead(config)),
+            "halt": In(1),
+            "idle": Out(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        lane = unsigned(exact_log2(self.config.axi_bytes))
+        asked = data.StructLayout({"first": lane, "final": lane, "end": unsigned(1), "tag": self.tag})
+        m.submodules.splitter = splitter = BurstSplitter(self.config, self.tag)
+        m.submodules.asked = fifo = SyncFIFOBuffered(width=asked.size, depth=READ_AHEAD_BURSTS)
+        connect(m, flipped(self.runs), splitter.i)
+
+        burst = splitter.o.payload
+        coming = Signal(range(READ_AHEAD_BEATS + burst_beats(self.config)))
+        may_ask = Signal()
+        issue = Signal()
+        arrive = Signal()
+        m.d.comb += [
+            may_ask.eq((coming < READ_AHEAD_BEATS) & fifo.w_rdy & ~self.halt),
+            self.axi.ar.valid.eq(splitter.o.valid & may_ask),
+            self.axi.ar.payload.addr.eq(burst.addr),
+            self.axi.ar.payload.len.eq(burst.beats - 1),
+            splitter.o.ready.eq(self.axi.ar.ready & may_ask),
+            issue.eq(self.axi.ar.valid & self.axi.ar.ready),
+            fifo.w_en.eq(issue),
+            arrive.eq(self.axi.r.valid & self.axi.r.ready),
+            self.idle.eq(coming == 0),
+        ]
+        write = data.View(asked, fifo.w_data)
+        m.d.comb += [getattr(write, name).eq(getattr(burst, name)) for name in ("first", "final", "end", "tag")]
+        m.d.sync += coming.eq(coming + Mux(issue, burst.beats, 0) - arrive)
+
+        head = data.View(asked, fifo.r_data)
+        begin = Signal(init=1)
+        beat = self.beats.payload
+        m.d.comb += [
+            self.beats.valid.eq(self.axi.r.valid & fifo.r_rdy & ~self.halt),
+            self.axi.r.ready.eq((self.beats.ready & fifo.r_rdy) | self.halt),
+            fifo.r_en.eq(arrive & self.axi.r.payload.last),
+            beat.data.eq(self.axi.r.payload.data),
+            beat.first.eq(Mux(begin, head.first, 0)),
+            beat.final.eq(Mux(self.axi.r.payload.last, head.final, self.config.axi_bytes - 1)),
+            beat.last.eq(self.axi.r.payload.last & head.end),
+            beat.error.eq(self.axi.r.payload.error),
+            beat.tag.eq(head.tag),
+        ]
+        with m.If(arrive):
+            m.d.sync += begin.eq(self.axi.r.payload.last)
+        return m

@@ -1,0 +1,101 @@
+"""Runs of bytes and their beats in; write bursts out, responses counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.axi.burst import BurstSplitter, burst_layout, run_layout
+from hw.axi.signature import AxiWrite
+from isa.config import MachineConfig
+
+AHEAD_BURSTS = 8
+"""Bursts whose address has been sent and whose data has not."""
+OPEN_BURSTS = 64
+"""Bursts whose response has not arrived."""
+NO_TAG = unsigned(1)
+"""Writes need no tag; the bit that nobody reads is there because Verilog knows no signal without bits."""
+
+
+def strobed_layout(config: MachineConfig) -> data.StructLayout:
+    """An aligned beat to be written: ``strb`` has a bit for each byte."""
+    return data.StructLayout({"data": unsigned(config.axi_data_bits), "strb": unsigned(config.axi_bytes)})
+
+
+class WriteEngine(wiring.Component):
+    """Issues one AW per cycle and one W beat per cycle; ``beats`` are exactly those of ``runs``, in order.
+
+    A burst's data follows its address by two cycles or more, and never waits for the address to be accepted: a
+    subordinate may ask for the data first. ``done`` strobes when the last response of a transfer has arrived,
+    ``error`` when a response reports one; it belongs to the oldest transfer that is not done. From a run to its AW
+    are two cycles. With ``halt`` no AW is issued, bursts already issued are completed with all strobes off, and
+    ``idle`` tells when every response is there.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            "runs": In(stream.Signature(run_layout(config, NO_TAG))),
+            "beats": In(stream.Signature(strobed_layout(config))),
+            "axi": Out(AxiWrite(config)),
+            "halt": In(1),
+            "done": Out(1),
+            "error": Out(1),
+            "idle": Out(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        beats = burst_layout(self.config, NO_TAG)["beats"].width
+        m.submodules.splitter = splitter = BurstSplitter(self.config, NO_TAG)
+        m.submodules.lengths = lengths = SyncFIFOBuffered(width=beats, depth=AHEAD_BURSTS)
+        m.submodules.responses = responses = SyncFIFOBuffered(width=1, depth=OPEN_BURSTS)
+        connect(m, flipped(self.runs), splitter.i)
+
+        aw, w, b = self.axi.aw, self.axi.w, self.axi.b
+        burst = splitter.o.payload
+        may_issue = Signal()
+        issue = Signal()
+        m.d.comb += [
+            may_issue.eq(lengths.w_rdy & responses.w_rdy & ~self.halt),
+            aw.valid.eq(splitter.o.valid & may_issue),
+            aw.payload.addr.eq(burst.addr),
+            aw.payload.len.eq(burst.beats - 1),
+            splitter.o.ready.eq(aw.ready & may_issue),
+            issue.eq(aw.valid & aw.ready),
+            lengths.w_en.eq(issue),
+            lengths.w_data.eq(burst.beats),
+            responses.w_en.eq(issue),
+            responses.w_data.eq(burst.last),
+        ]
+
+        number = Signal(beats)
+        send = Signal()
+        m.d.comb += [
+            w.valid.eq(lengths.r_rdy & (self.beats.valid | self.halt)),
+            w.payload.data.eq(self.beats.payload.data),
+            w.payload.strb.eq(Mux(self.halt, 0, self.beats.payload.strb)),
+            w.payload.last.eq(number + 1 == lengths.r_data),
+            self.beats.ready.eq(lengths.r_rdy & w.ready & ~self.halt),
+            send.eq(w.valid & w.ready),
+            lengths.r_en.eq(send & w.payload.last),
+        ]
+        with m.If(send):
+            m.d.sync += number.eq(Mux(w.payload.last, 0, number + 1))
+
+        answered = Signal()
+        open_bursts = Signal(range(OPEN_BURSTS + 2))
+        m.d.comb += [
+            b.ready.eq(responses.r_rdy),
+            answered.eq(b.valid & b.ready),
+            responses.r_en.eq(answered),
+            self.done.eq(answered & responses.r_data),
+            self.error.eq(answered & b.payload.error),
+            self.idle.eq(open_bursts == 0),
+        ]
+        m.d.sync += open_bursts.eq(open_bursts + issue - answered)
+        return m

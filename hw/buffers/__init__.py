@@ -1,0 +1,1 @@
+"""On-chip memories: the banked feature-map buffer and the parameter memories."""

@@ -1,0 +1,68 @@
+"""One bank of the feature-map buffer, and where a word lies among the banks."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+from amaranth import Cat, Module, Value
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2, exact_log2
+
+from isa.config import MachineConfig
+
+
+def write_granularity(config: MachineConfig) -> int:
+    """Bytes of a word that are written together: only chunks narrower than a word leave parts of it alone."""
+    return gcd(config.ic_p, config.oc_p) if config.oc_p < config.ic_p else config.ic_p
+
+
+def split_address(config: MachineConfig, addr: Value) -> tuple[Value, Value]:
+    """Bank and row of a word.
+
+    ``addr`` from the lowest bit up: phase (``fm_phases``), row of the bank (``fm_depth``), bank group. Bank
+    ``group * fm_phases + phase`` is the phase and the group side by side, both being powers of two apart.
+    """
+    phase_bits, row_bits = exact_log2(config.fm_phases), exact_log2(config.fm_depth)
+    group_bits = ceil_log2(config.fm_banks // config.fm_phases)
+    row_end = phase_bits + row_bits
+    return Cat(addr[:phase_bits], addr[row_end : row_end + group_bits]), addr[phase_bits:row_end]
+
+
+class Bank(wiring.Component):
+    """A block RAM of ``fm_depth`` words with one read and one write in every cycle.
+
+    Read data one cycle after ``read_en``, then held. A read of the word that is written in the same cycle
+    returns the old word.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self.granularity = 8 * write_granularity(config)
+        width = 8 * config.ic_p
+        row_bits = exact_log2(config.fm_depth)
+        super().__init__({
+            "read_en": In(1),
+            "read_row": In(row_bits),
+            "read_data": Out(width),
+            "write_en": In(width // self.granularity),
+            "write_row": In(row_bits),
+            "write_data": In(width),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=8 * self.config.ic_p, depth=self.config.fm_depth, init=[])
+        read = memory.read_port()
+        write = memory.write_port(granularity=self.granularity)
+        m.d.comb += [
+            read.en.eq(self.read_en),
+            read.addr.eq(self.read_row),
+            self.read_data.eq(read.data),
+            write.en.eq(self.write_en),
+            write.addr.eq(self.write_row),
+            write.data.eq(self.write_data),
+        ]
+        return m

@@ -1,0 +1,45 @@
+"""What goes on at the machine's AXI port, for counters, watchdog and shutdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.axi.signature import Axi4
+from hw.control.units import BusActivity
+from isa.config import MachineConfig
+
+OUTSTANDING_BITS = 10
+"""Bursts that all users together may have on the way, with room to spare."""
+
+
+class BusMonitor(wiring.Component):
+    """Watches the port from outside, so that a burst counts from the moment the bus can see it to its last answer.
+
+    Combinational but for the counters of outstanding bursts. Never stalls anything.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        super().__init__({"axi": In(Axi4(config).flip()), "activity": Out(BusActivity().flip())})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        axi = self.axi
+        beat = {name: getattr(axi, f"{name}valid") & getattr(axi, f"{name}ready") for name in ("ar", "r", "aw", "w", "b")}
+        reads = Signal(OUTSTANDING_BITS)
+        writes = Signal(OUTSTANDING_BITS)
+        m.d.sync += [
+            reads.eq(reads + beat["ar"] - (beat["r"] & axi.rlast)),
+            writes.eq(writes + beat["aw"] - beat["b"]),
+        ]
+        asked = axi.arvalid | axi.awvalid | axi.wvalid
+        m.d.comb += [
+            self.activity.handshake.eq(Cat(*beat.values()).any()),
+            self.activity.read_beat.eq(beat["r"]),
+            self.activity.write_beat.eq(beat["w"]),
+            self.activity.drained.eq((reads == 0) & (writes == 0) & ~asked),
+        ]
+        return m

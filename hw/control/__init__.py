@@ -1,0 +1,1 @@
+"""The control side of the machine: registers, fetch, dispatch, tokens, faults and counters."""

@@ -1,0 +1,189 @@
+"""The control side as one part: registers, fetch, dispatch, receivers, tokens, faults, watchdog and counters."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Mux, ResetInserter, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from hw.axi.signature import AxiLite, AxiRead
+from hw.control.counters import MachineCounters, UnitCounters
+from hw.control.dispatch import Dispatch
+from hw.control.faults import Faults
+from hw.control.fetch import Fetch
+from hw.control.receiver import Receiver
+from hw.control.registers import Registers
+from hw.control.sequencer import Sequencer
+from hw.control.tokens import Tokens
+from hw.control.units import BusActivity, TraceSignature, built_units
+from hw.control.watchdog import Watchdog
+from hw.interfaces import UnitSignature
+from isa.config import MachineConfig
+from isa.faults import Fault
+from isa.instructions import Region, Unit
+
+
+class Control(wiring.Component):
+    """Runs a program: ``bus`` is the driver's AXI4-Lite port, one member per built unit (``load``, ``save``, ...) goes to
+    the unit, ``trace_<unit>`` tells what it does when.
+
+    ``unit_reset`` is high for one cycle before each program and must reset the units and the AXI engines, so that a
+    program always begins from the same state, also after an error. ``halt`` is high from a fault until then.
+
+    Faults are reported one cycle after they show; those of one cycle in the order dispatch, units (for one unit: its
+    finished, its running, its next instruction), watchdog.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self._units = built_units(config)
+        members = {
+            "bus": Out(AxiLite()),
+            "fetch": Out(AxiRead(config)),
+            "activity": Out(BusActivity()),
+            "bases": Out(data.ArrayLayout(unsigned(config.axi_addr_bits), len(Region))),
+            "unit_reset": Out(1),
+            "halt": Out(1),
+            "irq": Out(1),
+        }
+        for unit in self._units:
+            members[unit.name.lower()] = In(UnitSignature(unit))
+            members[f"trace_{unit.name.lower()}"] = Out(TraceSignature())
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.registers = registers = Registers(self.config)
+        m.submodules.sequencer = sequencer = Sequencer()
+
+        def cleared(name: str, part: object) -> None:
+            """Add a part that forgets everything before each program."""
+            m.submodules[name] = ResetInserter(sequencer.clear)(part)
+
+        fetch, dispatch, tokens, watchdog = Fetch(self.config), Dispatch(self.config), Tokens(), Watchdog()
+        counters, faults = MachineCounters(), Faults(2 + 3 * len(self._units))
+        for name, part in {
+            "fetch": fetch, "dispatch": dispatch, "tokens": tokens, "watchdog": watchdog,
+            "machine_counters": counters, "faults": faults,
+        }.items():  # fmt: skip
+            cleared(name, part)
+
+        receivers: list[Receiver] = []
+        queues_empty = []
+        for number, unit in enumerate(self._units):
+            name = unit.name.lower()
+            receiver = Receiver(unit, self.config)
+            queue = SyncFIFOBuffered(width=32, depth=self.config.queue_words)
+            unit_counters = UnitCounters()
+            cleared(f"queue_{name}", queue)
+            cleared(f"receiver_{name}", receiver)
+            cleared(f"counters_{name}", unit_counters)
+            wiring.connect(m, dispatch.queues[number], queue.w_stream)
+            wiring.connect(m, queue.r_stream, receiver.words)
+            self._connect_unit(m, unit, receiver, tokens, unit_counters, registers, sequencer)
+            receivers.append(receiver)
+            queues_empty.append(queue.level == 0)
+
+        self._report(m, dispatch, receivers, tokens, watchdog, faults)
+        self._connect_fetch(m, fetch, dispatch, sequencer, registers)
+        self._watch(m, watchdog, dispatch, receivers, sequencer, registers)
+
+        idle = [*queues_empty, *(r.idle for r in receivers), *(~self._unit(unit).busy for unit in self._units)]
+        m.d.comb += [
+            self.halt.eq(faults.first.valid),
+            self.unit_reset.eq(sequencer.clear),
+            self.irq.eq(registers.irq),
+            self.bases.eq(registers.bases),
+            sequencer.start.eq(registers.start),
+            sequencer.complete.eq(dispatch.ended & Cat(*idle).all() & fetch.idle & self.activity.drained),
+            sequencer.fault.eq(faults.first.valid),
+            sequencer.drained.eq(self.activity.drained & fetch.idle),
+            sequencer.expired.eq(watchdog.expired),
+            registers.busy.eq(sequencer.busy),
+            registers.done.eq(sequencer.done),
+            registers.error.eq(sequencer.error),
+            registers.finished.eq(sequencer.finished),
+            registers.fault.eq(faults.first.fault),
+            registers.cycles.eq(counters.cycles),
+            registers.read_beats.eq(counters.read_beats),
+            registers.write_beats.eq(counters.write_beats),
+            counters.run.eq(sequencer.busy),
+            counters.read_beat.eq(self.activity.read_beat),
+            counters.write_beat.eq(self.activity.write_beat),
+        ]
+        wiring.connect(m, wiring.flipped(self.bus), registers.bus)
+        return m
+
+    def _unit(self, unit: Unit) -> wiring.PureInterface:
+        return getattr(self, unit.name.lower())
+
+    def _connect_unit(
+        self, m: Module, unit: Unit, receiver: Receiver, tokens: Tokens, counters: UnitCounters,
+        registers: Registers, sequencer: Sequencer,
+    ) -> None:  # fmt: skip
+        port = self._unit(unit)
+        wiring.connect(m, receiver.instruction, wiring.flipped(port.instruction))
+        wiring.connect(m, receiver.trace, wiring.flipped(getattr(self, f"trace_{unit.name.lower()}")))
+        m.d.comb += [
+            port.halt.eq(self.halt),
+            receiver.halt.eq(self.halt),
+            receiver.done.eq(port.done),
+            receiver.available.eq(tokens.available[unit]),
+            tokens.take[unit].eq(receiver.take),
+            tokens.give[unit].eq(receiver.give),
+            counters.run.eq(sequencer.busy),
+            counters.events.eq(Cat(port.busy, receiver.waiting, port.wait_bank, port.wait_dram, port.active)),
+            registers.counters[unit].eq(counters.values),
+        ]
+
+    def _report(
+        self, m: Module, dispatch: Dispatch, receivers: list[Receiver], tokens: Tokens, watchdog: Watchdog, faults: Faults
+    ) -> None:
+        reports = iter(faults.reports)
+
+        def report(valid: object, code: object, pc: object) -> None:
+            target = next(reports)
+            m.d.comb += [target.valid.eq(valid), target.fault.code.eq(code), target.fault.pc.eq(pc)]
+
+        report(dispatch.fault.valid, dispatch.fault.fault.code, dispatch.fault.fault.pc)
+        stuck_pc = dispatch.pc
+        for unit, receiver in zip(self._units, receivers, strict=True):
+            running = self._unit(unit).fault
+            report(tokens.overflow[unit], Fault.TOKEN_OVERFLOW, receiver.trace.finish_pc)
+            report(running.valid, running.fault.code, running.fault.pc)
+            report(receiver.illegal, Fault.ILLEGAL_FIELD, receiver.head_pc)
+        for receiver in reversed(receivers):
+            stuck_pc = Mux(receiver.waiting, receiver.head_pc, stuck_pc)
+        report(watchdog.expired, Fault.WATCHDOG, stuck_pc)
+
+    def _connect_fetch(
+        self, m: Module, fetch: Fetch, dispatch: Dispatch, sequencer: Sequencer, registers: Registers
+    ) -> None:
+        wiring.connect(m, fetch.bus, wiring.flipped(self.fetch))
+        wiring.connect(m, fetch.words, dispatch.words)
+        m.d.comb += [
+            fetch.start.eq(sequencer.begin),
+            fetch.program.eq(registers.program),
+            fetch.program_words.eq(registers.program_words),
+            fetch.stop.eq(self.halt | dispatch.ended),
+            dispatch.start.eq(sequencer.begin),
+            dispatch.program_words.eq(registers.program_words),
+            dispatch.halt.eq(self.halt),
+        ]
+
+    def _watch(
+        self, m: Module, watchdog: Watchdog, dispatch: Dispatch, receivers: list[Receiver],
+        sequencer: Sequencer, registers: Registers,
+    ) -> None:  # fmt: skip
+        """While a program runs anything that moves is progress, while it halts only the bus is."""
+        moves = [dispatch.moved, *(self._unit(unit).active for unit in self._units)]
+        for receiver in receivers:
+            moves += [receiver.trace.start, receiver.trace.finish]
+        progress = Signal()
+        m.d.sync += progress.eq(self.activity.handshake | (sequencer.running & Cat(*moves).any()))
+        m.d.comb += [
+            watchdog.run.eq((sequencer.running & ~self.halt) | sequencer.halting),
+            watchdog.progress.eq(progress),
+            watchdog.limit.eq(registers.watchdog),
+        ]

@@ -1,0 +1,167 @@
+"""The dispatcher: walks the program, checks every header and reserved bit, and feeds the units' queues."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.control.units import HEADER_LAYOUT, built_units
+from hw.interfaces import FaultSignature
+from isa.config import MachineConfig
+from isa.faults import Fault
+from isa.instructions import BY_NAME, INSTRUCTIONS
+
+FETCHED_LAYOUT = data.StructLayout({"word": unsigned(32), "error": unsigned(1)})
+"""A program word as it was fetched; ``error``: DRAM refused it."""
+
+
+class Dispatch(wiring.Component):
+    """Hands each instruction to its unit's queue: its pc, then its header, then its other words.
+
+    One word per cycle goes into a queue, so an instruction of w words takes w + 1 cycles: the header is checked in
+    the cycle that sends the pc. A full queue stalls the dispatcher, and with it all that comes later in the program.
+
+    Checks and their order are those of ``isa.codec.decode``, so that the first fault in the program is the one
+    reported: opcode (of a unit that was built), length, reserved bits of the header, tokens of START and END, the end
+    of the program, then the reserved bits of each word. A wrong configuration hash, or a program that does not begin
+    with START, is found with the last word of the instruction. A word that DRAM refused is a fault of its instruction.
+    The word that shows a fault enters no queue, so the instruction never reaches its unit.
+
+    ``start`` sets out with ``program_words`` at pc 0. ``ended`` rises after END; nothing is taken after that, after a
+    fault, or with ``halt``. ``pc`` is the instruction being dispatched, ``moved`` strobes for every word taken.
+    ``queues`` are in the order of ``built_units``.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self._units = built_units(config)
+        self._known = [row for row in INSTRUCTIONS if row.unit is None or row.unit in self._units]
+        super().__init__({
+            "start": In(1),
+            "program_words": In(32),
+            "words": In(stream.Signature(FETCHED_LAYOUT)),
+            "queues": Out(stream.Signature(unsigned(32))).array(len(self._units)),
+            "halt": In(1),
+            "ended": Out(1),
+            "moved": Out(1),
+            "pc": Out(32),
+            "fault": Out(FaultSignature()),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        remaining = Signal(32)
+        first = Signal()
+        header = Signal(HEADER_LAYOUT)
+        index = Signal(HEADER_LAYOUT["length"].shape)
+
+        word = self.words.payload.word
+        incoming = data.View(HEADER_LAYOUT, word)
+        header_code = Signal(4)
+        body_code = Signal(4)
+        self._check_header(m, incoming, remaining, header_code)
+        self._check_word(m, header, index, first, body_code)
+
+        send = Signal()
+        target = Signal(HEADER_LAYOUT["opcode"].shape)
+        sink_ready = Signal()
+        self._connect_queues(m, target, send, sink_ready)
+
+        def fail(code: Signal) -> None:
+            m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.pc.eq(self.pc)]
+            m.next = "IDLE"
+
+        m.d.comb += self.moved.eq(self.words.valid & self.words.ready)
+        with m.FSM():
+            with m.State("IDLE"), m.If(self.start):
+                m.d.sync += [self.pc.eq(0), remaining.eq(self.program_words), first.eq(1), self.ended.eq(0)]
+                m.next = "HEADER"
+
+            with m.State("HEADER"):
+                m.d.sync += [header.eq(incoming), index.eq(0)]
+                m.d.comb += target.eq(incoming.opcode)
+                with m.If(self.halt):
+                    m.next = "IDLE"
+                with m.Elif((remaining == 0) | self.words.valid):
+                    with m.If(header_code != Fault.NONE):
+                        fail(header_code)
+                    with m.Else():
+                        m.d.comb += send.eq(1)
+                        with m.If(sink_ready):
+                            m.next = "BODY"
+                for queue in self.queues:
+                    m.d.comb += queue.payload.eq(self.pc)
+
+            with m.State("BODY"):
+                m.d.comb += target.eq(header.opcode)
+                for queue in self.queues:
+                    m.d.comb += queue.payload.eq(word)
+                with m.If(self.halt):
+                    m.next = "IDLE"
+                with m.Elif(self.words.valid):
+                    with m.If(body_code != Fault.NONE):
+                        fail(body_code)
+                    with m.Else():
+                        m.d.comb += [send.eq(1), self.words.ready.eq(sink_ready)]
+                with m.If(self.moved):
+                    m.d.sync += index.eq(index + 1)
+                    with m.If(index + 1 == header.length):
+                        m.d.sync += [self.pc.eq(self.pc + header.length), remaining.eq(remaining - header.length), first.eq(0)]
+                        m.next = "HEADER"
+                        with m.If(header.opcode == BY_NAME["END"].opcode):
+                            m.d.sync += self.ended.eq(1)
+                            m.next = "IDLE"
+        return m
+
+    def _check_header(self, m: Module, header: data.View, remaining: Signal, code: Signal) -> None:
+        """``code`` is the fault of an instruction that begins with this header, with ``remaining`` words to come."""
+        expected = Signal(HEADER_LAYOUT["length"].shape)
+        known = Signal()
+        tokens = Signal()
+        with m.Switch(header.opcode):
+            for row in self._known:
+                with m.Case(row.opcode):
+                    m.d.comb += [known.eq(1), expected.eq(row.length), tokens.eq(row.unit is not None)]
+        tokens_asked = header.wait.any() | header.signal.any()
+        with m.If(remaining == 0):
+            m.d.comb += code.eq(Fault.PROGRAM_END)
+        with m.Elif(self.words.payload.error):
+            m.d.comb += code.eq(Fault.FETCH_ERROR)
+        with m.Elif(~known):
+            m.d.comb += code.eq(Fault.ILLEGAL_OPCODE)
+        with m.Elif((header.length != expected) | header.reserved.any() | (tokens_asked & ~tokens)):
+            m.d.comb += code.eq(Fault.ILLEGAL_FIELD)
+        with m.Elif(remaining < expected):
+            m.d.comb += code.eq(Fault.PROGRAM_END)
+
+    def _check_word(self, m: Module, header: data.View, index: Signal, first: Signal, code: Signal) -> None:
+        """``code`` is the fault that word ``index`` of the instruction shows."""
+        word = self.words.payload.word
+        start = BY_NAME["START"]
+        reserved = Signal(32)
+        with m.Switch(Cat(index, header.opcode)):
+            for row in self._known:
+                for number in range(1, row.length):
+                    if row.reserved_mask(number):
+                        with m.Case(row.opcode << len(index) | number):
+                            m.d.comb += reserved.eq(row.reserved_mask(number))
+        last = index + 1 == header.length
+        wrong = (header.opcode == start.opcode) & (word != self.config.hash)
+        with m.If(self.words.payload.error):
+            m.d.comb += code.eq(Fault.FETCH_ERROR)
+        with m.Elif((word & reserved).any()):
+            m.d.comb += code.eq(Fault.ILLEGAL_FIELD)
+        with m.Elif(last & (wrong | (first & (header.opcode != start.opcode)))):
+            m.d.comb += code.eq(Fault.CONFIG_MISMATCH)
+
+    def _connect_queues(self, m: Module, target: Signal, send: Signal, sink_ready: Signal) -> None:
+        """Send to the queue of opcode ``target``; what belongs to no unit vanishes."""
+        with m.Switch(target):
+            for row in self._known:
+                if row.unit is not None:
+                    queue = self.queues[self._units.index(row.unit)]
+                    with m.Case(row.opcode):
+                        m.d.comb += [queue.valid.eq(send), sink_ready.eq(queue.ready)]
+            with m.Default():
+                m.d.comb += sink_ready.eq(1)

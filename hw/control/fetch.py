@@ -1,0 +1,105 @@
+"""Instruction fetch: reads the program ahead of the dispatcher and cuts it into words."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from hw.axi.signature import AxiRead
+from hw.control.dispatch import FETCHED_LAYOUT
+from isa.config import MachineConfig
+
+BURST_BYTES = 256
+BURST_BEATS = 16
+"""A burst ends at the first of these two limits. Short, so that LOAD never waits long behind one."""
+
+
+class Fetch(wiring.Component):
+    """Emits the program's words in order, from the word after ``start`` on.
+
+    Two bursts are on their way or waiting in the prefetch queue at any time: a burst is asked for only when the queue
+    has room for all of it, so R is never held up. Bursts end at multiples of their size, hence never cross 4 KB.
+
+    Latency: AR two cycles after ``start``; a beat's first word three cycles after the beat. One word per cycle. The last
+    beat may bring words from behind the program; the dispatcher knows the length and leaves them.
+
+    ``stop`` asks for no further burst; ``idle`` is high when none is under way. A new program needs a reset.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self.burst = min(BURST_BEATS, max(1, BURST_BYTES // config.axi_bytes))
+        super().__init__({
+            "start": In(1),
+            "program": In(config.axi_addr_bits),
+            "program_words": In(32),
+            "words": Out(stream.Signature(FETCHED_LAYOUT)),
+            "stop": In(1),
+            "idle": Out(1),
+            "bus": Out(AxiRead(config)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        words_per_beat = self.config.axi_bytes // 4
+        depth = 2 * self.burst
+        beat_shift = (self.config.axi_bytes - 1).bit_length()
+        m.submodules.queue = queue = SyncFIFOBuffered(width=self.config.axi_data_bits + 1, depth=depth)
+
+        beat_addr = Signal(self.config.axi_addr_bits - beat_shift)
+        left = Signal(range((1 << 32) // words_per_beat + 1))
+        taken = Signal(range(depth + 1))
+        outstanding = Signal(range(depth + 1))
+        ar, r = self.bus.ar, self.bus.r
+
+        size = Signal(range(self.burst + 1))
+        to_boundary = self.burst - beat_addr % self.burst
+        m.d.comb += size.eq(Mux(left < to_boundary, left, to_boundary))
+        issue = Signal()
+        m.d.comb += issue.eq(~ar.valid & ~self.stop & (left != 0) & (taken <= depth - self.burst))
+        with m.If(self.start):
+            m.d.sync += [
+                beat_addr.eq(self.program[beat_shift:]),
+                left.eq((self.program_words + (words_per_beat - 1)) >> (words_per_beat - 1).bit_length()),
+            ]
+        with m.Elif(issue):
+            m.d.sync += [
+                ar.valid.eq(1),
+                ar.payload.addr.eq(beat_addr << beat_shift),
+                ar.payload.len.eq(size - 1),
+                beat_addr.eq(beat_addr + size),
+                left.eq(left - size),
+            ]
+        with m.If(ar.valid & ar.ready):
+            m.d.sync += ar.valid.eq(0)
+
+        arrives = r.valid & r.ready
+        leaves = Signal()
+        issued = Mux(issue, size, 0)
+        m.d.comb += [
+            r.ready.eq(queue.w_rdy),
+            queue.w_en.eq(r.valid),
+            queue.w_data.eq(Cat(r.payload.data, r.payload.error)),
+            self.idle.eq((outstanding == 0) & ~ar.valid),
+        ]
+        m.d.sync += [
+            taken.eq(taken + issued - leaves),
+            outstanding.eq(outstanding + issued - arrives),
+        ]
+        self._cut(m, queue, leaves, words_per_beat)
+        return m
+
+    def _cut(self, m: Module, queue: SyncFIFOBuffered, leaves: Signal, words_per_beat: int) -> None:
+        """A beat leaves the queue with its last word."""
+        position = Signal(range(words_per_beat))
+        m.d.comb += [
+            self.words.valid.eq(queue.r_rdy),
+            self.words.payload.word.eq(queue.r_data[:-1].word_select(position, 32)),
+            self.words.payload.error.eq(queue.r_data[-1]),
+            leaves.eq(self.words.valid & self.words.ready & (position == words_per_beat - 1)),
+            queue.r_en.eq(leaves),
+        ]
+        with m.If(self.words.valid & self.words.ready):
+            m.d.sync += position.eq(position + 1)

@@ -1,0 +1,64 @@
+"""The AXI4-Lite protocol of a register file."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Const, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.axi.signature import LITE_ADDRESS_BITS, LITE_DATA_BITS, AxiLite
+
+
+class LiteEndpoint(wiring.Component):
+    """One read and one write at a time, each on its own; answers SLVERR where nothing is mapped.
+
+    A write is taken, address and data together, in the cycle after both are there: ``write`` strobes, and
+    ``write_mapped`` must answer at once. A read takes its address in one cycle, in which ``read_data`` and
+    ``read_mapped`` must answer ``read_addr``; R follows in the next. Each waits for its response to be taken before the
+    next is begun. Addresses are those of whole words: the two lowest bits count as zero.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({
+            "bus": Out(AxiLite()),
+            "write": Out(1),
+            "write_addr": Out(LITE_ADDRESS_BITS),
+            "write_data": Out(LITE_DATA_BITS),
+            "write_strobe": Out(LITE_DATA_BITS // 8),
+            "write_mapped": In(1),
+            "read_addr": Out(LITE_ADDRESS_BITS),
+            "read_data": In(LITE_DATA_BITS),
+            "read_mapped": In(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bus = self.bus
+        m.d.comb += [
+            self.write_addr.eq(Cat(Const(0, 2), bus.awaddr[2:])),
+            self.write_data.eq(bus.wdata),
+            self.write_strobe.eq(bus.wstrb),
+            bus.awready.eq(self.write),
+            bus.wready.eq(self.write),
+            self.read_addr.eq(Cat(Const(0, 2), bus.araddr[2:])),
+            bus.arready.eq(~bus.rvalid),
+        ]
+        m.d.sync += self.write.eq(bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid)
+        with m.If(self.write):
+            m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(self._response(self.write_mapped))]
+        with m.Elif(bus.bready):
+            m.d.sync += bus.bvalid.eq(0)
+        with m.If(bus.arvalid & bus.arready):
+            m.d.sync += [
+                bus.rvalid.eq(1),
+                bus.rdata.eq(self.read_data),
+                bus.rresp.eq(self._response(self.read_mapped)),
+            ]
+        with m.Elif(bus.rready):
+            m.d.sync += bus.rvalid.eq(0)
+        return m
+
+    @staticmethod
+    def _response(mapped: Signal) -> object:
+        """OKAY (0) or SLVERR (2)."""
+        return Cat(Const(0, 1), ~mapped)

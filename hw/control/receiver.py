@@ -1,0 +1,152 @@
+"""The receiving end of a unit's queue: puts instructions together, checks them, and minds their tokens."""
+
+from __future__ import annotations
+
+from amaranth import Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out
+
+from hw.control.legality import fields_legal
+from hw.control.units import HEADER_LAYOUT, TraceSignature, unit_rows
+from hw.interfaces import unit_layout
+from isa.config import MachineConfig
+from isa.instructions import Unit
+from isa.table import Placed
+
+IN_FLIGHT = 8
+"""Instructions that a unit may have accepted and not yet finished."""
+
+_UNITS = len(Unit)
+_IN_FLIGHT_LAYOUT = data.StructLayout({"pc": unsigned(32), "signal": unsigned(_UNITS)})
+
+
+class Receiver(wiring.Component):
+    """Takes a unit's words (pc, header, body), offers whole instructions to the unit and moves their tokens.
+
+    Two instructions are held: one is being *collected*, a word per cycle, while the one before it is *offered*.
+
+    ====================  ==============================================================================
+    last word of n taken  n is complete; the queue rests
+    + 1 cycle             n moves to the offer, if that is empty or accepted in this cycle; its rules are
+                          evaluated on the way; collecting goes on with n + 1 in the cycle after
+    + 2 cycles            n is offered, if its rules hold and its tokens are there; otherwise it waits
+    ====================  ==============================================================================
+
+    An instruction of w words (header included) therefore follows its predecessor after w + 2 cycles at the earliest;
+    a unit that works longer than that on each finds the next one offered in the cycle after it accepted the last.
+
+    Tokens are taken in the first cycle in which all of them are available, which is never later than the cycle in
+    which the unit accepts. The ``signal`` mask waits, with the pc, among the ``IN_FLIGHT`` instructions that the unit
+    has accepted; when those are full nothing is offered. Each ``done`` gives the tokens of the oldest in that cycle.
+
+    ``illegal`` is high while the offered instruction breaks a rule; it takes no tokens and never reaches the unit.
+    ``waiting`` is high while it is legal and lacks a token. With ``halt`` nothing is taken or offered.
+    """
+
+    def __init__(self, unit: Unit, config: MachineConfig) -> None:
+        self.unit = unit
+        self.config = config
+        super().__init__({
+            "words": In(stream.Signature(unsigned(32))),
+            "instruction": Out(stream.Signature(unit_layout(unit))),
+            "done": In(1),
+            "halt": In(1),
+            "available": In(_UNITS),
+            "take": Out(_UNITS),
+            "give": Out(_UNITS),
+            "illegal": Out(1),
+            "waiting": Out(1),
+            "head_pc": Out(32),
+            "idle": Out(1),
+            "trace": Out(TraceSignature()),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        rows = unit_rows(self.unit)
+        layout = unit_layout(self.unit)
+
+        pc = Signal(32)
+        header = Signal(HEADER_LAYOUT)
+        body = [Signal(32, name=f"word_{number}") for number in range(1, max(row.length for row in rows))]
+        index = Signal(HEADER_LAYOUT["length"].shape)
+        complete = Signal()
+        self._collect(m, pc, header, body, index, complete)
+
+        offered = Signal(layout)
+        wait = Signal(_UNITS)
+        signal = Signal(_UNITS)
+        full = Signal()
+        legal = Signal()
+        taken = Signal()
+
+        accepted = Signal()
+        m.d.comb += accepted.eq(self.instruction.valid & self.instruction.ready)
+        with m.If(complete & (~full | accepted)):
+            m.d.sync += [
+                offered.pc.eq(pc),
+                offered.opcode.eq(header.opcode),
+                wait.eq(header.wait),
+                signal.eq(header.signal),
+                full.eq(1),
+                taken.eq(header.wait == 0),
+                complete.eq(0),
+            ]
+            for row in rows:
+                fields = {place.field.name: _field(place, body) for place in row.placed}
+                with m.If(header.opcode == row.opcode):
+                    m.d.sync += [offered.op[row.name][name].eq(value) for name, value in fields.items()]
+                    m.d.sync += legal.eq(fields_legal(row, fields, self.config))
+        with m.Elif(accepted):
+            m.d.sync += full.eq(0)
+
+        in_flight = m.submodules.in_flight = SyncFIFO(width=_IN_FLIGHT_LAYOUT.size, depth=IN_FLIGHT)
+        entry = data.View(_IN_FLIGHT_LAYOUT, in_flight.w_data)
+        oldest = data.View(_IN_FLIGHT_LAYOUT, in_flight.r_data)
+
+        have = Signal()
+        taking = Signal()
+        m.d.comb += [
+            have.eq((wait & ~self.available) == 0),
+            taking.eq(full & legal & ~taken & have & ~self.halt),
+            self.take.eq(Mux(taking, wait, 0)),
+            self.instruction.payload.eq(offered),
+            self.instruction.valid.eq(full & legal & (taken | have) & in_flight.w_rdy & ~self.halt),
+            self.illegal.eq(full & ~legal),
+            self.waiting.eq(full & legal & ~taken & ~have),
+            self.head_pc.eq(offered.pc),
+            entry.pc.eq(offered.pc),
+            entry.signal.eq(signal),
+            in_flight.w_en.eq(accepted),
+            in_flight.r_en.eq(self.done),
+            self.give.eq(Mux(self.done, oldest.signal, 0)),
+            self.idle.eq((index == 0) & ~complete & ~full & ~in_flight.r_rdy),
+            self.trace.start.eq(accepted),
+            self.trace.start_pc.eq(offered.pc),
+            self.trace.finish.eq(self.done),
+            self.trace.finish_pc.eq(oldest.pc),
+        ]
+        with m.If(taking & ~accepted):
+            m.d.sync += taken.eq(1)
+        return m
+
+    def _collect(
+        self, m: Module, pc: Signal, header: data.View, body: list[Signal], index: Signal, complete: Signal
+    ) -> None:
+        """Word 0 is the pc, word 1 the header, word ``n + 1`` word ``n`` of the instruction."""
+        m.d.comb += self.words.ready.eq(~complete)
+        with m.If(complete):
+            m.d.sync += index.eq(0)
+        with m.Elif(self.words.valid):
+            m.d.sync += [index.eq(index + 1), complete.eq((index == header.length) & (index > 1))]
+            with m.Switch(index):
+                for number, target in enumerate([pc, header.as_value(), *body]):
+                    with m.Case(number):
+                        m.d.sync += target.eq(self.words.payload)
+
+
+def _field(place: Placed, body: list[Signal]) -> Value:
+    """The field's value, cut out of the words behind the header."""
+    bits = body[place.word - 1][place.lsb : place.lsb + place.field.bits]
+    return bits.as_signed() if place.field.signed else bits

@@ -1,0 +1,74 @@
+"""From start to done or error."""
+
+from __future__ import annotations
+
+from amaranth import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+SETTLE_CYCLES = 16
+"""Cycles without AXI traffic after which a halted machine counts as stopped: more than any unit takes to notice
+``halt`` and to bring a burst that it has begun onto the bus."""
+
+
+class Sequencer(wiring.Component):
+    """The life of a program.
+
+    =========  ===================================================================================================
+    idle       ``done`` or ``error`` tells how the last program ended; ``start`` begins the next one
+    clear      one cycle: ``clear`` resets everything that the last program left, in control and in the units
+    run        first cycle: ``begin``. Then until ``complete``: idle and ``done``; or until ``fault``: halt
+    halt       the units finish their bursts. After ``SETTLE_CYCLES`` of ``drained`` in a row: idle and ``error``
+    =========  ===================================================================================================
+
+    A bus that never answers must not keep the machine from reporting: ``expired`` ends the wait in halt too, after
+    which only a reset of machine and bus brings them together again. ``finished`` strobes in the last busy cycle.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({
+            "start": In(1),
+            "complete": In(1),
+            "fault": In(1),
+            "drained": In(1),
+            "expired": In(1),
+            "clear": Out(1),
+            "begin": Out(1),
+            "busy": Out(1),
+            "running": Out(1),
+            "halting": Out(1),
+            "done": Out(1),
+            "error": Out(1),
+            "finished": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        settled = Signal(range(SETTLE_CYCLES))
+        with m.FSM():
+            with m.State("IDLE"), m.If(self.start):
+                m.d.sync += [self.done.eq(0), self.error.eq(0), self.busy.eq(1)]
+                m.next = "CLEAR"
+            with m.State("CLEAR"):
+                m.d.comb += self.clear.eq(1)
+                m.d.sync += self.begin.eq(1)
+                m.next = "RUN"
+            with m.State("RUN"):
+                m.d.comb += self.running.eq(1)
+                m.d.sync += [self.begin.eq(0), settled.eq(0)]
+                with m.If(self.fault):
+                    m.next = "HALT"
+                with m.Elif(self.complete):
+                    m.d.comb += self.finished.eq(1)
+                    m.d.sync += [self.busy.eq(0), self.done.eq(1)]
+                    m.next = "IDLE"
+            with m.State("HALT"):
+                m.d.comb += self.halting.eq(1)
+                m.d.sync += settled.eq(settled + 1)
+                with m.If(~self.drained):
+                    m.d.sync += settled.eq(0)
+                with m.If((self.drained & (settled == SETTLE_CYCLES - 1)) | self.expired):
+                    m.d.comb += self.finished.eq(1)
+                    m.d.sync += [self.busy.eq(0), self.error.eq(1)]
+                    m.next = "IDLE"
+        return m

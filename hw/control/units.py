@@ -1,0 +1,43 @@
+"""Which units a machine has, and the wires between control and the rest that belong to no unit."""
+
+from __future__ import annotations
+
+from amaranth import unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from isa.config import MachineConfig
+from isa.instructions import HEADER, INSTRUCTIONS, Unit
+from isa.table import Instruction
+
+HEADER_LAYOUT = data.StructLayout({f.name or "reserved": unsigned(f.bits) for f in HEADER})
+"""The first word of every instruction."""
+
+
+def built_units(config: MachineConfig) -> tuple[Unit, ...]:
+    """The units of this machine, in the order of ``Unit``."""
+    left_out = {Unit.POOL: not config.build_pool, Unit.MISC: not config.build_misc}
+    return tuple(unit for unit in Unit if not left_out.get(unit, False))
+
+
+def unit_rows(unit: Unit) -> tuple[Instruction, ...]:
+    """The instructions that this unit executes."""
+    return tuple(row for row in INSTRUCTIONS if row.unit is unit)
+
+
+class TraceSignature(wiring.Signature):
+    """Start and end of each instruction of a unit, for a bench that writes a trace; each strobe comes with its ``pc``."""
+
+    def __init__(self) -> None:
+        super().__init__({"start": Out(1), "start_pc": Out(32), "finish": Out(1), "finish_pc": Out(32)})
+
+
+class BusActivity(wiring.Signature):
+    """What control is told about the machine's AXI master, fetch included, seen from control.
+
+    ``handshake``: a transfer on any of the five channels in this cycle; ``read_beat`` and ``write_beat``: one on R or W.
+    ``drained``: no burst is under way or asked for, and every write has had its response.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"handshake": In(1), "read_beat": In(1), "write_beat": In(1), "drained": In(1)})

@@ -1,0 +1,1 @@
+"""The CONV unit: window, array, accumulators, drain."""

@@ -1,0 +1,102 @@
+"""Output-stationary accumulators, the entries they can be kept in, and the drain."""
+
+from __future__ import annotations
+
+from amaranth import Module, Mux, Signal, signed, unsigned
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.conv.array import sum_shape
+from hw.conv.sequence import beat_layout
+from isa.config import MachineConfig
+
+READ_AHEAD = 2
+"""Cycles by which ``ahead`` runs before ``beat``: entry memory, then its register."""
+
+
+class Accumulate(wiring.Component):
+    """Adds the array's sums up, one beat per cycle, and hands finished sums out ``post_px`` pixels at a time.
+
+    ``beat`` belongs to the sums present in this cycle, ``ahead`` is the beat that comes ``READ_AHEAD``
+    cycles later. A reduction's sums leave in the ``drain_cycles`` cycles that follow its last beat, while
+    the next reduction adds up: last beats must be that far apart. With one drain cycle the accumulators
+    themselves are still intact in that cycle; with more, the sums move to a shadow register first.
+    With ``acc_out`` nothing leaves: the sums are written to their entry in the cycle after the last beat.
+
+    ``last``: this is the last of an instruction; ``stored`` says the same for an ``acc_out`` instruction.
+    """
+
+    def __init__(self, config: MachineConfig, drain_cycles: int) -> None:
+        self.config = config
+        self.drain_cycles = drain_cycles
+        c = config
+        flags = data.StructLayout({"valid": unsigned(1), "beat": beat_layout(c)})
+        super().__init__({
+            "sums": In(data.ArrayLayout(data.ArrayLayout(sum_shape(c.ic_p), c.oc_p), c.px_p)),
+            "beat": In(flags),
+            "ahead": In(flags),
+            "valid": Out(1),
+            "last": Out(1),
+            "acc": Out(data.ArrayLayout(signed(32), c.post_px * c.oc_p)),
+            "stored": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        count = c.px_p * c.oc_p
+        entries = data.ArrayLayout(signed(32), count)
+        m.submodules.entries = storage = memory.Memory(shape=entries, depth=c.acc_depth, init=[])
+        read = storage.read_port()
+        write = storage.write_port()
+        entry = Signal(entries, reset_less=True)
+        use = Signal()
+        m.d.comb += [
+            read.en.eq(self.ahead.valid & self.ahead.beat.first & self.ahead.beat.acc_in),
+            read.addr.eq(self.ahead.beat.entry),
+        ]
+        m.d.sync += use.eq(read.en)
+        with m.If(use):
+            m.d.sync += entry.eq(read.data)
+        with m.Else():
+            m.d.sync += entry.eq(0)
+
+        totals = []
+        beat = self.beat.beat
+        for n in range(count):
+            total = Signal(signed(32), name=f"total_{n}", reset_less=True)
+            with m.If(self.beat.valid):
+                m.d.sync += total.eq(self.sums[n // c.oc_p][n % c.oc_p] + Mux(beat.first, entry[n], total))
+            totals.append(total)
+
+        done = Signal()
+        done_beat = Signal.like(beat)
+        m.d.sync += [done.eq(self.beat.valid & beat.last), done_beat.eq(beat)]
+        m.d.comb += [
+            write.en.eq(done & done_beat.acc_out),
+            write.addr.eq(done_beat.entry),
+            self.stored.eq(done & done_beat.acc_out & done_beat.last_of_instruction),
+        ]
+        m.d.comb += [write.data[n].eq(total) for n, total in enumerate(totals)]
+        self._drain(m, totals, done & ~done_beat.acc_out, done_beat.last_of_instruction)
+        return m
+
+    def _drain(self, m: Module, totals: list[Signal], done: Signal, last: Signal) -> None:
+        """Show the finished sums, ``post_px`` pixels in each cycle."""
+        width = self.config.post_px * self.config.oc_p
+        if self.drain_cycles == 1:
+            m.d.comb += [self.valid.eq(done), self.last.eq(last)]
+            m.d.comb += [self.acc[n].eq(total) for n, total in enumerate(totals)]
+            return
+        shadow = [Signal(signed(32), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
+        left = Signal(range(self.drain_cycles))
+        ends = Signal()
+        with m.If(done):
+            m.d.sync += [left.eq(self.drain_cycles - 1), ends.eq(last)]
+            m.d.sync += [s.eq(total) for s, total in zip(shadow, totals[width:], strict=True)]
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+            m.d.sync += [s.eq(total) for s, total in zip(shadow, shadow[width:], strict=False)]
+        m.d.comb += [self.valid.eq(done | (left != 0)), self.last.eq(ends & (left == 1))]
+        for n in range(width):
+            m.d.comb += self.acc[n].eq(Mux(done, totals[n], shadow[n] if n < len(shadow) else 0))

@@ -1,0 +1,167 @@
+"""Which beat enters the array now, with which weight, parameter and accumulator words."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.interfaces import FaultSignature, operand_layout
+from isa.config import MachineConfig
+from isa.faults import Fault
+
+STORE_DISTANCE = 4
+"""Beats from one that stores an accumulator entry to the first that may read it back: the entry is read two
+stages before it is added and written one stage after the sum is made."""
+
+SEQUENCE_LAYOUT = data.StructLayout({
+    "pc": 32,
+    "w_addr": 16,
+    "p_addr": 16,
+    "a_addr": 16,
+    "acc_in": 1,
+    "acc_out": 1,
+})
+"""What an instruction says about weights, parameters and accumulators."""
+
+
+def address_bits(depth: int) -> int:
+    """Address bits of a memory of that depth."""
+    return max(1, (depth - 1).bit_length())
+
+
+def beat_layout(config: MachineConfig) -> data.StructLayout:
+    """What goes along with a beat through the array; ``last_of_instruction`` means its last beat."""
+    return data.StructLayout({
+        "first": unsigned(1),
+        "last": unsigned(1),
+        "last_of_instruction": unsigned(1),
+        "acc_in": unsigned(1),
+        "acc_out": unsigned(1),
+        "entry": unsigned(address_bits(config.acc_depth)),
+        "param": unsigned(address_bits(config.param_depth)),
+    })
+
+
+class BeatSequencer(wiring.Component):
+    """Lets one beat per cycle into the array, which never stalls: whatever must wait waits here.
+
+    A reduction whose sums are drained takes ``drain_cycles`` of the ``results`` entries of the result queue
+    (``retired`` strobes when one is free again) and the drain for as many cycles: its last beat waits for both.
+    A first beat waits if its accumulator entry was stored less than ``STORE_DISTANCE`` cycles ago. A weight,
+    parameter or accumulator word outside its buffer raises ``BUFFER_ADDRESS`` and stops everything.
+
+    The next instruction is loaded with the last beat of the one before: no cycle is lost. No latency:
+    ``fire`` and the addresses belong to the operands offered in the same cycle.
+    """
+
+    def __init__(self, config: MachineConfig, drain_cycles: int, results: int) -> None:
+        self.config = config
+        self.drain_cycles = drain_cycles
+        self.results = results
+        super().__init__({
+            "instruction": In(stream.Signature(SEQUENCE_LAYOUT)),
+            "operands": In(stream.Signature(operand_layout(config))),
+            "fire": Out(1),
+            "weight": Out(address_bits(config.weight_depth)),
+            "beat": Out(beat_layout(config)),
+            "retired": In(1),
+            "fault": Out(FaultSignature()),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        loaded = Signal()
+        pc = Signal(32)
+        acc_in = Signal()
+        acc_out = Signal()
+        weight = Signal(17)
+        chunk = Signal(17)
+        param = Signal(17)
+        entry = Signal(17)
+        x = self.operands.p
+        m.d.comb += [
+            self.weight.eq(weight),
+            self.beat.first.eq(x.first),
+            self.beat.last.eq(x.last),
+            self.beat.last_of_instruction.eq(x.last_of_instruction),
+            self.beat.acc_in.eq(acc_in),
+            self.beat.acc_out.eq(acc_out),
+            self.beat.entry.eq(entry),
+            self.beat.param.eq(param),
+            self.operands.ready.eq(self.fire),
+        ]
+
+        uses_entry = Signal()
+        outside = Signal()
+        waits = Signal()
+        m.d.comb += [
+            uses_entry.eq((x.first & acc_in) | (x.last & acc_out)),
+            outside.eq(
+                (weight >= c.weight_depth)
+                | (uses_entry & (entry >= c.acc_depth))
+                | (x.last & ~acc_out & (param >= c.param_depth))
+            ),
+            waits.eq(self._room(m, x.last, acc_out) | self._hazard(m, x, acc_in, acc_out, entry)),
+            self.fire.eq(loaded & self.operands.valid & ~outside & ~waits & ~self.fault.valid),
+        ]
+        with m.If(loaded & self.operands.valid & outside & ~self.fault.valid):
+            m.d.sync += [
+                self.fault.valid.eq(1),
+                self.fault.fault.code.eq(Fault.BUFFER_ADDRESS),
+                self.fault.fault.pc.eq(pc),
+            ]
+
+        with m.If(self.fire):
+            m.d.sync += [weight.eq(weight + 1), entry.eq(entry + x.last)]
+            with m.If(x.last_of_outer):
+                m.d.sync += [chunk.eq(weight + 1), param.eq(param + 1)]
+            with m.Elif(x.last):
+                m.d.sync += weight.eq(chunk)
+        with m.If(~loaded | (self.fire & x.last_of_instruction)):
+            m.d.comb += self.instruction.ready.eq(1)
+            m.d.sync += [
+                loaded.eq(self.instruction.valid),
+                pc.eq(self.instruction.p.pc),
+                acc_in.eq(self.instruction.p.acc_in),
+                acc_out.eq(self.instruction.p.acc_out),
+                weight.eq(self.instruction.p.w_addr),
+                chunk.eq(self.instruction.p.w_addr),
+                param.eq(self.instruction.p.p_addr),
+                entry.eq(self.instruction.p.a_addr),
+            ]
+        return m
+
+    def _room(self, m: Module, last: Signal, acc_out: Signal) -> Signal:
+        """High if a last beat would find the drain busy or the result queue full."""
+        need = self.drain_cycles
+        used = Signal(range(self.results + 1))
+        spacing = Signal(range(max(2, need)))
+        drains = Signal()
+        blocked = Signal()
+        m.d.comb += [
+            drains.eq(self.fire & last & ~acc_out),
+            blocked.eq(last & ~acc_out & ((spacing != 0) | (used > self.results - need))),
+        ]
+        m.d.sync += used.eq(used + Mux(drains, need, 0) - self.retired)
+        with m.If(drains):
+            m.d.sync += spacing.eq(need - 1)
+        with m.Elif(spacing != 0):
+            m.d.sync += spacing.eq(spacing - 1)
+        return blocked
+
+    def _hazard(self, m: Module, x: data.View, acc_in: Signal, acc_out: Signal, entry: Signal) -> Signal:
+        """High if the entry wanted is among those stored in the last cycles."""
+        stored = data.StructLayout({"valid": unsigned(1), "entry": unsigned(address_bits(self.config.acc_depth))})
+        now = Signal(stored)
+        m.d.comb += [now.valid.eq(self.fire & x.last & acc_out), now.entry.eq(entry)]
+        matches = []
+        for age in range(1, STORE_DISTANCE):
+            older = Signal(stored, name=f"stored{age}")
+            m.d.sync += older.eq(now)
+            matches.append(older.valid & (older.entry == self.beat.entry))
+            now = older
+        hazard = Signal()
+        m.d.comb += hazard.eq(x.first & acc_in & Cat(matches).any())
+        return hazard

@@ -1,0 +1,210 @@
+"""The CONV unit: window, operand fetch, array, accumulators, post-processing and write-back in one line."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.conv.accumulate import READ_AHEAD, Accumulate
+from hw.conv.array import MacArray, array_latency
+from hw.conv.sequence import SEQUENCE_LAYOUT, BeatSequencer, address_bits
+from hw.conv.write import ResultWriter
+from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
+from hw.post import postprocess
+from hw.post.activation import FINISH
+from hw.post.postprocess import PostProcess
+from hw.window.fetch import OperandFetch
+from hw.window.generator import WindowGenerator
+from hw.window.placement import Placement
+from hw.window.queue import Queue
+from isa.config import MachineConfig
+from isa.instructions import Unit
+
+_INSTRUCTIONS = 4
+"""Instructions that may be between two parts of the unit."""
+_UNFINISHED = 8
+"""Instructions that may be in the unit."""
+_FINISH_SETTINGS = data.StructLayout(FINISH)
+
+
+def drain_advances(config: MachineConfig) -> tuple[int, ...]:
+    """Pixels that leave in each drain cycle of one reduction."""
+    full, rest = divmod(config.px_p, config.post_px)
+    return (config.post_px,) * full + ((rest,) if rest else ())
+
+
+def weight_read(config: MachineConfig) -> BufferRead:
+    return BufferRead(address_bits(config.weight_depth), 8 * config.ic_p * config.oc_p)
+
+
+def param_read(config: MachineConfig) -> BufferRead:
+    return BufferRead(address_bits(config.param_depth), 64 * config.oc_p)
+
+
+class ConvUnit(wiring.Component):
+    """Runs CONV instructions: one beat per cycle, also from instruction to instruction.
+
+    ::
+
+        instruction -+-> window -> fetch -+-> array -> accumulate -> post -> results -+-> write
+                     +-> sequencer -------+                ^                          |
+                     +-> finish settings ------------------+                          |
+                     +-> placement ---------------------------------------------------+
+
+    Each part has its own copy of what it needs of an instruction, so the window works on the next one
+    while the last is drained. Only two places wait: fetch for its banks, and the sequencer for the room that
+    a finished reduction will need. Everything from the sequencer to the results queue never stalls; the queue
+    has an entry for everything that can be under way, so that one reduction per beat goes through.
+
+    Cycles, of which the start overlaps with the previous instruction's beats and the drain with the next one's:
+
+    ==========================================  ================================
+    instruction to first read                   ``px_p + 8``
+    instruction to first beat                   ``px_p + 11``
+    last beat to ``done``, writes granted       ``array_latency + post LATENCY + 5``
+    ==========================================  ================================
+
+    A beat enters in every cycle if the reads are granted, if reductions take at least as many beats as
+    the drain (``ceil(px_p / post_px)``, times the words of a chunk), and if instructions have more steps than
+    ``px_p + 4``.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            **UnitSignature(Unit.CONV).members,
+            "fm_read": Out(FeatureMapRead(config)).array(config.px_p),
+            "fm_write": Out(FeatureMapWrite(config)).array(config.post_px),
+            "weights": Out(weight_read(config)),
+            "params": Out(param_read(config)),
+            "table_write": In(TableWrite(config)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        advances = drain_advances(c)
+        drain_cycles = len(advances)
+        results_depth = 1 << (array_latency(c.ic_p) + postprocess.LATENCY + drain_cycles + 6).bit_length()
+
+        m.submodules.window = window = WindowGenerator(c.px_p)
+        m.submodules.fetch = fetch = OperandFetch(c)
+        m.submodules.sequences = sequences = Queue(SEQUENCE_LAYOUT, _INSTRUCTIONS)
+        m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, results_depth)
+        m.submodules.array = array = MacArray(c)
+        m.submodules.accumulate = accumulate = Accumulate(c, drain_cycles)
+        m.submodules.finishes = finishes = Queue(_FINISH_SETTINGS, _INSTRUCTIONS)
+        m.submodules.post = post = PostProcess(c, c.post_px * c.oc_p)
+        m.submodules.results = results = Queue(data.ArrayLayout(8, c.post_px * c.oc_p), results_depth)
+        m.submodules.placement = placement = Placement(
+            c, c.post_px, advances, chunks_per_word=c.chunks_per_word, words_per_chunk=c.words_per_chunk
+        )
+        m.submodules.write = write = ResultWriter(c)
+
+        unfinished = self._accept(m, window, sequences, finishes, placement)
+
+        # front: window, fetch, sequencer
+        wiring.connect(m, window.o, fetch.i)
+        wiring.connect(m, fetch.o, sequencer.operands)
+        wiring.connect(m, sequences.o, sequencer.instruction)
+        for inner, outer in zip(fetch.fm_read, self.fm_read, strict=True):
+            wiring.connect(m, inner, wiring.flipped(outer))
+        m.d.comb += [
+            self.active.eq(sequencer.fire),
+            self.weights.en.eq(sequencer.fire),
+            self.weights.addr.eq(sequencer.weight),
+            array.w.eq(self.weights.data),
+        ]
+        operands = Signal.like(fetch.o.p.data, reset_less=True)
+        m.d.sync += operands.eq(fetch.o.p.data)
+        m.d.comb += array.x.eq(operands)
+
+        # array: beats travel beside the operands
+        latency = 1 + array_latency(c.ic_p)
+        beats = [Signal(accumulate.beat.shape(), name="beat0")]
+        m.d.comb += [beats[0].valid.eq(sequencer.fire), beats[0].beat.eq(sequencer.beat)]
+        for age in range(1, latency + 1):
+            beats.append(Signal(accumulate.beat.shape(), name=f"beat{age}"))
+            m.d.sync += beats[age].eq(beats[age - 1])
+        arriving = beats[latency]
+        m.d.comb += [
+            accumulate.sums.eq(array.sums),
+            accumulate.beat.eq(arriving),
+            accumulate.ahead.eq(beats[latency - READ_AHEAD]),
+            self.params.en.eq(arriving.valid & arriving.beat.last & ~arriving.beat.acc_out),
+            self.params.addr.eq(arriving.beat.param),
+        ]
+
+        # back: post-processing, results, write
+        m.d.comb += [
+            post.i.valid.eq(accumulate.valid),
+            post.i.p.acc.eq(accumulate.acc),
+            post.i.p.params.eq(self.params.data.replicate(c.post_px)),
+            finishes.o.ready.eq(accumulate.valid & accumulate.last),
+            sequencer.retired.eq(write.taken),
+        ]
+        m.d.comb += [post.i.p[name].eq(finishes.o.p[name]) for name in FINISH]
+        wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
+        m.d.comb += [
+            results.i.valid.eq(post.o.valid),
+            results.i.p.eq(post.o.p),
+            post.o.ready.eq(1),
+        ]
+        wiring.connect(m, results.o, write.results)
+        wiring.connect(m, placement.o, write.places)
+        for inner, outer in zip(write.fm_write, self.fm_write, strict=True):
+            wiring.connect(m, inner, wiring.flipped(outer))
+
+        self._finish(m, unfinished, accumulate.stored, write.finished)
+        m.d.comb += self.wait_bank.eq(fetch.wait_bank | write.wait_bank)
+        with m.If(~self.fault.valid):
+            for source in (write, sequencer, fetch):
+                with m.If(source.fault.valid):
+                    m.d.sync += [self.fault.valid.eq(1), self.fault.fault.eq(source.fault.fault)]
+        return m
+
+    def _accept(
+        self, m: Module, window: WindowGenerator, sequences: Queue, finishes: Queue, placement: Placement
+    ) -> Queue:
+        """Hand an instruction to all parts at once; returns the queue that says how unfinished ones will end."""
+        m.submodules.unfinished = unfinished = Queue(1, _UNFINISHED)
+        pc = self.instruction.p.pc
+        f = self.instruction.p.op.CONV
+        accept = Signal()
+        free = Cat(window.i.ready, sequences.i.ready, finishes.i.ready, placement.i.ready, unfinished.i.ready)
+        m.d.comb += [
+            self.instruction.ready.eq(free.all() & ~self.halt),
+            accept.eq(self.instruction.valid & self.instruction.ready),
+            window.i.valid.eq(accept),
+            sequences.i.valid.eq(accept),
+            finishes.i.valid.eq(accept & ~f.acc_out),
+            placement.i.valid.eq(accept & ~f.acc_out),
+            unfinished.i.valid.eq(accept),
+            unfinished.i.p.eq(f.acc_out),
+        ]
+        derived = {
+            "pc": pc,
+            "outer": f.chunks,
+            "outer_period": f.g_chunks,
+            "outer_step": f.g_step,
+            "inner": f.vectors,
+            "inner_step": f.i_cs,
+        }
+        for part in (window, sequences, finishes, placement):
+            for name, _ in part.i.p.shape():
+                m.d.comb += part.i.p[name].eq(derived[name] if name in derived else f[name])
+        return unfinished
+
+    def _finish(self, m: Module, unfinished: Queue, stored: Signal, written: Signal) -> None:
+        """Report instructions in order, though stored sums overtake output still to be written."""
+        waiting = [Signal(range(_UNFINISHED + 1), name=name) for name in ("written_waiting", "stored_waiting")]
+        head = Signal(2)
+        m.d.comb += [
+            head.eq(Mux(unfinished.o.p, 0b10, 0b01)),
+            unfinished.o.ready.eq(Mux(unfinished.o.p, waiting[1], waiting[0]) != 0),
+            self.done.eq(unfinished.o.valid & unfinished.o.ready),
+            self.busy.eq(unfinished.o.valid),
+        ]
+        for n, event in enumerate((written, stored)):
+            m.d.sync += waiting[n].eq(waiting[n] + event - (self.done & head[n]))

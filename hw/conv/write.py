@@ -1,0 +1,95 @@
+"""From finished output bytes to feature-map words."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.interfaces import FaultSignature, FeatureMapWrite
+from hw.window.placement import place_layout
+from hw.window.raster import pick
+from isa.config import MachineConfig
+from isa.faults import Fault
+
+
+class ResultWriter(wiring.Component):
+    """Writes the results of ``post_px`` pixels to the places that go with them, one place per cycle if granted.
+
+    A word made of several chunks is written chunk by chunk: every chunk's bytes are offered at all of
+    its places in the word, and the byte mask selects one. A chunk of several words takes a cycle for each.
+    Lanes are granted one by one, the next results follow when all have been. A place outside the buffer
+    raises ``FM_ADDRESS`` and nothing is written from then on.
+
+    Latency 1. ``taken`` strobes when a result is taken; ``finished`` when an instruction's last word is granted.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        c = config
+        super().__init__({
+            "results": In(stream.Signature(data.ArrayLayout(8, c.post_px * c.oc_p))),
+            "places": In(stream.Signature(place_layout(c.post_px, c.chunks_per_word, c.words_per_chunk))),
+            "fm_write": Out(FeatureMapWrite(c)).array(c.post_px),
+            "taken": Out(1),
+            "finished": Out(1),
+            "fault": Out(FaultSignature()),
+            "wait_bank": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        held = Signal()
+        last = Signal()
+        over = Signal()
+        load = Signal()
+        pending = Signal(c.post_px)
+        granted = Signal(c.post_px)
+        place = self.places.p
+        offered = self.places.valid & self.results.valid & ~self.fault.valid
+        m.d.comb += [
+            granted.eq(Cat(port.valid & port.ready for port in self.fm_write)),
+            over.eq(~(pending & ~granted).any()),
+            load.eq(offered & over & ~place.outside),
+            self.places.ready.eq(load),
+            self.results.ready.eq(load & (place.word == c.words_per_chunk - 1)),
+            self.taken.eq(self.results.ready),
+            self.finished.eq(held & over & last),
+            self.wait_bank.eq((pending & ~granted).any()),
+        ]
+        m.d.sync += pending.eq(pending & ~granted)
+        with m.If(over):
+            m.d.sync += held.eq(load)
+        with m.If(load):
+            m.d.sync += [last.eq(place.last), pending.eq(Cat(lane.valid for lane in place.lanes))]
+        with m.If(offered & place.outside):
+            m.d.sync += [
+                self.fault.valid.eq(1),
+                self.fault.fault.code.eq(Fault.FM_ADDRESS),
+                self.fault.fault.pc.eq(place.pc),
+            ]
+        mask = Signal(c.ic_p)
+        with m.If(load):
+            m.d.sync += mask.eq(pick(self._masks(), place.part))
+        for p, port in enumerate(self.fm_write):
+            word = Signal.like(port.data, name=f"word{p}", reset_less=True)
+            addr = Signal.like(port.addr, name=f"addr{p}", reset_less=True)
+            with m.If(load):
+                m.d.sync += [word.eq(pick(self._words(p), place.word)), addr.eq(place.lanes[p].addr)]
+            m.d.comb += [port.valid.eq(pending[p]), port.addr.eq(addr), port.data.eq(word), port.mask.eq(mask)]
+        return m
+
+    def _masks(self) -> list[int]:
+        """For each chunk of a word, the bytes that it owns."""
+        c = self.config
+        parts = [range(k * c.oc_p, min((k + 1) * c.oc_p, c.ic_p)) for k in range(c.chunks_per_word)]
+        return [sum(1 << byte for byte in part) for part in parts]
+
+    def _words(self, pixel: int) -> list[Value]:
+        """The words that the pixel's results make: one for several chunks, or several for one chunk."""
+        c = self.config
+        lanes = [self.results.p[pixel * c.oc_p + o] for o in range(c.oc_p)]
+        if c.oc_p < c.ic_p:
+            return [Cat(lanes[byte % c.oc_p] for byte in range(c.ic_p))]
+        return [Cat(lanes[j * c.ic_p : (j + 1) * c.ic_p]) for j in range(c.words_per_chunk)]

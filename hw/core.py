@@ -1,0 +1,143 @@
+"""The machine: control, units, buffers and the AXI port, wired together."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from amaranth import Module, ResetInserter
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out, connect, flipped
+
+from hw.axi.port import AxiPort
+from hw.axi.signature import Axi4, AxiLite
+from hw.buffers.feature_map import FeatureMap
+from hw.buffers.parameters import ParameterMemory
+from hw.bus_monitor import BusMonitor
+from hw.control.control import Control
+from hw.control.units import TraceSignature, built_units
+from hw.conv.unit import ConvUnit
+from hw.interfaces import UnitSignature
+from hw.misc.unit import MiscUnit
+from hw.move.load import LoadUnit
+from hw.move.parameters import MEMORIES
+from hw.move.save import SaveUnit
+from hw.pool.unit import PoolUnit
+from isa.config import MachineConfig
+from isa.instructions import Buffer, Unit
+
+_UNIT_TYPES: dict[Unit, type[Any]] = {
+    Unit.LOAD: LoadUnit,
+    Unit.SAVE: SaveUnit,
+    Unit.CONV: ConvUnit,
+    Unit.POOL: PoolUnit,
+    Unit.MISC: MiscUnit,
+}
+_READERS: dict[Buffer, tuple[Unit, str]] = {
+    Buffer.WEIGHT: (Unit.CONV, "weights"),
+    Buffer.PARAM: (Unit.CONV, "params"),
+    Buffer.TAPS: (Unit.POOL, "taps"),
+    Buffer.POOL_PARAM: (Unit.POOL, "params"),
+}
+"""Who reads each parameter memory, and through which of its members."""
+
+
+class Core(wiring.Component):
+    """One generated machine. Nothing is computed here.
+
+    ::
+
+        axi_lite --- Control ---- instructions ----> LoadUnit  SaveUnit  ConvUnit  PoolUnit  MiscUnit
+                        |                               |  |       |      | | |     | | |      |
+        axi ------- AxiPort --- fetch, load, save ------+--|-------+      | | |     | | |      |
+                                                           |              | | |     | | |      |
+                      ParameterMemory x 4 <----------------+--------------+ | |     + | |      |
+                      activation tables   <----------------+----------------+-|-------+-|------+
+                      FeatureMap          <----------------+------------------+---------+------+
+
+    POOL and MISC are left out if the configuration does not build them; so are the memories only they read.
+    ``trace_<unit>`` tells benches when instructions start and finish. ``axi`` is AXI4, ``axi_lite`` AXI4-Lite; both,
+    like everything here, run on one clock with a synchronous reset, after which the machine waits for a start.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self.units = built_units(config)
+        super().__init__({
+            "axi": Out(Axi4(config)),
+            "axi_lite": Out(AxiLite()),
+            "irq": Out(1),
+            **{f"trace_{unit.name.lower()}": Out(TraceSignature()) for unit in self.units},
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.control = control = Control(self.config)
+        parts = {unit: _UNIT_TYPES[unit](self.config) for unit in self.units}
+        port = AxiPort(self.config)
+        monitor = BusMonitor(self.config)
+        for name, part in (*((unit.name.lower(), part) for unit, part in parts.items()), ("port", port), ("monitor", monitor)):
+            m.submodules[name] = ResetInserter(control.unit_reset)(part)
+
+        for unit, part in parts.items():
+            name = unit.name.lower()
+            connect(m, getattr(control, name), _control_side(part, unit))
+            connect(m, getattr(control, f"trace_{name}"), flipped(getattr(self, f"trace_{name}")))
+        connect(m, flipped(self.axi_lite), control.bus)
+        m.d.comb += self.irq.eq(control.irq)
+        self._connect_bus(m, control, port, monitor, parts)
+        self._connect_feature_map(m, parts)
+        self._connect_parameters(m, parts)
+        return m
+
+    def _connect_bus(self, m: Module, control: Control, port: AxiPort, monitor: BusMonitor, parts: dict[Unit, Any]) -> None:
+        load, save = parts[Unit.LOAD], parts[Unit.SAVE]
+        connect(m, control.fetch, port.fetch)
+        connect(m, load.axi, port.load)
+        connect(m, save.axi, port.save)
+        connect(m, port.axi, flipped(self.axi))
+        connect(m, monitor.activity, control.activity)
+        for path, member, value in monitor.axi.signature.flatten(monitor.axi):
+            m.d.comb += value.eq(getattr(self.axi, path[0]))
+        m.d.comb += [load.bases.eq(control.bases), save.bases.eq(control.bases)]
+
+    def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
+        """Every unit's lanes; the movers come first (see ``FeatureMap``), then CONV, for the array is what must not wait."""
+        order = [unit for unit in (Unit.LOAD, Unit.SAVE, Unit.CONV, Unit.POOL, Unit.MISC) if unit in parts]
+        reads = {unit.name.lower(): _lanes(parts[unit], "fm_read") for unit in order}
+        writes = {unit.name.lower(): _lanes(parts[unit], "fm_write") for unit in order}
+        m.submodules.feature_map = feature_map = FeatureMap(
+            self.config,
+            reads={name: len(lanes) for name, lanes in reads.items() if lanes},
+            writes={name: len(lanes) for name, lanes in writes.items() if lanes},
+        )
+        for kind, users in (("read", reads), ("write", writes)):
+            for name, lanes in users.items():
+                for index, lane in enumerate(lanes):
+                    connect(m, lane, getattr(feature_map, f"{kind}_{name}")[index])
+
+    def _connect_parameters(self, m: Module, parts: dict[Unit, Any]) -> None:
+        """The memories that somebody reads, and the copies of the activation tables."""
+        load = parts[Unit.LOAD]
+        for buffer, (unit, member) in _READERS.items():
+            if unit in parts:
+                m.submodules[MEMORIES[buffer]] = memory = ParameterMemory.of(self.config, buffer.name)
+                connect(m, getattr(load, MEMORIES[buffer]), memory.write)
+                connect(m, getattr(parts[unit], member), memory.read)
+        for unit in (Unit.CONV, Unit.POOL, Unit.MISC):
+            if unit in parts:
+                m.d.comb += [
+                    getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name)) for name in load.table_write.signature.members
+                ]
+
+
+def _control_side(part: Any, unit: Unit) -> SimpleNamespace:
+    """The members of a unit that control is connected to, and nothing else."""
+    members = {name: part.signature.members[name] for name in UnitSignature(unit).members}
+    return SimpleNamespace(signature=wiring.Signature(members), **{name: getattr(part, name) for name in members})
+
+
+def _lanes(part: Any, member: str) -> list[Any]:
+    """The lanes of a unit on one side of the feature map: none, one, or an array of them."""
+    lanes = getattr(part, member, [])
+    return list(lanes) if isinstance(lanes, (list, tuple)) else [lanes]

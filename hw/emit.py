@@ -1,0 +1,97 @@
+"""The machine as one Verilog file: the same bytes for the same configuration, every time."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from amaranth.back import verilog as backend
+from amaranth.hdl import Value, ValueCastable
+
+from hw.core import Core
+from hw.emit_memory import MemoryModules
+from hw.emit_registers import fold_registers
+from isa.config import MachineConfig
+
+MODULE = "tilewright_core"
+WAIVERS = Path(__file__).with_name("verilator.vlt")
+"""Waivers for ``verilator -Wall``: give this file to Verilator before the Verilog."""
+PREFIXES = {"axi": "m_axi_", "axi_lite": "s_axil_"}
+"""Port names of the bus members: ``m_axi_awaddr`` and so on, as block designs expect them."""
+
+
+def verilog(config: MachineConfig) -> str:
+    """The Verilog of the machine; its ports are ``clk``, ``rst`` (synchronous, active high), ``irq``, the AXI4 manager
+    ``m_axi_*``, the AXI4-Lite subordinate ``s_axil_*`` and, for benches, ``trace_<unit>_*``."""
+    core = Core(config)
+    memories = MemoryModules()
+    os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
+    with _no_garbage_collection():
+        text = backend.convert(
+            core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
+        )
+    return f"{_header(config)}{_share_modules(_drop_empty_wires(_rename_kickstart(text)))}\n{memories.verilog()}"
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """The netlist is millions of objects that all live to the end: looking for garbage among them doubles the time."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
+
+
+def _ports(core: Core) -> Iterator[tuple[str, tuple[Value, None]]]:
+    """Every port under its outward name; which way it goes, the back end sees for itself."""
+    for path, _, value in core.signature.flatten(core):
+        first, *rest = (str(part) for part in path)
+        name = PREFIXES[first] + "_".join(rest) if first in PREFIXES else "_".join((first, *rest))
+        yield name, (value.as_value() if isinstance(value, ValueCastable) else value, None)
+
+
+def _header(config: MachineConfig) -> str:
+    return (
+        f"// Tilewright machine {config.name!r}: {config.ic_p} x {config.oc_p} x {config.px_p} array, "
+        f"configuration hash {config.hash:08x}.\n// Generated: change the configuration, not this file.\n\n"
+    )
+
+
+def _rename_kickstart(text: str) -> str:
+    """The register that wakes ``always @*`` at time 0 is named after a line of the back end's source."""
+    return re.sub(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ", "kickstart", text)
+
+
+def _drop_empty_wires(text: str) -> str:
+    """Names of fields without a bit, which Verilog would take for two bits in ascending order; nothing reads them."""
+    return re.sub(r"^ *(wire|reg) \[-1:0\] .*;\n", "", text, flags=re.MULTILINE)
+
+
+_MODULE_TEXT = re.compile(r"^module (?P<name>\\\S+ |\w+)(?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
+_INSTANCE = re.compile(rf"^  \\(?P<name>{MODULE}\.\S+)  ", re.MULTILINE)
+
+
+def _share_modules(text: str) -> str:
+    """Modules that differ in name alone become one, under the plain name of the first of them.
+
+    A module's name begins with the name of the module that uses it, and they are sorted by name: going backwards,
+    the group of all that a module uses is known when the module is compared.
+    """
+    group_of: dict[str, int] = {}
+    bodies: dict[str, int] = {}
+    names: dict[int, str] = {}
+    for match in reversed(list(_MODULE_TEXT.finditer(text))):
+        name = match["name"].strip().removeprefix("\\")
+        body = fold_registers(_INSTANCE.sub(lambda used: f"  <{group_of[used['name']]}> ", match["body"]))
+        group = bodies.setdefault(body, len(bodies))
+        group_of[name] = group
+        names[group] = name.replace(".", "_")
+    named = (f"module {names[group]}{body}" for body, group in reversed(bodies.items()))
+    return re.sub(r"^  <(\d+)> ", lambda used: f"  {names[int(used[1])]} ", "\n".join(named), flags=re.MULTILINE)

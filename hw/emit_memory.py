@@ -1,0 +1,104 @@
+"""How memories are written in Verilog: by hand, once per shape, for synthesis, simulators and readers alike.
+
+The back end would write one line for every word it clears, and take most of a minute over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth import ClockSignal, Shape, Value
+from amaranth.hdl import Instance
+from amaranth.lib.memory import Memory
+
+_TEMPLATE = """\
+module {name} (clk, write_en, write_addr, write_data, read_en, read_addr, read_data);
+  input clk;
+  input [{parts_top}:0] write_en;
+  input [{addr_top}:0] write_addr;
+  input [{top}:0] write_data;
+  input read_en;
+  input [{addr_top}:0] read_addr;
+  output [{top}:0] read_data;
+  reg [{top}:0] words [0:{last}];
+  integer i;
+  initial for (i = 0; i < {depth}; i = i + 1) words[i] = {width}'d0;
+  always @(posedge clk) begin
+{writes}
+  end
+{read}
+endmodule
+"""
+_READ_REGISTER = """\
+  reg [{top}:0] read_data;
+  initial read_data = {width}'d0;
+  always @(posedge clk) if (read_en) read_data <= words[read_addr];"""
+_READ_WIRE = "  assign read_data = words[read_addr];"
+
+
+@dataclass(frozen=True, order=True)
+class MemoryShape:
+    """What tells one memory module from another."""
+
+    depth: int
+    width: int
+    parts: int
+    """Equal parts of a word that are written separately."""
+    registered: bool
+    """Whether reads take a cycle."""
+
+    @property
+    def name(self) -> str:
+        parts = f"_by_{self.width // self.parts}" if self.parts > 1 else ""
+        return f"memory_{self.depth}x{self.width}{parts}{'' if self.registered else '_async'}"
+
+    def verilog(self) -> str:
+        step = self.width // self.parts
+        writes = [
+            f"    if (write_en[{part}]) words[write_addr]{'' if self.parts == 1 else f'[{(part + 1) * step - 1}:{part * step}]'}"
+            f" <= write_data[{(part + 1) * step - 1}:{part * step}];"
+            for part in range(self.parts)
+        ]
+        numbers = {
+            "name": self.name,
+            "depth": self.depth,
+            "width": self.width,
+            "last": self.depth - 1,
+            "top": self.width - 1,
+            "parts_top": self.parts - 1,
+            "addr_top": max(0, (self.depth - 1).bit_length() - 1),
+        }
+        read = (_READ_REGISTER if self.registered else _READ_WIRE).format(**numbers)
+        return _TEMPLATE.format(writes="\n".join(writes), read=read, **numbers)
+
+
+class MemoryModules:
+    """An Amaranth platform that turns every memory into an instance of a module, and remembers which ones it needs.
+
+    Semantics are Amaranth's for a cleared memory with one write port and one read port that is not transparent.
+    """
+
+    def __init__(self) -> None:
+        self._shapes: set[MemoryShape] = set()
+
+    def get_memory(self, memory: Memory) -> Instance:
+        (write,) = memory.write_ports
+        (read,) = memory.read_ports
+        if any(memory.init) or read.transparent_for:
+            raise NotImplementedError(f"memory {memory!r}: emission knows cleared memories without transparent reads only")
+        shape = MemoryShape(memory.depth, Shape.cast(memory.shape).width, len(write.en), read.domain != "comb")
+        self._shapes.add(shape)
+        return Instance(
+            shape.name,
+            i_clk=ClockSignal(write.domain),
+            i_write_en=write.en,
+            i_write_addr=write.addr if len(write.addr) else 0,
+            i_write_data=Value.cast(write.data),
+            i_read_en=read.en,
+            i_read_addr=read.addr if len(read.addr) else 0,
+            o_read_data=Value.cast(read.data),
+        )
+
+    def verilog(self) -> str:
+        """The modules of all memories met so far."""
+        return "\n".join(shape.verilog() for shape in sorted(self._shapes))

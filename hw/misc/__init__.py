@@ -1,0 +1,1 @@
+"""The MISC unit: element-wise work over five nested loops."""

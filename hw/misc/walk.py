@@ -1,0 +1,99 @@
+"""The five nested loops of MISC: one iteration's three addresses per cycle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.interfaces import FM_ADDRESS_BITS, unit_layout
+from isa.instructions import MiscMode, Unit
+
+LOOPS = 5
+OPERANDS = ("a", "b", "o")
+
+ITERATION = data.StructLayout({
+    **{operand: unsigned(FM_ADDRESS_BITS) for operand in OPERANDS},
+    "reads_b": unsigned(1),
+    "last": unsigned(1),
+    "pc": unsigned(32),
+})
+"""Addresses of both operands and the output; ``last`` of its instruction."""
+
+
+class Walk(wiring.Component):
+    """Turns an instruction into its iterations, in order, one per cycle while ``o`` is taken.
+
+    Every loop keeps the address at which its current iteration began. A step goes to the innermost loop that is
+    not at its last iteration: that loop's address plus its stride is the new address of this loop and of all loops
+    inside it. So there is one adder per operand, and no multiplier.
+
+    The first iteration is offered in the cycle after the instruction was taken, and an instruction is taken while
+    the last iteration of the one before leaves: no cycle is lost between them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({
+            "i": In(stream.Signature(unit_layout(Unit.MISC))),
+            "o": Out(stream.Signature(ITERATION)),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        taken = self.i.payload.op.MISC
+        now = Signal(unit_layout(Unit.MISC))
+        fields = now.op.MISC
+        walking = Signal()
+        left = [Signal(len(taken.n0), name=f"left{loop}") for loop in range(LOOPS)]
+        final = Signal(LOOPS)
+        final_at_start = Signal(LOOPS)
+        starts = {operand: [Signal(FM_ADDRESS_BITS, name=f"{operand}{loop}") for loop in range(LOOPS)] for operand in OPERANDS}
+
+        step = Signal()
+        finish = Signal()
+        m.d.comb += [
+            self.o.valid.eq(walking),
+            self.o.payload.last.eq(final.all()),
+            self.o.payload.reads_b.eq(fields.mode != MiscMode.PASS.value),
+            self.o.payload.pc.eq(now.pc),
+            step.eq(walking & self.o.ready),
+            finish.eq(step & final.all()),
+            self.i.ready.eq(~walking | finish),
+        ]
+        moves = Signal(LOOPS)
+        m.d.comb += moves.eq(Cat(~final[loop] & final[loop + 1 :].all() for loop in range(LOOPS)))
+        with m.If(step):
+            for loop in range(LOOPS):
+                with m.If(moves[loop]):
+                    m.d.sync += [left[loop].eq(left[loop] - 1), final[loop].eq(left[loop] == 2)]
+                with m.Elif(moves[:loop].any()):
+                    m.d.sync += [left[loop].eq(fields[f"n{loop}"]), final[loop].eq(final_at_start[loop])]
+        for operand in OPERANDS:
+            m.d.comb += self.o.payload[operand].eq(starts[operand][-1])
+            following = Signal(FM_ADDRESS_BITS, name=f"{operand}_following")
+            strides = [fields[f"{operand}_s{loop}"] for loop in range(LOOPS)]
+            m.d.comb += following.eq(_pick(moves, starts[operand]) + _pick(moves, strides))
+            with m.If(step):
+                for loop in range(LOOPS):
+                    with m.If(moves[: loop + 1].any()):
+                        m.d.sync += starts[operand][loop].eq(following)
+
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += [walking.eq(1), now.eq(self.i.payload)]
+            for loop in range(LOOPS):
+                count = taken[f"n{loop}"]
+                m.d.sync += [left[loop].eq(count), final[loop].eq(count == 1), final_at_start[loop].eq(count == 1)]
+                m.d.sync += [starts[operand][loop].eq(taken[f"{operand}_addr"]) for operand in OPERANDS]
+        with m.Elif(finish):
+            m.d.sync += walking.eq(0)
+        return m
+
+
+def _pick(one_hot: Value, values: list[Any]) -> Value:
+    """The value at the set bit; the innermost loop's when there is none."""
+    result = values[-1]
+    for index in reversed(range(len(values) - 1)):
+        result = Mux(one_hot[index], values[index], result)
+    return result

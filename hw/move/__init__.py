@@ -1,0 +1,1 @@
+"""LOAD and SAVE: moves between DRAM and the on-chip buffers."""

@@ -1,0 +1,80 @@
+"""What the packer cuts words from: DRAM beats as they come, and beats of fill before them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import C, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hw.axi.read_engine import beat_layout
+from isa.config import MachineConfig
+
+LEAD_BITS = 16
+LOAD_TAG = data.StructLayout({"lead": unsigned(LEAD_BITS), "flip": unsigned(1), "parameter": unsigned(1)})
+"""What goes along with a run of LOAD; ``parameter``: it belongs to LOADP."""
+
+
+def chunk_layout(config: MachineConfig) -> data.StructLayout:
+    """A beat's width of a segment; bytes that are not ``real`` are fill.
+
+    The first chunk's ``skip`` says at which byte the segment begins. ``last`` of the segment: fill follows for ever.
+    """
+    return data.StructLayout({
+        "data": unsigned(config.axi_data_bits),
+        "real": unsigned(config.axi_bytes),
+        "skip": unsigned(exact_log2(config.axi_bytes)),
+        "last": unsigned(1),
+        "error": unsigned(1),
+    })
+
+
+class ChunkFeeder(wiring.Component):
+    """Turns the beats of a run into the chunks of a segment: combinational, stalls with ``chunks``.
+
+    Beats keep their place: no byte moves. Where the segment begins follows from the first byte's lane ``f`` and the
+    ``lead`` bytes of fill before it, ``skip = (f - lead) mod B`` in beats of ``B`` bytes; chunks of fill are
+    put in as long as ``lead > f``, one per cycle::
+
+        lead = 5, f = 2, B = 4      |- . . .|. . a b|c d e f|      skip = 1
+                                      chunk   beat    beat         '-' before the segment, '.' fill
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            "beats": In(stream.Signature(beat_layout(config, LOAD_TAG))),
+            "chunks": Out(stream.Signature(chunk_layout(config))),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        size = self.config.axi_bytes
+        every = C((1 << size) - 1, size)
+        beat = self.beats.payload
+        chunk = self.chunks.payload
+        begin = Signal(init=1)
+        filling = Signal()
+        lead_left = Signal(LEAD_BITS)
+        """Fill bytes still to come before the lane of the first byte, while ``filling``."""
+        left = Signal(LEAD_BITS)
+        fill = Signal()
+        m.d.comb += [
+            left.eq(Mux(filling, lead_left, beat.tag.lead - beat.first)),
+            fill.eq(Mux(filling, lead_left != 0, begin & (beat.tag.lead > beat.first))),
+            chunk.data.eq(beat.data ^ Mux(beat.tag.flip, 0x80 * (((1 << 8 * size) - 1) // 0xFF), 0)),
+            chunk.real.eq(Mux(fill, 0, (every << beat.first) & (every >> ~beat.final))),
+            chunk.skip.eq(beat.first - beat.tag.lead),
+            chunk.last.eq(beat.last & ~fill),
+            chunk.error.eq(beat.error & ~fill),
+            self.chunks.valid.eq(self.beats.valid),
+            self.beats.ready.eq(self.chunks.ready & ~fill),
+        ]
+        with m.If(self.chunks.valid & self.chunks.ready):
+            with m.If(fill):
+                m.d.sync += [filling.eq(1), lead_left.eq(Mux(left > size, left - size, 0))]
+            with m.Else():
+                m.d.sync += [filling.eq(0), begin.eq(beat.last)]
+        return m

@@ -1,0 +1,221 @@
+"""The LOAD unit: DRAM to feature maps, and DRAM to the parameter memories."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+from typing import Any
+
+from amaranth import Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.axi.burst import RUN_BYTES_BITS
+from hw.axi.read_engine import ReadEngine
+from hw.axi.signature import AxiRead
+from hw.axi.slice import RegisterSlice
+from hw.interfaces import FeatureMapWrite, TableWrite, UnitSignature, unit_layout
+from hw.move.chunks import LOAD_TAG, ChunkFeeder
+from hw.move.packer import Packer, cut_context, packed_layout
+from hw.move.parameters import MEMORIES, ParameterWriter, choose, write_ports
+from hw.move.runs import RunGenerator
+from hw.move.words import WordWalk
+from isa.config import MachineConfig
+from isa.faults import Fault
+from isa.instructions import BY_NAME, Region, Unit
+
+AHEAD = 8
+"""Instructions whose bytes are asked for and not yet expected by the back."""
+IN_WORK = 7
+"""Instructions in the back."""
+
+
+def region_bases(config: MachineConfig) -> data.ArrayLayout:
+    """The address of each DRAM region, indexed by ``Region``."""
+    return data.ArrayLayout(unsigned(config.axi_addr_bits), len(Region))
+
+
+class LoadUnit(wiring.Component):
+    """LOAD and LOADP in two halves: the front asks DRAM, the back writes what comes, many instructions later.
+
+    ::
+
+        instruction -+-> runs -> read engine -> AR
+                     +-> queue -> words --+
+                     R -> beats -> chunks -> packer -> fm_write
+                              +-> parameter writer -> weights, params, taps, pool_params, table_write
+
+    On the bus, the first AR comes 5 cycles after the instruction; a word's write request comes 5 cycles after the
+    beat that completes it, a parameter's 2 cycles after its beat; ``done`` follows the last write by one cycle. The
+    bound is one beat per cycle and one word per cycle.
+    LOADP waits until earlier LOADs are written, and the other way round, so that instructions finish in order.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            **UnitSignature(Unit.LOAD).members,
+            "bases": In(region_bases(config)),
+            "axi": Out(AxiRead(config)),
+            "fm_write": Out(FeatureMapWrite(config)),
+            **write_ports(config),
+            "table_write": Out(TableWrite(config)),
+            "idle": Out(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        config = self.config
+        layout = unit_layout(Unit.LOAD)
+        m.submodules.runs = runs = RunGenerator(config, LOAD_TAG)
+        m.submodules.engine = engine = ReadEngine(config, LOAD_TAG)
+        m.submodules.feeder = feeder = ChunkFeeder(config)
+        m.submodules.queue = queue = SyncFIFOBuffered(width=layout.size, depth=AHEAD)
+        m.submodules.walk = walk = WordWalk(config, cut_context(config))
+        m.submodules.packer = packer = Packer(config)
+        m.submodules.packed = packed = RegisterSlice(packed_layout(config))
+        m.submodules.parameters = parameters = ParameterWriter(config)
+        connect(m, runs.o, engine.runs)
+        connect(m, engine.axi, flipped(self.axi))
+        connect(m, feeder.chunks, packer.chunks)
+        connect(m, walk.o, packer.words)
+        connect(m, packer.o, packed.i)
+        stop = Signal()
+        m.d.comb += [stop.eq(self.halt | self.fault.valid), engine.halt.eq(stop), self.idle.eq(engine.idle)]
+
+        taken_valid = self._front(m, layout, runs, queue, stop)
+
+        beat = engine.beats
+        m.d.comb += [feeder.beats.payload.eq(beat.payload), parameters.beats.payload.eq(beat.payload)]
+        with m.If(beat.payload.tag.parameter):
+            m.d.comb += [parameters.beats.valid.eq(beat.valid), beat.ready.eq(parameters.beats.ready)]
+        with m.Else():
+            m.d.comb += [feeder.beats.valid.eq(beat.valid), beat.ready.eq(feeder.beats.ready)]
+
+        head = data.View(layout, queue.r_data)
+        is_load = head.opcode == BY_NAME["LOAD"].opcode
+        loads = Signal(range(IN_WORK + 1))
+        fills = Signal(range(IN_WORK + 1))
+        m.d.comb += [
+            walk.i.valid.eq(queue.r_rdy & is_load & (fills == 0) & (loads != IN_WORK)),
+            parameters.fill.valid.eq(queue.r_rdy & ~is_load & (loads == 0) & (fills != IN_WORK)),
+            queue.r_en.eq((walk.i.valid & walk.i.ready) | (parameters.fill.valid & parameters.fill.ready)),
+            parameters.fill.payload.pc.eq(head.pc),
+            parameters.fill.payload.buffer.eq(head.op.LOADP.buffer),
+            parameters.fill.payload.dst.eq(head.op.LOADP.dst),
+            parameters.fill.payload.count.eq(head.op.LOADP.count),
+        ]
+        self._walk_input(m, head, walk)
+
+        write = self.fm_write
+        load_done = Signal()
+        m.d.comb += [
+            write.valid.eq(packed.o.valid & packed.o.payload.write & ~stop),
+            write.addr.eq(packed.o.payload.addr),
+            write.data.eq(packed.o.payload.data),
+            write.mask.eq(~0),
+            packed.o.ready.eq(~packed.o.payload.write | write.ready),
+            load_done.eq(packed.o.valid & packed.o.ready & packed.o.payload.done & ~stop),
+        ]
+        m.d.sync += [
+            loads.eq(loads + (walk.i.valid & walk.i.ready) - load_done),
+            fills.eq(fills + (parameters.fill.valid & parameters.fill.ready) - parameters.done),
+            self.done.eq(load_done | (parameters.done & ~stop)),
+        ]
+        self._connect_memories(m, parameters)
+        self._faults(m, packer, parameters, stop)
+
+        m.d.comb += [
+            self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | (fills != 0)),
+            self.active.eq((write.valid & write.ready) | parameters.active),
+            self.wait_bank.eq(write.valid & ~write.ready),
+            self.wait_dram.eq(packer.starved | ((fills != 0) & ~beat.valid)),
+        ]
+        return m
+
+    def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: SyncFIFOBuffered, stop: Signal) -> Signal:
+        """Takes an instruction, hands its runs to the generator and a copy to the queue; high while it holds one."""
+        taken = Signal(layout)
+        valid = Signal()
+        leave = Signal()
+        silent = Signal()
+        m.d.comb += self.instruction.ready.eq(~valid & ~stop)
+        with m.If(self.instruction.valid & self.instruction.ready):
+            m.d.sync += [taken.eq(self.instruction.payload), valid.eq(1)]
+        with m.Elif(leave):
+            m.d.sync += valid.eq(0)
+
+        load, loadp = taken.op.LOAD, taken.op.LOADP
+        transfer = runs.i.payload
+        with m.If(taken.opcode == BY_NAME["LOAD"].opcode):
+            apart = load.step > load.run
+            m.d.comb += [
+                silent.eq(load.valid == 0),
+                transfer.base.eq(self.bases[load.region]),
+                transfer.offset.eq(load.offset),
+                transfer.row_stride.eq(load.row_stride),
+                transfer.rows.eq(load.rows),
+                transfer.pieces.eq(Mux(apart, load.pixels, 1)),
+                transfer.step.eq(load.step),
+                transfer.bytes.eq(Mux(apart, load.run, load.valid)),
+                transfer.tag.lead.eq(load.lead),
+                transfer.tag.flip.eq(load.flip),
+            ]
+        with m.Else():
+            m.d.comb += [
+                transfer.base.eq(self.bases[loadp.region]),
+                transfer.offset.eq(loadp.offset),
+                transfer.rows.eq(1),
+                transfer.pieces.eq(1),
+                transfer.tag.parameter.eq(1),
+            ]
+            count = loadp.count
+            choose(m, loadp.buffer, transfer.bytes, lambda kind: _times(count, self.config.buffer_dram_bytes(kind.name)))
+        m.d.comb += [
+            runs.i.valid.eq(valid & ~silent & queue.w_rdy),
+            leave.eq(valid & queue.w_rdy & (silent | runs.i.ready)),
+            queue.w_en.eq(leave),
+            queue.w_data.eq(taken),
+        ]
+        return valid
+
+    def _walk_input(self, m: Module, head: Any, walk: WordWalk) -> None:
+        load, i = head.op.LOAD, walk.i.payload
+        m.d.comb += [
+            i.addr.eq(load.d_addr),
+            i.row_step.eq(load.d_ys),
+            i.pixel_step.eq(load.d_xs),
+            i.vector_step.eq(load.d_cs),
+            i.rows.eq(load.rows),
+            i.pixels.eq(load.pixels),
+            i.run.eq(load.run),
+            i.context.pc.eq(head.pc),
+            i.context.fill.eq(load.fill),
+            i.context.window.eq(load.step < load.run),
+            i.context.step.eq(load.step),
+            i.context.apart.eq(load.step > load.run),
+            i.context.empty.eq(load.valid == 0),
+        ]
+
+    def _connect_memories(self, m: Module, parameters: ParameterWriter) -> None:
+        for name in (*MEMORIES.values(), "table_write"):
+            connect(m, getattr(parameters, name), flipped(getattr(self, name)))
+
+    def _faults(self, m: Module, packer: Packer, parameters: ParameterWriter, stop: Signal) -> None:
+        word = packer.words
+        causes = [
+            (packer.error, Fault.READ_ERROR, packer.error_pc),
+            (word.valid & word.ready & word.payload.outside, Fault.FM_ADDRESS, word.payload.context.pc),
+            (parameters.outside, Fault.BUFFER_ADDRESS, parameters.pc),
+            (parameters.error, Fault.READ_ERROR, parameters.pc),
+        ]
+        for cause, code, pc in reversed(causes):
+            with m.If(cause & ~stop):
+                m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.pc.eq(pc)]
+
+
+def _times(value: Value, constant: int) -> Value:
+    """A product by shifts and additions, so that none takes a multiplier."""
+    parts = [value << bit for bit in range(constant.bit_length()) if constant >> bit & 1]
+    return reduce(add, parts)[:RUN_BYTES_BITS]

@@ -1,0 +1,208 @@
+"""Chunks of bytes cut into feature-map words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import C, Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hw.interfaces import FM_ADDRESS_BITS
+from hw.move.chunks import chunk_layout
+from hw.move.words import word_layout
+from isa.config import MachineConfig
+
+
+def cut_context(config: MachineConfig) -> data.StructLayout:
+    """What LOAD sends along with the words of a transfer.
+
+    ``window``: pixels overlap, ``step`` bytes apart; ``apart``: every pixel is a segment of its own, else every row
+    is one; ``empty``: there are no chunks, all is fill.
+    """
+    return data.StructLayout({
+        "pc": unsigned(32),
+        "fill": unsigned(8),
+        "window": unsigned(1),
+        "step": unsigned(config.window_bytes.bit_length()),
+        "apart": unsigned(1),
+        "empty": unsigned(1),
+    })
+
+
+def packed_layout(config: MachineConfig) -> data.StructLayout:
+    """A finished word; ``done``: with it its transfer is finished (an item may be a ``done`` and no ``write``)."""
+    return data.StructLayout({
+        "addr": unsigned(FM_ADDRESS_BITS),
+        "data": unsigned(8 * config.ic_p),
+        "write": unsigned(1),
+        "done": unsigned(1),
+    })
+
+
+class Packer(wiring.Component):
+    """One word per cycle, cut at any byte; two cycles of latency; everything stalls with ``o``.
+
+    Chunks wait in a queue of ``depth`` places whose contents move down by one as chunk 0 is used up. ``base`` is the
+    first byte still wanted and ``start`` the first byte of the next word, both counted from chunk 0 (they
+    differ within an overlapping pixel, which stays until it is passed). A word takes ``reach`` neighbouring
+    chunks, chosen in the first cycle, and is shifted into place by less than one chunk in the second: the only
+    shifter there is::
+
+        chunk      0               1               2
+        bytes      . . . . . b . . | . . s s s s s s | s s . .      b: base, s: the word at start
+
+    A word goes when its last chunk is there, or the segment's last one is: what follows it is fill. At the end
+    of a segment the rest of its chunks is dropped, one per cycle. So a chunk per cycle is taken whenever words are
+    at least as wide as chunks, whatever the lengths and the alignment.
+
+    ``error`` strobes, with ``error_pc``, when a chunk that DRAM reported as bad is passed. ``starved``: a word waits
+    for chunks.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        size = config.axi_bytes
+        self.reach = -(-(size - 1 + config.ic_p) // size)
+        self.depth = max(-(-(size - 1 + config.window_bytes) // size), self.reach + 1)
+        super().__init__({
+            "chunks": In(stream.Signature(chunk_layout(config))),
+            "words": In(stream.Signature(word_layout(config, cut_context(config)))),
+            "o": Out(stream.Signature(packed_layout(config))),
+            "starved": Out(1),
+            "error": Out(1),
+            "error_pc": Out(32),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        size, lanes, depth = self.config.axi_bytes, self.config.ic_p, self.depth
+        size_bits = exact_log2(size)
+        word = self.words.payload
+
+        queue = [Signal(chunk_layout(self.config), name=f"chunk{n}") for n in range(depth)]
+        present = Signal(depth)
+        drop = Signal()
+        push = Signal()
+        m.d.comb += [self.chunks.ready.eq(~present[-1]), push.eq(self.chunks.valid & ~present[-1])]
+        kept = Signal(depth)
+        m.d.comb += kept.eq(Mux(drop, present >> 1, present))
+        m.d.sync += present.eq(kept | Mux(push, kept + 1, 0))
+        for n in range(depth):
+            with m.If(push & ~kept[n] & (kept[n - 1] if n else C(1))):
+                m.d.sync += queue[n].eq(self.chunks.payload)
+            with m.Elif(drop):
+                m.d.sync += queue[n].eq(queue[min(n + 1, depth - 1)])
+
+        fresh = Signal(init=1)
+        purge = Signal()
+        was_spent = Signal()
+        spent = Signal()
+        last_here = Signal()
+        position = unsigned((size + max(self.config.window_bytes, lanes)).bit_length())
+        base_kept = Signal(position)
+        start_kept = Signal(position)
+        base = Signal(position)
+        start = Signal(position)
+        stop = Signal(position)
+        final_byte = Signal(position)
+        m.d.comb += [
+            spent.eq(Mux(fresh, word.context.empty, was_spent)),
+            base.eq(Mux(fresh, queue[0].skip, base_kept)),
+            start.eq(Mux(fresh, queue[0].skip, start_kept)),
+            stop.eq(start + word.count),
+            final_byte.eq(stop - 1),
+            last_here.eq((Cat(chunk.last for chunk in queue) & present) != 0),
+        ]
+        own = Signal(depth)
+        """The chunks that are there and belong to the segment of chunk 0."""
+        m.d.comb += own[0].eq(present[0])
+        for n in range(1, depth):
+            m.d.comb += own[n].eq(own[n - 1] & present[n] & ~queue[n - 1].last)
+
+        advance = Signal()
+        fed = Signal()
+        cut = Signal()
+        enough = (present >> final_byte[size_bits:])[0]
+        end_segment = word.end_row | (word.context.apart & word.end_pixel)
+        m.d.comb += [
+            fed.eq(spent | ((base < size) & (last_here | enough))),
+            cut.eq(self.words.valid & fed & ~purge & advance),
+            self.words.ready.eq(fed & ~purge & advance),
+            self.starved.eq(self.words.valid & ~fed & ~purge),
+        ]
+
+        next_base = Signal(position)
+        next_start = Signal(position)
+        with m.If(~cut):
+            m.d.comb += [next_base.eq(base), next_start.eq(start)]
+        with m.Elif(~word.context.window):
+            m.d.comb += [next_base.eq(stop), next_start.eq(stop)]
+        with m.Elif(word.end_pixel):
+            m.d.comb += [next_base.eq(base + word.context.step), next_start.eq(base + word.context.step)]
+        with m.Else():
+            m.d.comb += [next_base.eq(base), next_start.eq(stop)]
+
+        passed = Signal()
+        finished = Signal()
+        purge_end = Signal()
+        purge_pc = Signal(32)
+        m.d.comb += passed.eq(drop & queue[0].last)
+        with m.If(purge):
+            m.d.comb += [drop.eq(present[0] & advance), finished.eq(passed)]
+            with m.If(passed):
+                m.d.sync += [purge.eq(0), fresh.eq(1)]
+        with m.Elif(cut & end_segment):
+            m.d.comb += [drop.eq(~spent), finished.eq(spent | passed)]
+            m.d.sync += [fresh.eq(finished), purge.eq(~finished), purge_end.eq(word.end), purge_pc.eq(word.context.pc)]
+        with m.Elif(cut | ~fresh):
+            m.d.comb += drop.eq(~spent & present[0] & (next_base >= size))
+            m.d.sync += [
+                fresh.eq(0),
+                was_spent.eq(spent | passed),
+                base_kept.eq(Mux(drop, next_base - size, next_base)),
+                start_kept.eq(Mux(drop, next_start - size, next_start)),
+            ]
+        m.d.comb += [
+            self.error.eq(drop & queue[0].error),
+            self.error_pc.eq(Mux(purge, purge_pc, word.context.pc)),
+        ]
+
+        span = self.reach * size
+        chosen = Signal(8 * span)
+        chosen_real = Signal(span)
+        shift = Signal(size_bits)
+        used = Signal(lanes)
+        fill = Signal(8)
+        addr = Signal(FM_ADDRESS_BITS)
+        write = Signal()
+        done = Signal()
+        m.d.comb += advance.eq(~self.o.valid | self.o.ready)
+        with m.If(advance):
+            m.d.sync += [
+                write.eq(cut),
+                done.eq(finished & Mux(purge, purge_end, word.end)),
+                addr.eq(word.addr),
+                shift.eq(start[:size_bits]),
+                used.eq(Cat(~spent & (n < word.count) for n in range(lanes))),
+                fill.eq(word.context.fill),
+                self.o.valid.eq(write | done),
+                self.o.payload.write.eq(write),
+                self.o.payload.done.eq(done),
+                self.o.payload.addr.eq(addr),
+            ]
+            with m.Switch(start[size_bits:]):
+                for n in range(depth):
+                    with m.Case(n) if n < depth - 1 else m.Default():
+                        near = range(n, min(n + self.reach, depth))
+                        m.d.sync += [
+                            chosen.eq(Cat(queue[k].data for k in near)),
+                            chosen_real.eq(Cat(Mux(own[k], queue[k].real, 0) for k in near)),
+                        ]
+            shifted = (chosen >> (shift << 3))[: 8 * lanes]
+            real = Signal(lanes)
+            m.d.comb += real.eq((chosen_real >> shift) & used)
+            for n in range(lanes):
+                m.d.sync += self.o.payload.data.word_select(n, 8).eq(Mux(real[n], shifted.word_select(n, 8), fill))
+        return m

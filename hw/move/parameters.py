@@ -1,0 +1,152 @@
+"""LOADP: beats into the columns of parameter words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from amaranth import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2, exact_log2
+
+from hw.axi.read_engine import beat_layout
+from hw.interfaces import BufferWrite, TableWrite
+from hw.move.chunks import LOAD_TAG
+from isa.config import MachineConfig
+from isa.instructions import Buffer
+
+MEMORIES: dict[Buffer, str] = {
+    Buffer.WEIGHT: "weights",
+    Buffer.PARAM: "params",
+    Buffer.TAPS: "taps",
+    Buffer.POOL_PARAM: "pool_params",
+}
+"""The buffers that are memories of words, and the names of their write ports."""
+
+FILL_LAYOUT = data.StructLayout({
+    "pc": unsigned(32),
+    "buffer": unsigned(3),
+    "dst": unsigned(16),
+    "count": unsigned(16),
+})
+
+
+def columns(config: MachineConfig, buffer: Buffer) -> int:
+    """Beats of a word."""
+    return config.buffer_dram_bytes(buffer.name) // config.axi_bytes
+
+
+def write_ports(config: MachineConfig) -> dict[str, Any]:
+    """The write sides of the parameter memories, as members of the component that writes them."""
+    return {
+        name: Out(BufferWrite(ceil_log2(config.buffer_depth(buffer.name)), columns(config, buffer), config.axi_data_bits))
+        for buffer, name in MEMORIES.items()
+    }
+
+
+def choose(m: Module, buffer: Value, target: Value, value: Callable[[Buffer], ValueLike]) -> None:
+    """Drives ``target`` with the ``value`` that belongs to ``buffer``."""
+    *others, rest = Buffer
+    with m.Switch(buffer):
+        for kind in others:
+            with m.Case(kind):
+                m.d.comb += target.eq(value(kind))
+        with m.Default():
+            m.d.comb += target.eq(value(rest))
+
+
+class ParameterWriter(wiring.Component):
+    """One beat per cycle into a word memory, one byte per cycle into the tables; one cycle of latency, no stalls.
+
+    A beat takes every column in turn; the bytes beyond a word's width are left to the memory to drop. No cycle is lost
+    from one instruction to the next. ``done`` strobes with the last write. ``outside`` is high, and nothing
+    is written, when the words do not all lie within the buffer; ``error`` strobes with a beat that DRAM reported as
+    bad. Both belong to the instruction at ``pc``.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            "fill": In(stream.Signature(FILL_LAYOUT)),
+            "beats": In(stream.Signature(beat_layout(config, LOAD_TAG))),
+            **write_ports(config),
+            "table_write": Out(TableWrite(config)),
+            "active": Out(1),
+            "done": Out(1),
+            "pc": Out(32),
+            "outside": Out(1),
+            "error": Out(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        lane_bits = exact_log2(self.config.axi_bytes)
+        most = max(columns(self.config, buffer) for buffer in Buffer)
+        occupied = Signal()
+        buffer = Signal(Buffer)
+        word = Signal(16)
+        words_left = Signal(16)
+        column = Signal(range(max(2, most)))
+        lane = Signal(lane_bits)
+        final_column = Signal(column.shape())
+        choose(m, buffer, final_column, lambda kind: columns(self.config, kind) - 1)
+        new = self.fill.payload
+        new_depth = Signal(17)
+        choose(m, new.buffer, new_depth, lambda kind: self.config.buffer_depth(kind.name))
+
+        in_table = Signal()
+        usable = Signal()
+        write = Signal()
+        take = Signal()
+        end_word = Signal()
+        end = Signal()
+        m.d.comb += [
+            in_table.eq(buffer == Buffer.TABLE),
+            usable.eq(occupied & ~self.outside),
+            write.eq(usable & self.beats.valid),
+            self.active.eq(write),
+            self.beats.ready.eq(usable & (~in_table | lane.all())),
+            take.eq(self.beats.valid & self.beats.ready),
+            self.error.eq(take & self.beats.payload.error),
+            end_word.eq(take & (column == final_column)),
+            end.eq(end_word & (words_left == 1)),
+            self.fill.ready.eq(~occupied | end),
+        ]
+        m.d.sync += self.done.eq(end)
+        with m.If(self.fill.ready):
+            m.d.sync += [
+                occupied.eq(self.fill.valid),
+                self.pc.eq(new.pc),
+                self.outside.eq(self.fill.valid & (new.dst + new.count > new_depth)),
+                buffer.eq(new.buffer),
+                word.eq(new.dst),
+                words_left.eq(new.count),
+                column.eq(0),
+                lane.eq(0),
+            ]
+        with m.Else():
+            with m.If(write & in_table):
+                m.d.sync += lane.eq(lane + 1)
+            with m.If(take):
+                m.d.sync += column.eq(Mux(end_word, 0, column + 1))
+            with m.If(end_word):
+                m.d.sync += [word.eq(word + 1), words_left.eq(words_left - 1)]
+
+        addr = Signal(16)
+        beat_column = Signal(column.shape())
+        beat = Signal(self.config.axi_data_bits)
+        m.d.sync += [addr.eq(word), beat_column.eq(column), beat.eq(self.beats.payload.data)]
+        for kind, name in MEMORIES.items():
+            port = getattr(self, name)
+            m.d.sync += port.en.eq(write & (buffer == kind))
+            m.d.comb += [port.addr.eq(addr), port.column.eq(beat_column), port.data.eq(beat)]
+        table = self.table_write
+        m.d.sync += [
+            table.en.eq(write & in_table),
+            table.table.eq(word),
+            table.index.eq((column << lane_bits) + lane),
+            table.data.eq(self.beats.payload.data.word_select(lane, 8)),
+        ]
+        return m

@@ -1,0 +1,147 @@
+"""The SAVE unit: feature maps to DRAM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hw.axi.signature import AxiWrite
+from hw.axi.write_engine import NO_TAG, WriteEngine
+from hw.interfaces import FeatureMapRead, UnitSignature, unit_layout
+from hw.move.load import region_bases
+from hw.move.product import RowBytes
+from hw.move.reader import WordReader, read_context
+from hw.move.runs import RunGenerator
+from hw.move.unpacker import Unpacker
+from hw.move.words import WordWalk
+from isa.config import MachineConfig
+from isa.faults import Fault
+from isa.instructions import Unit
+
+AHEAD = 4
+"""Instructions begun and not yet answered for by DRAM."""
+
+
+class SaveUnit(wiring.Component):
+    """Reads words and writes bytes, a row or a pixel to a run.
+
+    ::
+
+        instruction -+-> row bytes -> runs ----------> write engine -> AW, W; B -> done
+                     +-> words -> reader -> unpacker ----^
+                                    fm_read
+
+    The first read is asked for 3 cycles after the instruction, its beat is on the bus 6 cycles after the grant, and
+    ``done`` follows the last response on the bus by two cycles. The bound is one beat per cycle and one word per
+    cycle. The addresses of one instruction are on their way while the words of the one before are read.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            **UnitSignature(Unit.SAVE).members,
+            "bases": In(region_bases(config)),
+            "axi": Out(AxiWrite(config)),
+            "fm_read": Out(FeatureMapRead(config)),
+            "idle": Out(1),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        config = self.config
+        m.submodules.row_bytes = row_bytes = RowBytes()
+        m.submodules.runs = runs = RunGenerator(config, NO_TAG)
+        m.submodules.walk = walk = WordWalk(config, read_context(config))
+        m.submodules.reader = reader = WordReader(config)
+        m.submodules.unpacker = unpacker = Unpacker(config)
+        m.submodules.engine = engine = WriteEngine(config)
+        m.submodules.pcs = pcs = SyncFIFOBuffered(width=32, depth=AHEAD)
+        connect(m, runs.o, engine.runs)
+        connect(m, walk.o, reader.words)
+        connect(m, reader.pieces, unpacker.i)
+        connect(m, unpacker.o, engine.beats)
+        connect(m, engine.axi, flipped(self.axi))
+        connect(m, reader.fm_read, flipped(self.fm_read))
+        stop = Signal()
+        m.d.comb += [
+            stop.eq(self.halt | self.fault.valid),
+            engine.halt.eq(stop),
+            reader.halt.eq(stop),
+            self.idle.eq(engine.idle),
+        ]
+
+        taken = Signal(unit_layout(Unit.SAVE))
+        walk_due = Signal()
+        runs_due = Signal()
+        save = taken.op.SAVE
+        accept = Signal()
+        m.d.comb += [
+            self.instruction.ready.eq(~walk_due & ~runs_due & pcs.w_rdy & ~stop),
+            accept.eq(self.instruction.valid & self.instruction.ready),
+            pcs.w_en.eq(accept),
+            pcs.w_data.eq(self.instruction.payload.pc),
+            row_bytes.start.eq(accept),
+            row_bytes.pixels.eq(self.instruction.payload.op.SAVE.pixels),
+            row_bytes.run.eq(self.instruction.payload.op.SAVE.run),
+        ]
+        with m.If(accept):
+            m.d.sync += [taken.eq(self.instruction.payload), walk_due.eq(1), runs_due.eq(1)]
+        with m.Else():
+            with m.If(walk.i.ready):
+                m.d.sync += walk_due.eq(0)
+            with m.If(runs.i.valid & runs.i.ready):
+                m.d.sync += runs_due.eq(0)
+
+        apart = Signal()
+        base = self.bases[save.region]
+        transfer, walked = runs.i.payload, walk.i.payload
+        m.d.comb += [
+            apart.eq(save.step != save.run),
+            runs.i.valid.eq(runs_due & (apart | row_bytes.ready)),
+            transfer.base.eq(base),
+            transfer.offset.eq(save.offset),
+            transfer.row_stride.eq(save.row_stride),
+            transfer.rows.eq(save.rows),
+            transfer.pieces.eq(Mux(apart, save.pixels, 1)),
+            transfer.step.eq(save.step),
+            transfer.bytes.eq(Mux(apart, save.run, row_bytes.product)),
+            walk.i.valid.eq(walk_due),
+            walked.addr.eq(save.s_addr),
+            walked.row_step.eq(save.s_ys),
+            walked.pixel_step.eq(save.s_xs),
+            walked.vector_step.eq(save.s_cs),
+            walked.rows.eq(save.rows),
+            walked.pixels.eq(save.pixels),
+            walked.run.eq(save.run),
+            walked.context.pc.eq(taken.pc),
+            walked.context.flip.eq(save.flip),
+            walked.context.apart.eq(apart),
+            walked.context.lane.eq(base + save.offset),
+            walked.context.pixel_step.eq(save.step),
+            walked.context.row_step.eq(save.row_stride),
+        ]
+
+        begun = Signal(range(AHEAD + 3))
+        m.d.comb += pcs.r_en.eq(engine.done)
+        m.d.sync += [begun.eq(begun + accept - engine.done), self.done.eq(engine.done & ~engine.error & ~stop)]
+        fault = self.fault
+        with m.If(~stop):
+            with m.If(engine.error):
+                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.WRITE_ERROR), fault.fault.pc.eq(pcs.r_data)]
+            with m.Elif(reader.outside):
+                m.d.sync += [
+                    fault.valid.eq(1),
+                    fault.fault.code.eq(Fault.FM_ADDRESS),
+                    fault.fault.pc.eq(reader.words.payload.context.pc),
+                ]
+        m.d.comb += [
+            self.busy.eq(begun != 0),
+            self.active.eq(self.fm_read.valid & self.fm_read.ready),
+            self.wait_bank.eq(self.fm_read.valid & ~self.fm_read.ready),
+            self.wait_dram.eq(self.busy & ~self.fm_read.valid),
+        ]
+        return m

@@ -1,0 +1,87 @@
+"""Feature-map words joined to a stream of bytes, cut into the beats of DRAM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hw.axi.write_engine import strobed_layout
+from isa.config import MachineConfig
+
+
+def piece_layout(config: MachineConfig) -> data.StructLayout:
+    """The first ``count`` bytes of a word, for the lanes of a beat from ``lane`` on; ``last`` of a run."""
+    return data.StructLayout({
+        "data": unsigned(8 * config.ic_p),
+        "count": unsigned(config.ic_p.bit_length()),
+        "lane": unsigned(exact_log2(config.axi_bytes)),
+        "last": unsigned(1),
+    })
+
+
+class Unpacker(wiring.Component):
+    """Collects pieces and hands on whole beats; the ends of a run are strobed. Stalls with ``o``.
+
+    One piece and one beat per cycle, a beat one cycle after the piece that completes it. A piece is taken when less
+    than a beat is left over, so it is shifted by less than a beat; ``filled`` counts what is held, the lanes
+    before the first byte of a run included. A run's first piece may enter as the last beat of the run before leaves.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            "i": In(stream.Signature(piece_layout(config))),
+            "o": Out(stream.Signature(strobed_layout(config))),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        size, lanes = self.config.axi_bytes, self.config.ic_p
+        span = -(-(size - 1 + lanes) // size) * size
+        piece = self.i.payload
+        held = Signal(8 * span)
+        real = Signal(span)
+        filled = Signal(range(span + 1))
+        ending = Signal()
+        leave = Signal()
+        finish = Signal()
+        take = Signal()
+        m.d.comb += [
+            self.o.valid.eq((filled >= size) | ending),
+            self.o.payload.data.eq(held),
+            self.o.payload.strb.eq(real),
+            leave.eq(self.o.valid & self.o.ready),
+            finish.eq(leave & ending & (filled <= size)),
+            self.i.ready.eq(Mux(ending, finish, (filled < size) | (leave & (filled < 2 * size)))),
+            take.eq(self.i.valid & self.i.ready),
+        ]
+
+        placed = Signal(8 * span)
+        placed_real = Signal(span)
+        counted = Signal(lanes)
+        m.d.comb += [
+            counted.eq(Cat(n < piece.count for n in range(lanes))),
+            placed.eq(piece.data << (piece.lane << 3)),
+            placed_real.eq(counted << piece.lane),
+        ]
+        kept = Mux(leave, held >> 8 * size, held)
+        with m.If(take):
+            for n in range(span):
+                m.d.sync += held.word_select(n, 8).eq(
+                    Mux(placed_real[n], placed.word_select(n, 8), kept.word_select(n, 8))
+                )
+        with m.Elif(leave):
+            m.d.sync += held.eq(held >> 8 * size)
+        m.d.sync += [
+            real.eq(Mux(finish, 0, Mux(leave, real >> size, real)) | Mux(take, placed_real, 0)),
+            filled.eq(Mux(take, piece.lane + piece.count, Mux(finish, 0, Mux(leave, filled - size, filled)))),
+        ]
+        with m.If(take):
+            m.d.sync += ending.eq(piece.last)
+        with m.Elif(finish):
+            m.d.sync += ending.eq(0)
+        return m

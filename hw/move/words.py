@@ -1,0 +1,127 @@
+"""The chip side of a move: which feature-map words, and how many bytes of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, Mux, Signal, unsigned
+from amaranth.hdl import ShapeLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.interfaces import FM_ADDRESS_BITS
+from isa.config import MachineConfig
+
+
+def walk_layout(context: ShapeLike) -> data.StructLayout:
+    """``rows x pixels`` pixels of ``run`` bytes each; ``context`` goes along with each of their words."""
+    return data.StructLayout({
+        "addr": unsigned(20),
+        "row_step": unsigned(20),
+        "pixel_step": unsigned(8),
+        "vector_step": unsigned(20),
+        "rows": unsigned(12),
+        "pixels": unsigned(12),
+        "run": unsigned(16),
+        "context": context,
+    })
+
+
+def word_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
+    """A word and the bytes in use; ``begin`` and ``end`` of the transfer, ``end_row``, ``end_pixel``."""
+    return data.StructLayout({
+        "addr": unsigned(FM_ADDRESS_BITS),
+        "count": unsigned(config.ic_p.bit_length()),
+        "begin": unsigned(1),
+        "end_pixel": unsigned(1),
+        "end_row": unsigned(1),
+        "end": unsigned(1),
+        "outside": unsigned(1),
+        "context": context,
+    })
+
+
+class WordWalk(wiring.Component):
+    """One word per cycle, the first two cycles after its transfer, no cycle lost between transfers; stalls with ``o``.
+
+    Counters step in one cycle, and what they say about the word is registered in the next.
+    ``outside``: the address is at or above ``fm_words``. Pixels of ``run`` bytes take ``ceil(run / ic_p)`` words.
+    """
+
+    def __init__(self, config: MachineConfig, context: ShapeLike) -> None:
+        self.config = config
+        self.context = context
+        super().__init__({
+            "i": In(stream.Signature(walk_layout(context))),
+            "o": Out(stream.Signature(word_layout(config, context))),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.config.ic_p
+        current = Signal(walk_layout(self.context))
+        valid = Signal()
+        begin = Signal()
+        word = Signal(FM_ADDRESS_BITS)
+        pixel = Signal(FM_ADDRESS_BITS)
+        row = Signal(FM_ADDRESS_BITS)
+        bytes_left = Signal(16)
+        pixels_left = Signal(12)
+        rows_left = Signal(12)
+        end_pixel = Signal()
+        end_row = Signal()
+        end = Signal()
+        advance = Signal()
+        m.d.comb += [
+            end_pixel.eq(bytes_left <= lanes),
+            end_row.eq(end_pixel & (pixels_left == 1)),
+            end.eq(end_row & (rows_left == 1)),
+            advance.eq(~self.o.valid | self.o.ready),
+            self.i.ready.eq(~valid | (advance & end)),
+        ]
+        with m.If(advance):
+            m.d.sync += [
+                self.o.valid.eq(valid),
+                self.o.payload.addr.eq(word),
+                self.o.payload.count.eq(Mux(end_pixel, bytes_left, lanes)),
+                self.o.payload.begin.eq(begin),
+                self.o.payload.end_pixel.eq(end_pixel),
+                self.o.payload.end_row.eq(end_row),
+                self.o.payload.end.eq(end),
+                self.o.payload.outside.eq(word >= self.config.fm_words),
+                self.o.payload.context.eq(current.context),
+            ]
+
+        new = self.i.payload
+        following = Signal(FM_ADDRESS_BITS)
+        with m.If(end_row):
+            m.d.comb += following.eq(row + current.row_step)
+        with m.Elif(end_pixel):
+            m.d.comb += following.eq(pixel + current.pixel_step)
+        with m.Else():
+            m.d.comb += following.eq(word + current.vector_step)
+        with m.If(self.i.ready):
+            m.d.sync += [
+                valid.eq(self.i.valid),
+                current.eq(new),
+                begin.eq(1),
+                word.eq(new.addr),
+                pixel.eq(new.addr),
+                row.eq(new.addr),
+                bytes_left.eq(new.run),
+                pixels_left.eq(new.pixels),
+                rows_left.eq(new.rows),
+            ]
+        with m.Elif(advance):
+            m.d.sync += [begin.eq(0), word.eq(following)]
+            with m.If(end_pixel):
+                m.d.sync += [
+                    pixel.eq(following),
+                    bytes_left.eq(current.run),
+                    pixels_left.eq(Mux(end_row, current.pixels, pixels_left - 1)),
+                ]
+            with m.Else():
+                m.d.sync += bytes_left.eq(bytes_left - lanes)
+            with m.If(end_row):
+                m.d.sync += [row.eq(following), rows_left.eq(rows_left - 1)]
+        return m

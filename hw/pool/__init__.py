@@ -1,0 +1,1 @@
+"""POOL: window operations that keep channels apart."""

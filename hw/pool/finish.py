@@ -1,0 +1,105 @@
+"""The end of POOL: reduced pixels are requantised, activated and written."""
+
+from __future__ import annotations
+
+from amaranth import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.interfaces import BufferRead, FeatureMapWrite, TableWrite
+from hw.pool.layouts import FINISH_LAYOUT, pixel_layout
+from hw.post.activation import FINISH
+from hw.post.postprocess import LATENCY, PostProcess
+from hw.window.placement import place_layout
+from hw.window.queue import Queue
+from isa.config import MachineConfig
+
+PLACE_LAYOUT = place_layout(1, 1, 1)
+DEPTH = LATENCY + 4
+"""Pixels on the way to the buffer: those in the pipeline, in the stages around it, and the returning credit."""
+
+
+class PixelFinish(wiring.Component):
+    """One pixel (``ic_p`` lanes) per cycle; ``LATENCY + 2`` cycles from ``i`` to the request to write.
+
+    Refused writes never stop the pipeline: a queue holds everything that is on the way, and ``i`` is taken only
+    while there is room, so back-pressure comes from one register. ``settings`` are taken with an
+    instruction's last pixel. ``place`` tells where each pixel goes, or that it is a surplus one.
+
+    ``done`` strobes one cycle after the last write of an instruction. ``param_outside`` is high when a
+    parameter word beyond the buffer is asked for, by the instruction of ``settings``; ``write_outside`` when
+    an output word is outside the feature maps, of ``place``; such a pixel is dropped.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            "i": In(stream.Signature(pixel_layout(config))),
+            "settings": In(stream.Signature(FINISH_LAYOUT)),
+            "place": In(stream.Signature(PLACE_LAYOUT)),
+            "params": Out(BufferRead((config.pool_param_depth - 1).bit_length(), 64 * config.ic_p)),
+            "table_write": In(TableWrite(config)),
+            "fm_write": Out(FeatureMapWrite(config)),
+            "done": Out(1),
+            "param_outside": Out(1),
+            "write_outside": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        m.submodules.post = post = PostProcess(c, c.ic_p)
+        m.submodules.results = results = Queue(data.ArrayLayout(8, c.ic_p), DEPTH)
+        wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
+
+        pixel = self.i.p
+        settings = self.settings.p
+        room = Signal(range(DEPTH + 1), init=DEPTH)
+        take = Signal()
+        leave = Signal()
+        asks = Signal()
+        m.d.comb += [
+            self.i.ready.eq(self.settings.valid & (room != 0)),
+            take.eq(self.i.valid & self.i.ready),
+            self.settings.ready.eq(take & pixel.last),
+            asks.eq(take & ~settings.bypass),
+            self.params.en.eq(asks),
+            self.params.addr.eq(pixel.param),
+            self.param_outside.eq(asks & (pixel.param >= c.pool_param_depth)),
+        ]
+        m.d.sync += room.eq(room - take + leave)
+
+        looked_up = Signal()
+        sums = Signal.like(pixel.sums)
+        ending = Signal.like(settings)
+        m.d.sync += looked_up.eq(take)
+        with m.If(take):
+            m.d.sync += [sums.eq(pixel.sums), ending.eq(settings)]
+        m.d.comb += [
+            post.i.valid.eq(looked_up),
+            post.i.p.acc.eq(sums),
+            post.i.p.params.eq(self.params.data),
+            post.i.p.bypass.eq(ending.bypass),
+            results.i.valid.eq(post.o.valid),
+            results.i.p.eq(post.o.p),
+            post.o.ready.eq(results.i.ready),
+        ]
+        m.d.comb += [post.i.p[name].eq(ending[name]) for name in FINISH]
+
+        place = self.place.p
+        present = Signal()
+        writes = Signal()
+        m.d.comb += [
+            present.eq(results.o.valid & self.place.valid),
+            writes.eq(place.lanes[0].valid & ~place.outside),
+            self.fm_write.valid.eq(present & writes),
+            self.fm_write.addr.eq(place.lanes[0].addr),
+            self.fm_write.data.eq(results.o.p),
+            self.fm_write.mask.eq((1 << c.ic_p) - 1),
+            self.write_outside.eq(present & place.outside),
+            leave.eq(present & (self.fm_write.ready | ~writes)),
+            results.o.ready.eq(leave),
+            self.place.ready.eq(leave),
+        ]
+        m.d.sync += self.done.eq(leave & place.last)
+        return m

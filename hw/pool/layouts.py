@@ -1,0 +1,35 @@
+"""What the parts of POOL hand to each other."""
+
+from __future__ import annotations
+
+from amaranth import signed, unsigned
+from amaranth.lib import data
+
+from hw.post.activation import FINISH
+from isa.config import MachineConfig
+
+WORD_BITS = 29
+"""Tap and parameter words are counted exactly: 2^16 + 2^12 * 2^16 + 2^16 is the most that fields can name."""
+
+REDUCTION_LAYOUT = data.StructLayout({
+    "pc": unsigned(32),
+    "mode": unsigned(2),
+    "by_count": unsigned(1),
+    "t_addr": unsigned(16),
+    "t_step": unsigned(16),
+    "p_addr": unsigned(16),
+    "p_step": unsigned(16),
+})
+"""The fields of an instruction that its taps need."""
+
+FINISH_LAYOUT = data.StructLayout({"pc": unsigned(32), "bypass": unsigned(1), **FINISH})
+"""The fields of an instruction that its results need; ``bypass``: they are maxima."""
+
+
+def pixel_layout(config: MachineConfig) -> data.StructLayout:
+    """One reduced pixel, with the parameter word that belongs to it; ``last``: of its instruction."""
+    return data.StructLayout({
+        "sums": data.ArrayLayout(signed(32), config.ic_p),
+        "param": unsigned(WORD_BITS),
+        "last": unsigned(1),
+    })

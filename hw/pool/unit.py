@@ -1,0 +1,127 @@
+"""The POOL unit: maximum, average and depthwise convolution beside the array."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
+from hw.pool.finish import DEPTH, PixelFinish
+from hw.pool.layouts import FINISH_LAYOUT, REDUCTION_LAYOUT
+from hw.pool.reduce import WindowReduce
+from hw.post.activation import FINISH
+from hw.window.fetch import OperandFetch
+from hw.window.generator import WindowGenerator
+from hw.window.placement import Placement
+from hw.window.queue import Queue
+from isa.config import MachineConfig
+from isa.faults import Fault
+from isa.instructions import PoolMode, Unit
+
+_WINDOW_FIELDS = (
+    "i_addr", "i_ring", "t_ys", "i_h", "i_w", "k_h", "k_w", "d_y", "d_x", "pad_value", "i_off", "i_ys", "pad_t", "pad_l",
+    "s_y", "s_x", "o_h", "o_w",
+)  # fmt: skip
+_PLACE_FIELDS = ("o_addr", "o_xs", "o_ys", "o_cs", "o_h", "o_w")
+_IN_FLIGHT = 4
+"""Instructions accepted whose last pixel has not yet left the reduction: how far short ones may overlap."""
+
+
+class PoolUnit(wiring.Component):
+    """Executes POOL: one tap on ``px_p`` pixels and ``ic_p`` channels per cycle, results in the shadow of the next window.
+
+    An accepted instruction goes to four parts at once, each of which walks through it at its own pace:
+
+    ========= ======================================= ==============================================
+    window    ``WindowGenerator``, ``OperandFetch``   which words are read; reads them
+    reduce    ``WindowReduce``                        taps to sums, tap words
+    finish    ``PixelFinish``                         parameter words, requantisation, write
+    placement ``Placement``, a pixel at a time        where the results go
+    ========= ======================================= ==============================================
+
+    No cycle is lost between windows of at least ``px_p`` taps, nor between instructions of more than a few
+    taps. The unit stalls where a bank is refused; reads run ahead of refused writes by what the queues hold.
+    ``halt`` keeps it from accepting an instruction. After a fault results are unspecified, the unit may stand still.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            **dict(UnitSignature(Unit.POOL).members),
+            "fm_read": Out(FeatureMapRead(config)).array(config.px_p),
+            "fm_write": Out(FeatureMapWrite(config)),
+            "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)),
+            "params": Out(BufferRead((config.pool_param_depth - 1).bit_length(), 64 * config.ic_p)),
+            "table_write": In(TableWrite(config)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        m.submodules.window = window = WindowGenerator(c.px_p)
+        m.submodules.fetch = fetch = OperandFetch(c)
+        m.submodules.reduce = reduce = WindowReduce(c)
+        m.submodules.reductions = reductions = Queue(REDUCTION_LAYOUT, _IN_FLIGHT)
+        m.submodules.finish = finish = PixelFinish(c)
+        m.submodules.endings = endings = Queue(FINISH_LAYOUT, _IN_FLIGHT)
+        m.submodules.placement = placement = Placement(c, 1, (1,) * c.px_p)
+        wiring.connect(m, window.o, fetch.i)
+        wiring.connect(m, fetch.o, reduce.i)
+        wiring.connect(m, reductions.o, reduce.settings)
+        wiring.connect(m, reduce.o, finish.i)
+        wiring.connect(m, endings.o, finish.settings)
+        wiring.connect(m, placement.o, finish.place)
+        wiring.connect(m, reduce.taps, wiring.flipped(self.taps))
+        wiring.connect(m, finish.params, wiring.flipped(self.params))
+        wiring.connect(m, finish.fm_write, wiring.flipped(self.fm_write))
+        wiring.connect(m, wiring.flipped(self.table_write), finish.table_write)
+        for lane, port in zip(fetch.fm_read, self.fm_read, strict=True):
+            wiring.connect(m, lane, wiring.flipped(port))
+
+        self._accept(m, window, placement, reductions, endings)
+        self._report(m, fetch, reduce, finish)
+        return m
+
+    def _accept(self, m: Module, window: WindowGenerator, placement: Placement, reductions: Queue, endings: Queue) -> None:
+        """Hands the instruction to all four parts in the same cycle."""
+        op = self.instruction.p.op.POOL
+        pc = self.instruction.p.pc
+        parts = (window.i, placement.i, reductions.i, endings.i)
+        m.d.comb += self.instruction.ready.eq(~self.halt & Cat(part.ready for part in parts).all())
+        m.d.comb += [part.valid.eq(self.instruction.valid & self.instruction.ready) for part in parts]
+        m.d.comb += [part.p.pc.eq(pc) for part in parts]
+        m.d.comb += [window.i.p[name].eq(op[name]) for name in _WINDOW_FIELDS]
+        m.d.comb += [
+            window.i.p.outer.eq(op.vectors),
+            window.i.p.outer_period.eq(1),
+            window.i.p.outer_step.eq(op.i_cs),
+            window.i.p.inner.eq(1),
+        ]
+        m.d.comb += [placement.i.p[name].eq(op[name]) for name in _PLACE_FIELDS]
+        m.d.comb += placement.i.p.outer.eq(op.vectors)
+        m.d.comb += [reductions.i.p[name].eq(op[name]) for name in REDUCTION_LAYOUT.members if name != "pc"]
+        m.d.comb += [endings.i.p[name].eq(op[name]) for name in FINISH]
+        m.d.comb += endings.i.p.bypass.eq(op.mode == PoolMode.MAX.value)
+
+    def _report(self, m: Module, fetch: OperandFetch, reduce: WindowReduce, finish: PixelFinish) -> None:
+        """Activity, and the first fault; of several in one cycle that of the oldest instruction."""
+        in_work = Signal(range(_IN_FLIGHT + DEPTH + 2))
+        started = self.instruction.valid & self.instruction.ready
+        m.d.sync += in_work.eq(in_work + started - finish.done)
+        m.d.comb += [
+            self.done.eq(finish.done),
+            self.busy.eq(in_work != 0),
+            self.active.eq(reduce.i.valid & reduce.i.ready),
+            self.wait_bank.eq(fetch.wait_bank | (self.fm_write.valid & ~self.fm_write.ready)),
+        ]
+        seen = (
+            (finish.write_outside, Fault.FM_ADDRESS, finish.place.p.pc),
+            (finish.param_outside, Fault.BUFFER_ADDRESS, finish.settings.p.pc),
+            (reduce.outside, Fault.BUFFER_ADDRESS, reduce.settings.p.pc),
+            (fetch.fault.valid, Fault.FM_ADDRESS, fetch.fault.fault.pc),
+        )
+        with m.If(~self.fault.valid):
+            for wrong, code, pc in reversed(seen):
+                with m.If(wrong):
+                    m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.pc.eq(pc)]

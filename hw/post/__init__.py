@@ -1,0 +1,1 @@
+"""Post-processing: int32 accumulators to int8 activations."""

@@ -1,0 +1,239 @@
+"""The window: which feature-map words a convolution or pooling reads, step by step."""
+
+from __future__ import annotations
+
+from amaranth import Module, Mux, Signal, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.window.raster import ADDRESS, PIXEL_LAYOUT, RasterWalk, ring_add
+
+_TAPS = {
+    "i_addr": 20,
+    "i_ring": 20,
+    "t_ys": 20,
+    "i_h": 12,
+    "i_w": 12,
+    "k_h": 8,
+    "k_w": 8,
+    "d_y": 6,
+    "d_x": 6,
+    "outer_period": 12,
+    "outer_step": ADDRESS,
+    "inner": 12,
+    "inner_step": 20,
+    "pad_value": signed(8),
+    "pc": 32,
+}
+_TAP_SETTINGS = data.StructLayout(_TAPS)
+"""What is still needed once the output pixels are known."""
+
+WINDOW_LAYOUT = data.StructLayout({
+    **_TAPS,
+    "i_off": 24,
+    "i_ys": 20,
+    "pad_t": 8,
+    "pad_l": 8,
+    "s_y": 4,
+    "s_x": 4,
+    "o_h": 12,
+    "o_w": 12,
+    "outer": 12,
+})
+"""A window walk; the fields are those of the instruction, and two loops around and inside it.
+
+``outer`` iterations outside everything: every ``outer_period`` of them (0: never) the input moves on by
+``outer_step`` words. ``inner`` channel vectors innermost, ``inner_step`` words apart.
+"""
+
+
+def step_layout(lanes: int) -> data.StructLayout:
+    """One tap on ``lanes`` pixels: what each lane reads, or that it reads nothing and sees ``pad_value``."""
+    return data.StructLayout({
+        "lanes": data.ArrayLayout(data.StructLayout({"read": unsigned(1), "addr": unsigned(ADDRESS)}), lanes),
+        "pad_value": signed(8),
+        "pc": unsigned(32),
+        "first": unsigned(1),
+        "last": unsigned(1),
+        "last_of_outer": unsigned(1),
+        "last_of_instruction": unsigned(1),
+    })
+
+
+class WindowGenerator(wiring.Component):
+    """Loops outer iteration, pixel group, ``ky``, ``kx``, inner vector; one step per cycle.
+
+    No cycle is lost at any loop end nor from instruction to instruction, unless an instruction has
+    fewer than about ``px_p + 4`` steps. Everything is additions and comparisons: the raster gives each
+    lane the row, row number and column of its first tap, the tap loop keeps the offsets common to all lanes.
+
+    ======  ==========================================================================
+    raster  ``RasterWalk``: the pixels of a group
+    loop    counters of ``ky``, ``kx`` and vector with their offsets
+    sum     per lane: row, row number, column of this tap
+    wrap    the row within the ring; padding or not
+    address row + column
+    ======  ==========================================================================
+
+    Latency ``px_p + 7`` from instruction to first step; stalls with ``o.ready``.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__({
+            "i": In(stream.Signature(WINDOW_LAYOUT)),
+            "o": Out(stream.Signature(step_layout(lanes))),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.raster = raster = RasterWalk(self.lanes, (self.lanes,), _TAP_SETTINGS)
+        self._start(m, raster)
+        go = Signal()
+        m.d.comb += go.eq(~self.o.valid | self.o.ready)
+        self._sum(m, go, self._loop(m, go, raster))
+        return m
+
+    def _loop(self, m: Module, go: Signal, raster: RasterWalk) -> data.View:
+        """Count through the taps of a group; returns the tap at hand."""
+        t = Signal(_TAP_SETTINGS)
+        tap = Signal(data.StructLayout({
+            "valid": 1,
+            "pixels": data.ArrayLayout(PIXEL_LAYOUT, self.lanes),
+            "settings": _TAP_SETTINGS,
+            "row": ADDRESS,
+            "y": 14,
+            "x": 14,
+            "offset": ADDRESS,
+            "first": 1,
+            "last": 1,
+            "last_of_outer": 1,
+            "last_of_instruction": 1,
+        }))
+        pixels = Signal(tap.shape()["pixels"].shape)
+        valid, first, last_of_repeat, last_of_walk = Signal(), Signal(), Signal(), Signal()
+        vectors, columns, rows, period = Signal(12), Signal(8), Signal(8), Signal(12)
+        row, y, x = Signal(ADDRESS), Signal(14), Signal(14)
+        outer_base, column_base, offset, outer_next = (Signal(ADDRESS) for _ in range(4))
+        vectors_over, columns_over, taps_over, period_over = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            vectors_over.eq(vectors == 1),
+            columns_over.eq(vectors_over & (columns == 1)),
+            taps_over.eq(columns_over & (rows == 1)),
+            period_over.eq(period == 1),
+            outer_next.eq(Mux(period_over, outer_base + t.outer_step, outer_base)),
+        ]
+        with m.If(go & valid):
+            m.d.sync += [first.eq(0), vectors.eq(vectors - 1), offset.eq(offset + t.inner_step)]
+            with m.If(vectors_over):
+                m.d.sync += [
+                    vectors.eq(t.inner),
+                    columns.eq(columns - 1),
+                    x.eq(x + t.d_x),
+                    column_base.eq(column_base + t.d_x),
+                    offset.eq(column_base + t.d_x),
+                ]
+            with m.If(columns_over):
+                m.d.sync += [
+                    columns.eq(t.k_w),
+                    rows.eq(rows - 1),
+                    x.eq(0),
+                    y.eq(y + t.d_y),
+                    row.eq(ring_add(row, t.t_ys, t.i_ring)),
+                    column_base.eq(outer_base),
+                    offset.eq(outer_base),
+                ]
+        new = raster.o.p
+        fresh = new.carried
+        with m.If(go & (taps_over | ~valid)):
+            m.d.comb += raster.o.ready.eq(1)
+            m.d.sync += valid.eq(raster.o.valid)
+            with m.If(raster.o.valid):
+                m.d.sync += [
+                    pixels.eq(new.pixels),
+                    last_of_repeat.eq(new.last_of_repeat),
+                    last_of_walk.eq(new.last),
+                    first.eq(1),
+                    vectors.eq(fresh.inner),
+                    columns.eq(fresh.k_w),
+                    rows.eq(fresh.k_h),
+                    row.eq(0),
+                    y.eq(0),
+                    x.eq(0),
+                ]
+                with m.If(new.first):
+                    m.d.sync += [t.eq(fresh), period.eq(fresh.outer_period), outer_base.eq(fresh.i_addr)]
+                    m.d.sync += [column_base.eq(fresh.i_addr), offset.eq(fresh.i_addr)]
+                with m.Elif(last_of_repeat):
+                    m.d.sync += [outer_base.eq(outer_next), column_base.eq(outer_next), offset.eq(outer_next)]
+                    m.d.sync += period.eq(Mux(period_over, t.outer_period, period - 1))
+                with m.Else():
+                    m.d.sync += [column_base.eq(outer_base), offset.eq(outer_base)]
+        m.d.comb += [
+            tap.valid.eq(valid),
+            tap.pixels.eq(pixels),
+            tap.settings.eq(t),
+            tap.row.eq(row),
+            tap.y.eq(y),
+            tap.x.eq(x),
+            tap.offset.eq(offset),
+            tap.first.eq(first),
+            tap.last.eq(taps_over),
+            tap.last_of_outer.eq(taps_over & last_of_repeat),
+            tap.last_of_instruction.eq(taps_over & last_of_walk),
+        ]
+        return tap
+
+    def _sum(self, m: Module, go: Signal, tap: data.View) -> None:
+        """Stages sum, wrap and address."""
+        settings = {"i_ring": 20, "i_h": 12, "i_w": 12, "pad_value": signed(8), "pc": 32}
+        flags = ("first", "last", "last_of_outer", "last_of_instruction")
+        common = data.StructLayout({"valid": 1, **settings, **dict.fromkeys(flags, 1)})
+        summed = Signal(common)
+        wrapped = Signal(common)
+        out = self.o.p
+        with m.If(go):
+            m.d.sync += [summed.valid.eq(tap.valid), wrapped.eq(summed), self.o.valid.eq(wrapped.valid)]
+            m.d.sync += [summed[name].eq(tap.settings[name]) for name in settings]
+            m.d.sync += [summed[name].eq(tap[name]) for name in flags]
+            m.d.sync += [out[name].eq(wrapped[name]) for name in ("pad_value", "pc", *flags)]
+            for p in range(self.lanes):
+                pixel = tap.pixels[p]
+                row = Signal(ADDRESS + 1, name=f"row{p}")
+                y = Signal(18, name=f"y{p}")
+                x = Signal(ADDRESS, name=f"x{p}")
+                base = Signal(ADDRESS, name=f"base{p}")
+                inside = Signal(name=f"inside{p}")
+                row_in_ring = Signal(ADDRESS, name=f"row_in_ring{p}")
+                base_later = Signal(ADDRESS, name=f"base_later{p}")
+                read = Signal(name=f"read{p}")
+                m.d.sync += [
+                    row.eq(pixel.row + tap.row),
+                    y.eq(pixel.y + tap.y),
+                    x.eq(pixel.column + tap.x),
+                    base.eq(pixel.column + tap.offset),
+                    inside.eq(pixel.valid),
+                    row_in_ring.eq(ring_add(row, 0, summed.i_ring)),
+                    base_later.eq(base),
+                    read.eq(inside & (y < summed.i_h) & (x < summed.i_w)),
+                    out.lanes[p].read.eq(read),
+                    out.lanes[p].addr.eq(base_later + row_in_ring),
+                ]
+
+    def _start(self, m: Module, raster: RasterWalk) -> None:
+        r = raster.i.p
+        m.d.comb += [
+            raster.i.valid.eq(self.i.valid),
+            self.i.ready.eq(raster.i.ready),
+            r.width.eq(self.i.p.o_w),
+            r.height.eq(self.i.p.o_h),
+            r.repeats.eq(self.i.p.outer),
+            r.row.eq(self.i.p.i_off),
+            r.row_step.eq(self.i.p.i_ys),
+            r.ring.eq(self.i.p.i_ring),
+            r.y.eq(-self.i.p.pad_t),
+            r.y_step.eq(self.i.p.s_y),
+            r.column.eq(-self.i.p.pad_l),
+            r.column_step.eq(self.i.p.s_x),
+        ]
+        m.d.comb += [getattr(r.carried, name).eq(getattr(self.i.p, name)) for name in _TAPS]

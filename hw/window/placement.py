@@ -1,0 +1,169 @@
+"""Output placement: the feature-map words into which an instruction's results go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.window.queue import Queue
+from hw.window.raster import ADDRESS, RasterWalk
+from isa.config import MachineConfig
+
+PLACEMENT_LAYOUT = data.StructLayout({
+    "pc": 32,
+    "o_addr": 20,
+    "o_xs": 8,
+    "o_ys": 20,
+    "o_cs": 20,
+    "o_h": 12,
+    "o_w": 12,
+    "outer": 12,
+})
+"""The output fields of an instruction; ``outer`` is the number of chunks (CONV) or channel vectors (POOL)."""
+
+_CARRIED = data.StructLayout({"pc": 32, "o_addr": 20, "o_cs": 20})
+
+
+def place_layout(lanes: int, chunks_per_word: int, words_per_chunk: int) -> data.StructLayout:
+    """Where the results of one cycle go.
+
+    ``part``: which chunk of the word this is; ``word``: which word of the chunk. ``outside``: an address
+    is beyond the buffer. ``last`` of the instruction ``pc``.
+    """
+    return data.StructLayout({
+        "lanes": data.ArrayLayout(data.StructLayout({"valid": unsigned(1), "addr": unsigned(ADDRESS)}), lanes),
+        "part": unsigned(max(1, (chunks_per_word - 1).bit_length())),
+        "word": unsigned(max(1, (words_per_chunk - 1).bit_length())),
+        "outside": unsigned(1),
+        "last": unsigned(1),
+        "pc": unsigned(32),
+    })
+
+
+class Placement(wiring.Component):
+    """Walks outer iteration, pixel group, sub-step and word of the chunk: one place per cycle.
+
+    ``advances`` are the pixels of a group's sub-steps, e.g. ``(1, 1)`` for a group of two pixels that
+    are written one by one; a group always takes all its sub-steps, so that the walk matches a drain
+    that knows nothing of row ends. An output channel vector takes ``chunks_per_word`` outer iterations,
+    or an outer iteration fills ``words_per_chunk`` vectors.
+
+    No cycle is lost between instructions of more than a few steps. Latency ``lanes + 6``; ``o.valid``
+    comes from a register, and stalls reach no further than a queue of two.
+    """
+
+    def __init__(
+        self,
+        config: MachineConfig,
+        lanes: int,
+        advances: Sequence[int],
+        chunks_per_word: int = 1,
+        words_per_chunk: int = 1,
+    ) -> None:
+        self.config = config
+        self.lanes = lanes
+        self.advances = tuple(advances)
+        self.chunks_per_word = chunks_per_word
+        self.words_per_chunk = words_per_chunk
+        self.places = place_layout(lanes, chunks_per_word, words_per_chunk)
+        super().__init__({
+            "i": In(stream.Signature(PLACEMENT_LAYOUT)),
+            "o": Out(stream.Signature(self.places)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.raster = raster = RasterWalk(self.lanes, self.advances, _CARRIED)
+        m.submodules.queue = queue = Queue(self.places)
+        wiring.connect(m, queue.o, wiring.flipped(self.o))
+        self._start(m, raster)
+        go = Signal()
+
+        # sum: row + column of each lane, and the word of the chunk
+        group = raster.o.p
+        settings = group.carried
+        summed = Signal(data.StructLayout({
+            "sums": data.ArrayLayout(ADDRESS, self.lanes), "valid": self.lanes, "base": ADDRESS,
+            "part": self.places["part"].shape, "word": self.places["word"].shape, "last": 1, "pc": 32,
+        }))  # fmt: skip
+        summing = Signal()
+        part = Signal(self.places["part"].shape)
+        word = Signal(self.places["word"].shape)
+        vector = Signal(ADDRESS)
+        here = Signal(ADDRESS)
+        fresh = Signal(init=1)
+        group_over = Signal()
+        vector_over = Signal()
+        m.d.comb += [
+            here.eq(Mux(fresh, settings.o_addr, vector)),
+            group_over.eq(word == self.words_per_chunk - 1),
+            vector_over.eq(part == self.chunks_per_word - 1),
+            raster.o.ready.eq(go & group_over),
+        ]
+        chunk = Signal(ADDRESS)
+        with m.If(go):
+            m.d.sync += summing.eq(raster.o.valid)
+            with m.If(raster.o.valid):
+                m.d.sync += [
+                    summed.base.eq(here),
+                    summed.part.eq(part),
+                    summed.word.eq(word),
+                    summed.last.eq(group.last & group_over),
+                    summed.pc.eq(settings.pc),
+                ]
+                for p in range(self.lanes):
+                    pixel = group.pixels[p]
+                    m.d.sync += [summed.sums[p].eq(pixel.row + pixel.column), summed.valid[p].eq(pixel.valid)]
+                m.d.sync += [fresh.eq(0), word.eq(word + 1), vector.eq(here + settings.o_cs)]
+                with m.If(fresh):
+                    m.d.sync += chunk.eq(here)
+                with m.If(group_over):
+                    m.d.sync += [word.eq(0), vector.eq(Mux(fresh, here, chunk))]
+                    with m.If(group.last_of_repeat):
+                        m.d.sync += part.eq(part + 1)
+                        with m.If(vector_over):
+                            m.d.sync += [part.eq(0), vector.eq(here + settings.o_cs), chunk.eq(here + settings.o_cs)]
+                    with m.If(group.last):
+                        m.d.sync += [part.eq(0), fresh.eq(1)]
+
+        # address, then (on the way into the queue) the bound
+        place = Signal(self.places)
+        placed = Signal()
+        m.d.comb += go.eq(~placed | queue.i.ready)
+        with m.If(go):
+            m.d.sync += [
+                placed.eq(summing),
+                place.part.eq(summed.part),
+                place.word.eq(summed.word),
+                place.last.eq(summed.last),
+                place.pc.eq(summed.pc),
+            ]
+            for p in range(self.lanes):
+                m.d.sync += [
+                    place.lanes[p].addr.eq(summed.sums[p] + summed.base),
+                    place.lanes[p].valid.eq(summed.valid[p]),
+                ]
+        m.d.comb += [
+            queue.i.valid.eq(placed),
+            queue.i.p.eq(place),
+            queue.i.p.outside.eq(Cat(lane.valid & (lane.addr >= self.config.fm_words) for lane in place.lanes).any()),
+        ]
+        return m
+
+    def _start(self, m: Module, raster: RasterWalk) -> None:
+        r = raster.i.p
+        m.d.comb += [
+            raster.i.valid.eq(self.i.valid),
+            self.i.ready.eq(raster.i.ready),
+            r.width.eq(self.i.p.o_w),
+            r.height.eq(self.i.p.o_h),
+            r.repeats.eq(self.i.p.outer),
+            r.row_step.eq(self.i.p.o_ys),
+            r.column_step.eq(self.i.p.o_xs),
+            r.carried.pc.eq(self.i.p.pc),
+            r.carried.o_addr.eq(self.i.p.o_addr),
+            r.carried.o_cs.eq(self.i.p.o_cs),
+        ]

@@ -1,0 +1,57 @@
+"""A short queue whose ``ready`` does not depend on the reader: it cuts the back-pressure path between two parts."""
+
+from __future__ import annotations
+
+from amaranth import Module, Mux, Signal, Value
+from amaranth.hdl import ShapeLike
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Queue(wiring.Component):
+    """First in, first out, ``depth`` entries, latency 1, one entry per cycle.
+
+    ``i.ready`` and ``o.valid`` come from registers alone. A depth of 2 suffices to carry one entry per
+    cycle; more entries absorb stalls. The storage is read asynchronously (LUT RAM), so keep it short.
+    """
+
+    def __init__(self, shape: ShapeLike, depth: int = 2) -> None:
+        if depth < 2:
+            raise ValueError(f"queue depth {depth}: expected at least 2, or the queue halves the rate")
+        self.depth = depth
+        self.shape = shape
+        super().__init__({
+            "i": In(stream.Signature(shape)),
+            "o": Out(stream.Signature(shape)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=self.depth, init=[])
+        write = storage.write_port()
+        read = storage.read_port(domain="comb")
+        level = Signal(range(self.depth + 1))
+        push = Signal()
+        pop = Signal()
+        m.d.comb += [
+            self.i.ready.eq(level != self.depth),
+            self.o.valid.eq(level != 0),
+            push.eq(self.i.valid & self.i.ready),
+            pop.eq(self.o.valid & self.o.ready),
+            write.en.eq(push),
+            write.data.eq(self.i.payload),
+            self.o.payload.eq(read.data),
+        ]
+        with m.If(push):
+            m.d.sync += write.addr.eq(_next(write.addr, self.depth))
+        with m.If(pop):
+            m.d.sync += read.addr.eq(_next(read.addr, self.depth))
+        m.d.sync += level.eq(level + push - pop)
+        return m
+
+
+def _next(pointer: Signal, depth: int) -> Value:
+    """The pointer after this one; it wraps by itself when the depth is a power of two."""
+    if depth & (depth - 1) == 0:
+        return pointer + 1
+    return Mux(pointer == depth - 1, 0, pointer + 1)

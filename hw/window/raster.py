@@ -1,0 +1,287 @@
+"""Output pixels in raster order, several at a time, with the address parts that belong to each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth import Array, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import ShapeLike, ValueLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+ADDRESS = 24
+"""Bits of address arithmetic; it wraps."""
+ROW_NUMBER = signed(18)
+"""Input row numbers: from -255 to 4095 * 15 + 255 * 63."""
+
+
+def ring_add(a: Value, b: Value, ring: Value) -> Value:
+    """``a + b``, within the ring if there is one: both operands are, so one subtraction suffices."""
+    return Mux((ring != 0) & (a + b >= ring), a + b - ring, a + b)
+
+
+def pick(options: Sequence[ValueLike], index: Value) -> Value:
+    """The option at ``index``."""
+    return Value.cast(options[0] if len(options) == 1 else Array(options)[index])
+
+
+def raster_layout(carried: ShapeLike) -> data.StructLayout:
+    """A walk: ``repeats`` times over ``height`` rows of ``width`` pixels.
+
+    Each pixel has a ``row`` address (within ``ring`` if that is not 0), a row number ``y`` and a ``column``;
+    they start as given and grow by their steps. ``carried`` goes along unchanged.
+    """
+    return data.StructLayout({
+        "width": unsigned(12),
+        "height": unsigned(12),
+        "repeats": unsigned(12),
+        "row": unsigned(ADDRESS),
+        "row_step": unsigned(20),
+        "ring": unsigned(20),
+        "y": ROW_NUMBER,
+        "y_step": unsigned(4),
+        "column": unsigned(ADDRESS),
+        "column_step": unsigned(8),
+        "carried": carried,
+    })
+
+
+PIXEL_LAYOUT = data.StructLayout({
+    "valid": unsigned(1),
+    "row": unsigned(ADDRESS),
+    "y": ROW_NUMBER,
+    "column": unsigned(ADDRESS),
+})
+"""One pixel lane; ``valid`` is low for lanes behind the last pixel."""
+
+
+def group_layout(lanes: int, carried: ShapeLike) -> data.StructLayout:
+    """The pixels of one step, and where it stands: first or last of the walk, last of one repeat."""
+    return data.StructLayout({
+        "pixels": data.ArrayLayout(PIXEL_LAYOUT, lanes),
+        "first": unsigned(1),
+        "last_of_repeat": unsigned(1),
+        "last": unsigned(1),
+        "carried": carried,
+    })
+
+
+class RasterWalk(wiring.Component):
+    """Walks a raster; one group of ``lanes`` pixels per cycle, also from walk to walk.
+
+    ``advances`` lists by how many pixels successive steps go on (``(px_p,)`` for whole groups; ``(2, 1)``
+    takes groups of three pixels in two steps). Lanes beyond the advance are invalid, and a walk ends only
+    with the last step of the list.
+
+    Three stages, each with its own copy of the settings it needs, taken along with a walk's first group:
+
+    ======  =========================================================================================
+    setup   multiples of the three steps, one per cycle, while the previous walk still runs
+    place   for every lane, how many row ends lie before it and which column follows the last of them
+    add     the lanes' address parts: last group's pixel plus the multiples chosen by ``place``
+    ======  =========================================================================================
+
+    So the recurrence from group to group is one narrow chain in ``place`` and one addition in ``add``,
+    whatever the number of lanes. Latency ``lanes + 3``; stalls with ``o.ready``.
+    """
+
+    def __init__(self, lanes: int, advances: Sequence[int], carried: ShapeLike) -> None:
+        if not advances or max(advances) > lanes or min(advances) < 1:
+            raise ValueError(f"raster advances {tuple(advances)}: expected numbers from 1 to {lanes}, the lanes")
+        self.lanes = lanes
+        self.advances = tuple(advances)
+        super().__init__({
+            "i": In(stream.Signature(raster_layout(carried))),
+            "o": Out(stream.Signature(group_layout(lanes, carried))),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        release = Signal()
+        accept = Signal()
+        s, steps, armed = self._setup(m, release)
+        place, placed = self._place(m, s, armed, release, accept)
+        self._add(m, s, steps, release, place, placed, accept)
+        return m
+
+    def _setup(self, m: Module, release: Signal) -> tuple[data.View, data.View, Signal]:
+        """Hold the next walk, with the multiples of its steps, until ``release``."""
+        armed = Signal()
+        loaded = Signal()
+        s = Signal(self.i.p.shape())
+        steps = Signal(_multiples(self.lanes))
+        count = Signal(range(self.lanes + 1))
+        m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == self.lanes) & ~release)]
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += [
+                loaded.eq(1),
+                s.eq(self.i.p),
+                count.eq(1),
+                steps.row[1].eq(self.i.p.row_step),
+                steps.y[1].eq(self.i.p.y_step),
+                steps.column[1].eq(self.i.p.column_step),
+            ]
+        with m.Elif(release):
+            m.d.sync += loaded.eq(0)
+        with m.Switch(count):
+            for k in range(1, self.lanes):
+                with m.Case(k):
+                    m.d.sync += [
+                        count.eq(k + 1),
+                        steps.row[k + 1].eq(ring_add(steps.row[k], s.row_step, s.ring)),
+                        steps.y[k + 1].eq(steps.y[k] + s.y_step),
+                        steps.column[k + 1].eq(steps.column[k] + s.column_step),
+                    ]
+        return s, steps, armed
+
+    def _place(
+        self, m: Module, s: data.View, armed: Signal, release: Signal, accept: Signal
+    ) -> tuple[data.View, Signal]:
+        """Go through the rows; a group is put out whenever ``accept`` is high."""
+        n = self.lanes
+        running = Signal()
+        fresh = Signal()
+        left = Signal(12)
+        rows = Signal(12)
+        width = Signal(12)
+        height = Signal(12)
+        repeats = Signal(12)
+        phase = Signal(range(max(2, len(self.advances))))
+        place = Signal(data.StructLayout({
+            "wraps": data.ArrayLayout(range(n + 1), n + 1),
+            "after": data.ArrayLayout(range(n + 1), n + 1),
+            "valid": data.ArrayLayout(1, n),
+            "phase": phase.shape(),
+            "first": 1,
+            "last_of_repeat": 1,
+            "last": 1,
+        }))
+        placed = Signal()
+        wraps, after = _wraps(m, left, width, n)
+        amount = pick(self.advances, phase)
+        ends = pick([wraps[a] for a in self.advances], phase)
+        final_phase = phase == len(self.advances) - 1
+        repeat_over = Signal()
+        walk_over = Signal()
+        issue = Signal()
+        m.d.comb += [
+            repeat_over.eq(final_phase & (ends >= rows)),
+            walk_over.eq(repeat_over & (repeats == 1)),
+            issue.eq(running & accept),
+            release.eq(issue & fresh),
+        ]
+        with m.If(accept):
+            m.d.sync += placed.eq(running)
+        with m.If(issue):
+            m.d.sync += [
+                fresh.eq(0),
+                phase.eq(Mux(final_phase, 0, phase + 1)),
+                left.eq(Mux(ends.any(), width - pick([after[a] for a in self.advances], phase), left - amount)),
+                rows.eq(Mux(ends >= rows, 0, rows - ends)),
+            ]
+            with m.If(repeat_over):
+                m.d.sync += [left.eq(width), rows.eq(height), repeats.eq(repeats - 1)]
+            m.d.sync += [
+                place.phase.eq(phase),
+                place.first.eq(fresh),
+                place.last_of_repeat.eq(repeat_over),
+                place.last.eq(walk_over),
+            ]
+            m.d.sync += [place.wraps[p].eq(wraps[p]) for p in range(n + 1)]
+            m.d.sync += [place.after[p].eq(after[p]) for p in range(n + 1)]
+            m.d.sync += [place.valid[p].eq((wraps[p] < rows) & (p < amount)) for p in range(n)]
+        with m.If(~running | (issue & walk_over)):
+            m.d.sync += running.eq(armed)
+            with m.If(armed):
+                m.d.sync += [
+                    fresh.eq(1),
+                    phase.eq(0),
+                    left.eq(s.width),
+                    width.eq(s.width),
+                    rows.eq(s.height),
+                    height.eq(s.height),
+                    repeats.eq(s.repeats),
+                ]
+        return place, placed
+
+    def _add(
+        self, m: Module, s: data.View, s_steps: data.View, release: Signal, place: data.View, placed: Signal, accept: Signal
+    ) -> None:
+        """Turn each group's places into addresses."""
+        n = self.lanes
+        steps = Signal(_multiples(n))
+        start = Signal(_START)
+        base = Signal(_START)
+        ring = Signal(20)
+        carried = Signal.like(s.carried)
+        lanes = []
+        for p in range(n + 1):
+            lane = Signal(_START, name=f"lane{p}")
+            wrapped = place.wraps[p] != 0
+            rise = [pick([0, *(steps[part][k] for k in range(1, p + 1))], place.wraps[p]) for part in ("row", "y")]
+            beside = pick([0, *(steps.column[k] for k in range(1, p + 1))], Mux(wrapped, place.after[p], p))
+            m.d.comb += [
+                lane.row.eq(ring_add(base.row, rise[0], ring)),
+                lane.y.eq(base.y + rise[1]),
+                lane.column.eq(Mux(wrapped, start.column, base.column) + beside),
+            ]
+            lanes.append(lane)
+        following = pick([lanes[a].as_value() for a in self.advances], place.phase)
+        ready = Signal()
+        m.d.comb += [ready.eq(~self.o.valid | self.o.ready), accept.eq(~placed | ready)]
+        out = self.o.p
+        with m.If(ready):
+            m.d.sync += self.o.valid.eq(placed)
+        with m.If(placed & ready):
+            for p in range(n):
+                m.d.sync += [
+                    out.pixels[p].valid.eq(place.valid[p]),
+                    out.pixels[p].row.eq(lanes[p].row),
+                    out.pixels[p].y.eq(lanes[p].y),
+                    out.pixels[p].column.eq(lanes[p].column),
+                ]
+            m.d.sync += [
+                out.first.eq(place.first),
+                out.last_of_repeat.eq(place.last_of_repeat),
+                out.last.eq(place.last),
+                base.eq(Mux(place.last_of_repeat, start.as_value(), following)),
+            ]
+            with m.If(place.first):
+                m.d.sync += out.carried.eq(carried)
+        with m.If(release):
+            m.d.sync += [steps.eq(s_steps), ring.eq(s.ring), carried.eq(s.carried)]
+            for to in (start, base):
+                m.d.sync += [to.row.eq(s.row), to.y.eq(s.y), to.column.eq(s.column)]
+
+
+_START = data.StructLayout({"row": unsigned(ADDRESS), "y": ROW_NUMBER, "column": unsigned(ADDRESS)})
+
+
+def _multiples(lanes: int) -> data.StructLayout:
+    """Multiples 1 to ``lanes`` of the steps; entry 0 is zero and never driven."""
+    return data.StructLayout({
+        "row": data.ArrayLayout(ADDRESS, lanes + 1),
+        "y": data.ArrayLayout(7, lanes + 1),
+        "column": data.ArrayLayout(11, lanes + 1),
+    })
+
+
+def _wraps(m: Module, left: Value, width: Value, lanes: int) -> tuple[list[Value], list[Value]]:
+    """For the pixels 0 to ``lanes`` further on, when ``left`` pixels of the row remain: row ends passed,
+    and (if any) the column reached. Pixel ``left`` opens the next row; what follows is a chain of small numbers."""
+    wraps: list[Value] = [Signal(range(lanes + 1), name="wraps0")]
+    after: list[Value] = [Signal(range(lanes + 1), name="after0")]
+    for p in range(1, lanes + 1):
+        n = Signal(range(lanes + 1), name=f"wraps{p}")
+        c = Signal(range(lanes + 1), name=f"after{p}")
+        with m.If(left == p):
+            m.d.comb += n.eq(1)
+        with m.Elif(wraps[-1] != 0):
+            with m.If(after[-1] + 1 == width):
+                m.d.comb += n.eq(wraps[-1] + 1)
+            with m.Else():
+                m.d.comb += [n.eq(wraps[-1]), c.eq(after[-1] + 1)]
+        wraps.append(n)
+        after.append(c)
+    return wraps, after
+

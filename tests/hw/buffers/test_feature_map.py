@@ -1,0 +1,143 @@
+"""The feature-map buffer against a plain array of words with one read and one write per bank and cycle."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from hw.buffers.bank import write_granularity
+from hw.buffers.feature_map import FeatureMap
+from hw.interfaces import READ_LATENCY
+from isa.config import MachineConfig, preset
+
+NANO = dataclasses.replace(preset("nano"), fm_depth=16)
+"""One phase, six groups."""
+PHASED = dataclasses.replace(preset("nano"), ic_p=6, oc_p=4, px_p=2, post_px=1, fm_banks=12, fm_depth=16)
+"""Four phases, three groups; words of six bytes that are written two at a time."""
+SINGLE = dataclasses.replace(preset("nano"), ic_p=1, oc_p=1, fm_banks=1, fm_depth=16)
+READS = {"save": 1, "conv": 2}
+WRITES = {"load": 1, "conv": 2}
+
+
+def bank_of(config: MachineConfig, addr: int) -> int:
+    """docs/machine.md, feature-map buffer."""
+    phases = config.fm_phases
+    return addr // phases // config.fm_depth * phases + addr % phases
+
+
+def lanes_of(dut: FeatureMap, kind: str) -> list[Any]:
+    return [lane for name in getattr(dut, f"{kind}s") for lane in getattr(dut, f"{kind}_{name}")]
+
+
+def merge(config: MachineConfig, old: int, new: int, mask: int) -> int:
+    for byte in range(config.ic_p):
+        if mask >> byte & 1:
+            old = old & ~(0xFF << 8 * byte) | new & 0xFF << 8 * byte
+    return old
+
+
+def random_mask(config: MachineConfig, rng: random.Random) -> int:
+    group = write_granularity(config)
+    return sum(rng.getrandbits(1) * ((1 << group) - 1) << start for start in range(0, config.ic_p, group))
+
+
+def run(dut: FeatureMap, process: Any) -> None:
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(process)
+    sim.run()
+
+
+@pytest.mark.parametrize("config", [NANO, PHASED, SINGLE], ids=["nano", "phased", "single"])
+def test_random_traffic(config: MachineConfig) -> None:
+    dut = FeatureMap(config, reads=READS, writes=WRITES)
+    rng = random.Random(1)
+    words = [0] * config.fm_words
+    grants = {"read": 0, "write": 0}
+
+    async def process(ctx: Any) -> None:
+        expected: list[dict[int, int]] = [{} for _ in range(READ_LATENCY)]
+        for _ in range(600):
+            asked: dict[str, list[int | None]] = {}
+            for kind in ("read", "write"):
+                asked[kind] = []
+                for lane in lanes_of(dut, kind):
+                    addr = rng.choice([None, rng.randrange(config.fm_words), rng.randrange(min(8, config.fm_words))])
+                    ctx.set(lane.valid, addr is not None)
+                    ctx.set(lane.addr, rng.getrandbits(24) if addr is None else addr)
+                    asked[kind].append(addr)
+            writes = [(rng.getrandbits(8 * config.ic_p), random_mask(config, rng)) for _ in asked["write"]]
+            for lane, (value, mask) in zip(lanes_of(dut, "write"), writes, strict=True):
+                ctx.set(lane.data, value)
+                ctx.set(lane.mask, mask)
+            granted: dict[str, list[bool]] = {}
+            for kind, addresses in asked.items():
+                taken: set[int] = set()
+                granted[kind] = []
+                for lane, addr in zip(lanes_of(dut, kind), addresses, strict=True):
+                    free = addr is not None and bank_of(config, addr) not in taken
+                    if addr is not None:
+                        assert ctx.get(lane.ready) == free
+                        taken.add(bank_of(config, addr))
+                    granted[kind].append(free)
+                    grants[kind] += free
+            for index, value in expected.pop(0).items():
+                assert ctx.get(lanes_of(dut, "read")[index].data) == value
+            expected.append({
+                index: words[addr]
+                for index, (addr, ok) in enumerate(zip(asked["read"], granted["read"], strict=True))
+                if ok and addr is not None
+            })
+            for addr, ok, (value, mask) in zip(asked["write"], granted["write"], writes, strict=True):
+                if ok and addr is not None:
+                    words[addr] = merge(config, words[addr], value, mask)
+            await ctx.tick()
+
+    run(dut, process)
+    assert min(grants.values()) > 300
+
+
+def test_read_granted_after_the_write_sees_it() -> None:
+    dut = FeatureMap(NANO, reads=READS, writes=WRITES)
+
+    async def process(ctx: Any) -> None:
+        write, read = dut.write_load[0], dut.read_save[0]
+        for lane in (write, read):
+            ctx.set(lane.addr, 33)
+        ctx.set(write.valid, 1)
+        ctx.set(write.data, 0x11223344)
+        ctx.set(write.mask, 0xF)
+        await ctx.tick()
+        ctx.set(write.valid, 0)
+        ctx.set(read.valid, 1)
+        await ctx.tick().repeat(READ_LATENCY)
+        assert ctx.get(read.data) == 0x11223344
+
+    run(dut, process)
+
+
+def test_first_requester_goes_first_and_other_banks_do_not_wait() -> None:
+    dut = FeatureMap(NANO, reads=READS, writes=WRITES)
+
+    async def process(ctx: Any) -> None:
+        first, second, other = dut.read_save[0], dut.read_conv[0], dut.read_conv[1]
+        for lane, addr in ((first, 3), (second, 5), (other, NANO.fm_depth)):
+            ctx.set(lane.valid, 1)
+            ctx.set(lane.addr, addr)
+        assert [ctx.get(lane.ready) for lane in (first, second, other)] == [1, 0, 1]
+        ctx.set(first.valid, 0)
+        assert [ctx.get(lane.ready) for lane in (second, other)] == [1, 1]
+
+    run(dut, process)
+
+
+@pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
+def test_pixel_lanes_at_stride_1_and_2_meet_no_other(name: str) -> None:
+    config = preset(name)
+    for stride in (1, 2):
+        for start in range(0, config.fm_words - 2 * config.px_p, 4099):
+            assert len({bank_of(config, start + stride * lane) for lane in range(config.px_p)}) == config.px_p

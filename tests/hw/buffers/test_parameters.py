@@ -1,0 +1,82 @@
+"""Parameter memories: columns in, words out."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from hw.buffers.parameters import ParameterMemory
+from isa.config import PRESETS, preset
+
+
+def run(dut: ParameterMemory, process: Any) -> None:
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(process)
+    sim.run()
+
+
+async def write(ctx: Any, dut: ParameterMemory, addr: int, column: int, value: int) -> None:
+    ctx.set(dut.write.en, 1)
+    ctx.set(dut.write.addr, addr)
+    ctx.set(dut.write.column, column)
+    ctx.set(dut.write.data, value)
+    await ctx.tick()
+    ctx.set(dut.write.en, 0)
+
+
+async def read(ctx: Any, dut: ParameterMemory, addr: int) -> int:
+    ctx.set(dut.read.en, 1)
+    ctx.set(dut.read.addr, addr)
+    await ctx.tick()
+    ctx.set(dut.read.en, 0)
+    return int(ctx.get(dut.read.data))
+
+
+def test_surplus_bytes_of_the_last_column_are_dropped() -> None:
+    dut = ParameterMemory(depth=5, word_bits=40, beat_bits=16)
+
+    async def process(ctx: Any) -> None:
+        await write(ctx, dut, 4, 0, 0x1122)
+        await write(ctx, dut, 4, 1, 0x3344)
+        await write(ctx, dut, 4, 2, 0x5566)
+        assert await read(ctx, dut, 4) == 0x66_3344_1122
+        await write(ctx, dut, 4, 1, 0xABCD)
+        assert await read(ctx, dut, 4) == 0x66_ABCD_1122
+        assert await read(ctx, dut, 3) == 0
+
+    run(dut, process)
+
+
+def test_data_is_held_until_the_next_read() -> None:
+    dut = ParameterMemory(depth=4, word_bits=16, beat_bits=16)
+
+    async def process(ctx: Any) -> None:
+        await write(ctx, dut, 1, 0, 7)
+        assert await read(ctx, dut, 1) == 7
+        ctx.set(dut.read.addr, 2)
+        await write(ctx, dut, 1, 0, 9)
+        await ctx.tick()
+        assert ctx.get(dut.read.data) == 7
+        assert await read(ctx, dut, 1) == 9
+
+    run(dut, process)
+
+
+@pytest.mark.parametrize("buffer", ["WEIGHT", "PARAM", "TAPS", "POOL_PARAM"])
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_every_buffer_of_every_preset_takes_its_padded_word(name: str, buffer: str) -> None:
+    config = preset(name)
+    dut = ParameterMemory.of(config, buffer)
+    padded = random.Random(buffer).getrandbits(8 * config.buffer_dram_bytes(buffer))
+    last = config.buffer_depth(buffer) - 1
+
+    async def process(ctx: Any) -> None:
+        for column in range(config.buffer_dram_bytes(buffer) // config.axi_bytes):
+            await write(ctx, dut, last, column, padded >> column * config.axi_data_bits & (1 << config.axi_data_bits) - 1)
+        assert await read(ctx, dut, last) == padded & (1 << 8 * config.buffer_word_bytes(buffer)) - 1
+
+    run(dut, process)

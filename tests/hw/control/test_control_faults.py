@@ -1,0 +1,193 @@
+"""Every way in which the control side stops a program, and how it is reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amaranth.sim import SimulatorContext
+
+from hw.control.sequencer import SETTLE_CYCLES
+from isa.codec import Op, encode
+from isa.config import preset
+from isa.faults import TOKEN_MAX, Fault
+from isa.instructions import Unit
+from isa.registers import STATUS_BUSY, STATUS_DONE, STATUS_ERROR, Register
+from tests.hw.control.control_bench import Bench, assemble, op, pcs
+
+NANO = replace(preset("nano"), build_pool=False, build_misc=False)
+"""Two units fewer, for the simulator's speed."""
+
+
+def outcome(bench: Bench, program: list[int], *, watchdog: int = 0) -> tuple[int, int, int]:
+    """STATUS, ERROR_CODE, ERROR_PC of a program."""
+    result: list[tuple[int, int, int]] = []
+
+    async def script(ctx: SimulatorContext) -> None:
+        await bench.write(ctx, Register.WATCHDOG, watchdog)
+        result.append(await bench.execute(ctx, program))
+
+    bench.run(script)
+    return result[0]
+
+
+ILLEGAL = [
+    (op("CONV", k_h=0), Fault.ILLEGAL_FIELD),
+    (op("CONV", act=3), Fault.ILLEGAL_FIELD),
+    (op("CONV", table=2), Fault.ILLEGAL_FIELD),
+    (op("CONV", i_ring=8, i_off=8), Fault.ILLEGAL_FIELD),
+    (op("LOAD", step=5, run=4, lead=1), Fault.ILLEGAL_FIELD),
+    (op("LOADP", buffer=5), Fault.ILLEGAL_FIELD),
+    (op("SAVE", run=5, step=4), Fault.ILLEGAL_FIELD),
+    (op("POOL"), Fault.ILLEGAL_OPCODE),
+    (Op("START", {"config": 1}), Fault.CONFIG_MISMATCH),
+]
+
+
+def test_an_illegal_instruction_stops_the_machine_and_never_reaches_its_unit() -> None:
+    """One after the other on one machine, each followed by a program that is legal."""
+    bench = Bench(NANO)
+
+    async def script(ctx: SimulatorContext) -> None:
+        for bad, fault in ILLEGAL:
+            body = (op("SAVE"), bad, op("SAVE"))
+            assert await bench.execute(ctx, assemble(NANO, *body)) == (STATUS_ERROR, fault, pcs(*body)[1]), bad
+            assert await bench.execute(ctx, assemble(NANO, op("SAVE"))) == (STATUS_DONE, Fault.NONE, 0)
+
+    bench.run(script)
+    started = [pc for toy in bench.units.values() for _, pc in toy.started]
+    assert set(started) == {pcs(op("SAVE"))[0]}, "only the SAVE in front of it"
+
+
+def test_a_reserved_bit_stops_the_machine() -> None:
+    words = assemble(NANO, op("SAVE"))
+    words[2 + 5] |= 1 << 31
+    assert outcome(Bench(NANO), words) == (STATUS_ERROR, Fault.ILLEGAL_FIELD, 2)
+
+
+def test_an_illegal_field_is_reported_before_its_tokens_are_awaited() -> None:
+    bad = op("CONV", wait=[Unit.SAVE], chunks=0)
+    assert outcome(Bench(NANO), assemble(NANO, bad)) == (STATUS_ERROR, Fault.ILLEGAL_FIELD, 2)
+
+
+def test_a_program_without_end() -> None:
+    words = assemble(NANO, op("SAVE"))[:-1]
+    assert outcome(Bench(NANO), words) == (STATUS_ERROR, Fault.PROGRAM_END, len(words))
+
+
+def test_an_error_from_dram_names_the_instruction_fetched() -> None:
+    body = [op("SAVE") for _ in range(3)]
+    at = pcs(*body)[2]
+    bench = Bench(NANO, refused={0x1000 + at * 4 // NANO.axi_bytes * NANO.axi_bytes + NANO.axi_bytes})
+    assert outcome(bench, assemble(NANO, *body)) == (STATUS_ERROR, Fault.FETCH_ERROR, at)
+
+
+def test_an_error_from_dram_behind_end_does_not_matter() -> None:
+    words = assemble(NANO, op("SAVE"))
+    bench = Bench(NANO, refused={0x1000 + 4 * (len(words) + 1)})
+    assert outcome(bench, [*words, *[0] * 9]) == (STATUS_DONE, Fault.NONE, 0)
+
+
+def test_a_unit_that_reports_a_fault_stops_the_machine() -> None:
+    body = (op("LOAD"), op("CONV"), op("SAVE"))
+    bench = Bench(NANO)
+    at = pcs(*body)[1]
+    bench.units[Unit.CONV].fault = lambda pc: Fault.FM_ADDRESS
+    assert outcome(bench, assemble(NANO, *body)) == (STATUS_ERROR, Fault.FM_ADDRESS, at)
+
+
+def test_token_overflow_names_the_instruction_that_gave_one_too_many() -> None:
+    body = [op("LOADP", signal=[Unit.CONV]) for _ in range(TOKEN_MAX + 2)]
+    bench = Bench(NANO)
+    bench.units[Unit.LOAD].time = lambda pc: 0
+    assert outcome(bench, assemble(NANO, *body)) == (STATUS_ERROR, Fault.TOKEN_OVERFLOW, pcs(*body)[TOKEN_MAX])
+
+
+def test_as_many_tokens_as_allowed_are_no_overflow() -> None:
+    body = [op("LOADP", signal=[Unit.CONV]) for _ in range(TOKEN_MAX)]
+    bench = Bench(NANO)
+    bench.units[Unit.LOAD].time = lambda pc: 0
+    assert outcome(bench, assemble(NANO, *body)) == (STATUS_DONE, Fault.NONE, 0)
+
+
+def test_the_watchdog_names_the_first_unit_that_waits_for_a_token() -> None:
+    body = (op("CONV", wait=[Unit.LOAD]), op("SAVE", wait=[Unit.CONV]), op("LOAD"))
+    assert outcome(Bench(NANO), assemble(NANO, *body), watchdog=40) == (STATUS_ERROR, Fault.WATCHDOG, pcs(*body)[1])
+
+
+def test_the_watchdog_names_the_program_s_position_if_no_unit_waits() -> None:
+    """The bus never answers the second burst."""
+    body = [op("SAVE") for _ in range(12)]
+    bench = Bench(NANO)
+    program = assemble(NANO, *body)
+    burst_words = 16 * NANO.axi_bytes // 4
+    bench.silent_from = 0x1000 + 4 * burst_words
+    at = max(pc for pc in pcs(*body) if pc <= burst_words)
+    assert outcome(bench, program, watchdog=60) == (STATUS_ERROR, Fault.WATCHDOG, at)
+
+
+def test_a_unit_at_work_is_progress() -> None:
+    bench = Bench(NANO)
+    bench.units[Unit.CONV].time = lambda pc: 200
+    assert outcome(bench, assemble(NANO, op("CONV")), watchdog=50)[0] == STATUS_DONE
+
+
+def test_simultaneous_faults_are_reported_in_the_order_of_the_units() -> None:
+    """LOAD and CONV start in the same cycle, released by one SAVE, and both fail at once."""
+    body = (
+        op("SAVE", signal=[Unit.LOAD, Unit.CONV]),
+        op("CONV", wait=[Unit.SAVE]),
+        op("LOAD", wait=[Unit.SAVE]),
+    )
+    bench = Bench(NANO)
+    bench.units[Unit.SAVE].time = lambda pc: 100
+    bench.units[Unit.LOAD].fault = lambda pc: Fault.READ_ERROR
+    bench.units[Unit.CONV].fault = lambda pc: Fault.FM_ADDRESS
+    assert outcome(bench, assemble(NANO, *body)) == (STATUS_ERROR, Fault.READ_ERROR, pcs(*body)[2])
+    assert bench.units[Unit.LOAD].started[0][0] == bench.units[Unit.CONV].started[0][0]
+
+
+def test_the_error_is_announced_only_when_the_bus_has_drained() -> None:
+    bench = Bench(NANO)
+    bench.drained = False
+
+    async def script(ctx: SimulatorContext) -> None:
+        await bench.write(ctx, Register.WATCHDOG, 0)
+        await bench.start(ctx, encode(Op("END")))
+        for _ in range(100):
+            await ctx.tick()
+        assert ctx.get(bench.dut.halt) and not ctx.get(bench.dut.irq)
+        assert await bench.read(ctx, Register.STATUS) == STATUS_BUSY
+        bench.drained = True
+        for _ in range(SETTLE_CYCLES - 1):
+            await ctx.tick()
+            assert not ctx.get(bench.dut.irq)
+        assert await bench.finish(ctx, limit=5) == (STATUS_ERROR, Fault.CONFIG_MISMATCH, 0)
+
+    bench.run(script)
+
+
+def test_a_bus_that_never_drains_does_not_keep_the_error_secret() -> None:
+    bench = Bench(NANO)
+    bench.drained = False
+    assert outcome(bench, encode(Op("END")), watchdog=80) == (STATUS_ERROR, Fault.CONFIG_MISMATCH, 0)
+
+
+def test_halt_lasts_until_the_next_program_and_the_units_are_reset_before_it() -> None:
+    bench = Bench(NANO)
+
+    async def script(ctx: SimulatorContext) -> None:
+        await bench.execute(ctx, encode(Op("END")))
+        assert ctx.get(bench.dut.halt)
+        await bench.start(ctx, assemble(NANO, op("SAVE")))
+        assert not ctx.get(bench.dut.halt)
+        assert await bench.finish(ctx) == (STATUS_DONE, Fault.NONE, 0)
+
+    resets: list[int] = []
+
+    async def watch(ctx: SimulatorContext) -> None:
+        async for _, _, reset, halt in ctx.tick().sample(bench.dut.unit_reset, bench.dut.halt):
+            if reset:
+                resets.append(halt)
+
+    bench.run(script, watch)
+    assert resets == [0, 1], "one cycle before each program, and the halt stands until it"

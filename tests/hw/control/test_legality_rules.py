@@ -1,0 +1,108 @@
+"""The rules as logic against ``isa.codec.broken_rule``, for every instruction."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator, SimulatorContext
+
+from hw.control.legality import fields_legal
+from hw.interfaces import unit_layout
+from isa.codec import Op, broken_rule
+from isa.config import MachineConfig, preset
+from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
+from isa.table import Field, Instruction
+from tests.hw.control.control_bench import changed, op
+
+WITH_UNIT = [row for row in INSTRUCTIONS if row.unit is not None]
+
+
+class Legality(wiring.Component):
+    """The rules of one row between ports."""
+
+    def __init__(self, row: Instruction, config: MachineConfig) -> None:
+        assert isinstance(row.unit, Unit)
+        self.row, self.config = row, config
+        super().__init__({"fields": In(unit_layout(row.unit)["op"].shape[row.name].shape), "legal": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += self.legal.eq(fields_legal(self.row, {n: self.fields[n] for n in self.row.fields}, self.config))
+        return m
+
+
+def check(row: Instruction, ops: list[Op], config: MachineConfig) -> list[bool]:
+    """What the logic says of each; it must agree with the codec."""
+    dut = Legality(row, config)
+    verdicts = []
+
+    async def script(ctx: SimulatorContext) -> None:
+        for o in ops:
+            ctx.set(dut.fields, {name: o[name] for name in row.fields})
+            verdicts.append(bool(ctx.get(dut.legal)))
+            assert verdicts[-1] == (broken_rule(o, config) is None), o
+
+    simulator = Simulator(dut)
+    simulator.add_testbench(script)
+    simulator.run()
+    return verdicts
+
+
+def near_edges(rng: random.Random, f: Field) -> int:
+    """A value of the field, the first and last ones more often than others."""
+    edges = [v for v in (0, 1, 2, f.high, f.high - 1, f.low, f.low + 1) if f.low <= v <= f.high]
+    return rng.choice(edges) if rng.random() < 0.4 else rng.randint(f.low, f.high)
+
+
+@pytest.mark.parametrize("row", WITH_UNIT, ids=lambda row: row.name)
+def test_random_fields_are_judged_as_by_the_codec(row: Instruction) -> None:
+    rng = random.Random(row.name)
+    legal = op(row.name).values
+    ops = [Op(row.name, legal)]
+    for _ in range(300):
+        names = rng.sample(sorted(row.fields), rng.randint(1, 3))
+        ops.append(Op(row.name, {**legal, **{name: near_edges(rng, row.fields[name]) for name in names}}))
+    verdicts = check(row, ops, preset("nano"))
+    assert verdicts[0]
+    assert not all(verdicts)
+
+
+@pytest.mark.parametrize("row", WITH_UNIT, ids=lambda row: row.name)
+def test_each_count_of_zero_and_each_nameless_value_is_illegal(row: Instruction) -> None:
+    ops = [changed(row.name, {name: 0}) for name, f in row.fields.items() if f.nonzero]
+    for name, f in row.fields.items():
+        if f.enum is not None:
+            ops += [changed(row.name, {name: v}) for v in range(f.high + 1) if v not in {int(e) for e in f.enum}]
+    assert not any(check(row, ops, preset("nano")))
+
+
+@pytest.mark.parametrize("row", [row for row in WITH_UNIT if "i_ring" in row.fields], ids=lambda row: row.name)
+def test_the_ring_rule_at_its_edges(row: Instruction) -> None:
+    ring = 1000
+    cases = {
+        True: [
+            {"i_ring": 0, "i_off": 0xFFFFFF, "i_ys": 7},
+            {"i_ring": ring, "i_off": ring - 1, "i_ys": ring, "t_ys": ring},
+        ],
+        False: [
+            {"i_ring": ring, "i_off": ring},
+            {"i_ring": ring, "i_ys": ring + 1},
+            {"i_ring": ring, "t_ys": ring + 1},
+            {"i_ring": 1, "i_off": 1 << 23},
+        ],
+    }
+    for legal, values in cases.items():
+        assert check(row, [changed(row.name, v) for v in values], preset("nano")) == [legal] * len(values)
+
+
+def test_rules_that_depend_on_the_configuration() -> None:
+    nano = preset("nano")
+    window = [op("LOAD", step=1, run=nano.window_bytes), op("LOAD", step=1, run=nano.window_bytes + 1)]
+    assert check(BY_NAME["LOAD"], window, nano) == [True, False]
+    aligned = [op("LOADP", offset=nano.axi_bytes * 3), op("LOADP", offset=nano.axi_bytes * 3 + 4)]
+    assert check(BY_NAME["LOADP"], aligned, nano) == [True, False]
+    assert check(BY_NAME["LOADP"], aligned, preset("base")) == [False, False]

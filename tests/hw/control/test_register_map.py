@@ -1,0 +1,273 @@
+"""AXI4-Lite and the register map."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator, SimulatorContext
+
+from hw.control.registers import Registers
+from isa.config import preset
+from isa.faults import Fault
+from isa.instructions import Region, Unit
+from isa.registers import DEFAULT_WATCHDOG, ID_VALUE, STATUS_BUSY, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
+
+BASE = preset("base")
+OKAY, SLVERR = 0, 2
+
+
+ORDERS = {"both": ["aw w"], "address first": ["aw", "w"], "data first": ["w", "aw"]}
+"""When the two channels of a write become valid."""
+
+
+class Driver:
+    """A manager that may be slow on every channel."""
+
+    def __init__(self, dut: Registers, slow: Callable[[], int] = lambda: 0) -> None:
+        self.bus = dut.bus
+        self.slow = slow
+
+    async def wait(self, ctx: SimulatorContext) -> None:
+        for _ in range(self.slow()):
+            await ctx.tick()
+
+    async def write(self, ctx: SimulatorContext, address: int, value: int, strobe: int = 15, order: str = "both") -> int:
+        """Address and data at once, or one some cycles before the other."""
+        bus = self.bus
+        channels = [channel.split() for channel in ORDERS[order]]
+        ctx.set(bus.awaddr, address)
+        ctx.set(bus.wdata, value)
+        ctx.set(bus.wstrb, strobe)
+        for step in channels:
+            for channel in step:
+                ctx.set(getattr(bus, f"{channel}valid"), 1)
+            if step is not channels[-1]:
+                await ctx.tick()
+                await ctx.tick()
+        pending = {"aw", "w"}
+        while pending:
+            taken = {c for c in pending if ctx.get(getattr(bus, f"{c}ready"))}
+            await ctx.tick()
+            for channel in taken:
+                ctx.set(getattr(bus, f"{channel}valid"), 0)
+            pending -= taken
+        await self.wait(ctx)
+        return await self.answer(ctx, "b")
+
+    async def read(self, ctx: SimulatorContext, address: int) -> tuple[int, int]:
+        bus = self.bus
+        ctx.set(bus.araddr, address)
+        ctx.set(bus.arvalid, 1)
+        await ctx.tick().until(bus.arready)
+        ctx.set(bus.arvalid, 0)
+        ctx.set(bus.araddr, 0)
+        await self.wait(ctx)
+        while not ctx.get(bus.rvalid):
+            await ctx.tick()
+        value = ctx.get(bus.rdata)
+        return value, await self.answer(ctx, "r")
+
+    async def answer(self, ctx: SimulatorContext, channel: str) -> int:
+        valid, ready, resp = (getattr(self.bus, f"{channel}{name}") for name in ("valid", "ready", "resp"))
+        while not ctx.get(valid):
+            await ctx.tick()
+        for _ in range(self.slow()):
+            await ctx.tick()
+            assert ctx.get(valid), "a response stays until it is taken"
+        response: int = ctx.get(resp)
+        ctx.set(ready, 1)
+        await ctx.tick()
+        ctx.set(ready, 0)
+        return response
+
+
+def drive(dut: Registers, *scripts: Any) -> None:
+    async def limit(ctx: SimulatorContext) -> None:
+        cycles = 0
+        async for _ in ctx.tick():
+            cycles += 1
+            assert cycles < 10_000, "a channel never answers"
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_process(limit)
+    for script in scripts:
+        simulator.add_testbench(script)
+    simulator.run()
+
+
+WRITABLE = [
+    Register.IRQ_ENABLE, Register.PROGRAM_LO, Register.PROGRAM_HI, Register.PROGRAM_WORDS, Register.WATCHDOG,
+    *(Register[f"BASE_{region.name}_{half}"] for region in Region for half in ("LO", "HI")),
+]  # fmt: skip
+
+
+def kept(register: Register, address_bits: int) -> int:
+    """The bits that a writable register keeps."""
+    if register is Register.IRQ_ENABLE:
+        return 1
+    return (1 << address_bits - 32) - 1 if register.name.endswith("HI") else 0xFFFFFFFF
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("slow", [0, 3])
+@pytest.mark.parametrize("address_bits", [32, 40, 64])
+def test_writable_registers_keep_what_is_written(order: str, slow: int, address_bits: int) -> None:
+    dut = Registers(replace(BASE, axi_addr_bits=address_bits))
+    driver = Driver(dut, lambda: slow)
+    rng = random.Random(order)
+    values = {register: rng.randrange(1 << 32) for register in WRITABLE}
+
+    async def script(ctx: SimulatorContext) -> None:
+        for register, value in values.items():
+            assert await driver.write(ctx, register, value, order=order) == OKAY
+        for register, value in values.items():
+            assert await driver.read(ctx, register) == (value & kept(register, address_bits), OKAY)
+        high = values[Register.PROGRAM_HI] & kept(Register.PROGRAM_HI, address_bits)
+        assert ctx.get(dut.program) == high << 32 | values[Register.PROGRAM_LO]
+        for region in Region:
+            low = values[Register[f"BASE_{region.name}_LO"]]
+            high = values[Register[f"BASE_{region.name}_HI"]] & kept(Register.BASE_WORK_HI, address_bits)
+            assert ctx.get(dut.bases[region]) == high << 32 | low
+
+    drive(dut, script)
+
+
+def test_byte_strobes_write_their_bytes_alone() -> None:
+    dut = Registers(BASE)
+    driver = Driver(dut)
+
+    async def script(ctx: SimulatorContext) -> None:
+        value = DEFAULT_WATCHDOG
+        for strobe in range(16):
+            mask = sum(0xFF << 8 * byte for byte in range(4) if strobe >> byte & 1)
+            written = 0x11223344 * (strobe + 1) & 0xFFFFFFFF
+            await driver.write(ctx, Register.WATCHDOG, written, strobe)
+            value = value & ~mask | written & mask
+            assert await driver.read(ctx, Register.WATCHDOG) == (value, OKAY)
+        await driver.write(ctx, Register.CONTROL, 1, strobe=0b1110)
+        assert not ctx.get(dut.start)
+
+    drive(dut, script)
+
+
+def test_read_only_registers_show_the_machine_and_ignore_writes() -> None:
+    dut = Registers(BASE)
+    driver = Driver(dut)
+    expected = {
+        Register.ID: ID_VALUE,
+        Register.CONFIG: BASE.hash,
+        Register.CONTROL: 0,
+        Register.STATUS: STATUS_DONE | STATUS_ERROR,
+        Register.WATCHDOG: DEFAULT_WATCHDOG,
+        Register.ERROR_CODE: Fault.WATCHDOG,
+        Register.ERROR_PC: 0x89ABCDEF,
+        Register.CYCLES_LO: 0x22222222,
+        Register.CYCLES_HI: 0x11111111,
+        Register.READ_BEATS: 0x33333333,
+        Register.WRITE_BEATS: 0x44444444,
+        **{counter_offset(unit, counter): 0x1000 * unit + counter for unit in Unit for counter in Counter},
+    }
+
+    async def script(ctx: SimulatorContext) -> None:
+        ctx.set(dut.done, 1)
+        ctx.set(dut.error, 1)
+        ctx.set(dut.fault, {"code": Fault.WATCHDOG, "pc": 0x89ABCDEF})
+        ctx.set(dut.cycles, 0x1111111122222222)
+        ctx.set(dut.read_beats, 0x33333333)
+        ctx.set(dut.write_beats, 0x44444444)
+        for unit in Unit:
+            ctx.set(dut.counters[unit], [0x1000 * unit + counter for counter in Counter])
+        for offset in set(expected) - {Register.WATCHDOG, Register.CONTROL}:
+            assert await driver.write(ctx, offset, 0xFFFFFFFF) == OKAY
+        for offset, value in expected.items():
+            assert await driver.read(ctx, offset) == (value, OKAY), hex(offset)
+        assert await driver.read(ctx, Register.ID + 3) == (ID_VALUE, OKAY), "the low address bits do not count"
+
+    drive(dut, script)
+
+
+def test_what_is_not_mapped_answers_slverr_and_changes_nothing() -> None:
+    dut = Registers(BASE)
+    driver = Driver(dut)
+    mapped = {*Register, *(counter_offset(unit, counter) for unit in Unit for counter in Counter)}
+
+    async def script(ctx: SimulatorContext) -> None:
+        for offset in {*range(0, 0x240, 4), 0x800, 0xFFC}:
+            if offset not in mapped:
+                assert (await driver.read(ctx, offset))[1] == SLVERR, hex(offset)
+                assert await driver.write(ctx, offset, 0xFFFFFFFF) == SLVERR, hex(offset)
+        assert await driver.read(ctx, Register.PROGRAM_LO) == (0, OKAY)
+        assert await driver.read(ctx, Register.WATCHDOG) == (DEFAULT_WATCHDOG, OKAY)
+
+    drive(dut, script)
+
+
+def test_start_strobes_once_and_not_while_busy() -> None:
+    dut = Registers(BASE)
+    driver = Driver(dut)
+    strobes = []
+
+    async def count(ctx: SimulatorContext) -> None:
+        async for _, _, start in ctx.tick().sample(dut.start):
+            strobes.append(start)
+            if len(strobes) == 100:
+                return
+
+    async def script(ctx: SimulatorContext) -> None:
+        await driver.write(ctx, Register.CONTROL, 0xFFFFFFFE)
+        assert sum(strobes) == 0
+        await driver.write(ctx, Register.CONTROL, 1)
+        assert sum(strobes) == 1
+        ctx.set(dut.busy, 1)
+        await driver.write(ctx, Register.CONTROL, 1)
+        assert sum(strobes) == 1
+        assert await driver.read(ctx, Register.STATUS) == (STATUS_BUSY, OKAY)
+
+    drive(dut, script, count)
+
+
+def test_the_interrupt_needs_its_enable_and_is_cleared_by_writing_one() -> None:
+    dut = Registers(BASE)
+    driver = Driver(dut)
+
+    async def script(ctx: SimulatorContext) -> None:
+        ctx.set(dut.finished, 1)
+        await ctx.tick()
+        ctx.set(dut.finished, 0)
+        assert not ctx.get(dut.irq)
+        assert await driver.read(ctx, Register.IRQ_PENDING) == (1, OKAY)
+        await driver.write(ctx, Register.IRQ_ENABLE, 1)
+        assert ctx.get(dut.irq)
+        await driver.write(ctx, Register.IRQ_PENDING, 0)
+        assert ctx.get(dut.irq)
+        await driver.write(ctx, Register.IRQ_PENDING, 1)
+        assert not ctx.get(dut.irq)
+        assert await driver.read(ctx, Register.IRQ_PENDING) == (0, OKAY)
+
+    drive(dut, script)
+
+
+def test_reads_and_writes_at_the_same_time_do_not_disturb_each_other() -> None:
+    dut = Registers(BASE)
+    rng = random.Random(5)
+    writer, reader = Driver(dut, lambda: rng.randrange(3)), Driver(dut, lambda: rng.randrange(3))
+    written: list[int] = [DEFAULT_WATCHDOG]
+
+    async def write(ctx: SimulatorContext) -> None:
+        for _ in range(30):
+            written.append(rng.randrange(1 << 32))
+            assert await writer.write(ctx, Register.WATCHDOG, written[-1]) == OKAY
+
+    async def read(ctx: SimulatorContext) -> None:
+        for _ in range(40):
+            known = len(written) - 2
+            value, response = await reader.read(ctx, Register.WATCHDOG)
+            assert response == OKAY
+            assert value in written[max(0, known) :]
+
+    drive(dut, write, read)

@@ -1,0 +1,44 @@
+"""The watchdog's count."""
+
+from __future__ import annotations
+
+import pytest
+from amaranth.sim import Simulator, SimulatorContext
+
+from hw.control.watchdog import Watchdog
+
+
+def expiries(limit: int, events: str) -> str:
+    """``.`` quiet, ``p`` progress, ``-`` not running; the answer has an ``X`` in each cycle with ``expired``."""
+    dut = Watchdog()
+    answer = ""
+
+    async def script(ctx: SimulatorContext) -> None:
+        nonlocal answer
+        ctx.set(dut.limit, limit)
+        for event in events:
+            ctx.set(dut.run, event != "-")
+            ctx.set(dut.progress, event == "p")
+            answer += "X" if ctx.get(dut.expired) else " "
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(script)
+    simulator.run()
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("limit", "events", "expected"),
+    [
+        (3, "p......", "   XXXX"),
+        (3, "p..p...p", "      X "),
+        (3, "p..-....", "      XX"),
+        (1, "p.", " X"),
+        (0, "p..........", "           "),
+        (0xFFFFFFFF, "p....", "     "),
+    ],
+)
+def test_it_expires_in_the_limit_th_quiet_cycle_in_a_row(limit: int, events: str, expected: str) -> None:
+    assert expiries(limit, events) == expected

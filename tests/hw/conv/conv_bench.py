@@ -1,0 +1,133 @@
+"""ConvUnit between memories that answer as the machine's do."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib.memory import Memory as HardwareMemory
+from amaranth.sim import Simulator
+
+from hw.conv.unit import ConvUnit
+from hw.interfaces import READ_LATENCY
+from isa.config import MachineConfig
+from isa.instructions import BY_NAME, Activation
+from tests.hw.conv.conv_reference import Memory
+
+
+@dataclass
+class Outcome:
+    """What was seen from outside; cycles count from the one in which the first instruction is offered."""
+
+    fired: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    fault: tuple[int, int, int] = (0, 0, 0)
+    fm: list[list[int]] = field(default_factory=list)
+
+
+def free_banks(ctx: Any, c: MachineConfig, lanes: Any) -> list[bool]:
+    """Which lanes are served when every bank serves the first that asks."""
+    seen: set[int] = set()
+    grants = []
+    for lane in lanes:
+        word, phase = divmod(ctx.get(lane.addr), c.fm_phases)
+        bank = word // c.fm_depth * c.fm_phases + phase
+        grants.append(bool(ctx.get(lane.valid)) and bank not in seen)
+        if grants[-1]:
+            seen.add(bank)
+    return grants
+
+
+def pack_bytes(values: list[int]) -> int:
+    return int.from_bytes(bytes(v & 255 for v in values), "little")
+
+
+def unpack_bytes(value: int, count: int) -> list[int]:
+    return [b - 256 if b > 127 else b for b in value.to_bytes(count, "little")]
+
+
+def run(
+    memory: Memory, program: list[dict[str, int]], *, grant: float = 1.0, banked: bool = False, limit: int = 20000
+) -> Outcome:
+    """Run the instructions, ``pc`` 100, 101, ...; every lane is granted with probability ``grant`` in each cycle,
+    if ``banked`` only one read and one write lane for each bank."""
+    c = memory.config
+    dut = ConvUnit(c)
+    m = Module()
+    m.submodules.dut = dut
+    words = {
+        "weights": [sum(pack_bytes(lane) << (8 * c.ic_p * o) for o, lane in enumerate(word)) for word in memory.weights],
+        "params": [
+            sum((s << 56 | k << 32 | b & 0xFFFFFFFF) << 64 * o for o, (b, k, s) in enumerate(word)) for word in memory.params
+        ],
+    }
+    for name, content in words.items():
+        port = getattr(dut, name)
+        storage = HardwareMemory(shape=len(port.data), depth=len(content), init=content)
+        m.submodules[name] = storage
+        read = storage.read_port()
+        m.d.comb += [read.en.eq(port.en), read.addr.eq(port.addr), port.data.eq(read.data)]
+    fm = [pack_bytes(word) for word in memory.fm]
+    rng = random.Random(len(program))
+    outcome = Outcome()
+    names = [name for name in BY_NAME["CONV"].fields]
+    granted_now = Signal(c.px_p + c.post_px)
+    m.d.comb += Cat(*(p.ready for p in dut.fm_read), *(p.ready for p in dut.fm_write)).eq(granted_now)
+
+    used = {f.get("table", 0) for f in program if f.get("act") == Activation.TABLE}
+
+    async def tables(ctx: Any) -> None:
+        for number, table in ((n, memory.tables[n]) for n in used):
+            for index, value in enumerate(table):
+                for member, v in (("en", 1), ("table", number), ("index", index), ("data", value & 255)):
+                    ctx.set(getattr(dut.table_write, member), v)
+                await ctx.tick()
+        ctx.set(dut.table_write.en, 0)
+
+    async def machine(ctx: Any) -> None:
+        await tables(ctx)
+        issued = 0
+        pipeline = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
+        for cycle in range(limit):
+            if issued < len(program):
+                fields = {name: program[issued].get(name, 0) for name in names}
+                ctx.set(dut.instruction.p, {"pc": 100 + issued, "op": {"CONV": fields}})
+            ctx.set(dut.instruction.valid, issued < len(program))
+            grants = [rng.random() < grant for _ in range(len(granted_now))]
+            if banked:
+                grants = free_banks(ctx, c, dut.fm_read) + free_banks(ctx, c, dut.fm_write)
+            ctx.set(granted_now, sum(g << n for n, g in enumerate(grants)))
+            if ctx.get(dut.instruction.ready):
+                issued += issued < len(program)
+            if ctx.get(dut.active):
+                outcome.fired.append(cycle)
+            if ctx.get(dut.done):
+                outcome.done.append(cycle)
+            reads = []
+            for port in dut.fm_read:
+                hit = ctx.get(port.valid & port.ready)
+                reads.append(fm[ctx.get(port.addr)] if hit else rng.randrange(1 << 8 * c.ic_p))
+            for port in dut.fm_write:
+                if ctx.get(port.valid & port.ready):
+                    mask = sum(255 << 8 * n for n in range(c.ic_p) if ctx.get(port.mask) >> n & 1)
+                    addr = ctx.get(port.addr)
+                    fm[addr] = fm[addr] & ~mask | ctx.get(port.data) & mask
+            pipeline.append(reads)
+            await ctx.tick()
+            for port, value in zip(dut.fm_read, pipeline.pop(0), strict=True):
+                ctx.set(port.data, value)
+            if ctx.get(dut.fault.valid):
+                outcome.fault = (1, ctx.get(dut.fault.fault.code), ctx.get(dut.fault.fault.pc))
+                break
+            if len(outcome.done) == len(program):
+                assert not ctx.get(dut.busy)
+                break
+
+    sim = Simulator(m)
+    sim.add_clock(1e-6)
+    sim.add_testbench(machine)
+    sim.run()
+    outcome.fm = [unpack_bytes(word, c.ic_p) for word in fm]
+    return outcome

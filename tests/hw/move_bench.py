@@ -1,0 +1,210 @@
+"""LOAD and SAVE on a bus with a memory: runs instructions, and says what the naive reference says."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from amaranth import Module
+from amaranth.lib.wiring import connect
+from amaranth.sim import Simulator
+
+from hw.axi.port import AxiPort
+from hw.interfaces import READ_LATENCY
+from hw.move.load import LoadUnit
+from hw.move.parameters import MEMORIES
+from hw.move.save import SaveUnit
+from isa.codec import Op
+from isa.config import MachineConfig, preset
+from isa.faults import Fault
+from isa.instructions import Buffer, Region, Unit
+from tests.hw.axi_memory import AxiMemory
+
+BASES = {Region.CONST: 0x0000, Region.WORK: 0x4000, Region.INPUT: 0x8000, Region.OUTPUT: 0xC000}
+MEMORY_BYTES = 0x10000
+Words = dict[int, bytes]
+
+
+def small(ic_p: int, axi_bits: int, **changes: Any) -> MachineConfig:
+    """A small machine with that word and that bus."""
+    return replace(preset("nano"), name=f"{ic_p}/{axi_bits}", ic_p=ic_p, axi_data_bits=axi_bits, **changes)
+
+
+def noise(size: int = MEMORY_BYTES, seed: int = 1) -> bytearray:
+    return bytearray(random.Random(seed).randbytes(size))
+
+
+@dataclass
+class MoveBench:
+    """One unit, its port and a memory; ``bank_stall`` is the chance that the feature maps refuse in a cycle."""
+
+    config: MachineConfig
+    unit: Unit
+    memory: AxiMemory
+    words: Words = field(default_factory=dict)
+    """The feature maps: read by SAVE, written by LOAD."""
+    bank_stall: float = 0.0
+    limit: int = 20000
+    entries: dict[tuple[str, int], dict[int, int]] = field(default_factory=dict)
+    """What LOADP wrote: (port, word) to column to beat, and ("table", number) to index to byte."""
+    done: list[int] = field(default_factory=list)
+    """The cycle of each ``done``."""
+    accepted: list[int] = field(default_factory=list)
+    fault: tuple[Fault, int] | None = None
+    activity: dict[str, int] = field(default_factory=dict)
+    idle: bool = False
+    first_access: int | None = None
+    write_cycles: list[int] = field(default_factory=list)
+    halt_at: int | None = None
+
+    def run(self, ops: list[Op]) -> MoveBench:
+        """Offers the instructions one after the other (their index is the pc) until all are done, or a fault."""
+        m = Module()
+        m.submodules.port = port = AxiPort(self.config)
+        self.dut = dut = LoadUnit(self.config) if self.unit is Unit.LOAD else SaveUnit(self.config)
+        m.submodules.dut = dut
+        connect(m, dut.axi, port.load if self.unit is Unit.LOAD else port.save)
+        for region, base in BASES.items():
+            m.d.comb += dut.bases[region].eq(base)
+        simulator = Simulator(m)
+        simulator.add_clock(1e-8)
+
+        async def drive(ctx: Any) -> None:
+            await self._drive(ctx, port.axi, ops)
+
+        simulator.add_testbench(drive)
+        simulator.run()
+        return self
+
+    async def _drive(self, ctx: Any, axi: Any, ops: list[Op]) -> None:
+        dut = self.dut
+        chance = random.Random(7)
+        waiting = deque(enumerate(ops))
+        load = self.unit is Unit.LOAD
+        lanes = dut.fm_write if load else dut.fm_read
+        monitored = [
+            dut.instruction.valid, dut.instruction.ready, dut.done, dut.idle, dut.fault.valid, dut.fault.fault.code,
+            dut.fault.fault.pc, dut.busy, dut.active, dut.wait_bank, dut.wait_dram, lanes.valid, lanes.ready, lanes.addr,
+        ]  # fmt: skip
+        if load:
+            monitored += [lanes.data, lanes.mask, dut.table_write.en, dut.table_write.table, dut.table_write.index,
+                          dut.table_write.data]  # fmt: skip
+            for name in MEMORIES.values():
+                port = getattr(dut, name)
+                monitored += [port.en, port.addr, port.column, port.data]
+        on_the_way = deque([0] * (READ_LATENCY - 1))
+        self._offer(ctx, waiting)
+        ctx.set(lanes.ready, 1)
+        ticks = ctx.tick().sample(*monitored, *self.memory.sampled(axi))
+        after = 0
+        async for _, _, *values in ticks:
+            assert self.memory.cycle < self.limit, f"{len(self.done)} of {len(ops)} instructions done; the unit hangs"
+            unit, bus = values[: len(monitored)], values[len(monitored) :]
+            cycle = self.memory.cycle
+            valid, ready, done, self.idle, failed, code, pc, *lines, fm_valid, fm_ready, addr = unit[:14]
+            if valid and ready:
+                waiting.popleft()
+                self.accepted.append(cycle)
+                self._offer(ctx, waiting)
+            for name, line in zip(("busy", "active", "wait_bank", "wait_dram"), lines, strict=True):
+                self.activity[name] = self.activity.get(name, 0) + line
+            if done:
+                self.done.append(cycle)
+            if fm_valid:
+                assert addr < self.config.fm_words, f"word {addr} is outside the buffer"
+            if fm_valid and fm_ready and self.first_access is None:
+                self.first_access = cycle
+            if load:
+                if fm_valid and fm_ready:
+                    assert unit[15] == (1 << self.config.ic_p) - 1
+                    self.words[addr] = unit[14].to_bytes(self.config.ic_p, "little")
+                    self.write_cycles.append(cycle)
+                self._take_parameters(unit[16:])
+            else:
+                word = self.words.get(addr, bytes(self.config.ic_p)) if fm_valid and fm_ready else b""
+                on_the_way.append(int.from_bytes(word, "little"))
+                ctx.set(lanes.data, on_the_way.popleft())
+            ctx.set(lanes.ready, int(chance.random() >= self.bank_stall))
+            for name, value in self.memory.step(bus).items():
+                ctx.set(getattr(axi, name), value)
+            if self.halt_at is not None and cycle == self.halt_at:
+                ctx.set(dut.halt, 1)
+            if failed and self.fault is None:
+                self.fault = (Fault(code), pc)
+                ctx.set(dut.halt, 1)
+            stopped = self.fault is not None or (self.halt_at is not None and cycle > self.halt_at)
+            if len(self.done) == len(ops) or (stopped and self.idle and self.memory.quiet):
+                after += 1
+                if after > 8:
+                    break
+
+    def _offer(self, ctx: Any, waiting: deque[tuple[int, Op]]) -> None:
+        instruction = self.dut.instruction
+        ctx.set(instruction.valid, bool(waiting))
+        if waiting:
+            pc, op = waiting[0]
+            ctx.set(instruction.payload.pc, pc)
+            ctx.set(instruction.payload.opcode, op.row.opcode)
+            fields = getattr(instruction.payload.op, op.name)
+            for name in op.row.fields:
+                ctx.set(getattr(fields, name), op[name])
+
+    def _take_parameters(self, values: list[int]) -> None:
+        en, table, index, byte, *memories = values
+        if en:
+            self.entries.setdefault(("table", table), {})[index] = byte
+        for number, name in enumerate(MEMORIES.values()):
+            en, addr, column, beat = memories[4 * number : 4 * number + 4]
+            if en:
+                self.entries.setdefault((name, addr), {})[column] = beat
+
+
+def naive_load(config: MachineConfig, memory: bytes, op: Op) -> Words:
+    """LOAD byte by byte, as docs/machine.md says it."""
+    words: Words = {}
+    fill = op["fill"] & 0xFF
+    for r in range(op["rows"]):
+        start = BASES[Region(op["region"])] + (op["offset"] + r * op["row_stride"]) % (1 << 32)
+        for x in range(op["pixels"]):
+            pixel = []
+            for n in range(op["run"]):
+                at = x * op["step"] + n - op["lead"]
+                known = op["valid"] if op["step"] <= op["run"] else (1 << 40 if op["valid"] else 0)
+                byte = memory[start + at] ^ (0x80 if op["flip"] else 0) if 0 <= at < known else fill
+                pixel.append(byte)
+            for j in range(-(-op["run"] // config.ic_p)):
+                part = pixel[j * config.ic_p : (j + 1) * config.ic_p]
+                address = (op["d_addr"] + r * op["d_ys"] + x * op["d_xs"] + j * op["d_cs"]) % (1 << 24)
+                words[address] = bytes(part + [fill] * (config.ic_p - len(part)))
+    return words
+
+
+def naive_save(config: MachineConfig, memory: bytearray, words: Words, op: Op) -> None:
+    """SAVE byte by byte."""
+    for r in range(op["rows"]):
+        start = BASES[Region(op["region"])] + (op["offset"] + r * op["row_stride"]) % (1 << 32)
+        for x in range(op["pixels"]):
+            for n in range(op["run"]):
+                address = op["s_addr"] + r * op["s_ys"] + x * op["s_xs"] + n // config.ic_p * op["s_cs"]
+                byte = words.get(address % (1 << 24), bytes(config.ic_p))[n % config.ic_p]
+                memory[start + x * op["step"] + n] = byte ^ (0x80 if op["flip"] else 0)
+
+
+def naive_loadp(config: MachineConfig, memory: bytes, op: Op) -> dict[tuple[str, int], dict[int, int]]:
+    """LOADP word by word."""
+    buffer = Buffer(op["buffer"])
+    size = config.buffer_dram_bytes(buffer.name)
+    start = BASES[Region(op["region"])] + op["offset"]
+    entries: dict[tuple[str, int], dict[int, int]] = {}
+    for n in range(op["count"]):
+        word = memory[start + n * size : start + (n + 1) * size]
+        if buffer is Buffer.TABLE:
+            entries["table", op["dst"] + n] = dict(enumerate(word))
+        else:
+            beats = range(0, size, config.axi_bytes)
+            entries[MEMORIES[buffer], op["dst"] + n] = {
+                k: int.from_bytes(word[at : at + config.axi_bytes], "little") for k, at in enumerate(beats)
+            }
+    return entries

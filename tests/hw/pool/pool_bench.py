@@ -1,0 +1,119 @@
+"""PoolUnit among memories that refuse at random: feature maps with banks, tap and parameter buffers."""
+
+from __future__ import annotations
+
+import copy
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from amaranth.sim import Simulator
+
+from hw.interfaces import READ_LATENCY
+from hw.pool.unit import PoolUnit
+from isa.instructions import BY_NAME
+from tests.hw.pool.pool_reference import Fields, Machine, flatten
+
+
+@dataclass
+class Run:
+    """What was seen; cycles count from the first offer of an instruction."""
+
+    words: list[int]
+    accepted: list[int] = field(default_factory=list)
+    first_read: int | None = None
+    active: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
+    """Addresses in order."""
+    write_cycles: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    written_at_done: list[int] = field(default_factory=list)
+    """Words written when each ``done`` came."""
+    fault: tuple[int, int] | None = None
+    busy_after: bool = False
+    wait_bank: int = 0
+
+
+def run_pool(
+    machine: Machine, program: list[Fields], *, grant: float = 1.0, write_grant: float = 1.0, seed: int = 0, limit: int = 4000
+) -> Run:
+    """Offers the instructions (``pc`` 100, 101, ...) without a gap; stops at the last ``done`` or at a fault."""
+    dut = PoolUnit(machine.config)
+    c = machine.config
+    rng = random.Random(seed)
+    run = Run(flatten(copy.deepcopy(machine.words)))
+    taps = flatten(machine.taps)
+
+    async def write_tables(ctx: Any) -> None:
+        ctx.set(dut.table_write.en, 1)
+        for number in {f["table"] for f in program if f["act"] == 2}:
+            for index, value in enumerate(machine.tables[number]):
+                ctx.set(dut.table_write.table, number)
+                ctx.set(dut.table_write.index, index)
+                ctx.set(dut.table_write.data, value & 0xFF)
+                await ctx.tick()
+        ctx.set(dut.table_write.en, 0)
+
+    def offer(ctx: Any, number: int) -> None:
+        ctx.set(dut.instruction.valid, number < len(program))
+        if number < len(program):
+            opcode = BY_NAME["POOL"].opcode
+            ctx.set(dut.instruction.p, {"pc": 100 + number, "opcode": opcode, "op": {"POOL": program[number]}})
+
+    def read_ports(ctx: Any, cycle: int, pipeline: list[list[int]]) -> None:
+        taken: set[int] = set()
+        results = []
+        for port in dut.fm_read:
+            asks, addr = ctx.get(port.valid), ctx.get(port.addr)
+            bank = addr % c.fm_phases + addr // c.fm_phases // c.fm_depth * c.fm_phases
+            granted = asks and bank not in taken and rng.random() < grant
+            ctx.set(port.ready, granted)
+            if granted:
+                taken.add(bank)
+                run.first_read = cycle if run.first_read is None else run.first_read
+            results.append(run.words[addr] if granted else rng.getrandbits(8 * c.ic_p))
+        pipeline.append(results)
+        for port, word in zip(dut.fm_read, pipeline.pop(0), strict=True):
+            ctx.set(port.data, word)
+
+    async def bench(ctx: Any) -> None:
+        await write_tables(ctx)
+        pipeline = [[0] * c.px_p for _ in range(READ_LATENCY)]
+        tap_data = param_data = 0
+        for cycle in range(limit):
+            offer(ctx, len(run.accepted))
+            read_ports(ctx, cycle, pipeline)
+            ctx.set(dut.taps.data, tap_data)
+            ctx.set(dut.params.data, param_data)
+            ctx.set(dut.fm_write.ready, rng.random() < write_grant)
+            if ctx.get(dut.instruction.valid & dut.instruction.ready):
+                run.accepted.append(cycle)
+            if ctx.get(dut.done):
+                run.done.append(cycle)
+                run.written_at_done.append(len(run.written))
+            if ctx.get(dut.active):
+                run.active.append(cycle)
+            run.wait_bank += ctx.get(dut.wait_bank)
+            if ctx.get(dut.taps.en):
+                tap_data = taps[ctx.get(dut.taps.addr) % len(taps)]
+            if ctx.get(dut.params.en):
+                param_data = machine.param_bits(ctx.get(dut.params.addr) % len(machine.params))
+            if ctx.get(dut.fm_write.valid & dut.fm_write.ready):
+                assert ctx.get(dut.fm_write.mask) == (1 << c.ic_p) - 1
+                run.written.append(ctx.get(dut.fm_write.addr))
+                run.write_cycles.append(cycle)
+                run.words[run.written[-1]] = ctx.get(dut.fm_write.data)
+            if ctx.get(dut.fault.valid):
+                run.fault = (ctx.get(dut.fault.fault.code), ctx.get(dut.fault.fault.pc))
+                return
+            await ctx.tick()
+            if len(run.done) == len(program):
+                run.busy_after = bool(ctx.get(dut.busy))
+                return
+        raise AssertionError(f"not done after {limit} cycles: {len(run.done)} of {len(program)} instructions")
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(bench)
+    sim.run()
+    return run

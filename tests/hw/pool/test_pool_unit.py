@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import copy
+import random
+
+import pytest
+
+from isa.codec import Op, broken_rule
+from isa.config import preset
+from isa.faults import Fault
+from isa.instructions import Activation, PoolMode
+from tests.hw.pool.pool_bench import Run, run_pool
+from tests.hw.pool.pool_reference import (
+    Fields,
+    Machine,
+    flatten,
+    plain_pool,
+    pool,
+    random_machine,
+    random_pool,
+    small_config,
+    taps_of,
+)
+
+
+def expected_words(machine: Machine, program: list[Fields]) -> list[int]:
+    after = copy.deepcopy(machine)
+    for f in program:
+        pool(f, after)
+    return flatten(after.words)
+
+
+def check(machine: Machine, program: list[Fields], **how: float) -> Run:
+    for f in program:
+        assert broken_rule(Op("POOL", f), machine.config) is None
+    run = run_pool(machine, program, **how)  # type: ignore[arg-type]
+    assert run.fault is None
+    assert run.words == expected_words(machine, program)
+    assert not run.busy_after
+    return run
+
+
+@pytest.mark.parametrize("mode", list(PoolMode))
+@pytest.mark.parametrize(("ic_p", "px_p"), [(4, 1), (5, 3), (3, 2)])
+def test_padded_window_over_two_vectors(mode: PoolMode, ic_p: int, px_p: int) -> None:
+    machine = random_machine(small_config(ic_p, px_p), random.Random(1))
+    f = plain_pool(mode, pad_t=1, pad_l=1, i_off=(1 << 24) - 6, o_h=6, o_w=6, o_ys=6, o_cs=36, vectors=2, pad_value=-9)
+    check(machine, [f])
+
+
+def test_average_by_count_chooses_the_parameter_word() -> None:
+    machine = random_machine(small_config(), random.Random(2))
+    padded = {"pad_t": 2, "pad_l": 2, "i_off": (1 << 24) - 12, "o_h": 7, "o_w": 7, "o_ys": 7, "p_step": 10}
+    check(machine, [plain_pool(PoolMode.AVERAGE, by_count=1, vectors=2, pad_value=50, **{**padded, "o_cs": 49})])
+
+
+def test_a_window_of_padding_alone() -> None:
+    machine = random_machine(small_config(), random.Random(3))
+    far = {"pad_t": 9, "i_off": (1 << 24) - 54, "o_h": 1}
+    check(machine, [plain_pool(mode, pad_value=-5, by_count=by, **far) for mode in PoolMode for by in (0, 1) if by <= (mode == 1)])
+
+
+def test_activations() -> None:
+    machine = random_machine(small_config(), random.Random(4))
+    kinds = [{"act": Activation.LEAKY.value, "alpha": 6554}, {"act": Activation.TABLE.value, "table": 1}, {"zp": 9, "lo": 0, "hi": 40}]
+    check(machine, [plain_pool(PoolMode.DEPTHWISE, o_addr=256 + 16 * n, **kind) for n, kind in enumerate(kinds)])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs_on_a_machine_that_stalls(seed: int) -> None:
+    rng = random.Random(seed)
+    machine = random_machine(small_config(*[(5, 3), (4, 1), (3, 2)][seed % 3]), rng)
+    program = [random_pool(rng, machine.config) for _ in range(8)]
+    check(machine, program, grant=rng.choice([1.0, 0.7, 0.4]), write_grant=rng.choice([1.0, 0.6, 0.2]), seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("mode", "stride", "px_p"),
+    [*((PoolMode.DEPTHWISE, *how) for how in [(1, 1), (1, 3), (2, 3), (2, 2), (1, 4)]), (PoolMode.MAX, 1, 3), (PoolMode.AVERAGE, 2, 3)],
+)
+def test_one_tap_per_cycle_from_instruction_to_instruction(mode: PoolMode, stride: int, px_p: int) -> None:
+    """Rows whose pitch is congruent to their length modulo the phases, times the stride: lanes never collide."""
+    machine = random_machine(small_config(5, px_p), random.Random(5))
+    if stride == 1:
+        f = plain_pool(mode, i_w=18, i_cs=108, i_ys=16, t_ys=16, o_h=3, o_w=16, o_ys=16, o_cs=48)
+    else:
+        f = plain_pool(mode, i_w=17, i_ys=16, t_ys=16, o_h=2, o_w=8, o_ys=8, o_cs=16, s_y=2, s_x=2)
+    program = [f, {**f, "o_addr": 310}, {**f, "o_addr": 400}]
+    run = check(machine, program)
+    taps = sum(taps_of(f, px_p) for f in program)
+    assert len(run.active) == taps
+    assert run.active[-1] - run.active[0] + 1 == taps
+
+
+@pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
+def test_presets(name: str) -> None:
+    machine = random_machine(preset(name), random.Random(11))
+    f = plain_pool(PoolMode.DEPTHWISE, s_y=2, s_x=2, i_ys=8, t_ys=8, i_cs=48, vectors=2, o_h=2, o_w=4, i_w=8, o_cs=8)
+    run = check(machine, [f])
+    assert len(run.active) == taps_of(f, machine.config.px_p)
+
+
+@pytest.mark.parametrize("px_p", [1, 2, 3])
+def test_a_single_pixel_is_written_per_cycle_where_taps_are_few(px_p: int) -> None:
+    machine = random_machine(small_config(4, px_p), random.Random(6))
+    f = plain_pool(PoolMode.AVERAGE, k_h=1, k_w=1, o_h=1, o_w=60, i_w=60, o_ys=60)
+    run = check(machine, [f])
+    assert run.write_cycles[-1] - run.write_cycles[0] + 1 == 60
+
+
+@pytest.mark.parametrize("px_p", [1, 2, 4])
+def test_start_and_drain_take_less_than_40_cycles(px_p: int) -> None:
+    machine = random_machine(small_config(4, px_p), random.Random(7))
+    f = plain_pool(PoolMode.DEPTHWISE)
+    run = check(machine, [f])
+    start = run.active[0] - run.accepted[0]
+    drain = run.done[0] - run.active[-1]
+    assert start + drain < 40, f"{start} to start, {drain} to drain"
+
+
+def test_done_comes_in_order_after_the_last_write_of_each() -> None:
+    machine = random_machine(small_config(), random.Random(8))
+    small = {"k_h": 1, "k_w": 1, "o_h": 1}
+    widths = [1, 4, 2, 1, 1, 3, 1, 5]
+    program = [plain_pool(PoolMode.MAX, o_addr=256 + 8 * n, o_w=w, **small) for n, w in enumerate(widths)]
+    run = check(machine, program, grant=0.8, write_grant=0.3)
+    assert run.written_at_done == [sum(widths[: n + 1]) for n in range(len(widths))]
+
+
+def test_a_refused_bank_is_counted() -> None:
+    machine = random_machine(small_config(), random.Random(9))
+    f = plain_pool(PoolMode.MAX)
+    assert check(machine, [f]).wait_bank == 0 < check(machine, [f], grant=0.5).wait_bank
+
+
+def fault_of(f: Fields, config_px: int = 3) -> tuple[int, int] | None:
+    machine = random_machine(small_config(5, config_px), random.Random(10))
+    return run_pool(machine, [plain_pool(PoolMode.MAX), f]).fault
+
+
+@pytest.mark.parametrize(
+    ("fields", "fault"),
+    [
+        ({"mode": PoolMode.MAX, "i_addr": 490}, Fault.FM_ADDRESS),
+        ({"mode": PoolMode.MAX, "o_addr": 512 - 15}, Fault.FM_ADDRESS),
+        ({"mode": PoolMode.MAX, "o_addr": (1 << 20) - 1}, Fault.FM_ADDRESS),
+        ({"mode": PoolMode.DEPTHWISE, "t_addr": 60 - 8}, Fault.BUFFER_ADDRESS),
+        ({"mode": PoolMode.DEPTHWISE, "t_step": 1 << 15, "vectors": 3}, Fault.BUFFER_ADDRESS),
+        ({"mode": PoolMode.DEPTHWISE, "p_addr": 50}, Fault.BUFFER_ADDRESS),
+        ({"mode": PoolMode.AVERAGE, "p_addr": 0xFFFF}, Fault.BUFFER_ADDRESS),
+        ({"mode": PoolMode.AVERAGE, "p_addr": 1, "p_step": 0xFFFF, "vectors": 2}, Fault.BUFFER_ADDRESS),
+        ({"mode": PoolMode.AVERAGE, "p_addr": 50 - 9, "by_count": 1}, Fault.BUFFER_ADDRESS),
+    ],
+)
+def test_words_outside_the_buffers(fields: Fields, fault: Fault) -> None:
+    assert fault_of({**plain_pool(PoolMode.MAX), **fields}) == (fault, 101)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mode": PoolMode.MAX, "o_addr": 512 - 16, "t_addr": 0xFFFF, "p_addr": 0xFFFF},
+        {"mode": PoolMode.AVERAGE, "i_addr": 512 - 36, "t_addr": 0xFFFF, "p_addr": 49},
+        {"mode": PoolMode.AVERAGE, "p_addr": 50 - 10, "by_count": 1},
+        {"mode": PoolMode.DEPTHWISE, "t_addr": 60 - 9},
+    ],
+)
+def test_the_last_words_are_inside_and_unused_fields_do_not_matter(fields: Fields) -> None:
+    assert fault_of({**plain_pool(PoolMode.MAX), **fields}) is None

@@ -1,0 +1,40 @@
+"""Steps 1 to 8 of docs/machine.md in whole numbers and fractions, as slowly as they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from isa.instructions import Activation
+
+
+def wrap32(value: int) -> int:
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def saturate16(value: int) -> int:
+    return max(-(1 << 15), min((1 << 15) - 1, value))
+
+
+def to_24_bits(value: int) -> int:
+    """To 24 significant bits, ties to even."""
+    drop = max(0, abs(value).bit_length() - 24)
+    return round(Fraction(value, 1 << drop)) << drop
+
+
+def requantise(acc: int, bias: int, mantissa: int, shift: int) -> int:
+    a = to_24_bits(wrap32(acc + bias))
+    q = to_24_bits(a * mantissa)
+    return saturate16(round(Fraction(q, 1 << shift)))
+
+
+def finish(r: int, zp: int, lo: int, hi: int, act: int, table: Sequence[int], alpha: int) -> int:
+    if act == Activation.LEAKY and r < 0:
+        r = round(Fraction(r * alpha, 1 << 16))
+    y = min(max(r + zp, lo), hi)
+    return table[y & 0xFF] if act == Activation.TABLE else y
+
+
+def record(bias: int, mantissa: int, shift: int) -> int:
+    """The 64-bit record of a parameter word."""
+    return (bias & 0xFFFFFFFF) | mantissa << 32 | shift << 56

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from hw.post import activation, postprocess
+from hw.post.activation import Activate
+from hw.post.postprocess import PostProcess
+from isa.config import preset
+from isa.instructions import Activation
+from tests.hw.post.post_reference import finish, record, requantise, saturate16
+
+CONFIG = preset("nano")
+LANES = 5
+TABLES = [[random.Random(t).randrange(-128, 128) for _ in range(256)] for t in range(CONFIG.tables)]
+
+Vector = dict[str, Any]
+
+
+def random_side(rng: random.Random) -> Vector:
+    lo, hi = rng.choice([(-128, 127), (0, 127), (-7, 9), (9, -7), (-128, 127)])
+    return {
+        "zp": rng.choice([0, 0, -128, 127, rng.randrange(-128, 128)]),
+        "lo": lo,
+        "hi": hi,
+        "act": rng.choice(list(Activation)).value,
+        "table": rng.randrange(CONFIG.tables),
+        "alpha": rng.choice([0, 1, 6554, 1 << 15, 0xC000, 0xFFFF]),
+    }
+
+
+def expected_byte(r: int, side: Vector) -> int:
+    return finish(r, side["zp"], side["lo"], side["hi"], side["act"], TABLES[side["table"]], side["alpha"])
+
+
+def run(dut: Any, vectors: list[Vector], seed: int, *, refuse: float, pause: float) -> tuple[list[list[int]], list[int]]:
+    """Outputs, and the cycle in which each was taken; the tables are written first."""
+    outputs: list[list[int]] = []
+    taken: list[int] = []
+    rng = random.Random(seed)
+
+    async def write_tables(ctx: Any) -> None:
+        ctx.set(dut.table_write.en, 1)
+        for number, table in enumerate(TABLES):
+            for index, value in enumerate(table):
+                ctx.set(dut.table_write.table, number)
+                ctx.set(dut.table_write.index, index)
+                ctx.set(dut.table_write.data, value & 0xFF)
+                await ctx.tick()
+        ctx.set(dut.table_write.en, 0)
+
+    async def bench(ctx: Any) -> None:
+        await write_tables(ctx)
+        fed, cycle, offered = 0, 0, False
+        while len(outputs) < len(vectors):
+            if not offered and fed < len(vectors) and rng.random() >= pause:
+                offered = True
+                ctx.set(dut.i.payload, vectors[fed])
+            ctx.set(dut.i.valid, offered)
+            ctx.set(dut.o.ready, rng.random() >= refuse)
+            if ctx.get(dut.i.valid & dut.i.ready):
+                fed, offered = fed + 1, False
+            if ctx.get(dut.o.valid & dut.o.ready):
+                outputs.append([ctx.get(lane) for lane in dut.o.payload])
+                taken.append(cycle)
+            await ctx.tick()
+            cycle += 1
+            assert cycle < 20 * len(vectors) + 100, "the pipeline hangs"
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(bench)
+    sim.run()
+    return outputs, taken
+
+
+def activation_case(rng: random.Random) -> tuple[Vector, list[int]]:
+    side = random_side(rng)
+    values = [saturate16(rng.getrandbits(rng.randrange(17)) * rng.choice((1, -1))) for _ in range(LANES)]
+    return {"r": values, **side}, [expected_byte(r, side) for r in values]
+
+
+def post_case(rng: random.Random) -> tuple[Vector, list[int]]:
+    side = random_side(rng)
+    bypass = rng.random() < 0.3
+    sums = [rng.getrandbits(rng.randrange(32)) * rng.choice((1, -1)) for _ in range(LANES)]
+    records = [(rng.randrange(-1000, 1000), rng.randrange(1 << 24), 24 + rng.randrange(24)) for _ in range(LANES)]
+    results = [saturate16(a) if bypass else requantise(a, *r) for a, r in zip(sums, records, strict=True)]
+    vector = {"acc": sums, "params": [record(*r) for r in records], "bypass": bypass, **side}
+    return vector, [expected_byte(r, side) for r in results]
+
+
+@pytest.mark.parametrize(("refuse", "pause"), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.4, 0.4)])
+def test_activation_of_every_kind(refuse: float, pause: float) -> None:
+    rng = random.Random(5)
+    vectors, expected = zip(*(activation_case(rng) for _ in range(150)), strict=True)
+    outputs, _ = run(Activate(CONFIG, LANES), list(vectors), 6, refuse=refuse, pause=pause)
+    assert outputs == list(expected)
+
+
+@pytest.mark.parametrize(("refuse", "pause"), [(0.0, 0.0), (0.5, 0.0), (0.4, 0.4)])
+def test_sums_to_bytes(refuse: float, pause: float) -> None:
+    rng = random.Random(7)
+    vectors, expected = zip(*(post_case(rng) for _ in range(150)), strict=True)
+    outputs, _ = run(PostProcess(CONFIG, LANES), list(vectors), 8, refuse=refuse, pause=pause)
+    assert outputs == list(expected)
+
+
+def test_leaky_rounds_ties_to_even() -> None:
+    side = {"zp": 0, "lo": -128, "hi": 127, "act": Activation.LEAKY.value, "table": 0, "alpha": 1 << 15}
+    outputs, _ = run(Activate(CONFIG, LANES), [{"r": [-1, -3, -5, 5, -200], **side}], 0, refuse=0, pause=0)
+    assert outputs == [[0, -2, -2, 5, -100]]
+
+
+def test_one_vector_per_cycle_and_latency() -> None:
+    rng = random.Random(9)
+    for dut, case, latency in (
+        (Activate(CONFIG, LANES), activation_case, activation.LATENCY),
+        (PostProcess(CONFIG, LANES), post_case, postprocess.LATENCY),
+    ):
+        _, taken = run(dut, [case(rng)[0] for _ in range(20)], 0, refuse=0, pause=0)
+        assert taken == list(range(latency, latency + 20))

@@ -1,0 +1,125 @@
+"""OperandFetch: every vector right under any pattern of grants and stalls, one per cycle without them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from hw.interfaces import READ_LATENCY
+from hw.window.fetch import OperandFetch
+from isa.config import MachineConfig, config_from_dict
+from isa.faults import Fault
+
+PC = 77
+
+
+def config(px_p: int) -> MachineConfig:
+    phases = 1 if px_p == 1 else 1 << (2 * px_p - 1).bit_length()
+    values = {"base": "nano", "px_p": px_p, "fm_banks": phases * 3, "fm_depth": 16}
+    return config_from_dict(values, origin="test")
+
+
+def word(addr: int, ic_p: int) -> int:
+    """What the memory holds at that address: bytes that tell every address from its neighbours."""
+    return int.from_bytes(bytes((addr * 7 + lane * 31 + (addr >> 8)) & 255 for lane in range(ic_p)), "little")
+
+
+def random_steps(rng: random.Random, count: int, px_p: int, words: int) -> list[list[int | None]]:
+    return [[rng.choice([None, rng.randrange(words), rng.randrange(words)]) for _ in range(px_p)] for _ in range(count)]
+
+
+def run(
+    c: MachineConfig, steps: list[list[int | None]], grant: float, take: float, pad: int = -3
+) -> tuple[list[tuple[int, ...]], list[int], tuple[int, int, int]]:
+    """Vectors in order, the cycle of each, and the fault (valid, code, pc)."""
+    dut = OperandFetch(c)
+    rng = random.Random(3)
+    got: list[tuple[int, ...]] = []
+    cycles: list[int] = []
+    fault: list[tuple[int, int, int]] = []
+
+    async def feed(ctx: Any) -> None:
+        for number, lanes in enumerate(steps):
+            ctx.set(dut.i.p, {
+                "lanes": [{"read": a is not None, "addr": a or 0} for a in lanes], "pad_value": pad, "pc": PC,
+                "first": number % 3 == 0, "last": number % 3 == 2,
+            })  # fmt: skip
+            ctx.set(dut.i.valid, 1)
+            await ctx.tick().until(dut.i.ready)
+        ctx.set(dut.i.valid, 0)
+
+    async def memory(ctx: Any) -> None:
+        pipeline: list[list[int]] = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
+        while True:
+            reads = []
+            for port in dut.fm_read:
+                granted = rng.random() < grant
+                ctx.set(port.ready, granted)
+                hit = granted and ctx.get(port.valid)
+                reads.append(word(ctx.get(port.addr), c.ic_p) if hit else rng.randrange(1 << 8 * c.ic_p))
+            await ctx.tick()
+            pipeline.append(reads)
+            for port, value in zip(dut.fm_read, pipeline.pop(0), strict=True):
+                ctx.set(port.data, value)
+
+    async def drain(ctx: Any) -> None:
+        for cycle in range(int(len(steps) / (grant**c.px_p * take)) + 40):
+            ctx.set(dut.o.ready, rng.random() < take)
+            if ctx.get(dut.o.valid & dut.o.ready):
+                assert bool(ctx.get(dut.o.p.first)) == (len(got) % 3 == 0)
+                assert bool(ctx.get(dut.o.p.last)) == (len(got) % 3 == 2)
+                step = steps[len(got)]
+                assert ctx.get(dut.o.p.counted) == sum(1 << p for p, a in enumerate(step) if a is not None)
+                got.append(tuple(ctx.get(dut.o.p.data[p]) for p in range(c.px_p)))
+                cycles.append(cycle)
+            await ctx.tick()
+        f = dut.fault
+        fault.append((ctx.get(f.valid), ctx.get(f.fault.code), ctx.get(f.fault.pc)))
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(feed, background=True)
+    sim.add_testbench(memory, background=True)
+    sim.add_testbench(drain)
+    sim.run()
+    return got, cycles, fault[0]
+
+
+def reference(c: MachineConfig, steps: list[list[int | None]], pad: int = -3) -> list[tuple[int, ...]]:
+    padding = int.from_bytes(bytes([pad & 255] * c.ic_p), "little")
+    return [tuple(padding if a is None else word(a, c.ic_p) for a in lanes) for lanes in steps]
+
+
+@pytest.mark.parametrize("px_p", [1, 2, 3])
+@pytest.mark.parametrize(("grant", "take"), [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
+def test_every_vector_is_right_whatever_stalls(px_p: int, grant: float, take: float) -> None:
+    c = config(px_p)
+    steps = random_steps(random.Random(px_p), 60, px_p, c.fm_words)
+    got, _, fault = run(c, steps, grant, take)
+    assert got == reference(c, steps)
+    assert fault[0] == 0
+
+
+def test_one_vector_per_cycle_when_granted() -> None:
+    c = config(2)
+    steps = random_steps(random.Random(5), 50, 2, c.fm_words)
+    _, cycles, _ = run(c, steps, 1.0, 1.0)
+    assert cycles == list(range(READ_LATENCY + 2, READ_LATENCY + 2 + 50))
+
+
+def test_a_word_outside_the_buffer_stops_it_there() -> None:
+    c = config(2)
+    steps: list[list[int | None]] = [[0, c.fm_words - 1], [None, c.fm_words], [1, 2]]
+    got, _, fault = run(c, steps, 1.0, 1.0)
+    assert got == reference(c, steps[:1])
+    assert fault == (1, Fault.FM_ADDRESS, PC)
+
+
+def test_padding_is_not_read_wherever_its_address_points() -> None:
+    c = config(1)
+    got, _, fault = run(c, [[None], [3]], 1.0, 1.0)
+    assert got == reference(c, [[None], [3]])
+    assert fault[0] == 0
