@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from amaranth.back import verilog as backend
 from amaranth.hdl import Value, ValueCastable
 
 from hw.core import Core
 from hw.emit_memory import MemoryModules
+from hw.emit_registers import fold_registers
 from isa.config import MachineConfig
 
 MODULE = "tilewright_core"
+WAIVERS = Path(__file__).with_name("verilator.vlt")
+"""Waivers for ``verilator -Wall``: give this file to Verilator before the Verilog."""
 PREFIXES = {"axi": "m_axi_", "axi_lite": "s_axil_"}
 """Port names of the bus members: ``m_axi_awaddr`` and so on, as block designs expect them."""
 
@@ -24,10 +30,23 @@ def verilog(config: MachineConfig) -> str:
     core = Core(config)
     memories = MemoryModules()
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
-    text = backend.convert(
-        core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
-    )
-    return f"{_header(config)}{_share_modules(_rename_kickstart(text))}\n{memories.verilog()}"
+    with _no_garbage_collection():
+        text = backend.convert(
+            core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
+        )
+    return f"{_header(config)}{_share_modules(_drop_empty_wires(_rename_kickstart(text)))}\n{memories.verilog()}"
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """The netlist is millions of objects that all live to the end: looking for garbage among them doubles the time."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
 
 
 def _ports(core: Core) -> Iterator[tuple[str, tuple[Value, None]]]:
@@ -50,6 +69,11 @@ def _rename_kickstart(text: str) -> str:
     return re.sub(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ", "kickstart", text)
 
 
+def _drop_empty_wires(text: str) -> str:
+    """Names of fields without a bit, which Verilog would take for two bits in ascending order; nothing reads them."""
+    return re.sub(r"^ *(wire|reg) \[-1:0\] .*;\n", "", text, flags=re.MULTILINE)
+
+
 _MODULE_TEXT = re.compile(r"^module (?P<name>\\\S+ |\w+)(?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
 _INSTANCE = re.compile(rf"^  \\(?P<name>{MODULE}\.\S+)  ", re.MULTILINE)
 
@@ -65,7 +89,7 @@ def _share_modules(text: str) -> str:
     names: dict[int, str] = {}
     for match in reversed(list(_MODULE_TEXT.finditer(text))):
         name = match["name"].strip().removeprefix("\\")
-        body = _INSTANCE.sub(lambda used: f"  <{group_of[used['name']]}> ", match["body"])
+        body = fold_registers(_INSTANCE.sub(lambda used: f"  <{group_of[used['name']]}> ", match["body"]))
         group = bodies.setdefault(body, len(bodies))
         group_of[name] = group
         names[group] = name.replace(".", "_")

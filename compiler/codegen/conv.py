@@ -96,7 +96,7 @@ class ConvLayer:
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """How chunks read channel vectors: one span if dense or if whole groups fill lanes and fit, else one per group or word."""
+        """How chunks read channel vectors: one span if dense or if whole groups fill lanes, else one per group or word."""
         vectors = -(-self.source.channels // self.config.ic_p)
         chunks = len(self.slots)
         if self.groups == 1:
@@ -110,7 +110,9 @@ class ConvLayer:
                 return (span,)
             if span.g_chunks % self.config.chunks_per_word == 0:
                 per_group = range(self.groups)
-                return tuple(Span(g * span.g_chunks, span.g_chunks, g * span.vectors, span.vectors) for g in per_group)
+                return tuple(
+                    Span(g * span.g_chunks, span.g_chunks, g * span.vectors, span.vectors) for g in per_group
+                )
         spans = []
         for chunk in range(0, chunks, self.config.chunks_per_word):
             used = self.slots[chunk : chunk + self.config.chunks_per_word]
@@ -146,11 +148,17 @@ class ConvLayer:
                 )  # fmt: skip
 
     def _block(self, part: Part) -> Block:
+        sizes = {Buffer.WEIGHT: part.chunks * self.taps * part.vectors}
+        if not part.acc_out:
+            sizes[Buffer.PARAM] = part.chunks
+        return Block(sizes, part, lambda: self._pack(part))
+
+    def _pack(self, part: Part) -> dict[Buffer, NDArray[np.uint8]]:
         slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
         words = {Buffer.WEIGHT: weight_words(self.config, self._lane_weights(part), slots)}
         if not part.acc_out:
             words[Buffer.PARAM] = param_words(self.config, self.requantisation, slots)
-        return Block(words, part)
+        return words
 
     def _lane_weights(self, part: Part) -> NDArray[np.int8]:
         """Weights over the input channels that the part's vectors cover (of a group, if groups fill lanes)."""
@@ -211,13 +219,13 @@ class ConvLayer:
         vectors = (groups - 1) * part.span.vectors + part.vectors
         reads = [
             *source.access(need, first_vector, vectors),
-            Access(Space.WEIGHT, at[Buffer.WEIGHT], len(block.words[Buffer.WEIGHT])),
+            Access(Space.WEIGHT, at[Buffer.WEIGHT], block.sizes[Buffer.WEIGHT]),
             *table,
         ]
         writes: list[Access] = []
         if not part.acc_out:
-            reads.append(Access(Space.PARAM, at[Buffer.PARAM], len(block.words[Buffer.PARAM])))
-            planes = min(-(-part.chunks * config.words_per_chunk // config.chunks_per_word), target.planes - plane)
+            reads.append(Access(Space.PARAM, at[Buffer.PARAM], block.sizes[Buffer.PARAM]))
+            planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word)
             writes = target.access(rows, plane, planes)
         beats = -(-len(rows) * len(columns) // config.px_p) * part.chunks * part.vectors * self.taps
         return Pending("CONV", values, reads, writes, beats + 4)

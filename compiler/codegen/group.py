@@ -86,10 +86,10 @@ class GroupEmitter:
                     at, loads = self.parameters.load(block, pinned=True)
                     self._add(loads, name, step)
                     self._resident[layer.output].append((block, at))
-            for block, at in self._resident[layer.output]:
-                self._add(layer.emit(rows, block, {**at, **extra}, self.plan.placed), name, step)
+            for block, kept in self._resident[layer.output]:
+                self._add(layer.emit(rows, block, {**kept, **extra}, self.plan.placed), name, step)
             return
         for block in self.plan.blocks[layer.output]:
-            at, loads = self.parameters.load(block, pinned=False)
+            where, loads = self.parameters.load(block, pinned=False)
             self._add(loads, name, step)
-            self._add(layer.emit(rows, block, {**at, **extra}, self.plan.placed), name, step)
+            self._add(layer.emit(rows, block, {**where, **extra}, self.plan.placed), name, step)

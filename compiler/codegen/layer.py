@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from compiler.codegen.placed import Placed, Rows
 from compiler.schedule.instruction import Pending
 from compiler.xgraph.ops import Op, Window
+from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 
 Ends = NDArray[np.int64]
@@ -21,14 +22,15 @@ Ends = NDArray[np.int64]
 class Block:
     """Parameters that are loaded together, and the part of the operation that they serve."""
 
-    words: Mapping[Buffer, NDArray[np.uint8]]
-    """Per parameter buffer: words x bytes in DRAM."""
+    sizes: Mapping[Buffer, int]
+    """Words in each parameter buffer."""
     part: object
     """What ``Layer.emit`` needs to know of the part; its own business."""
+    pack: Callable[[], Mapping[Buffer, NDArray[np.uint8]]] = dict
+    """Makes the words, rows of DRAM bytes; plans that are only weighed against others never ask."""
 
-    @property
-    def bytes(self) -> int:
-        return sum(w.size for w in self.words.values())
+    def bytes(self, config: MachineConfig) -> int:
+        return sum(words * config.buffer_dram_bytes(buffer.name) for buffer, words in self.sizes.items())
 
 
 ParameterWords = Mapping[Buffer, int]
@@ -42,15 +44,29 @@ class Layer(Protocol):
     arrays, so that a plan deduces the ranges of all its steps at once (Deep Fusion's shape deduction).
     """
 
-    op: Op
-    unit: Unit
-    inputs: tuple[str, ...]
-    output: str
-    window: Window | None
-    table: NDArray[np.int8] | None
-    """The activation table, if the layer has one."""
-    beats: int
-    """Cycles that the unit needs for the whole map, per batch element, without stalls."""
+    @property
+    def op(self) -> Op: ...
+
+    @property
+    def unit(self) -> Unit: ...
+
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+
+    @property
+    def output(self) -> str: ...
+
+    @property
+    def window(self) -> Window | None:
+        """The window over the input, where there is just one."""
+
+    @property
+    def table(self) -> NDArray[np.int8] | None:
+        """The activation table, if the layer has one."""
+
+    @property
+    def beats(self) -> int:
+        """Cycles that the unit needs for the whole map, per batch element, without stalls."""
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         """One past the last row of input ``index`` that output rows below ``output_end`` need."""

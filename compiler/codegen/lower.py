@@ -42,7 +42,8 @@ def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer
             return EltwiseLayer(config, op, sources, target)
         case Upsample():
             return UpsampleLayer(config, op, sources[0], target)
-    raise TilewrightError(f"operation {op.name}: {type(op).__name__} has no layer; it should have become a view or gone to the CPU")
+    kind = type(op).__name__
+    raise TilewrightError(f"operation {op.name}: {kind} has no layer; it should have become a view or gone to the CPU")
 
 
 def fold_of(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> tuple[Fold, Layer] | None:

@@ -50,11 +50,12 @@ def weight_words(config: MachineConfig, weights: NDArray[np.int8], slots: NDArra
 def records(requantisation: Requantisation) -> NDArray[np.uint64]:
     """One 64-bit record per channel: bias, mantissa, shift."""
     bias = requantisation.bias.astype(np.int64) & 0xFFFFFFFF
-    return (
+    table: NDArray[np.uint64] = (
         bias.astype(np.uint64)
         | requantisation.mantissa.astype(np.uint64) << np.uint64(32)
         | requantisation.shift.astype(np.uint64) << np.uint64(56)
     )
+    return table
 
 
 def record(bias: int, mantissa: int, shift: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.codegen.layer import Block, Layer
@@ -41,9 +41,11 @@ class Group:
         return "+".join(layer.op.name for layer in self.layers)
 
     def vectors(self, config: MachineConfig, tensor: str) -> int:
+        """Planes of the map on chip: whole output chunks, for CONV writes all words of one."""
         if tensor in self.folds:
             return self.folds[tensor].vectors(config)
-        return -(-self.tensors[tensor].channels // config.ic_p)
+        used = -(-self.tensors[tensor].channels // config.ic_p)
+        return -(-used // config.words_per_chunk) * config.words_per_chunk
 
     def width(self, tensor: str) -> int:
         return self.folds[tensor].columns if tensor in self.folds else self.tensors[tensor].width
@@ -120,7 +122,7 @@ def _parameters(
     resident: set[str] = set()
     left = dict(depth)
     if steps > 1:
-        for layer in sorted(group.layers, key=lambda la: sum(b.bytes for b in whole[la.output])):
+        for layer in sorted(group.layers, key=lambda la: sum(b.bytes(config) for b in whole[la.output])):
             words = size[layer.output]
             keeps_room = len(group.layers) == len(resident) + 1
             room = {b: left[b] - words[b] for b in PARAMETER_BUFFERS}
@@ -142,7 +144,7 @@ def _parameters(
 
 
 def _words(blocks: Sequence[Block]) -> dict[Buffer, int]:
-    return {b: sum(len(block.words.get(b, ())) for block in blocks) for b in PARAMETER_BUFFERS}
+    return {b: sum(block.sizes.get(b, 0) for block in blocks) for b in PARAMETER_BUFFERS}
 
 
 def _skew(group: Group, pipelined: bool) -> dict[str, int]:
@@ -232,7 +234,7 @@ def _estimate(
     loads = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.inputs)
     saves = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.outputs)
     parameters = sum(
-        sum(b.bytes for b in blocks[la.output]) * (1 if la.output in resident else steps) for la in group.layers
+        sum(b.bytes(config) for b in blocks[la.output]) * (1 if la.output in resident else steps) for la in group.layers
     )
     moved = loads + saves + parameters
     bus = moved // config.axi_bytes
@@ -246,12 +248,9 @@ def _estimate(
 
 def _why_not(config: MachineConfig, group: Group) -> str:
     """Names the map or parameter that asks for most."""
-    needs: Iterator[tuple[int, str]] = (
-        (group.vectors(config, name) * group.width(name), f"one row of {name} takes {group.vectors(config, name) * group.width(name)} words")
-        for name in (*group.inputs, *(layer.output for layer in group.layers))
-    )
-    _, text = max(needs)
+    names = (*group.inputs, *(layer.output for layer in group.layers))
+    words, name = max((group.vectors(config, name) * group.width(name), name) for name in names)
     return (
-        f"layer {group.name}: no tiling fits configuration {config.name}: {text}, the feature-map buffer has "
-        f"{config.fm_words}, the weight buffer {config.weight_depth}; choose a configuration with larger buffers"
+        f"layer {group.name}: no tiling fits configuration {config.name}: one row of {name} takes {words} words "
+        f"(feature-map buffer: {config.fm_words}, weight buffer: {config.weight_depth}); choose one with larger buffers"
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.codegen.conv import ConvLayer
 from compiler.codegen.layer import Block, Ends, ParameterWords
@@ -85,14 +86,14 @@ class TransposeLayer:
             weights = np.zeros_like(weights)
         window = Window(weights.shape[1:3], (1, 1), (y.spacing, x.spacing), (y.before, x.before, 0, 0))
         shape = (self.target.batch, height, width, self.target.channels)
-        conv = {
-            "window": window, "requantisation": op.requantisation, "finish": op.finish, "pad_value": op.pad_value,
-        }  # fmt: skip
-        target = replace(self.target, shape=shape)
-        return self._inner(weights, target, conv)
+        return self._inner(weights, replace(self.target, shape=shape), window)
 
-    def _inner(self, weights: np.ndarray, target: Tensor, shared: dict[str, object]) -> ConvLayer | DepthwiseLayer:
-        return ConvLayer(self.config, self.op, self.source, target, weights=weights, groups=self.transpose.groups, **shared)
+    def _inner(self, weights: NDArray[np.int8], target: Tensor, window: Window) -> ConvLayer | DepthwiseLayer:
+        op = self.transpose
+        return ConvLayer(
+            self.config, op, self.source, target, window=window, weights=weights, requantisation=op.requantisation,
+            finish=op.finish, groups=op.groups, pad_value=op.pad_value,
+        )  # fmt: skip
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         s_y = self.transpose.window.stride[0]
@@ -100,7 +101,8 @@ class TransposeLayer:
             layer.input_end(0, np.maximum(0, -(-(output_end - y.phase) // s_y)))
             for (y, _), layer in zip(self.phases, self.layers, strict=True)
         ]
-        return np.maximum.reduce(ends)
+        found: Ends = np.max(ends, axis=0)
+        return found
 
     def input_begin(self, index: int, output_begin: Ends) -> Ends:
         s_y = self.transpose.window.stride[0]
@@ -108,7 +110,8 @@ class TransposeLayer:
             layer.input_begin(0, np.maximum(0, -(-(output_begin - y.phase) // s_y)))
             for (y, _), layer in zip(self.phases, self.layers, strict=True)
         ]
-        return np.minimum.reduce(begins)
+        found: Ends = np.min(begins, axis=0)
+        return found
 
     def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
         return min(layer.rows_at_most(budget) for layer in self.layers) * self.transpose.window.stride[0]
@@ -117,7 +120,7 @@ class TransposeLayer:
         found = [layer.blocks(budget) for layer in self.layers]
         if any(not blocks for blocks in found):
             return []
-        return [Block(block.words, PhasePart(n, block)) for n, blocks in enumerate(found) for block in blocks]
+        return [Block(block.sizes, PhasePart(n, block), block.pack) for n, blocks in enumerate(found) for block in blocks]
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         assert isinstance(block.part, PhasePart)
@@ -156,5 +159,9 @@ class DepthwiseTransposeLayer(TransposeLayer):
 
     unit = Unit.POOL
 
-    def _inner(self, weights: np.ndarray, target: Tensor, shared: dict[str, object]) -> ConvLayer | DepthwiseLayer:
-        return DepthwiseLayer(self.config, self.op, self.source, target, taps=weights[:, :, :, 0], **shared)
+    def _inner(self, weights: NDArray[np.int8], target: Tensor, window: Window) -> ConvLayer | DepthwiseLayer:
+        op = self.transpose
+        return DepthwiseLayer(
+            self.config, op, self.source, target, window=window, taps=weights[:, :, :, 0],
+            requantisation=op.requantisation, finish=op.finish, pad_value=op.pad_value,
+        )  # fmt: skip

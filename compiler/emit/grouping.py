@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from compiler.codegen.lower import fold_of, lower
 from compiler.codegen.plan import Group
 from compiler.codegen.views import Fold
-from compiler.memory.storage import VIEW_OPS
+from compiler.memory.storage import VIEW_OPS, storage_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
 from isa.config import MachineConfig
@@ -33,7 +33,9 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group
     folds: dict[str, Fold] = {}
     for op in ops:
         readers = [other for other in ops if op.inputs[0] in other.inputs]
-        folded = fold_of(config, op, graph.tensors) if op.inputs[0] in inputs and len(readers) == 1 else None
+        # Folded windows overlap, so their bytes must lie together in DRAM.
+        foldable = op.inputs[0] in inputs and len(readers) == 1 and storage_of(graph)[op.inputs[0]].view.dense
+        folded = fold_of(config, op, graph.tensors) if foldable else None
         if folded is None:
             layers.append(lower(config, op, graph.tensors))
         else:

@@ -10,7 +10,7 @@ from compiler.codegen.parameters import ConstImage, Parameters, depths
 from compiler.codegen.plan import Plan
 from compiler.codegen.views import View
 from compiler.memory.storage import Home, allocate, storage_of
-from compiler.schedule.hazards import dependences
+from compiler.schedule.hazards import dependences, predecessors
 from compiler.schedule.instruction import Pending, Space
 from compiler.schedule.order import start_order
 from compiler.schedule.tokens import with_tokens
@@ -67,10 +67,11 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
         if not stretch:
             return
         first = len(words)
-        for op, pending in [(MachineOp("START", {"config": config.hash}), None), *_schedule(stretch, spaces), (MachineOp("END"), None)]:
-            if pending is not None:
-                debug.append(DebugRecord(len(words), pending.layer, pending.tile))
+        words.extend(encode(MachineOp("START", {"config": config.hash})))
+        for op, pending in _schedule(stretch, spaces):
+            debug.append(DebugRecord(len(words), pending.layer, pending.tile))
             words.extend(encode(op))
+        words.extend(encode(MachineOp("END")))
         segments.append(Segment(first, len(words) - first))
         stretch.clear()
         parameters = Parameters(config, const)
@@ -88,14 +89,10 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
     )  # fmt: skip
 
 
-def _schedule(program: list[Pending], spaces: dict[Space, int]) -> list[tuple[MachineOp, Pending]]:
-    """Tokens, and a program order in which loads run ahead."""
-    needs = dependences(program, spaces)
-    order = start_order(program, needs)
-    place = {old: new for new, old in enumerate(order)}
-    moved = [program[old] for old in order]
-    moved_needs = [{unit: place[giver] for unit, giver in needs[old].items()} for old in order]
-    return list(zip(with_tokens(moved, moved_needs), moved, strict=True))
+def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> list[tuple[MachineOp, Pending]]:
+    """Order and tokens."""
+    moved = [program[index] for index in start_order(program, predecessors(program, spaces))]
+    return list(zip(with_tokens(moved, dependences(moved, spaces)), moved, strict=True))
 
 
 def _batch(plan: Plan) -> int:
@@ -114,7 +111,7 @@ def _views(graph: XGraph, steps: Sequence[Plan | Cpu]) -> tuple[dict[str, View],
         touched = (*step.inputs, *step.outputs) if isinstance(step, Cpu) else (*step.group.inputs, *step.group.outputs)
         for name in touched:
             life.setdefault(homes[name].root, []).append(time)
-    region = {name: Region.WORK for name in life}
+    region = dict.fromkeys(life, Region.WORK)
     region |= {homes[name].root: Region.OUTPUT for name in graph.outputs if graph.tensors[name]}
     region |= {homes[name].root: Region.INPUT for name in graph.inputs}
     sizes: dict[Region, int] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from compiler.codegen.views import View, dense_view
 from compiler.xgraph.graph import XGraph
@@ -27,6 +28,7 @@ class Home:
     view: View
 
 
+@lru_cache(maxsize=4)
 def storage_of(graph: XGraph) -> dict[str, Home]:
     """The home of every map; the graph must need no copies."""
     containers: dict[str, tuple[Op, int]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -22,7 +22,7 @@ class _Tracker:
         self.readers: NDArray[np.int32] = np.full((len(Unit), size), _NEVER, np.int32)
 
 
-def dependences(program: Sequence[Pending], sizes: dict[Space, int]) -> list[dict[Unit, int]]:
+def dependences(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[dict[Unit, int]]:
     """For each instruction and each unit: the last instruction of that unit that must be finished first.
 
     Units finish in order, so the last one stands for all before it. A unit's own instructions
@@ -30,31 +30,74 @@ def dependences(program: Sequence[Pending], sizes: dict[Space, int]) -> list[dic
     A writer that was itself overwritten is still reported; whoever overwrote it waited for it, so it costs no token.
     ``sizes`` are in words or bytes. Cost: the granules touched, times the units.
     """
-    trackers = {space: _Tracker(-(-size // GRANULE[space]) + 1) for space, size in sizes.items()}
+    trackers = _trackers(sizes)
     result: list[dict[Unit, int]] = []
     for index, pending in enumerate(program):
         last = np.full(len(Unit), _NEVER, np.int64)
         own = int(pending.unit)
-        for access in pending.reads:
-            if access.space is not Space.CONST:
-                np.maximum(last, _last(trackers[access.space].writers, access), out=last)
+        for access in _tracked(pending.reads):
+            np.maximum(last, _last(trackers[access.space].writers, access), out=last)
         for access in pending.writes:
             tracker = trackers[access.space]
             for table in (tracker.writers, tracker.readers):
                 found = _last(table, access)
                 found[own] = _NEVER
                 np.maximum(last, found, out=last)
-        for access in pending.reads:
-            if access.space is not Space.CONST:
-                _view(trackers[access.space].readers, access)[own] = index
-        for access in pending.writes:
-            _view(trackers[access.space].writers, access)[own] = index
+        _note(trackers, pending, index)
         result.append({unit: int(last[unit]) for unit in Unit if last[unit] != _NEVER})
     return result
 
 
+def predecessors(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[set[int]]:
+    """For each instruction those that it must follow in any order that computes the same.
+
+    Any two accesses to one granule keep their order if one of them writes, and also if both are reads of
+    one unit; so whoever follows the last access of a unit follows all before it.
+    """
+    trackers = _trackers(sizes)
+    result: list[set[int]] = []
+    for index, pending in enumerate(program):
+        before: set[int] = set()
+        own = int(pending.unit)
+        for access in _tracked(pending.reads):
+            tracker = trackers[access.space]
+            before |= _all(_view(tracker.writers, access))
+            before |= _all(_view(tracker.readers, access)[own : own + 1])
+        for access in pending.writes:
+            tracker = trackers[access.space]
+            before |= _all(_view(tracker.writers, access)) | _all(_view(tracker.readers, access))
+        _note(trackers, pending, index)
+        before.discard(_NEVER)
+        result.append(before)
+    return result
+
+
+def _trackers(sizes: Mapping[Space, int]) -> dict[Space, _Tracker]:
+    return {space: _Tracker(-(-size // GRANULE[space]) + 1) for space, size in sizes.items()}
+
+
+def _tracked(accesses: Sequence[Access]) -> list[Access]:
+    """Nobody writes constants."""
+    return [access for access in accesses if access.space is not Space.CONST]
+
+
+def _note(trackers: Mapping[Space, _Tracker], pending: Pending, index: int) -> None:
+    for access in _tracked(pending.reads):
+        _view(trackers[access.space].readers, access)[int(pending.unit)] = index
+    for access in pending.writes:
+        _view(trackers[access.space].writers, access)[int(pending.unit)] = index
+
+
+def _all(view: NDArray[np.int32]) -> set[int]:
+    """The different values of a view: they come in long runs, so only changes are looked at."""
+    flat = view.reshape(-1)
+    changes = np.flatnonzero(flat[1:] != flat[:-1])
+    return {int(flat[0]), *flat[changes + 1].tolist()}
+
+
 def _last(table: NDArray[np.int32], access: Access) -> NDArray[np.int64]:
-    return _view(table, access).max(axis=(1, 2)).astype(np.int64)
+    found: NDArray[np.int64] = _view(table, access).max(axis=(1, 2)).astype(np.int64)
+    return found
 
 
 def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:

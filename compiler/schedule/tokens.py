@@ -54,6 +54,6 @@ def _check_counters(waits: Sequence[set[Unit]], signals: Sequence[set[Unit]], un
             count[unit, taker] += 1
             if count[unit, taker] > TOKEN_MAX // 2:
                 raise TilewrightError(
-                    f"schedule: {count[unit, taker]} tokens from {unit.name} to {taker.name} at once, at most {TOKEN_MAX // 2}; "
+                    f"schedule: {count[unit, taker]} tokens from {unit.name} to {taker.name}, at most {TOKEN_MAX // 2}; "
                     "use larger tiles"
                 )

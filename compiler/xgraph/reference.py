@@ -83,7 +83,7 @@ def _windows(x: Int8, window: Window, size: tuple[int, int], pad_value: int) -> 
 
 
 def _convolve(taps: Int64, weights: Int8, groups: int) -> Int64:
-    n, h, w, k_h, k_w, c = taps.shape
+    n, h, w, _, _, c = taps.shape
     outputs = len(weights) // groups
     parts = []
     for g in range(groups):
@@ -164,6 +164,9 @@ def _eltwise(op: Eltwise, inputs: list[Int8]) -> Int8:
 def _half_even(value: Int64, shift: int) -> Int64:
     if shift == 0:
         return value
-    whole, rest = value >> shift, value & ((1 << shift) - 1)
+    whole: Int64 = value >> shift
+    rest: Int64 = value & ((1 << shift) - 1)
     half = 1 << (shift - 1)
-    return whole + ((rest > half) | ((rest == half) & (whole & 1 == 1)))
+    up = (rest > half) | ((rest == half) & (whole & 1 == 1))
+    rounded: Int64 = whole + up
+    return rounded

