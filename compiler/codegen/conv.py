@@ -148,11 +148,17 @@ class ConvLayer:
                 )  # fmt: skip
 
     def _block(self, part: Part) -> Block:
+        sizes = {Buffer.WEIGHT: part.chunks * self.taps * part.vectors}
+        if not part.acc_out:
+            sizes[Buffer.PARAM] = part.chunks
+        return Block(sizes, part, lambda: self._pack(part), divisible=not (part.acc_in or part.acc_out))
+
+    def _pack(self, part: Part) -> dict[Buffer, NDArray[np.uint8]]:
         slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
         words = {Buffer.WEIGHT: weight_words(self.config, self._lane_weights(part), slots)}
         if not part.acc_out:
             words[Buffer.PARAM] = param_words(self.config, self.requantisation, slots)
-        return Block(words, part)
+        return words
 
     def _lane_weights(self, part: Part) -> NDArray[np.int8]:
         """Weights over the input channels that the part's vectors cover (of a group, if groups fill lanes)."""
@@ -213,12 +219,17 @@ class ConvLayer:
         vectors = (groups - 1) * part.span.vectors + part.vectors
         reads = [
             *source.access(need, first_vector, vectors),
-            Access(Space.WEIGHT, at[Buffer.WEIGHT], len(block.words[Buffer.WEIGHT])),
+            Access(Space.WEIGHT, at[Buffer.WEIGHT], block.sizes[Buffer.WEIGHT]),
             *table,
         ]
         writes: list[Access] = []
+        entries = Access(Space.ACCUMULATOR, entry, -(-len(rows) * len(columns) // config.px_p) * part.chunks)
+        if part.acc_in:
+            reads.append(entries)
+        if part.acc_out:
+            writes.append(entries)
         if not part.acc_out:
-            reads.append(Access(Space.PARAM, at[Buffer.PARAM], len(block.words[Buffer.PARAM])))
+            reads.append(Access(Space.PARAM, at[Buffer.PARAM], block.sizes[Buffer.PARAM]))
             planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word)
             writes = target.access(rows, plane, planes)
         beats = -(-len(rows) * len(columns) // config.px_p) * part.chunks * part.vectors * self.taps

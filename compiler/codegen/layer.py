@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from compiler.codegen.placed import Placed, Rows
 from compiler.schedule.instruction import Pending
 from compiler.xgraph.ops import Op, Window
+from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 
 Ends = NDArray[np.int64]
@@ -21,14 +22,18 @@ Ends = NDArray[np.int64]
 class Block:
     """Parameters that are loaded together, and the part of the operation that they serve."""
 
-    words: Mapping[Buffer, NDArray[np.uint8]]
-    """Per parameter buffer: words x bytes in DRAM."""
+    sizes: Mapping[Buffer, int]
+    """Words in each parameter buffer."""
     part: object
     """What ``Layer.emit`` needs to know of the part; its own business."""
+    pack: Callable[[], Mapping[Buffer, NDArray[np.uint8]]] = dict
+    """Makes the words, rows of DRAM bytes; plans that are only weighed against others never ask."""
 
-    @property
-    def bytes(self) -> int:
-        return sum(w.size for w in self.words.values())
+    divisible: bool = True
+    """Whether rows may be computed in several pieces: not if their sums wait in the accumulator buffer."""
+
+    def bytes(self, config: MachineConfig) -> int:
+        return sum(words * config.buffer_dram_bytes(buffer.name) for buffer, words in self.sizes.items())
 
 
 ParameterWords = Mapping[Buffer, int]

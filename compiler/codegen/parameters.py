@@ -93,7 +93,7 @@ class Parameters:
         """Where the block's words go, and the instructions that bring them."""
         at: dict[Buffer, int] = {}
         pending = []
-        for buffer, words in block.words.items():
+        for buffer, words in block.pack().items():
             ring = self.rings[buffer]
             at[buffer] = ring.pin(len(words)) if pinned else ring.take(len(words))
             pending.append(self._load(buffer, words, at[buffer]))
@@ -118,4 +118,4 @@ class Parameters:
 
 def depths(config: MachineConfig) -> Mapping[Space, int]:
     """Sizes of the on-chip spaces, for hazard tracking."""
-    return {Space.FM: config.fm_words} | {SPACE_OF[b]: config.buffer_depth(b.name) for b in Buffer}
+    return {Space.FM: config.fm_words, Space.ACCUMULATOR: config.acc_depth} | {SPACE_OF[b]: config.buffer_depth(b.name) for b in Buffer}

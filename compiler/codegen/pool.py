@@ -97,15 +97,18 @@ class DepthwiseLayer(_WindowLayer):
             return []
         pieces = -(-self.vectors // most)
         step = -(-self.vectors // pieces)
-        words = tap_words(self.config, self.tap_values)
-        params = pool_param_words(self.config, records(self.requantisation))
-        return [
-            Block(
-                {Buffer.TAPS: words[v * self.taps : (v + step) * self.taps], Buffer.POOL_PARAM: params[v : v + step]},
-                Part(v, min(step, self.vectors - v)),
-            )
-            for v in range(0, self.vectors, step)
-        ]
+        return [self._block(Part(v, min(step, self.vectors - v))) for v in range(0, self.vectors, step)]
+
+    def _block(self, part: Part) -> Block:
+        sizes = {Buffer.TAPS: part.vectors * self.taps, Buffer.POOL_PARAM: part.vectors}
+        return Block(sizes, part, lambda: self._pack(part))
+
+    def _pack(self, part: Part) -> dict[Buffer, NDArray[np.uint8]]:
+        channels = slice(part.first_vector * self.config.ic_p, (part.first_vector + part.vectors) * self.config.ic_p)
+        return {
+            Buffer.TAPS: tap_words(self.config, self.tap_values[channels]),
+            Buffer.POOL_PARAM: pool_param_words(self.config, records(self.requantisation)[channels]),
+        }
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         assert isinstance(block.part, Part)
@@ -115,8 +118,8 @@ class DepthwiseLayer(_WindowLayer):
             "p_addr": at[Buffer.POOL_PARAM], "p_step": 1,
         }  # fmt: skip
         reads = [
-            Access(Space.TAPS, at[Buffer.TAPS], len(block.words[Buffer.TAPS])),
-            Access(Space.POOL_PARAM, at[Buffer.POOL_PARAM], len(block.words[Buffer.POOL_PARAM])),
+            Access(Space.TAPS, at[Buffer.TAPS], block.sizes[Buffer.TAPS]),
+            Access(Space.POOL_PARAM, at[Buffer.POOL_PARAM], block.sizes[Buffer.POOL_PARAM]),
         ]
         return self._emit(rows, block.part, where, at, mode, self.pad_value, reads)
 
@@ -135,9 +138,11 @@ class PoolLayer(_WindowLayer):
         counts = [self.taps] if self.pool.count_pad else range(self.taps + 1)
         if len(counts) > budget[Buffer.POOL_PARAM]:
             return []
+        return [Block({Buffer.POOL_PARAM: len(counts)}, part, lambda: self._pack(counts))]
+
+    def _pack(self, counts: Sequence[int]) -> dict[Buffer, NDArray[np.uint8]]:
         table = np.array([record(*self.pool.scales.get(n, (0, 0, 0))) for n in counts], np.uint64)
-        words = pool_param_words(self.config, np.repeat(table, self.config.ic_p))
-        return [Block({Buffer.POOL_PARAM: words}, part)]
+        return {Buffer.POOL_PARAM: pool_param_words(self.config, np.repeat(table, self.config.ic_p))}
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         assert isinstance(block.part, Part)
@@ -147,5 +152,5 @@ class PoolLayer(_WindowLayer):
             "mode": int(PoolMode.AVERAGE), "by_count": int(not self.pool.count_pad),
             "p_addr": at[Buffer.POOL_PARAM], "p_step": 0,
         }  # fmt: skip
-        reads = [Access(Space.POOL_PARAM, at[Buffer.POOL_PARAM], len(block.words[Buffer.POOL_PARAM]))]
+        reads = [Access(Space.POOL_PARAM, at[Buffer.POOL_PARAM], block.sizes[Buffer.POOL_PARAM])]
         return self._emit(rows, block.part, where, at, mode, self.pool.pad_value, reads)

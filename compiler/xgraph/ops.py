@@ -172,6 +172,18 @@ class Reshape(Op):
     """The same bytes in another NHWC shape: costs nothing."""
 
 
+@dataclass(frozen=True)
+class Port:
+    """How the host finds an ONNX tensor in a feature map: each of its dimensions runs over stretches of the map's bytes.
+
+    ``dims``: per ONNX dimension (bytes from one element to the next, elements), outermost first.
+    """
+
+    onnx: str
+    tensor: str
+    dims: tuple[tuple[tuple[int, int], ...], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Cpu(Op):
     """A part of the ONNX model that onnxruntime runs.
@@ -186,6 +198,8 @@ class Cpu(Op):
     reasons: dict[str, str]
     onnx_inputs: tuple[str, ...] = ()
     onnx_outputs: tuple[str, ...] = ()
+    ports: tuple[Port, ...] = ()
+    """Of the ONNX inputs that the machine makes, and of the ONNX outputs that the machine reads."""
 
 
 def attributes(op: Op) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class RasterWalk(wiring.Component):
             m.d.sync += [
                 fresh.eq(0),
                 phase.eq(Mux(final_phase, 0, phase + 1)),
-                left.eq(Mux(ends == 0, left - amount, width - pick([after[a] for a in self.advances], phase))),
+                left.eq(Mux(ends.any(), width - pick([after[a] for a in self.advances], phase), left - amount)),
                 rows.eq(Mux(ends >= rows, 0, rows - ends)),
             ]
             with m.If(repeat_over):

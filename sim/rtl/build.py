@@ -63,7 +63,8 @@ class Build:
 
     @property
     def key(self) -> str:
-        digest = hashlib.sha256(repr((self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb)).encode())
+        choices = (self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb)
+        digest = hashlib.sha256(repr(choices).encode())
         for name in (*BENCH_SOURCES, *self.extra_sources, "build.py"):
             digest.update((HERE / name).read_bytes())
         digest.update(self.verilog.encode())

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from isa.codec import Op, encode
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
-from isa.instructions import Region, Unit
+from isa.instructions import INSTRUCTIONS, Region, Unit
 from isa.registers import DEFAULT_WATCHDOG
 from sim.functional.machine import FunctionalMachine
 from sim.rtl.script import Start
@@ -73,12 +73,8 @@ def whole(config: MachineConfig, *ops: Op) -> list[int]:
 
 
 def token(unit: Unit, *, wait: Sequence[Unit] = (), signal: Sequence[Unit] = ()) -> Op:
-    """A short instruction of that unit on word 0 of everything, for the sake of its tokens."""
-    values = {name: 1 for name, f in BY_UNIT[unit].fields.items() if f.nonzero}
-    extra = {"LOAD": {"step": 1}, "SAVE": {"step": 1}, "CONV": {"lo": -128, "hi": 127}, "POOL": {"hi": 127}, "MISC": {"hi": 127}}
-    far = {"o_addr": 40} if unit in (Unit.CONV, Unit.POOL, Unit.MISC) else {}
-    name = BY_UNIT[unit].name
-    return Op(name, {**values, **extra[name], **far}, frozenset(wait), frozenset(signal))
-
-
-BY_UNIT = {row.unit: row for row in reversed(__import__("isa.instructions", fromlist=["INSTRUCTIONS"]).INSTRUCTIONS) if row.unit is not None}
+    """A short instruction of that unit, for the sake of its tokens."""
+    row = next(row for row in INSTRUCTIONS if row.unit is unit)
+    values = {name: 1 for name, f in row.fields.items() if f.nonzero}
+    values |= {name: value for name, value in {"step": 1, "hi": 127, "o_addr": 40}.items() if name in row.fields}
+    return Op(row.name, values, frozenset(wait), frozenset(signal))

@@ -61,6 +61,17 @@ def test_an_entry_stored_is_read_back_by_the_very_next_beats(pixels: int) -> Non
     check(Memory(c, rng), program, 1.0)
 
 
+def test_sums_that_are_kept_do_not_disturb_a_drain_of_several_steps() -> None:
+    """Pixels leave one by one while the next instruction's reductions, of one beat each, are stored."""
+    c = config_from_dict({"base": "nano", "px_p": 4, "post_px": 1, "fm_banks": 16, "acc_depth": 8}, origin="test")
+    rng = random.Random(1)
+    one = {**random_conv(rng, c), "k_h": 1, "k_w": 1, "vectors": 1, "o_h": 2, "o_w": 6, "a_addr": 0}
+    one |= {"pad_t": 0, "pad_l": 0, "i_off": 0, "i_h": 12, "i_w": 12, "i_ring": 0, "i_ys": 12}
+    drained = {**one, "chunks": 2, "lo": -128, "hi": 127, "act": 0, "p_addr": 0}
+    kept = {**one, "chunks": 2, "acc_out": 1, "p_addr": 7}
+    check(Memory(c, rng), [drained, kept], 1.0)
+
+
 def check(memory: Memory, program: list[dict[str, int]], grant: float) -> None:
     expected = copy.deepcopy(memory)
     for fields in program:
