@@ -117,7 +117,7 @@ class Bus:
                     blocked = True
                     then = min(then, due)
         current = reads.current
-        if current is not None and not fetching and not blocked:
+        if current is not None and (not current.beats or not (fetching or blocked)):
             if current.due <= now:
                 reading = True
             else:
@@ -137,8 +137,8 @@ class Bus:
             write_speed = min(1.0, max(0.5, 1.0 - read_density) / write_density)
         if fetching:
             then = min(then, now + self.fetch_left / read_speed)
-        elif reading:
-            then = min(then, now + reads.left / read_speed)
+        if reading:
+            then = min(then, now + reads.left / (read_speed if reads.density else 1.0))
             if reads.density:
                 rate = read_speed * reads.density
                 if reads.watch < NEVER:
@@ -158,8 +158,8 @@ class Bus:
             if self.fetch_left < EPSILON:
                 self.fetch_left = 0.0
                 self.fetches.popleft()
-        elif reading:
-            self._serve(reads, passed * read_speed, self.read_done)
+        if reading:
+            self._serve(reads, passed * (read_speed if reads.density else 1.0), self.read_done)
         if writing:
             self._serve(writes, passed * write_speed, self.write_done)
         return True

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from isa.instructions import Buffer
-from sim.cycle.lanes import lane_waits, lanes_meet
-from sim.cycle.runs import MAX_BURST_BEATS, beats_of_runs
+from isa.instructions import Buffer, MiscMode
+from sim.cycle.lanes import Walk, lane_waits, lanes_meet, operand_groups, operand_waits
+from sim.cycle.runs import MAX_BURST_BEATS, Runs, loaded, saved
 from sim.cycle.timing import DRAM_QUEUE, DRAM_READ
 
 Ints = npt.NDArray[np.int64]
@@ -46,10 +47,11 @@ class MiscCost:
     """One word per cycle."""
 
     active: int
+    wait_bank: int = 0
 
     @property
     def cycles(self) -> int:
-        return self.active
+        return self.active + self.wait_bank
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,10 @@ class MoveCost:
     """Words, or beats of LOADP."""
     words: int
     address_wait: int = 0
-    """SAVE: cycles until the length of a row is known."""
+    """SAVE: cycles until the length of a row is known, less those until its first beat is there."""
     parameters: bool = False
-    purge: int = 0
-    """LOAD: the last word leaves a chunk behind, which takes a cycle."""
     bursts: int = 0
+    """LOAD: read bursts."""
     run: int = 0
     """Beats of its longest run."""
 
@@ -100,35 +101,43 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """One iteration per cycle; two operands in one bank fall out of step once and never meet again."""
-    return [MiscCost(n) for n in (f["n0"] * f["n1"] * f["n2"] * f["n3"] * f["n4"]).tolist()]
+    """One iteration per cycle, unless both operands come from one bank."""
+    counts = list(zip(*_lists(*(f[f"n{n}"] for n in range(5))), strict=True))
+    walks = [
+        list(zip(*_lists(f[f"{operand}_addr"], *(f[f"{operand}_s{n}"] for n in range(5))), strict=True)) for operand in "ab"
+    ]
+    reads_b = (f["mode"] != MiscMode.PASS).tolist()
+    return [MiscCost(prod(n), _operand_waits(config, n, a, b) if two else 0) for n, a, b, two in zip(counts, *walks, reads_b, strict=True)]
+
+
+def _operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Walk, b: Walk) -> int:
+    first_a, last_a = operand_groups(config, counts, a)
+    first_b, last_b = operand_groups(config, counts, b)
+    return operand_waits(config, counts, a, b) if first_a <= last_b and first_b <= last_a else 0
 
 
 def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """The slowest of: DRAM beats, feature-map words, and read bursts so short that their latency shows."""
-    beat = config.axi_bytes
-    apart = f["step"] > f["run"]
-    pieces = np.where(apart, f["pixels"], 1)
-    length = np.where(apart, f["run"], f["valid"])
-    runs = f["rows"] * pieces
-    vectors = -(-f["run"] // config.ic_p)
-    words_of_run = np.where(apart, 1, f["pixels"]) * vectors
-    costs: list[Cost] = []
-    silent = f["valid"] == 0
-    columns = (f["offset"], f["row_stride"], f["rows"], f["step"], pieces, length, f["lead"], words_of_run, runs, f["run"], silent)
-    for offset, stride, rows, step, count, size, lead, words, run_count, run, is_silent in zip(*_lists(*columns), strict=True):
-        if is_silent:
-            costs.append(MoveCost(0, words * run_count, words * run_count, words * run_count))
-            continue
-        beats = beats_of_runs(beat, offset % beat, stride % beat, rows, step % beat, count, size)
-        fill = run_count * max(0, -(-(lead - offset % beat) // beat))
-        longest = -(-beats // run_count)
-        bursts = run_count * -(-longest // MAX_BURST_BEATS)
-        first_word = -(-((offset - lead) % beat + min(run, config.ic_p)) // beat)
-        cycles = max(beats + fill, words * run_count + first_word - 1, _burst_bound(bursts, beats))
-        purge = int(beats + fill > words * run_count)
-        costs.append(MoveCost(beats, cycles, words * run_count, words * run_count, 0, False, purge, bursts, longest))
-    return costs
+    names = ("offset", "row_stride", "rows", "pixels", "step", "run", "lead", "valid")
+    return [_load(config, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
+
+
+def _load(
+    config: MachineConfig, offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int, lead: int, valid: int
+) -> Cost:
+    beat, lanes = config.axi_bytes, config.ic_p
+    vectors = -(-run // lanes)
+    words = rows * pixels * vectors
+    if valid == 0:
+        return MoveCost(0, words, words, words)
+    apart = step > run
+    pieces, in_run, length = (pixels, 1, run) if apart else (1, pixels, valid)
+    runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
+    last_word = (in_run - 1) * step + (vectors - 1) * lanes
+    beats, cycles = loaded(runs, lead, in_run * vectors, last_word, min(run, lanes))
+    longest = -(-beats // (rows * pieces))
+    bursts = rows * pieces * -(-longest // MAX_BURST_BEATS)
+    return MoveCost(beats, _with_addresses(bursts, beats, cycles), words, words, bursts=bursts, run=longest)
 
 
 def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
@@ -144,19 +153,20 @@ def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 def save_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """The slower of DRAM beats and feature-map words, run by run."""
-    beat = config.axi_bytes
-    apart = f["step"] != f["run"]
-    pieces = np.where(apart, f["pixels"], 1)
-    length = np.where(apart, f["run"], f["pixels"] * f["run"])
-    words_of_run = np.where(apart, 1, f["pixels"]) * -(-f["run"] // config.ic_p)
-    costs: list[Cost] = []
-    columns = (f["offset"], f["row_stride"], f["rows"], f["step"], pieces, length, words_of_run, f["pixels"], apart)
-    for offset, stride, rows, step, count, size, words, pixels, is_apart in zip(*_lists(*columns), strict=True):
-        beats = beats_of_runs(beat, offset % beat, stride % beat, rows, step % beat, count, size)
-        words *= rows * count
-        wait = 0 if is_apart else -(-pixels.bit_length() // 2)
-        costs.append(MoveCost(beats, max(beats, words), words, words, wait))
-    return costs
+    names = ("offset", "row_stride", "rows", "pixels", "step", "run")
+    return [_save(config, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
+
+
+def _save(config: MachineConfig, offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int) -> Cost:
+    beat, lanes = config.axi_bytes, config.ic_p
+    vectors = -(-run // lanes)
+    apart = step != run
+    pieces, in_run = (pixels, 1) if apart else (1, pixels)
+    runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, in_run * run)
+    beats, cycles = saved(runs, in_run * vectors, run - (vectors - 1) * lanes)
+    words = rows * pixels * vectors
+    wait = 0 if apart else -(-pixels.bit_length() // 2) - (-(-beat // lanes) - 1 if words > beats else 0)
+    return MoveCost(beats, cycles, words, words, wait)
 
 
 COSTS = {
@@ -164,17 +174,18 @@ COSTS = {
 }  # fmt: skip
 
 
-def _burst_bound(bursts: int, beats: int) -> int:
-    """DRAM takes ``DRAM_QUEUE`` bursts at a time: so many more may come when the first of them has ended."""
+def _with_addresses(bursts: int, beats: int, cycles: int) -> int:
+    """DRAM takes ``DRAM_QUEUE`` bursts at a time: more may come only when the first of them has ended."""
     rounds = (bursts - 1) // DRAM_QUEUE
-    of_round = DRAM_QUEUE * beats // bursts
-    return rounds * max(of_round, DRAM_READ + beats // bursts) + beats - rounds * of_round
+    of_round = DRAM_QUEUE * cycles // bursts
+    return cycles + rounds * max(0, DRAM_READ + beats // bursts - of_round)
 
 
 def _waits(config: MachineConfig, f: Fields) -> Ints:
     """Extra cycles of each instruction for one channel vector."""
     names = (
-        "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l", "i_off", "i_ys", "t_ys", "i_ring",
+        "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l",
+        "i_off", "i_ys", "t_ys", "i_ring",
     )  # fmt: skip
     waits = np.zeros(len(f["o_h"]), np.int64)
     meeting = [

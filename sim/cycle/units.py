@@ -162,7 +162,7 @@ class LoadPipeline(_Mover):
     def finish(self, index: int, served: float) -> int:
         cost = self._costs[index]
         assert cost is not None
-        return ceil(served - EPSILON) + (LOADP_TAIL if cost.parameters else LOAD_TAIL + cost.purge)
+        return ceil(served - EPSILON) + (LOADP_TAIL if cost.parameters else LOAD_TAIL)
 
 
 class SavePipeline(_Mover):
@@ -181,7 +181,7 @@ class SavePipeline(_Mover):
         self._leaves(self._stream.asked - SAVE_AHEAD_BEATS)
         begin = max(cycle + 1, self._read)
         self._read = begin + cost.words
-        self._next = max(begin + 1, cycle + LOAD_NEXT + cost.address_wait)
+        self._next = max(begin + 1, cycle + LOAD_NEXT + max(0, cost.address_wait))
 
     def finish(self, index: int, served: float) -> int:
         return ceil(served - EPSILON) + SAVE_TAIL
