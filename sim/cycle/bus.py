@@ -98,24 +98,22 @@ class Bus:
         then = NEVER
         fetching = self.fetch_left > 0
         reading = writing = blocked = False
-        if not fetching:
-            for burst in self.fetches:
-                if burst.behind is NEVER:
-                    if burst.asked > now:
-                        then = min(then, burst.asked)
-                    else:
-                        burst.behind = min(reads.served + self._on_the_way(), reads.asked)
-            if self.fetches:
-                burst = self.fetches[0]
-                if burst.behind <= reads.served + EPSILON:
-                    due = burst.asked + DRAM_READ
-                    if due <= now:
-                        self.fetch_left = float(burst.beats)
-                        fetching = True
-                        self.fetched.append((burst.number, now))
-                        return True
-                    blocked = True
-                    then = min(then, due)
+        for burst in self.fetches:
+            if burst.behind == NEVER:
+                if burst.asked > now:
+                    then = min(then, burst.asked)
+                else:
+                    burst.behind = min(reads.served + self._on_the_way(), reads.asked)
+        if self.fetches and not fetching:
+            burst = self.fetches[0]
+            if burst.behind <= reads.served + EPSILON:
+                due = burst.asked + DRAM_READ
+                if due <= now:
+                    self.fetch_left = float(burst.beats)
+                    self.fetched.append((burst.number, now))
+                    return True
+                blocked = True
+                then = min(then, due)
         current = reads.current
         if current is not None and (not current.beats or not (fetching or blocked)):
             if current.due <= now:

@@ -88,6 +88,8 @@ class Execution:
         self._bursts: list[int | None] = [None] * (-(-program.words // self._words_per_burst) + 1)
         self._next_instruction = 0
         self._dispatcher_free = 0
+        self._asked = 1
+        """The last burst that was asked for."""
         for number in range(2):
             self._fetch(number, BEGIN + 2 * number + FETCH_ADDRESS)
 
@@ -162,27 +164,26 @@ class Execution:
             index = self._next_instruction
             length, pc = program.lengths[index], program.pcs[index]
             first, last = pc // self._words_per_burst, (pc + length - 1) // self._words_per_burst
-            begin = self._bursts[first]
-            rest = self._bursts[last]
-            if begin is None or rest is None:
+            begin, rest = self._bursts[first], self._bursts[last]
+            if begin is None:
                 return moved
-            end = max(self._dispatcher_free, begin) + length
-            if last > first:
-                end = max(end, rest + pc + length - 1 - last * self._words_per_burst)
             unit = program.units[index]
-            if unit is not None:
-                receiver = self.receivers[unit]
-                room = receiver.room(self.config.queue_words)
+            receiver = None if unit is None else self.receivers[unit]
+            begin = max(self._dispatcher_free, begin)
+            behind = (pc + length) % self._words_per_burst
+            if (pc + length) // self._words_per_burst > first and self._asked < first + 2:
+                room = receiver.room(self.config.queue_words, behind) if receiver else 0
                 if room is None:
                     return moved
-                end = max(end, room)
-            behind = (pc + length) % self._words_per_burst
-            if (pc + length) // self._words_per_burst > first:
-                used = max(self._dispatcher_free, begin) + length - behind
-                if unit is not None:
-                    used = max(used, receiver.room(self.config.queue_words, behind) or 0)
-                self._fetch(first + 2, used + FETCH_ADDRESS)
-            if unit is not None:
+                self._asked = first + 2
+                self._fetch(first + 2, max(begin + length - behind, room) + FETCH_ADDRESS)
+            room = receiver.room(self.config.queue_words) if receiver else 0
+            if room is None or rest is None:
+                return moved
+            end = max(begin + length, room)
+            if last > first:
+                end = max(end, rest + behind - 1)
+            if receiver:
                 receiver.send(end)
             else:
                 self.starts[index] = self.finishes[index] = end
