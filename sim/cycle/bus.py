@@ -88,6 +88,8 @@ class Bus:
         self.read_done: list[tuple[int, float]] = []
         self.write_done: list[tuple[int, float]] = []
         self.fetched: list[tuple[int, float]] = []
+        self.watched = False
+        """A stream has reached its ``watch``."""
 
     def fetch(self, number: int, beats: int, asked: float) -> None:
         self.fetches.append(Burst(number, beats, asked))
@@ -165,6 +167,8 @@ class Bus:
     def _serve(self, stream: Stream, work: float, done: list[tuple[int, float]]) -> None:
         stream.left -= work
         stream.served += work * stream.density
+        if stream.served + EPSILON >= stream.watch:
+            self.watched = True
         if stream.left < EPSILON:
             finished = stream.finish(self.now)
             done.append((finished.index, self.now))

@@ -35,6 +35,8 @@ class Receiver:
         """First cycle in which the first word can be taken."""
         self.offered: list[int] = []
         self.accepted: list[int] = []
+        self.giver = UNKNOWN
+        """The instruction whose end the next one waits for, if that is all that is missing."""
 
     def room(self, capacity: int, before_last: int = 0) -> int | None:
         """First cycle in which a word of the next instruction finds a place; None if that is not known."""
@@ -95,17 +97,23 @@ class Execution:
 
     def run(self) -> int:
         """Cycles from start to done."""
-        bus = self.bus
+        bus, finishes = self.bus, self.finishes
+        receivers = [receiver for receiver in self.receivers if receiver.indices]
         while True:
             moved = self._dispatch()
-            for receiver in self.receivers:
-                while receiver.collect() or self._accept(receiver):
-                    moved = True
+            for receiver in receivers:
+                if receiver.giver < 0 or finishes[receiver.giver] >= 0:
+                    while receiver.collect() or self._accept(receiver):
+                        moved = True
             if moved:
                 continue
-            if not bus.step():
-                break
-            self._answers()
+            while not (bus.read_done or bus.write_done or bus.fetched or bus.watched):
+                if not bus.step():
+                    break
+            else:
+                self._answers()
+                continue
+            break
         if self._next_instruction < len(self.program.units) or UNKNOWN in self.finishes:
             index = self.finishes.index(UNKNOWN)
             raise CycleError(f"instruction at word {self.program.pcs[index]} never finishes; the program is not sequential")
@@ -122,6 +130,7 @@ class Execution:
         bus.read_done.clear()
         bus.write_done.clear()
         bus.fetched.clear()
+        bus.watched = False
 
     def _accept(self, receiver: Receiver) -> bool:
         """Let the unit take the instruction at the head, if it is known when it can."""
@@ -135,9 +144,11 @@ class Execution:
         for giver in self.program.givers[index]:
             finish = finishes[giver]
             if finish < 0:
+                receiver.giver = giver
                 return False
             if finish >= tokens:
                 tokens = finish + 1
+        receiver.giver = UNKNOWN
         ready = receiver.pipeline.ready()
         if ready is None:
             return False

@@ -107,7 +107,10 @@ def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
         list(zip(*_lists(f[f"{operand}_addr"], *(f[f"{operand}_s{n}"] for n in range(5))), strict=True)) for operand in "ab"
     ]
     reads_b = (f["mode"] != MiscMode.PASS).tolist()
-    return [MiscCost(prod(n), _operand_waits(config, n, a, b) if two else 0) for n, a, b, two in zip(counts, *walks, reads_b, strict=True)]
+    return [
+        MiscCost(prod(n), _operand_waits(config, n, a, b) if two else 0)
+        for n, a, b, two in zip(counts, *walks, reads_b, strict=True)
+    ]
 
 
 def _operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Walk, b: Walk) -> int:
