@@ -49,6 +49,8 @@ LOADP_TAIL = 2
 """The same for LOADP: R, slice, writer, done."""
 LOAD_FILL = 3
 """From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk."""
+LOAD_CHUNKS = 5
+"""Beats that wait in the packer when words are slower than beats: fetch then holds up nobody for so long."""
 LOAD_NEXT = 2
 """From one acceptance to the next when the front is free at once."""
 LOAD_AHEAD_BEATS = 127
