@@ -32,8 +32,8 @@ OFFER = 1
 
 RASTER_TO_BEAT = 10
 """From the first pixel group leaving the raster to its first beat: raster (2), loop, sum, wrap, address, fetch (4)."""
-RASTER_AHEAD = 3
-"""Pixel groups between the raster's counters and the loop over taps."""
+RASTER_AHEAD = 2
+"""Pixel groups between the raster's counters and the loop over taps: the next walk begins when the loop takes so many."""
 LOOP_TO_BEAT = 8
 """From the loop over taps to the beat: loop, sum, wrap, address, fetch (4)."""
 PLACES_AHEAD = 5
