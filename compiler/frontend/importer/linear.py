@@ -195,5 +195,5 @@ def _memory_rank(layout: Layout) -> list[int]:
 def _as_one_pixel(ctx: Context, x: Mapped) -> Mapped:
     n, h, w, c = ctx.map_shape(x)
     shape = (n, 1, 1, h * w * c)
-    name = ctx.tensor(ctx.fresh(f"{x.tensor}/flat"), shape, x.params)
+    name = ctx.tensor(ctx.fresh(f"{x.tensor}/flat"), shape, ctx.stored(x))
     return ctx.add(Reshape(name, (x.tensor,), (name,)), plain("NC", (n, h * w * c)), x.params, computed=x.computed)

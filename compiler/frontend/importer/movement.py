@@ -276,6 +276,6 @@ def _fill(ctx: Context, node: Node, params: Params, value: float) -> int:
 
 def padded(ctx: Context, node: Node, x: Mapped, pads: tuple[int, int, int, int], fill: int, layout: Layout) -> Mapped:
     n, h, w, c = ctx.map_shape(x)
-    tensor = ctx.tensor(node.output, (n, h + pads[0] + pads[2], w + pads[1] + pads[3], c), x.params)
+    tensor = ctx.tensor(node.output, (n, h + pads[0] + pads[2], w + pads[1] + pads[3], c), ctx.stored(x))
     op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, Window((1, 1), (1, 1), (1, 1), pads), Finish(), fill)
     return ctx.add(op, layout, x.params)

@@ -28,7 +28,7 @@ def max_pool(ctx: Context, node: Node) -> None:
     out = ctx.shape(node.output)
     window = window_of(node, x.shape[2:], node.integers("kernel_shape", ()), out[2:])
     x = arranged(ctx, x, letters)
-    tensor = ctx.tensor(node.output, map_shape(letters, out), x.params)
+    tensor = ctx.tensor(node.output, map_shape(letters, out), ctx.stored(x))
     op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, window, Finish())
     ctx.values[node.output] = ctx.add(op, plain(letters, out), x.params)
 
@@ -36,7 +36,7 @@ def max_pool(ctx: Context, node: Node) -> None:
 @rule("GlobalMaxPool")
 def global_max_pool(ctx: Context, node: Node) -> None:
     x, window, layout, shape = _whole(ctx, node)
-    tensor = ctx.tensor(node.output, shape, x.params)
+    tensor = ctx.tensor(node.output, shape, ctx.stored(x))
     op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, window, Finish())
     ctx.values[node.output] = ctx.add(op, layout, x.params)
 

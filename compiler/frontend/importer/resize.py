@@ -67,7 +67,7 @@ def _nearest(ctx: Context, node: Node, x: Mapped, rows: Matrix, columns: Matrix)
     factors = [len(s) // size for s, size in zip(source, sizes, strict=True)]
     target = map_shape("NCHW", out)
     if all(f >= 1 and (s == np.arange(len(s)) // f).all() for s, f in zip(source, factors, strict=True)):
-        tensor = ctx.tensor(node.output, target, x.params)
+        tensor = ctx.tensor(node.output, target, ctx.stored(x))
         return ctx.add(Upsample(node.name, (x.tensor,), (tensor,), (factors[0], factors[1])), plain("NCHW", out), x.params)
     steps = [int(s[1] - s[0]) if len(s) > 1 else 1 for s in source]
     if not all(d > 0 and (s == s[0] + d * np.arange(len(s))).all() for s, d in zip(source, steps, strict=True)):

@@ -10,8 +10,8 @@ from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Atom, Dim, Layout, Shape4, _fused, axis, map_shape, memory_order, merged, plain
-from compiler.frontend.importer.values import Mapped
-from compiler.xgraph.ops import Concat, Conv, Finish, Interleave, Requantisation, Reshape, Slice, Window
+from compiler.frontend.importer.values import Mapped, Params
+from compiler.xgraph.ops import Concat, Conv, Eltwise, EltwiseKind, Finish, Interleave, Requantisation, Reshape, Slice, Window
 
 ONE = 1 << 23
 """The mantissa of 1, with shift 23."""
@@ -44,7 +44,7 @@ def _only(dim: Dim, letter: str) -> bool:
 
 
 def _reshaped(ctx: Context, value: Mapped, shape: Shape4, layout: Layout) -> Mapped:
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/reshape"), shape, value.params)
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/reshape"), shape, ctx.stored(value))
     return ctx.add(Reshape(name, (value.tensor,), (name,)), layout, value.params, computed=value.computed)
 
 
@@ -71,22 +71,30 @@ def selected(ctx: Context, value: Mapped, channels: Sequence[int | None], layout
         else:
             weights[row, 0, 0, channel] = 1
     unit = Requantisation(bias, np.full(len(channels), ONE, np.uint32), np.full(len(channels), 23, np.uint8))
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/channels"), (n, h, w, len(channels)), value.params)
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/channels"), (n, h, w, len(channels)), ctx.stored(value))
     op = Conv(name, (value.tensor,), (name,), Window((1, 1)), weights, unit, Finish())
     return ctx.add(op, layout, value.params)
 
 
 def sliced(ctx: Context, value: Mapped, begin: tuple[int, int, int], step: tuple[int, int], shape: Shape4, layout: Layout) -> Mapped:
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/slice"), shape, value.params)
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/slice"), shape, ctx.stored(value))
     return ctx.add(Slice(name, (value.tensor,), (name,), begin, step), layout, value.params, computed=value.computed)
 
 
 def joined(ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, block: int | None = None) -> Mapped:
     """Channels one after another, or pixels interleaved in blocks."""
-    name = ctx.tensor(ctx.fresh(f"{parts[0].tensor}/{'interleave' if block else 'concat'}"), shape, parts[0].params)
+    stored = ctx.stored(parts[0])
+    parts = [part if ctx.stored(part) == stored else _copied(ctx, part, stored) for part in parts]
+    name = ctx.tensor(ctx.fresh(f"{parts[0].tensor}/{'interleave' if block else 'concat'}"), shape, stored)
     inputs = tuple(part.tensor for part in parts)
     op = Interleave(name, inputs, (name,), block) if block else Concat(name, inputs, (name,))
     return ctx.add(op, layout, parts[0].params, computed=any(part.computed for part in parts))
+
+
+def _copied(ctx: Context, value: Mapped, stored: Params) -> Mapped:
+    """The same bytes in a map that says otherwise what they mean."""
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/as"), ctx.map_shape(value), stored)
+    return ctx.add(Eltwise(name, (value.tensor,), (name,), EltwiseKind.PASS, 1, 0, 0, 0, Finish()), value.layout, value.params)
 
 
 def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:
