@@ -27,6 +27,8 @@ class Form(enum.Enum):
 
 
 HEAVY = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
+WINDOWS = {"MaxPool", "AveragePool", "GlobalAveragePool"}
+"""Worth bringing a tensor to the machine for, like the heavy ones."""
 STORED = {"MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Concat"}
 MOVED = {"DepthToSpace", "SpaceToDepth", "Pad", "Resize", "GlobalMaxPool", "ReduceMax"}
 MEANS = {"ReduceMean", "ReduceSum"}
@@ -72,6 +74,7 @@ def forms_of(model: Model) -> Forms:
     forms = Forms(model)
     consumers = model.consumers()
     reached = {name for name in model.inputs if model.elem(name) == onnx.TensorProto.FLOAT}
+    reached |= {node.inputs[0] for node in model.nodes if node.op_type in HEAVY | WINDOWS and len(model.shape(node.inputs[0]) or ()) >= 2}
     origin: dict[str, str] = {}
     for node in model.nodes:
         form = _form(model, node, reached, origin)
@@ -83,7 +86,7 @@ def forms_of(model: Model) -> Forms:
             roots = {origin.get(name, name) for name in _operands(model, node)}
             if len(roots) == 1:
                 origin[node.output] = roots.pop()
-    _fold_clamps(model, forms, consumers)
+    _fold_clamps(model, forms, consumers, origin)
     _hide_insides(model, forms, consumers, origin)
     _share(model, forms)
     return forms
@@ -136,7 +139,7 @@ def _binary_form(model: Model, node: Node, operands: list[str], origin: dict[str
     return {"Add": Form.PAIR, "Mul": Form.PAIR, "Sub": Form.FLOAT}.get(node.op_type)
 
 
-def _fold_clamps(model: Model, forms: Forms, consumers: dict[str, list[Node]]) -> None:
+def _fold_clamps(model: Model, forms: Forms, consumers: dict[str, list[Node]], origin: dict[str, str]) -> None:
     """ReLU and Clip join the operator before them, if nobody else reads its result."""
     producers = model.producers()
     for node in model.nodes:
@@ -145,7 +148,7 @@ def _fold_clamps(model: Model, forms: Forms, consumers: dict[str, list[Node]]) -
         source = node.inputs[0]
         maker = producers.get(source)
         alone = len(consumers[source]) == 1 and source not in model.outputs
-        if maker is None or maker.op_type not in _CLAMPED or maker.name not in forms.of or not alone:
+        if maker is None or maker.op_type not in _CLAMPED or maker.name not in forms.of or source in origin or not alone:
             continue
         low = model.constants.get(node.input(1))
         high = model.constants.get(node.input(2))
@@ -169,8 +172,12 @@ def _hide_insides(model: Model, forms: Forms, consumers: dict[str, list[Node]], 
 
 
 def _share(model: Model, forms: Forms) -> None:
-    """What only moves or selects values keeps their scale; what is joined has one scale."""
+    """What only moves or selects values keeps their scale; what is joined has one scale.
+
+    Not so linear resize: with one scale on both sides many of its values would be ties.
+    """
     for node in model.nodes:
-        if forms.of.get(node.name) is Form.STORED or (forms.of.get(node.name) is Form.FLOAT and node.op_type in MOVED):
+        moved = node.op_type in MOVED and node.text("mode", "") not in ("linear", "cubic")
+        if forms.of.get(node.name) is Form.STORED or (forms.of.get(node.name) is Form.FLOAT and moved):
             for name in (*_operands(model, node), *node.outputs):
                 forms.join(name, forms.clamp.get(node.output, (node.output,))[0])

@@ -25,6 +25,12 @@ def broadcast_fits() -> bool:
     return False
 
 
+@constrains("Min", "Max", "Sum")
+def two_operands(count: int) -> bool:
+    """There are two operands."""
+    return count == 2
+
+
 @constrains("Sub", "Div", "Pow", "Min", "Max")
 def kind_of_pair(kind: str) -> bool:
     """Two tensors can be added, subtracted and multiplied; other functions need a constant or the same tensor twice."""

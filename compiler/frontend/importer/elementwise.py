@@ -54,7 +54,7 @@ def _source(value: Value) -> Mapped:
 
 @rule("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max")
 def binary(ctx: Context, node: Node) -> None:
-    require(elementwise.kind_of_pair, node.op_type if len(node.inputs) == 2 else "")
+    require(elementwise.two_operands, len(node.inputs))
     values = [ctx.value(name) for name in node.inputs]
     constants = [real_constant(ctx, name) for name in node.inputs]
     for this, other in ((0, 1), (1, 0)):

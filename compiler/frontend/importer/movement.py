@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from compiler.frontend.constraints import general, movement
-from compiler.frontend.constraints.base import require
+from compiler.frontend.constraints.base import Unsupported, require
 from compiler.frontend.importer.context import Context, rule
-from compiler.frontend.importer.layout import Layout, letters_for, map_shape, plain
+from compiler.frontend.importer.layout import Layout, last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.tables import applied, function_of
 from compiler.frontend.importer.values import Mapped, Params
 from compiler.frontend.importer.views import arranged, joined, selected, sliced
@@ -177,18 +177,14 @@ def qlinear_concat(ctx: Context, node: Node) -> None:
         label = f"{node.name}/requantise{index // 3}"
         parts.append(applied(ctx, part, table, params, ctx.fresh(f"{name}/requantised{index // 3}"), label))
     require(movement.joins_tensors, len(parts))
-    ctx.values[node.output] = join(ctx, parts, node.integer("axis", 1), ctx.shape(node.output), node.output)
+    ctx.values[node.output] = join(ctx, parts, node.integer("axis", 1), ctx.shape(node.output))
 
 
-def join(ctx: Context, parts: Sequence[Mapped], axis: int, shape: tuple[int, ...], name: str | None = None) -> Mapped:
+def join(ctx: Context, parts: Sequence[Mapped], axis: int, shape: tuple[int, ...]) -> Mapped:
     """One after another along an ONNX dimension."""
     rank = len(shape)
-    letters = letters_for(rank)
     require(general.at_most_four_dimensions, shape)
-    assert letters is not None
-    natural = _common_letters(ctx, parts)
-    letters = natural or letters
-    parts = [arranged(ctx, part, letters) for part in parts]
+    letters, parts = _together(ctx, parts, rank)
     letter = letters[axis % rank]
     require(movement.joined_axis, letter)
     layout = plain(letters, shape)
@@ -204,6 +200,17 @@ def join(ctx: Context, parts: Sequence[Mapped], axis: int, shape: tuple[int, ...
         flat = [_as_map(ctx, part, (n, 1, 1, ctx.map_shape(part)[1] * ctx.map_shape(part)[2] * c)) for part in parts]
         whole = joined(ctx, flat, (n, 1, 1, h * w * c), plain("NHWC", (n, 1, 1, h * w * c)))
     return replace(_as_map(ctx, whole, target), layout=layout)
+
+
+def _together(ctx: Context, parts: Sequence[Mapped], rank: int) -> tuple[str, list[Mapped]]:
+    """The parts in one layout that all of them can be brought to."""
+    candidates = [letters for letters in (_common_letters(ctx, parts), letters_for(rank), last_letters_for(rank)) if letters]
+    for letters in candidates[:-1]:
+        try:
+            return letters, [arranged(ctx, part, letters) for part in parts]
+        except Unsupported:
+            continue
+    return candidates[-1], [arranged(ctx, part, candidates[-1]) for part in parts]
 
 
 def _common_letters(ctx: Context, parts: Sequence[Mapped]) -> str | None:

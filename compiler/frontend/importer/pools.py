@@ -117,6 +117,9 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
     x = arranged(ctx, x, letters)
     shape = map_shape(letters, out)
     size = ctx.map_shape(x)[1:3]
+    if not node.integer("count_include_pad", 0) and shape[1:3] == (1, 1) and window.dilation == (1, 1):
+        inside = [min(window.kernel[side] - window.pads[side], size[side]) for side in (0, 1)]
+        window = Window((inside[0], inside[1]))
     taps = window.kernel[0] * window.kernel[1]
     beyond = [_beyond(window, side, size[side], shape[1 + side]) for side in (0, 1)]
     count_pad = bool(node.integer("count_include_pad", 0))
