@@ -155,7 +155,7 @@ def test_the_error_is_announced_only_when_the_bus_has_drained() -> None:
         await bench.start(ctx, encode(Op("END")))
         for _ in range(100):
             await ctx.tick()
-        assert ctx.get(bench.dut.halt) and not ctx.get(bench.dut.irq)
+        assert (ctx.get(bench.dut.halt), ctx.get(bench.dut.irq)) == (1, 0)
         assert await bench.read(ctx, Register.STATUS) == STATUS_BUSY
         bench.drained = True
         for _ in range(SETTLE_CYCLES - 1):

@@ -110,7 +110,7 @@ def test_a_legal_program_reaches_the_queues_word_for_word(seed: int | None) -> N
     rng = random.Random(seed)
     outcome = dispatch(words, stall=(lambda: rng.random() < 0.3) if seed else (lambda: False))
     expected = reference(words, len(words), NANO)
-    assert outcome.ended and outcome.fault is None
+    assert (outcome.ended, outcome.fault) == (True, None)
     assert outcome.queues == expected.queues
     if seed is None:
         instructions = len(BODY) + 2

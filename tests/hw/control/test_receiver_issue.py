@@ -89,7 +89,7 @@ def test_the_next_instruction_is_offered_in_the_cycle_after_the_last_was_accepte
         for _ in range(2 * period):
             await ctx.tick()
         for number in range(len(ops)):
-            assert ctx.get(port.valid) and ctx.get(port.payload.pc) == 100 + number
+            assert (ctx.get(port.valid), ctx.get(port.payload.pc)) == (1, 100 + number)
             ctx.set(port.ready, 1)
             await ctx.tick()
             ctx.set(port.ready, 0)
@@ -193,7 +193,7 @@ def test_an_illegal_instruction_is_reported_at_the_head_and_takes_no_token() -> 
         ctx.set(dut.available, ALL)
         for _ in range(80):
             await ctx.tick()
-        assert ctx.get(dut.instruction.valid) and not ctx.get(dut.illegal)
+        assert (ctx.get(dut.instruction.valid), ctx.get(dut.illegal)) == (1, 0)
         ctx.set(dut.instruction.ready, 1)
         await ctx.tick()
         assert (ctx.get(dut.illegal), ctx.get(dut.head_pc)) == (1, 101)

@@ -72,7 +72,7 @@ def run(
     fm = [pack_bytes(word) for word in memory.fm]
     rng = random.Random(len(program))
     outcome = Outcome()
-    names = [name for name in BY_NAME["CONV"].fields]
+    names = list(BY_NAME["CONV"].fields)
     granted_now = Signal(c.px_p + c.post_px)
     m.d.comb += Cat(*(p.ready for p in dut.fm_read), *(p.ready for p in dut.fm_write)).eq(granted_now)
 

@@ -102,7 +102,7 @@ def records(bias: np.ndarray, scale: np.ndarray) -> np.ndarray:
     fraction, exponent = np.frexp(scale.astype(np.float32))
     mantissa, shift = (fraction * 2**24).astype(np.uint64), 24 - exponent
     surplus = np.maximum(shift - 63, 0)
-    assert (shift >= 0).all() and (surplus == 0).all(), "a scale that M / 2^S cannot hold"
+    assert ((shift >= 0) & (surplus == 0)).all(), "a scale that M / 2^S cannot hold"
     bits = bias.astype(np.int32).view(np.uint32).astype(np.uint64) | mantissa << 32 | shift.astype(np.uint64) << 56
     return np.ascontiguousarray(bits).view(np.uint8).reshape(*bits.shape[:-1], -1)
 

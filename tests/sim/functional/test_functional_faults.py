@@ -215,7 +215,7 @@ def test_tokens_that_are_taken_do_not_overflow() -> None:
     "memory", [np.zeros(64, np.int8), np.zeros((8, 8), np.uint8), np.zeros(64, np.uint8)[::2]], ids=["type", "shape", "gaps"]
 )
 def test_memory_that_is_not_bytes(memory: np.ndarray) -> None:
-    with pytest.raises(MemoryImageError, match="memory image: .* expected a writeable, contiguous vector of uint8"):
+    with pytest.raises(MemoryImageError, match=r"memory image: .* expected a writeable, contiguous vector of uint8"):
         FunctionalMachine(NANO).run(program(NANO), memory, {})
 
 

@@ -98,7 +98,9 @@ def test_safe_programs(ops: list[Op]) -> None:
 
 RACES = {
     "load, convolve": ([load(0), conv(0, 50)], [("RAW", 0, 1, FM)]),
-    "a token is given once": ([load(0, signal="CONV"), load(20, signal="CONV"), conv(20, 50, wait="LOAD")], [("RAW", 1, 2, FM)]),
+    "a token is given once": (
+        [load(0, signal="CONV"), load(20, signal="CONV"), conv(20, 50, wait="LOAD")], [("RAW", 1, 2, FM)],
+    ),
     "a token says nothing of its taker's other work": (
         [conv(0, 50), load(20, signal="CONV"), conv(90, 70, wait="LOAD", signal="LOAD"), load(0)], [("WAR", 0, 3, FM)],
     ),
@@ -191,8 +193,8 @@ def random_program(rng: random.Random) -> list[Op]:
         region = rng.choice([Region.INPUT, Region.OUTPUT])
         offset = rng.choice([0, 8, 16])
         op = rng.choice([
-            load(to, region=region, offset=offset), save(source, region=region, offset=offset), conv(source, to), pool(source, to),
-            misc(source, to), loadp(Buffer.WEIGHT),
+            load(to, region=region, offset=offset), save(source, region=region, offset=offset),
+            conv(source, to), pool(source, to), misc(source, to), loadp(Buffer.WEIGHT),
         ])  # fmt: skip
         unit = unit_of(op)
         wait = frozenset(giver for giver in Unit if count[giver, unit] and rng.random() < 0.7)

@@ -25,9 +25,10 @@ GENERATORS = {
 }
 
 SMALL_CONV = Op("CONV", {
-    "i_addr": 40, "i_off": 2**24 - 4, "i_cs": 16, "i_ys": 8, "t_ys": 4, "i_h": 4, "i_w": 4, "pad_t": 1, "pad_l": 1, "s_y": 2, "s_x": 2,
-    "d_y": 1, "d_x": 1, "k_h": 3, "k_w": 3, "vectors": 1, "pad_value": -7, "o_h": 2, "o_w": 2, "o_xs": 1, "o_ys": 2, "o_cs": 4,
-    "o_addr": 900, "chunks": 3, "p_addr": 1, "w_addr": 2, "zp": 3, "lo": -128, "hi": 127,
+    "i_addr": 40, "i_off": 2**24 - 4, "i_cs": 16, "i_ys": 8, "t_ys": 4, "i_h": 4, "i_w": 4, "pad_value": -7,
+    "pad_t": 1, "pad_l": 1, "s_y": 2, "s_x": 2, "d_y": 1, "d_x": 1, "k_h": 3, "k_w": 3, "vectors": 1,
+    "o_addr": 900, "o_h": 2, "o_w": 2, "o_xs": 1, "o_ys": 2, "o_cs": 4, "chunks": 3,
+    "p_addr": 1, "w_addr": 2, "zp": 3, "lo": -128, "hi": 127,
 })  # fmt: skip
 """Three chunks: whole and partly filled words on every preset."""
 
