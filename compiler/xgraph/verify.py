@@ -166,9 +166,13 @@ class _Checks:
         self._same_quantisation(self.sources)
 
     def _concat(self, op: Concat) -> None:
+        self._within("axis", op.axis, 1, 3)
+        expected = list(self.sources[0].shape)
+        expected[op.axis] = sum(source.shape[op.axis] for source in self.sources)
         for source in self.sources:
-            self._equal(f"shape of {source.name} without channels", source.shape[:3], self.target.shape[:3])
-        self._equal("channels", self.target.channels, sum(source.channels for source in self.sources))
+            sides = [size for axis, size in enumerate(source.shape) if axis != op.axis]
+            self._equal(f"shape of {source.name} apart from axis {op.axis}", sides, [s for a, s in enumerate(expected) if a != op.axis])
+        self._shape(tuple(expected))
         self._same_quantisation(self.sources)
 
     def _slice(self, op: Slice) -> None:

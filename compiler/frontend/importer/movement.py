@@ -187,19 +187,7 @@ def join(ctx: Context, parts: Sequence[Mapped], axis: int, shape: tuple[int, ...
     letters, parts = _together(ctx, parts, rank)
     letter = letters[axis % rank]
     require(movement.joined_axis, letter)
-    layout = plain(letters, shape)
-    target = map_shape(letters, shape)
-    if letter == "C":
-        return joined(ctx, parts, target, layout)
-    n, h, w, c = target
-    require(movement.pixel_fits, h * w * c)
-    if letter == "W" and h > 1:
-        flat = [_as_map(ctx, part, (n, h, 1, ctx.map_shape(part)[2] * c)) for part in parts]
-        whole = joined(ctx, flat, (n, h, 1, w * c), plain("NHWC", (n, h, 1, w * c)))
-    else:
-        flat = [_as_map(ctx, part, (n, 1, 1, ctx.map_shape(part)[1] * ctx.map_shape(part)[2] * c)) for part in parts]
-        whole = joined(ctx, flat, (n, 1, 1, h * w * c), plain("NHWC", (n, 1, 1, h * w * c)))
-    return replace(_as_map(ctx, whole, target), layout=layout)
+    return joined(ctx, parts, map_shape(letters, shape), plain(letters, shape), axis="NHWC".index(letter))
 
 
 def _together(ctx: Context, parts: Sequence[Mapped], rank: int) -> tuple[str, list[Mapped]]:
@@ -224,16 +212,6 @@ def _common_letters(ctx: Context, parts: Sequence[Mapped]) -> str | None:
     if others or None in names or len(set(names)) < len(names):
         return None
     return "".join(name for name in names if name)
-
-
-def _as_map(ctx: Context, value: Mapped, shape: tuple[int, int, int, int]) -> Mapped:
-    return arranged(ctx, replace(value, layout=_memory(ctx, value, shape)), "NHWC")
-
-
-def _memory(ctx: Context, value: Mapped, shape: tuple[int, int, int, int]) -> Layout:
-    layout = plain("NHWC", ctx.map_shape(value)).reshaped(shape)
-    assert layout is not None
-    return layout
 
 
 @rule("Pad")

@@ -124,7 +124,7 @@ def _linear(ctx: Context, node: Node, x: Mapped, rows: Matrix, columns: Matrix) 
                 tensor = ctx.tensor(ctx.fresh(f"{name}/phase{y}{column}"), part, params)
                 op = Conv(tensor, (wide.tensor,), (tensor,), Window((3, 3)), kernel, q, finish, channels, x.params.zero_point)
                 parts.append(ctx.add(op, plain("NHWC", part), params))
-        return joined(ctx, parts, (n, h, w, c), plain("NCHW", out), f_y)
+        return joined(ctx, parts, (n, h, w, c), plain("NCHW", out), block=f_y)
 
     return Linear(build, unit, channels, zero_bias)
 

@@ -81,13 +81,13 @@ def sliced(ctx: Context, value: Mapped, begin: tuple[int, int, int], step: tuple
     return ctx.add(Slice(name, (value.tensor,), (name,), begin, step), layout, value.params, computed=value.computed)
 
 
-def joined(ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, block: int | None = None) -> Mapped:
-    """Channels one after another, or pixels interleaved in blocks."""
+def joined(ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: int | None = None) -> Mapped:
+    """One after another along an axis of the map, or pixels interleaved in blocks."""
     stored = ctx.stored(parts[0])
     parts = [part if ctx.stored(part) == stored else _copied(ctx, part, stored) for part in parts]
     name = ctx.tensor(ctx.fresh(f"{parts[0].tensor}/{'interleave' if block else 'concat'}"), shape, stored)
     inputs = tuple(part.tensor for part in parts)
-    op = Interleave(name, inputs, (name,), block) if block else Concat(name, inputs, (name,))
+    op = Interleave(name, inputs, (name,), block) if block else Concat(name, inputs, (name,), axis)
     return ctx.add(op, layout, parts[0].params, computed=any(part.computed for part in parts))
 
 
@@ -115,7 +115,7 @@ def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4,
     part = (n, h, w, c // block**2)
     layout = plain("NHWC", part)
     parts = [sliced(ctx, value, (0, 0, index * part[3]), (1, 1), part, layout) for index in range(block**2)]
-    return joined(ctx, parts, target, goal, block)
+    return joined(ctx, parts, target, goal, block=block)
 
 
 def _to_depth(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:
