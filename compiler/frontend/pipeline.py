@@ -72,7 +72,8 @@ def import_model(
 def _named(ctx: Context, graph: XGraph) -> dict[str, Port]:
     found: dict[str, Port] = {}
     for name, value in ctx.values.items():
-        if isinstance(value, Mapped) and value.tensor in graph.tensors and ctx.model.elem(name) in EIGHT_BITS:
-            if value.tensor not in found or value.tensor == name:
-                found[value.tensor] = port(ctx, name, value)
+        if not isinstance(value, Mapped) or value.tensor not in graph.tensors or ctx.model.elem(name) not in EIGHT_BITS:
+            continue
+        if value.tensor not in found or value.tensor == name:
+            found[value.tensor] = port(ctx, name, value)
     return found

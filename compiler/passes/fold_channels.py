@@ -30,14 +30,21 @@ def fold_channels(graph: XGraph) -> XGraph:
 
 def channel_order(op: Op) -> NDArray[np.intp] | None:
     """For each output channel the input channel that it copies, if that is all the operation does."""
-    if not isinstance(op, Conv) or op.groups != 1 or op.window.kernel != (1, 1) or op.window.stride != (1, 1) or any(op.window.pads):
+    if (
+        not isinstance(op, Conv)
+        or op.groups != 1
+        or op.window.kernel != (1, 1)
+        or op.window.stride != (1, 1)
+        or any(op.window.pads)
+    ):
         return None
     weights, q, finish = op.weights[:, 0, 0], op.requantisation, op.finish
     plain = finish.table is None and finish.alpha is None and (finish.zero_point, finish.lo, finish.hi) == (0, -128, 127)
     unit = (q.mantissa == _UNIT).all() and (q.shift == 23).all() and not q.bias.any()
     if not (plain and unit and ((weights == 1).sum(axis=1) == 1).all() and np.count_nonzero(weights) == len(weights)):
         return None
-    return weights.argmax(axis=1)
+    order: NDArray[np.intp] = weights.argmax(axis=1)
+    return order
 
 
 def _reordered(op: Conv, order: NDArray[np.intp]) -> Conv:
@@ -47,7 +54,9 @@ def _reordered(op: Conv, order: NDArray[np.intp]) -> Conv:
         outputs, inputs = len(weights) // groups, weights.shape[3]
         dense = np.zeros((len(weights), *weights.shape[1:3], groups * inputs), np.int8)
         for g in range(groups):
-            dense[g * outputs : (g + 1) * outputs, :, :, g * inputs : (g + 1) * inputs] = weights[g * outputs : (g + 1) * outputs]
+            dense[g * outputs : (g + 1) * outputs, :, :, g * inputs : (g + 1) * inputs] = weights[
+                g * outputs : (g + 1) * outputs
+            ]
         weights, groups = dense, 1
     q = op.requantisation
     requantisation = Requantisation(q.bias[order], q.mantissa[order], q.shift[order])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.passes.rewrite import with_inputs
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv, Op, Pool, PoolKind
 
@@ -27,11 +26,12 @@ def fold_pads(graph: XGraph) -> XGraph:
         pad = folded.get(op.inputs[0]) if op.inputs else None
         if pad is not None:
             assert isinstance(op, Conv | Pool)
-            pads = tuple(a + b for a, b in zip(op.window.pads, pad.window.pads, strict=True))
+            (t, le, b, r), (t_p, l_p, b_p, r_p) = op.window.pads, pad.window.pads
+            pads = (t + t_p, le + l_p, b + b_p, r + r_p)
             value = pad.pad_value if not any(op.window.pads) else op.pad_value
             window = replace(op.window, pads=pads)
             op = replace(op, window=window, pad_value=value, inputs=pad.inputs)
-        ops.append(with_inputs(op, {}))
+        ops.append(op)
     return graph.with_ops(ops)
 
 
@@ -46,7 +46,9 @@ def is_pad(op: Op) -> bool:
 
 def _takes(reader: Op, pad: Op) -> bool:
     assert isinstance(pad, Pool)
-    if not isinstance(reader, Conv | Pool) or (isinstance(reader, Pool) and reader.kind is PoolKind.AVERAGE and not reader.count_pad):
+    if not isinstance(reader, Conv | Pool) or (
+        isinstance(reader, Pool) and reader.kind is PoolKind.AVERAGE and not reader.count_pad
+    ):
         return False
     fits = max(a + b for a, b in zip(reader.window.pads, pad.window.pads, strict=True)) <= MOST_PAD
     return fits and (not any(reader.window.pads) or reader.pad_value == pad.pad_value) and not is_pad(reader)

@@ -87,7 +87,9 @@ class _Writer:
             self.has_stored[name] = out
         return self.has_stored[name]
 
-    def _result(self, node: Node, op_type: str, inputs: tuple[str, ...], attributes: Mapping[str, object], domain: str = "") -> None:
+    def _result(
+        self, node: Node, op_type: str, inputs: tuple[str, ...], attributes: Mapping[str, object], domain: str = ""
+    ) -> None:
         """A node with an int8 result, and the clamp that joins it."""
         source = node.output
         name, lo, hi = self.forms.clamp.get(source, (source, -np.inf, np.inf))
@@ -224,7 +226,9 @@ class _Writer:
                 self.constants[part] = self.constants[part].reshape(())
         image = f"{name}_dequantized"
         attributes = {} if per_tensor else {"axis": axis}
-        self.nodes.append(Node(f"{node.name}/{name}_DequantizeLinear", "DequantizeLinear", (stored, *scale), (image,), attributes))
+        self.nodes.append(
+            Node(f"{node.name}/{name}_DequantizeLinear", "DequantizeLinear", (stored, *scale), (image,), attributes)
+        )
         return image
 
 

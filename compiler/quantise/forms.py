@@ -74,7 +74,11 @@ def forms_of(model: Model) -> Forms:
     forms = Forms(model)
     consumers = model.consumers()
     reached = {name for name in model.inputs if model.elem(name) == onnx.TensorProto.FLOAT}
-    reached |= {node.inputs[0] for node in model.nodes if node.op_type in HEAVY | WINDOWS and len(model.shape(node.inputs[0]) or ()) >= 2}
+    reached |= {
+        node.inputs[0]
+        for node in model.nodes
+        if node.op_type in HEAVY | WINDOWS and len(model.shape(node.inputs[0]) or ()) >= 2
+    }
     origin: dict[str, str] = {}
     for node in model.nodes:
         form = _form(model, node, reached, origin)
@@ -99,7 +103,9 @@ def _operands(model: Model, node: Node) -> list[str]:
 
 
 def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -> Form | None:
-    if node.domain or any(model.elem(name) != onnx.TensorProto.FLOAT or model.shape(name) is None for name in node.outputs if name):
+    if node.domain or any(
+        model.elem(name) != onnx.TensorProto.FLOAT or model.shape(name) is None for name in node.outputs if name
+    ):
         return None
     operands = _operands(model, node)
     rank = len(model.shape(operands[0]) or ()) if operands else 0
@@ -116,7 +122,7 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         return None
     if node.op_type in STORED:
         whole = node.op_type != "Concat" or len(set(operands)) == len(node.inputs)
-        return Form.STORED if whole and not any(node.outputs[1:]) or node.op_type == "Split" else None
+        return Form.STORED if (whole and not any(node.outputs[1:])) or node.op_type == "Split" else None
     if node.op_type in ("AveragePool", "GlobalAveragePool"):
         return Form.AVERAGE
     if node.op_type in MOVED or node.op_type in MEANS:

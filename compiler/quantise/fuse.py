@@ -34,11 +34,11 @@ class _Fuser:
 
     def run(self) -> Model:
         rules: dict[str, Callable[[Node], Node | None]] = {
-            "BatchNormalization": self._batch_norm, "Mul": self._scale, "Div": self._scale, "Add": self._scale, "Sub": self._scale,
-            "Conv": self._conv, "MatMul": self._matmul, "Gemm": self._gemm,
+            **dict.fromkeys(_SCALES, self._scale),
+            "BatchNormalization": self._batch_norm, "Conv": self._conv, "MatMul": self._matmul, "Gemm": self._gemm,
         }  # fmt: skip
         for node in self.model.nodes:
-            if node.op_type in ("Sum", "Mean") and node.op_type == "Sum" and len(node.inputs) != 2:
+            if node.op_type == "Sum" and len(node.inputs) != 2:
                 self._chain(node)
                 continue
             if node.op_type == "Sum":
@@ -122,7 +122,9 @@ class _Fuser:
             scaled = weights * self._along_outputs(maker, factor, weights)
             names = (
                 self._constant(f"{node.output}/weights", scaled.astype(np.float32)),
-                self._constant(f"{node.output}/bias", (np.broadcast_to(bias.reshape(-1), len(factor)) * factor + offset).astype(np.float32)),
+                self._constant(
+                    f"{node.output}/bias", (np.broadcast_to(bias.reshape(-1), len(factor)) * factor + offset).astype(np.float32)
+                ),
             )
             return replace(maker, inputs=(maker.inputs[0], *names), outputs=(node.output,))
         if shape is None or len(shape) not in (3, 4):
@@ -178,7 +180,11 @@ class _Fuser:
     def _gemm(self, node: Node) -> Node | None:
         """alpha and beta become part of weights and bias."""
         alpha, beta = float(node.attributes.get("alpha", 1.0)), float(node.attributes.get("beta", 1.0))
-        if node.inputs[1] not in self.constants or (node.input(2) and node.input(2) not in self.constants) or (alpha, beta) == (1, 1):
+        if (
+            node.inputs[1] not in self.constants
+            or (node.input(2) and node.input(2) not in self.constants)
+            or (alpha, beta) == (1, 1)
+        ):
             return None
         inputs = [node.inputs[0], self._constant(f"{node.output}/weights", self.constants[node.inputs[1]] * np.float32(alpha))]
         if node.input(2):

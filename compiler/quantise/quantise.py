@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler.frontend.folding import fold_constants
+from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array, Model
 from compiler.frontend.types import with_types
 from compiler.quantise.emit import written
@@ -45,7 +46,9 @@ def is_float(model: Model) -> bool:
     )  # fmt: skip
 
 
-def quantise(model: Model, calibration: CalibrationData = None, scheme: str = "power_of_two", progress: Progress | None = None) -> Quantised:
+def quantise(
+    model: Model, calibration: CalibrationData = None, scheme: str = "power_of_two", progress: Progress | None = None
+) -> Quantised:
     if scheme not in SCHEMES:
         raise CalibrationError(f"quantisation scheme {scheme!r}: unknown; choose one of {', '.join(SCHEMES)}")
     chosen = SCHEMES[scheme]
@@ -56,7 +59,7 @@ def quantise(model: Model, calibration: CalibrationData = None, scheme: str = "p
     members: dict[str, list[str]] = {}
     for name in names:
         members.setdefault(forms.root(name), []).append(name)
-    params = {}
+    params: dict[str, Params] = {}
     for group in members.values():
         together = statistics[group[0]]
         for name in group[1:]:
@@ -67,7 +70,9 @@ def quantise(model: Model, calibration: CalibrationData = None, scheme: str = "p
     return Quantised(with_types(written(prepared, forms, params, chosen)), prepared, statistics)
 
 
-def _statistics(model: Model, names: list[str], calibration: CalibrationData, progress: Progress | None) -> Mapping[str, Statistics]:
+def _statistics(
+    model: Model, names: list[str], calibration: CalibrationData, progress: Progress | None
+) -> Mapping[str, Statistics]:
     if isinstance(calibration, str | Path):
         calibration = load_data(calibration)
     if calibration is None:
@@ -77,5 +82,7 @@ def _statistics(model: Model, names: list[str], calibration: CalibrationData, pr
         return collected(model, names, {k: v for k, v in calibration.items() if not isinstance(v, Statistics)}, progress)
     missing = [name for name in names if name not in known]
     if missing:
-        raise CalibrationError(f"calibration statistics: tensor {missing[0]} is missing ({len(missing)} in all); collect them again")
+        raise CalibrationError(
+            f"calibration statistics: tensor {missing[0]} is missing ({len(missing)} in all); collect them again"
+        )
     return known

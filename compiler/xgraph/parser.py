@@ -15,7 +15,8 @@ from compiler.xgraph.tensor import Quantisation, Tensor
 OPERATIONS = {
     kind.__name__: kind
     for kind in (
-        ops.Conv, ops.ConvTranspose, ops.Pool, ops.Eltwise, ops.Upsample, ops.Concat, ops.Slice, ops.Interleave, ops.Reshape, ops.Cpu,
+        ops.Conv, ops.ConvTranspose, ops.Pool, ops.Eltwise, ops.Upsample, ops.Concat, ops.Slice,
+        ops.Interleave, ops.Reshape, ops.Cpu,
     )
 }  # fmt: skip
 PARTS: dict[str, Any] = {

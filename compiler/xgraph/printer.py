@@ -55,7 +55,7 @@ def _form(value: Any, constants: dict[str, Constant]) -> str:
     for field in dataclasses.fields(value):
         inner = getattr(value, field.name)
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
-        if isinstance(inner, np.ndarray) or inner is not default and inner != default:
+        if isinstance(inner, np.ndarray) or (inner is not default and inner != default):
             parts.append(f"{field.name}={_form(inner, constants)}")
     return f"{type(value).__name__}({', '.join(parts)})"
 

@@ -43,7 +43,9 @@ def verify(graph: XGraph) -> XGraph:
             _Checks(graph, op).run()
     for name, tensor in graph.tensors.items():
         if tensor.name != name or min(tensor.shape) < 1 or not -128 <= tensor.quantisation.zero_point <= 127:
-            raise GraphError(f"graph {graph.name}: tensor {name} is {tensor}: a positive shape and an int8 zero-point are expected")
+            raise GraphError(
+                f"graph {graph.name}: tensor {name} is {tensor}: a positive shape and an int8 zero-point are expected"
+            )
     return graph
 
 
@@ -158,7 +160,11 @@ class _Checks:
 
     def _same_quantisation(self, sources: Sequence[Tensor]) -> None:
         for source in sources:
-            self._equal(f"quantisation of {source.name}", (source.quantisation, source.flip), (self.target.quantisation, self.target.flip))
+            self._equal(
+                f"quantisation of {source.name}",
+                (source.quantisation, source.flip),
+                (self.target.quantisation, self.target.flip),
+            )
 
     def _upsample(self, op: Upsample) -> None:
         n, h, w, c = self.sources[0].shape
@@ -171,7 +177,9 @@ class _Checks:
         expected[op.axis] = sum(source.shape[op.axis] for source in self.sources)
         for source in self.sources:
             sides = [size for axis, size in enumerate(source.shape) if axis != op.axis]
-            self._equal(f"shape of {source.name} apart from axis {op.axis}", sides, [s for a, s in enumerate(expected) if a != op.axis])
+            self._equal(
+                f"shape of {source.name} apart from axis {op.axis}", sides, [s for a, s in enumerate(expected) if a != op.axis]
+            )
         self._shape(tuple(expected))
         self._same_quantisation(self.sources)
 

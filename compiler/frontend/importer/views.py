@@ -76,12 +76,16 @@ def selected(ctx: Context, value: Mapped, channels: Sequence[int | None], layout
     return ctx.add(op, layout, value.params)
 
 
-def sliced(ctx: Context, value: Mapped, begin: tuple[int, int, int], step: tuple[int, int], shape: Shape4, layout: Layout) -> Mapped:
+def sliced(
+    ctx: Context, value: Mapped, begin: tuple[int, int, int], step: tuple[int, int], shape: Shape4, layout: Layout
+) -> Mapped:
     name = ctx.tensor(ctx.fresh(f"{value.tensor}/slice"), shape, ctx.stored(value))
     return ctx.add(Slice(name, (value.tensor,), (name,), begin, step), layout, value.params, computed=value.computed)
 
 
-def joined(ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: int | None = None) -> Mapped:
+def joined(
+    ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: int | None = None
+) -> Mapped:
     """One after another along an axis of the map, or pixels interleaved in blocks."""
     stored = ctx.stored(parts[0])
     parts = [part if ctx.stored(part) == stored else _copied(ctx, part, stored) for part in parts]
@@ -134,9 +138,7 @@ def _to_depth(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4,
         return None
     part = (n, target[1], target[2], c)
     layout = plain("NHWC", part)
-    parts = [
-        sliced(ctx, value, (y, x, 0), (block_h, block_w), part, layout) for y in range(block_h) for x in range(block_w)
-    ]
+    parts = [sliced(ctx, value, (y, x, 0), (block_h, block_w), part, layout) for y in range(block_h) for x in range(block_w)]
     whole = joined(ctx, parts, target, goal)
     order = merged(Atom("C", atom.stride * reach[atom.axis], atom.size) for atom in dims["C"])
     return whole if order == axis("C", target[3]) else _permuted(ctx, whole, order, goal)

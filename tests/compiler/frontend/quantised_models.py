@@ -35,7 +35,7 @@ def model(
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def node(op_type: str, inputs: str, output: str = "y", domain: str = "", **attributes: object) -> onnx.NodeProto:
+def node(op_type: str, inputs: str, output: str = "y", domain: str = "", **attributes: Any) -> onnx.NodeProto:
     """``inputs`` and ``output`` are separated by spaces; ``_`` leaves one out."""
     names = ["" if name == "_" else name for name in inputs.split()]
     return helper.make_node(op_type, names, output.split(), domain=domain, name=f"{op_type}_{output.split()[0]}", **attributes)
