@@ -126,8 +126,8 @@ class Core(wiring.Component):
                 connect(m, getattr(parts[unit], member), memory.read)
         for unit in (Unit.CONV, Unit.POOL, Unit.MISC):
             if unit in parts:
-                source, sink = load.table_write, parts[unit].table_write
-                m.d.comb += [getattr(sink, name).eq(getattr(source, name)) for name in source.signature.members]
+                for name in load.table_write.signature.members:
+                    m.d.comb += getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name))
 
 
 def _control_side(part: Any, unit: Unit) -> SimpleNamespace:

@@ -50,8 +50,8 @@ def fold_registers(module: str) -> str:
         register = match["register"]
         keep, _, rest = blocks[name].partition("\n")
         body = rest if keep == f"    {name} = {register};" else blocks[name]
-        target = rf"^( *){re.escape(name)}((?:\[[0-9:]+\])?) = "
-        assigned = re.sub(target, rf"\1{_escaped(register)}\2 <= ", body, flags=re.MULTILINE)
+        assignment = rf"^( *){re.escape(name)}((?:\[[0-9:]+\])?) = "
+        assigned = re.sub(assignment, rf"\1{_escaped(register)}\2 <= ", body, flags=re.MULTILINE)
         return f"  always @(posedge clk) begin\n{assigned}  end\n"
 
     folded = _CLOCKED.sub(fold, _COMBINATIONAL.sub(drop, module))

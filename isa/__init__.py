@@ -1,0 +1,1 @@
+"""The contract: machine configuration, instruction set, assembler, program file."""

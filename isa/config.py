@@ -33,9 +33,7 @@ class Bound:
         if isinstance(value, bool) or not isinstance(value, int):
             raise ConfigError(f"configuration field {field}: {value!r} is not a whole number")
         if not self.low <= value <= self.high:
-            raise ConfigError(
-                f"configuration field {field}: {value} is outside {self.low}..{self.high}; choose a value within"
-            )
+            raise ConfigError(f"configuration field {field}: {value} is outside {self.low}..{self.high}; choose a value within")
         if self.power_of_two and value & (value - 1):
             raise ConfigError(f"configuration field {field}: {value} is not a power of two; try {_ceil_pow2(value)}")
 
@@ -214,22 +212,27 @@ def _ceil_pow2(value: int) -> int:
 
 
 def config_from_dict(values: dict[str, Any], *, origin: str) -> MachineConfig:
-    """Build a configuration from plain values; fields left out come from the preset named by ``base``."""
-    values = dict(values)
-    start: dict[str, Any] = {}
-    if "base" in values:
-        start = dataclasses.asdict(preset(values.pop("base")))
-    known = {f.name for f in dataclasses.fields(MachineConfig)}
-    unknown = sorted(set(values) - known)
+    """Build a configuration from plain values; fields left out come from the preset named by ``base``.
+
+    Errors begin with ``origin``.
+    """
+    try:
+        return _from_dict(values)
+    except ConfigError as error:
+        raise ConfigError(f"{origin}: {error}") from None
+
+
+def _from_dict(values: dict[str, Any]) -> MachineConfig:
+    given = dict(values)
+    start = dataclasses.asdict(preset(given.pop("base"))) if "base" in given else {}
+    known = {f.name: f.default is dataclasses.MISSING for f in dataclasses.fields(MachineConfig)}
+    unknown = [name for name in given if name not in known]
     if unknown:
-        raise ConfigError(f"{origin}: unknown configuration field {unknown[0]!r}; known are {', '.join(sorted(known))}")
-    start.update(values)
-    required = {f.name for f in dataclasses.fields(MachineConfig) if f.default is dataclasses.MISSING}
-    missing = sorted(required - set(start))
+        raise ConfigError(f"unknown configuration field {unknown[0]!r}; known are {', '.join(known)}")
+    start |= given
+    missing = [name for name, required in known.items() if required and name not in start]
     if missing:
-        raise ConfigError(
-            f"{origin}: configuration field {missing[0]} is missing; give it, or start from a preset with base = \"nano\""
-        )
+        raise ConfigError(f'configuration field {missing[0]} is missing; give it, or start from a preset with base = "nano"')
     return MachineConfig(**start)
 
 
@@ -242,15 +245,16 @@ def load_config(source: str) -> MachineConfig:
         raise ConfigError(f"configuration {source!r}: neither a preset ({', '.join(PRESETS)}) nor a .toml file")
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"configuration file {source!r}: no such file") from None
+    except OSError as error:
+        raise ConfigError(f"configuration file {source!r} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"configuration file {source!r}: not TOML: {error}") from None
     return config_from_dict(values, origin=f"configuration file {source!r}")
 
 
 def preset(name: str) -> MachineConfig:
-    if name not in PRESETS:
+    """The configuration that comes with Tilewright under that name."""
+    if not isinstance(name, str) or name not in PRESETS:
         raise ConfigError(f"preset {name!r}: unknown; known are {', '.join(PRESETS)}")
     return PRESETS[name]
 

@@ -11,6 +11,7 @@ class Fault(enum.IntEnum):
     """Value of ERROR_CODE."""
 
     NONE = 0
+    """The machine has not stopped."""
     ILLEGAL_OPCODE = 1
     """No such instruction, or one of a unit that was not built."""
     ILLEGAL_FIELD = 2

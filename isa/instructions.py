@@ -299,5 +299,5 @@ if len(BY_NAME) != len(INSTRUCTIONS) or len(BY_OPCODE) != len(INSTRUCTIONS):
     raise TableError("two instructions share a name or an opcode")
 if 0 in BY_OPCODE:
     raise TableError("opcode 0 must stay illegal, so that a run into cleared memory stops")
-if max(BY_OPCODE) >= 1 << HEADER[0].bits or MAX_LENGTH >= 1 << HEADER[1].bits or sum(f.bits for f in HEADER) != 32:
+if max(BY_OPCODE) >= 1 << HEADER[0].bits or 1 << HEADER[1].bits <= MAX_LENGTH or sum(f.bits for f in HEADER) != 32:
     raise TableError("the header cannot hold every opcode and length")

@@ -47,7 +47,7 @@ class Register(enum.IntEnum):
     WRITE_BEATS = 0x08C
     """Read: data beats on the AXI read and write channels since start."""
     COUNTERS = 0x100
-    """Read: first of the counters; see ``counter_offset``."""
+    """Read: first of the counters of each unit."""
 
 
 class Counter(enum.IntEnum):

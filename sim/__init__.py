@@ -1,0 +1,1 @@
+"""The simulators: what the binary computes, how long it takes, and the generated hardware itself."""

@@ -1,0 +1,69 @@
+# `make test` and the targets below work from a fresh clone: each makes the environment it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+JOBS ?= 2
+CONFIG ?= nano
+SEED ?= 0
+COUNT ?= 20000
+
+export AMARANTH_USE_YOSYS := builtin
+
+.PHONY: help test check fuzz lint types env lock clean
+
+help:
+	@echo "make test    lint, types and the whole suite (JOBS=$(JOBS) processes)"
+	@echo "make lint    ruff"
+	@echo "make types   mypy, strict"
+	@echo "make check   the suite alone; ARGS='tests/isa -k assembler' chooses"
+	@echo "make fuzz    $(COUNT) random programs from seed $(SEED) on the RTL of $(CONFIG), whole memories compared"
+	@echo "make env     only the environment, in $(VENV)"
+	@echo "make lock    renew requirements.lock from pyproject.toml (needs uv)"
+	@echo "make clean   remove the environment and everything that was built"
+
+test: lint types check
+
+check: tools $(READY)
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+fuzz: tools $(READY)
+	$(BIN)/tilewright fuzz --config $(CONFIG) --seed $(SEED) --count $(COUNT) --engine rtl
+
+lint: $(READY)
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+env: $(READY)
+
+# The environment holds exactly what the lock file names.
+$(VENV)/locked: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is missing or older than 3.11: apt-get install python3, or make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || \
+	  { echo "Python's venv is missing: apt-get install python3-venv" >&2; exit 1; }
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+# The project itself is installed in place, without dependencies: it brings the command `tilewright`.
+$(READY): $(VENV)/locked pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The RTL simulator compiles what it simulates.
+.PHONY: tools
+tools:
+	@command -v g++ >/dev/null || { echo "g++ is missing: apt-get install g++" >&2; exit 1; }
+	@command -v perl >/dev/null || { echo "perl is missing: apt-get install perl" >&2; exit 1; }
+
+lock:
+	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate --quiet --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

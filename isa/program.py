@@ -1,0 +1,209 @@
+"""The program: what a host needs to run a network on the machine, and what tools need to explain it."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from isa.config import MachineConfig
+from isa.debug import DebugRecord
+from isa.errors import TilewrightError
+from isa.instructions import Region
+
+ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "float32": 4}
+"""The element types that a buffer may have."""
+_LIMIT = 1 << 32
+"""Offsets within a region have 32 bits."""
+
+
+class ProgramError(TilewrightError):
+    """A program, or a program file, that cannot be used."""
+
+
+@dataclass(frozen=True)
+class TensorBuffer:
+    """A tensor in DRAM that the host, or a CPU subgraph, writes or reads."""
+
+    name: str
+    region: Region
+    offset: int
+    """First byte, from the base of the region."""
+    shape: tuple[int, ...]
+    """As it lies in memory, the last dimension dense: feature maps are NHWC."""
+    type: str = "int8"
+    scale: float = 1.0
+    zero_point: int = 0
+    strides: tuple[int, ...] = ()
+    """Bytes from neighbour to neighbour along each dimension; empty: dense."""
+    host_axes: tuple[int, ...] = ()
+    """The dimensions in the order in which the host's array has them; empty: the same order."""
+    host_shape: tuple[int, ...] = ()
+    """Shape of the host's array, after reordering; empty: the reordered one."""
+    flipped: bool = False
+    """Memory holds the elements with the top bit toggled (a uint8 tensor within the network)."""
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """Strides in bytes, dense ones worked out."""
+        if self.strides:
+            return self.strides
+        sizes = (*self.shape[1:], ELEMENT_BYTES[self.type])
+        return tuple(math.prod(sizes[axis:]) for axis in range(len(self.shape)))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes from the first to the last element, both included."""
+        spans = ((size - 1) * stride for size, stride in zip(self.shape, self.layout, strict=True))
+        return sum(spans) + ELEMENT_BYTES[self.type]
+
+
+@dataclass(frozen=True)
+class CpuGraph:
+    """A part of the network that runs in onnxruntime: its inputs and outputs carry the names of buffers."""
+
+    name: str
+    model: bytes
+    """The serialised ONNX model."""
+
+
+@dataclass(frozen=True)
+class HostTensor:
+    """An input or output of the network, as the host gives or gets it."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+
+
+@dataclass(frozen=True)
+class MachineStep:
+    """Run the instructions from ``first_word``, which is START, to END."""
+
+    first_word: int
+    words: int
+
+
+@dataclass(frozen=True)
+class CpuStep:
+    """Run a CPU subgraph."""
+
+    graph: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """One compiled or assembled program."""
+
+    config: MachineConfig
+    words: tuple[int, ...]
+    """The instructions."""
+    const: bytes = b""
+    """The image of the CONST region: weights, requantisation records, taps, tables."""
+    work_bytes: int = 0
+    """Sizes of the regions that the host provides."""
+    input_bytes: int = 0
+    output_bytes: int = 0
+    buffers: tuple[TensorBuffer, ...] = ()
+    cpu_graphs: tuple[CpuGraph, ...] = ()
+    debug: tuple[DebugRecord, ...] = field(default=(), repr=False)
+    """By ascending word offset."""
+    steps: tuple[MachineStep | CpuStep, ...] = ()
+    """What the host does, in order; empty: one machine step with all instructions."""
+    inputs: tuple[HostTensor, ...] = ()
+    outputs: tuple[HostTensor, ...] = ()
+    """Of the network: each is a buffer of that name, or belongs to CPU subgraphs."""
+
+    def __post_init__(self) -> None:
+        for pc, word in enumerate(self.words):
+            if not 0 <= word < _LIMIT:
+                raise ProgramError(f"program word {pc}: {word} does not fit into 32 bits")
+        for region in Region:
+            if not 0 <= self.region_bytes(region) < _LIMIT:
+                raise ProgramError(f"program region {region.name}: {self.region_bytes(region)} bytes, expected less than 2^32")
+        _check_names("buffer", (buffer.name for buffer in self.buffers))
+        _check_names("CPU subgraph", (graph.name for graph in self.cpu_graphs))
+        for buffer in self.buffers:
+            self._check_buffer(buffer)
+        self._check_steps()
+        self._check_debug()
+
+    def region_bytes(self, region: Region) -> int:
+        """Bytes of DRAM that the program uses in a region."""
+        return {
+            Region.CONST: len(self.const),
+            Region.WORK: self.work_bytes,
+            Region.INPUT: self.input_bytes,
+            Region.OUTPUT: self.output_bytes,
+        }[region]
+
+    @property
+    def run_order(self) -> tuple[MachineStep | CpuStep, ...]:
+        return self.steps or (MachineStep(0, len(self.words)),)
+
+    def origin(self, pc: int) -> DebugRecord | None:
+        """The debug record of the instruction at, or around, a word offset."""
+        place = bisect_right(self._debug_pcs, pc) - 1
+        return self.debug[place] if place >= 0 else None
+
+    @cached_property
+    def _debug_pcs(self) -> list[int]:
+        return [record.pc for record in self.debug]
+
+    def _check_buffer(self, buffer: TensorBuffer) -> None:
+        if buffer.type not in ELEMENT_BYTES:
+            raise ProgramError(f"buffer {buffer.name}: type {buffer.type!r}, expected one of {', '.join(ELEMENT_BYTES)}")
+        if any(size < 1 for size in buffer.shape):
+            raise ProgramError(f"buffer {buffer.name}: shape {list(buffer.shape)}, expected sizes of at least 1")
+        if not (math.isfinite(buffer.scale) and buffer.scale > 0):
+            raise ProgramError(f"buffer {buffer.name}: scale {buffer.scale}, expected a positive number")
+        if any(given and len(given) != len(buffer.shape) for given in (buffer.strides, buffer.host_axes)) or (
+            buffer.host_axes and sorted(buffer.host_axes) != list(range(len(buffer.shape)))
+        ):
+            raise ProgramError(f"buffer {buffer.name}: strides or host axes do not fit shape {list(buffer.shape)}")
+        if any(stride < 1 for stride in buffer.strides):
+            raise ProgramError(f"buffer {buffer.name}: strides {list(buffer.strides)}, expected at least 1 byte")
+        if buffer.host_shape and math.prod(buffer.host_shape) != math.prod(buffer.shape):
+            raise ProgramError(
+                f"buffer {buffer.name}: host shape {list(buffer.host_shape)} has not as many elements as {list(buffer.shape)}"
+            )
+        room = self.region_bytes(buffer.region)
+        if not 0 <= buffer.offset <= buffer.offset + buffer.nbytes <= room:
+            end = buffer.offset + buffer.nbytes
+            raise ProgramError(
+                f"buffer {buffer.name}: bytes {buffer.offset}..{end} lie outside the {room} bytes of {buffer.region.name}"
+            )
+
+    def _check_steps(self) -> None:
+        graphs = {graph.name for graph in self.cpu_graphs}
+        for step in self.steps:
+            if isinstance(step, CpuStep) and step.graph not in graphs:
+                raise ProgramError(f"CPU step {step.graph!r}: no such CPU subgraph")
+            if isinstance(step, MachineStep) and not 0 <= step.first_word < step.first_word + step.words <= len(self.words):
+                end = step.first_word + step.words
+                raise ProgramError(f"machine step {step.first_word}..{end}: outside the program's {len(self.words)} words")
+        for kind, tensors in (("input", self.inputs), ("output", self.outputs)):
+            _check_names(kind, (tensor.name for tensor in tensors))
+
+    def _check_debug(self) -> None:
+        last = -1
+        for record in self.debug:
+            if not last < record.pc < len(self.words):
+                raise ProgramError(
+                    f"debug record of {record}: word {record.pc}, expected a value above {last} and below {len(self.words)}"
+                )
+            if "\0" in record.layer or (record.tile is not None and not 0 <= record.tile < 1 << 31):
+                raise ProgramError(f"debug record of word {record.pc}: {record.layer!r}, tile {record.tile} cannot be stored")
+            last = record.pc
+
+
+def _check_names(kind: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if not name or not name.isprintable():
+            raise ProgramError(f"{kind} {name!r}: expected a name of printable characters")
+        if name in seen:
+            raise ProgramError(f"{kind} {name!r}: the name is given twice; names must differ")
+        seen.add(name)

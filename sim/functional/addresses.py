@@ -1,0 +1,83 @@
+"""Feature-map word addresses: sums of independent loop offsets, modulo 2^24."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+MODULUS = 1 << 24
+MASK = MODULUS - 1
+
+Nest = Sequence[Ints]
+"""Words of a loop nest: every sum of one offset from each part, modulo 2^24; an empty part means no words."""
+
+
+def steps(count: int, stride: int) -> Ints:
+    """Offsets of one loop."""
+    return np.arange(count, dtype=np.int64) * stride
+
+
+def constant(value: int) -> Ints:
+    return np.array([value], dtype=np.int64)
+
+
+def signed24(values: Ints) -> Ints:
+    """The same residues in -2^23 .. 2^23 - 1, so that small negative offsets stay small."""
+    half = MODULUS >> 1
+    return ((values + half) & MASK) - half
+
+
+def grid(*parts: Ints) -> Ints:
+    """All sums modulo 2^24, one axis for each part."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total[..., None] + part
+    return total & MASK
+
+
+def outside(nest: Nest, limit: int) -> bool:
+    """Whether any word of the nest lies at or above ``limit``."""
+    if any(part.size == 0 for part in nest):
+        return False
+    low = sum(int(part.min()) for part in nest)
+    high = sum(int(part.max()) for part in nest)
+    if low >= 0 and high < limit:
+        return False
+    if low >= 0 and high < MODULUS:
+        return True
+    return _outside_wrapping(nest, limit)
+
+
+def _outside_wrapping(nest: Nest, limit: int) -> bool:
+    """The general case: sums are collected part by part; as long as none is outside there are at most ``limit``."""
+    parts = [np.unique(part & MASK) for part in nest]
+    rest = sum(int(part[0]) for part in parts)
+    words = constant(0)
+    for part in parts:
+        rest -= int(part[0])
+        collected = [words[:0]]
+        for block in np.array_split(part, 1 + words.size * part.size // MODULUS):
+            sums = np.unique((words[:, None] + block) & MASK)
+            if bool((((sums + rest) & MASK) >= limit).any()):
+                return True
+            collected.append(sums)
+        words = np.unique(np.concatenate(collected))
+    return False
+
+
+def words_of(nest: Nest, limit: int) -> Ints:
+    """The distinct words of a nest that is not ``outside``, ascending."""
+    if any(part.size == 0 for part in nest):
+        return np.empty(0, dtype=np.int64)
+    words = constant(0)
+    for part in sorted(nest, key=lambda part: part.size):
+        words = ((words[:, None] + np.unique(part)) & MASK).ravel()
+        if words.size > limit:
+            words = np.unique(words)
+    touched = np.zeros(limit, dtype=np.bool_)
+    touched[words] = True
+    return np.flatnonzero(touched)

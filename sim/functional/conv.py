@@ -1,0 +1,134 @@
+"""CONV: a tile of convolution as matrix products of gathered windows and weights."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from isa.config import MachineConfig
+from isa.instructions import Buffer
+from sim.functional.addresses import MASK, Ints, Nest, grid, steps
+from sim.functional.requantise import Float32, finish, requantise, unpack_records
+from sim.functional.state import Context, Int8, Int32, MachineState
+from sim.functional.window import Window, output_pixels
+
+EXACT_PRODUCTS = 1024
+"""int8 products (at most 2^14 each) whose sum float32 holds exactly in any order: 2^24 / 2^14."""
+GATHERED_BYTES = 1 << 18
+"""Input bytes gathered at a time: keeps the float32 copy in the cache."""
+
+
+def groups_of(f: SimpleNamespace) -> tuple[int, Ints]:
+    """Chunks in a group, and the word offset of each group's first channel vector."""
+    size = f.g_chunks or f.chunks
+    return size, steps(-(-f.chunks // size), f.g_step)
+
+
+def input_words(f: SimpleNamespace, window: Window) -> Nest:
+    return [*window.nest(), window.vector_offsets(), groups_of(f)[1]]
+
+
+def output_vectors(f: SimpleNamespace, config: MachineConfig) -> int:
+    """Output channel vectors that are written, the last one possibly in part."""
+    return int(-(-f.chunks // config.chunks_per_word) * config.words_per_chunk)
+
+
+def output_words(f: SimpleNamespace, config: MachineConfig) -> Nest:
+    """Every output word; none if the sums stay in the accumulators."""
+    return [steps(0 if f.acc_out else output_vectors(f, config), f.o_cs), *output_pixels(f)]
+
+
+def beats_of(f: SimpleNamespace) -> int:
+    """Beats of one chunk and pixel group."""
+    return int(f.k_h * f.k_w * f.vectors)
+
+
+def conv(context: Context, f: SimpleNamespace) -> None:
+    state, config = context.state, context.config
+    window = Window(f)
+    pixels = f.o_h * f.o_w
+    entries = slice(f.a_addr, f.a_addr + f.chunks * -(-pixels // config.px_p))
+    context.require_words(input_words(f, window), "input")
+    context.require_entries(f.w_addr, f.chunks * beats_of(f), config.weight_depth, "weight word")
+    if f.acc_in or f.acc_out:
+        context.require_entries(entries.start, entries.stop - entries.start, config.acc_depth, "accumulator entry")
+    if not f.acc_out:
+        context.require_entries(f.p_addr, f.chunks, config.param_depth, "parameter word")
+        context.require_words(output_words(f, config), "output")
+    context.macs += pixels * f.chunks * beats_of(f) * config.ic_p * config.oc_p
+
+    acc = convolve(state, f, window)
+    if f.acc_in:
+        acc += load_accumulators(state, entries, f.chunks, pixels)
+    if f.acc_out:
+        store_accumulators(state, entries, acc)
+        return
+    bias, scale = unpack_records(state.buffers[Buffer.PARAM][f.p_addr : f.p_addr + f.chunks])
+    y = finish(requantise(acc, bias, scale), f, state.tables, f.alpha)
+    write_chunks(state, f, y)
+
+
+def convolve(state: MachineState, f: SimpleNamespace, window: Window) -> Int32:
+    """``[pixel, chunk, lane]``: the sums of all products."""
+    config = state.config
+    beats = beats_of(f)
+    reduced = beats * config.ic_p
+    state.padded_words[-1] = f.pad_value
+    chunks_per_group, group_offsets = groups_of(f)
+    acc = np.empty((f.o_h, f.o_w, f.chunks * config.oc_p), dtype=np.int32)
+    for group, offset in enumerate(group_offsets):
+        chunks = slice(group * chunks_per_group, min((group + 1) * chunks_per_group, f.chunks))
+        weights = decode_weights(state, f.w_addr + chunks.start * beats, chunks.stop - chunks.start, beats)
+        lanes = slice(chunks.start * config.oc_p, chunks.stop * config.oc_p)
+        for rows in window.row_blocks(reduced, GATHERED_BYTES):
+            words = window.words(rows, window.vector_offsets() + offset, config.fm_words)
+            x = state.padded_words.take(words.reshape(-1, beats), axis=0).reshape(-1, reduced)
+            acc[rows, :, lanes] = exact_product(x, weights).reshape(-1, f.o_w, weights.shape[0])
+    return acc.reshape(f.o_h * f.o_w, f.chunks, config.oc_p)
+
+
+def decode_weights(state: MachineState, first: int, chunks: int, beats: int) -> Float32:
+    """``[output channel, reduced index]``."""
+    config = state.config
+    raw = state.buffers[Buffer.WEIGHT][first : first + chunks * beats].view(np.int8)
+    by_lane = raw.reshape(chunks, beats, config.oc_p, config.ic_p).transpose(0, 2, 1, 3)
+    return by_lane.astype(np.float32, order="C").reshape(chunks * config.oc_p, beats * config.ic_p)
+
+
+def exact_product(x: Int8, weights: Float32) -> Int32:
+    """``x @ weights.T`` modulo 2^32, by float32 products short enough to be exact."""
+    total = np.zeros((x.shape[0], weights.shape[0]), dtype=np.int32)
+    for first in range(0, x.shape[1], EXACT_PRODUCTS):
+        part = slice(first, first + EXACT_PRODUCTS)
+        total += (x[:, part].astype(np.float32) @ weights[:, part].T).astype(np.int32)
+    return total
+
+
+def load_accumulators(state: MachineState, entries: slice, chunks: int, pixels: int) -> Int32:
+    """``[pixel, chunk, lane]`` from entries of ``px_p`` pixels each."""
+    config = state.config
+    held = state.accumulators[entries].reshape(chunks, -1, config.oc_p)
+    return held[:, :pixels].transpose(1, 0, 2)
+
+
+def store_accumulators(state: MachineState, entries: slice, acc: Int32) -> None:
+    pixels, chunks, lanes = acc.shape
+    held = np.zeros((chunks, (entries.stop - entries.start) // chunks * state.config.px_p, lanes), dtype=np.int32)
+    held[:, :pixels] = acc.transpose(1, 0, 2)
+    state.accumulators[entries] = held.reshape(-1, state.config.px_p, lanes)
+
+
+def write_chunks(state: MachineState, f: SimpleNamespace, y: Int8) -> None:
+    """Place ``[pixel, chunk, lane]``: a chunk fills words, or several chunks fill one; chunk by chunk, pixel by pixel."""
+    config = state.config
+    pixels, chunks, lanes = y.shape
+    in_word, per_chunk = config.chunks_per_word, config.words_per_chunk
+    whole = chunks // in_word
+    filled = y[:, : whole * in_word].reshape(pixels, whole, in_word * lanes)[:, :, : per_chunk * config.ic_p]
+    first = grid(*output_pixels(f)).reshape(-1)
+    words = grid(steps(whole, per_chunk * f.o_cs)[:, None] + first, steps(per_chunk, f.o_cs))
+    state.write_words(words, filled.transpose(1, 0, 2))
+    rest = chunks - whole * in_word
+    if rest:
+        state.feature_map[(whole * f.o_cs + first) & MASK, : rest * lanes] = y[:, whole * in_word :].reshape(pixels, -1)

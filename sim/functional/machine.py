@@ -1,0 +1,136 @@
+"""The machine as its programmer sees it: one instruction after the other, in program order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+
+from isa.codec import Op, broken_rule, decode
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.faults import Fault, MachineFault
+from isa.instructions import BY_OPCODE, HEADER, Region, Unit
+from sim.functional.conv import conv
+from sim.functional.misc import misc
+from sim.functional.move import load, loadp, save
+from sim.functional.pool import pool
+from sim.functional.state import Bytes, Context, MachineState
+from sim.functional.tokens import TokenCounters
+
+INSTRUCTION_FETCH = "INSTRUCTION"
+"""Kind of DRAM traffic."""
+
+SEMANTICS: dict[str, Callable[[Context, SimpleNamespace], None]] = {
+    "LOAD": load,
+    "LOADP": loadp,
+    "SAVE": save,
+    "CONV": conv,
+    "POOL": pool,
+    "MISC": misc,
+}
+
+
+class MemoryImageError(TilewrightError):
+    """A memory image or region base that the machine cannot work on."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a program did."""
+
+    instructions: Counter[str]
+    """Executed instructions by name, START and END included."""
+    macs: int
+    """Products of CONV and of depthwise POOL, those of idle lanes included."""
+    dram_read: Counter[str]
+    """Bytes by kind: INSTRUCTION, FEATURE_MAP, or the name of a parameter buffer."""
+    dram_written: Counter[str]
+    """Bytes by kind."""
+
+
+class FunctionalMachine:
+    """Executes binaries; what the buffers hold stays from run to run, tokens do not."""
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self.state = MachineState(config)
+
+    def run(self, program: Sequence[int] | bytes, memory: Bytes, bases: Mapping[Region, int]) -> RunResult:
+        """Execute 32-bit words (or their little-endian bytes) on ``memory``, which is changed in place.
+
+        ``memory[a]`` is the DRAM byte at address ``a``; regions that are left out begin at address 0. Raises
+        ``MachineFault`` where the machine stops. When one instruction breaks several bounds, the
+        hardware reports the one it meets first; here the order is input, parameters, output.
+        """
+        _check_image(memory)
+        complete = {region: bases.get(region, 0) for region in Region}
+        _check_bases(complete, self.config)
+        context = Context(self.state, memory, complete)
+        tokens = TokenCounters()
+        executed: Counter[str] = Counter()
+        for op, pc in instructions(program, self.config):
+            executed[op.name] += 1
+            context.pc = pc
+            context.dram_read[INSTRUCTION_FETCH] += op.row.length * 4
+            if op.row.unit is None:
+                continue
+            check_rules(op, pc, self.config)
+            if tokens.lacking(op):
+                raise tokens.watchdog(op, pc, following(program, self.config, pc))
+            tokens.take(op)
+            SEMANTICS[op.name](context, op.namespace())
+            tokens.give(op, pc)
+        return RunResult(executed, context.macs, context.dram_read, context.dram_written)
+
+
+def instructions(program: Sequence[int] | bytes, config: MachineConfig) -> Iterator[tuple[Op, int]]:
+    """What the dispatcher makes of a program, from START to END: each instruction and its word offset."""
+    words = np.frombuffer(program, dtype="<u4").tolist() if isinstance(program, bytes) else program
+    unbuilt = {Unit.POOL: not config.build_pool, Unit.MISC: not config.build_misc}
+    pc = 0
+    while True:
+        row = BY_OPCODE.get(words[pc] & ((1 << HEADER[0].bits) - 1)) if pc < len(words) else None
+        if row is not None and isinstance(row.unit, Unit) and unbuilt.get(row.unit, False):
+            raise MachineFault(Fault.ILLEGAL_OPCODE, pc, f"{row.name}: this machine has no {row.unit.name} unit")
+        op, following = decode(words, pc)
+        if pc == 0 and op.name != "START":
+            raise MachineFault(Fault.CONFIG_MISMATCH, pc, f"the program begins with {op.name}, expected START")
+        if op.name == "START" and op["config"] != config.hash:
+            detail = f"the program is for configuration {op['config']:#010x}, this machine is {config.hash:#010x}"
+            raise MachineFault(Fault.CONFIG_MISMATCH, pc, detail)
+        yield op, pc
+        if op.name == "END":
+            return
+        pc = following
+
+
+def check_rules(op: Op, pc: int, config: MachineConfig) -> None:
+    """Stop the machine if the instruction reaches its unit and is illegal there."""
+    broken = broken_rule(op, config)
+    if broken is not None:
+        raise MachineFault(Fault.ILLEGAL_FIELD, pc, f"{op.name}: {broken}")
+
+
+def following(program: Sequence[int] | bytes, config: MachineConfig, pc: int) -> Iterator[tuple[Op, int]]:
+    """The units' instructions after the one at ``pc``."""
+    return ((op, at) for op, at in instructions(program, config) if at > pc and op.row.unit is not None)
+
+
+def _check_image(memory: Bytes) -> None:
+    if memory.dtype != np.uint8 or memory.ndim != 1 or not memory.flags.c_contiguous or not memory.flags.writeable:
+        raise MemoryImageError(
+            f"memory image: {memory.dtype} with shape {memory.shape}; expected a writeable, contiguous vector of uint8"
+        )
+
+
+def _check_bases(bases: Mapping[Region, int], config: MachineConfig) -> None:
+    for region, base in bases.items():
+        if base % config.axi_bytes or not 0 <= base < 1 << config.axi_addr_bits:
+            raise MemoryImageError(
+                f"base of region {region.name}: {base:#x}; expected a multiple of the {config.axi_bytes}-byte AXI beat "
+                f"below 2^{config.axi_addr_bits}"
+            )

@@ -1,0 +1,1 @@
+"""Random legal programs: generated, run on two engines, and shrunk when the engines disagree."""

@@ -1,0 +1,75 @@
+"""Random draws that proposals share: sizes, placements, post-processing."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from isa.config import MachineConfig
+from isa.instructions import Activation
+
+
+def log_uniform(rng: random.Random, low: int, high: int) -> int:
+    """A whole number in ``low .. high``, small ones as likely as large ones."""
+    if high <= low:
+        return low
+    return min(high, int(math.exp(rng.uniform(math.log(low), math.log(high + 1)))))
+
+
+def factors(rng: random.Random, count: int, budget: int, limit: int) -> list[int]:
+    """That many positive numbers whose product is at most ``budget``."""
+    result = []
+    for _ in range(count):
+        value = log_uniform(rng, 1, min(budget, limit)) if rng.random() < 0.8 else 1
+        result.append(value)
+        budget //= value
+    rng.shuffle(result)
+    return result
+
+
+def place(rng: random.Random, config: MachineConfig, low: int, high: int) -> int:
+    """A base address for which relative words ``low .. high`` lie in the feature-map buffer; -1 if there is none.
+
+    Half of the time the base is drawn among bank groups, so that units often meet nowhere.
+    """
+    first, last = max(0, -low), min(config.fm_words - 1 - high, (1 << 20) - 1)
+    if last < first:
+        return -1
+    if rng.random() < 0.5:
+        group = config.fm_phases * config.fm_depth
+        base = rng.randrange(0, config.fm_words, group) - low
+        if first <= base <= last:
+            return base
+    return rng.choice((first, last)) if rng.random() < 0.1 else rng.randint(first, last)
+
+
+def int8(rng: random.Random) -> int:
+    return rng.choice((-128, -1, 0, 0, 1, 127)) if rng.random() < 0.3 else rng.randint(-128, 127)
+
+
+def post(rng: random.Random, config: MachineConfig, *, leaky: bool) -> dict[str, int]:
+    """Zero-point, clamp and activation."""
+    low, high = sorted((int8(rng), int8(rng)))
+    if rng.random() < 0.6:
+        low, high = -128, 127
+    elif rng.random() < 0.05:
+        low, high = high, low
+    choices = [Activation.NONE, Activation.NONE, Activation.TABLE, *([Activation.LEAKY] * leaky)]
+    act = rng.choice(choices)
+    values = {"zp": rng.choice((0, int8(rng))), "lo": low, "hi": high, "act": int(act), "table": rng.randrange(config.tables)}
+    if leaky:
+        values["alpha"] = rng.randrange(1 << 16)
+    return values
+
+
+def subtensor_strides(rng: random.Random, counts: list[int], slack: int) -> list[int]:
+    """Strides of a dense tensor with these loop counts (outermost first), loops nested in random order, with gaps."""
+    strides = [0] * len(counts)
+    pitch = 1
+    order = list(range(len(counts)))
+    if rng.random() < 0.5:
+        rng.shuffle(order)
+    for n in reversed(order):
+        strides[n] = pitch
+        pitch = pitch * counts[n] + rng.choice((0, 0, 0, rng.randint(0, slack)))
+    return strides

@@ -1,0 +1,90 @@
+"""What a program does on each engine, in a form that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isa.config import MachineConfig
+from isa.faults import Fault, MachineFault
+from sim.functional.machine import FunctionalMachine
+from sim.random.program import RandomProgram
+from sim.rtl.build import SimulatorError
+from sim.rtl.machine import RtlMachine, RtlTimeout
+
+MAX_CYCLES = 2_000_000
+"""Random programs are over long before; the watchdog speaks up earlier, too."""
+WATCHDOG = 100_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Memory afterwards, or why there is none."""
+
+    memory: npt.NDArray[np.uint8] | None = None
+    fault: tuple[Fault, int] | None = None
+    failure: str = ""
+    """The simulation itself went wrong."""
+    cycles: int = 0
+
+
+Engine = Callable[[RandomProgram], Outcome]
+
+
+def functional(program: RandomProgram) -> Outcome:
+    memory = program.memory.copy()
+    try:
+        FunctionalMachine(program.config).run(program.words, memory, program.bases)
+    except MachineFault as fault:
+        return Outcome(fault=(fault.fault, fault.pc))
+    return Outcome(memory)
+
+
+def rtl(machine: RtlMachine, *, stalls: bool = True) -> Engine:
+    """The generated Verilog; with stalls, the program's seed is that of the stalls, and every fourth has none."""
+
+    def run(program: RandomProgram) -> Outcome:
+        seed = program.seed if stalls and program.seed % 4 else None
+        try:
+            result = machine.run(
+                program.words, program.memory, program.bases, stalls_seed=seed, watchdog=WATCHDOG, max_cycles=MAX_CYCLES
+            )
+        except MachineFault as fault:
+            return Outcome(fault=(fault.fault, fault.pc))
+        except RtlTimeout as timeout:
+            return Outcome(failure=str(timeout))
+        except SimulatorError as error:
+            return Outcome(failure=str(error))
+        return Outcome(result.memory, cycles=result.cycles)
+
+    return run
+
+
+def rtl_machine(config: MachineConfig, simulator: str = "verilator") -> RtlMachine:
+    """The machine that random programs run on: with the AXI4 protocol checker."""
+    return RtlMachine(config, simulator, check=True)
+
+
+def difference(expected: Outcome, actual: Outcome) -> str | None:
+    """How two outcomes differ, in one line; None if they do not."""
+    if actual.failure:
+        return actual.failure
+    if expected.fault != actual.fault:
+        return f"expected {_fault_text(expected.fault)}, got {_fault_text(actual.fault)}"
+    if expected.memory is None or actual.memory is None:
+        return None
+    wrong = np.flatnonzero(expected.memory != actual.memory)
+    if wrong.size == 0:
+        return None
+    first = int(wrong[0])
+    return (
+        f"{wrong.size} bytes differ, first at DRAM byte {first:#x}: "
+        f"expected {expected.memory[first]:#04x}, got {actual.memory[first]:#04x}"
+    )
+
+
+def _fault_text(fault: tuple[Fault, int] | None) -> str:
+    return f"{fault[0].name} at instruction word {fault[1]}" if fault else "no fault"

@@ -1,0 +1,229 @@
+"""What an instruction reads and writes, word by word: the basis of legality and of dependency tokens.
+
+Written from ``docs/machine.md`` alone, independently of the simulators. Every memory is a *space* of numbered cells:
+a feature-map cell is one output chunk's part of a word (a whole word unless ``oc_p < ic_p``), a DRAM cell a byte,
+an accumulator cell one pixel lane of an entry, and a parameter cell a word.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from isa.codec import Op
+from isa.config import MachineConfig
+from isa.instructions import Activation, Buffer, MiscMode, PoolMode, Region
+
+Cells = npt.NDArray[np.int64]
+ADDRESS_MODULUS = 1 << 24
+
+
+class Space(enum.Enum):
+    FM = "feature maps"
+    DRAM = "DRAM"
+    ACC = "accumulators"
+    WEIGHT = "weights"
+    PARAM = "parameters"
+    TAPS = "taps"
+    POOL_PARAM = "POOL parameters"
+    TABLE = "tables"
+
+
+@dataclass(frozen=True)
+class Dram:
+    """The memory that a program is made for: the base of each region, and the bytes in all."""
+
+    bases: Mapping[Region, int]
+    size: int
+
+
+@dataclass
+class Footprint:
+    reads: dict[Space, Cells] = field(default_factory=dict)
+    writes: dict[Space, Cells] = field(default_factory=dict)
+    repeats: bool = False
+    """Some cell is written more than once."""
+    conflicts: bool = False
+    """An output overlaps an operand other than in place."""
+
+
+class OutOfRange(Exception):
+    """The instruction touches cells that do not exist."""
+
+
+def space_size(space: Space, config: MachineConfig, dram: Dram) -> int:
+    match space:
+        case Space.FM:
+            return config.fm_words * config.chunks_per_word
+        case Space.DRAM:
+            return dram.size
+        case Space.ACC:
+            return config.acc_depth * config.px_p
+        case _:
+            return config.buffer_depth(space.name)
+
+
+def footprint(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    """Cells read and written; ``OutOfRange`` if one of them does not exist."""
+    result = {
+        "LOAD": _load, "LOADP": _loadp, "SAVE": _save, "CONV": _conv, "POOL": _pool, "MISC": _misc,
+    }[op.name](op, config, dram)  # fmt: skip
+    for cells_of in (result.reads, result.writes):
+        for space, cells in list(cells_of.items()):
+            cells_of[space] = cells = np.unique(cells)
+            if cells.size and (cells[0] < 0 or cells[-1] >= space_size(space, config, dram)):
+                raise OutOfRange(f"{op.name}: {space.value} {cells[0]}..{cells[-1]}")
+    return result
+
+
+def axes(*steps: tuple[int, int]) -> Cells:
+    """All sums of ``n * stride`` over loops given as (count, stride), first loop outermost, in order."""
+    total: Cells = np.zeros(1, np.int64)
+    for count, stride in steps:
+        total = (total[:, None] + np.arange(count, dtype=np.int64)[None, :] * stride).reshape(-1)
+    return total
+
+
+def window_words(op: Op, channel_steps: Cells) -> Cells:
+    """Words that CONV or POOL reads, relative to ``i_addr``; ``channel_steps``: offsets of all channel vectors."""
+    oy, ky = np.arange(op["o_h"])[:, None], np.arange(op["k_h"])[None, :]
+    iy = oy * op["s_y"] - op["pad_t"] + ky * op["d_y"]
+    rows = op["i_off"] + oy * op["i_ys"] + ky * op["t_ys"]
+    rows = rows % op["i_ring"] if op["i_ring"] else rows % ADDRESS_MODULUS
+    rows = np.unique(rows[(iy >= 0) & (iy < op["i_h"])])
+    ix = np.arange(op["o_w"])[:, None] * op["s_x"] - op["pad_l"] + np.arange(op["k_w"])[None, :] * op["d_x"]
+    columns = np.unique(ix[(ix >= 0) & (ix < op["i_w"])])
+    words = rows[:, None, None] + columns[None, :, None] + np.unique(channel_steps)[None, None, :]
+    return cast(Cells, np.unique(words % ADDRESS_MODULUS))
+
+
+def taps_counted(op: Op) -> set[int]:
+    """How many taps of a window are not padding, over all output pixels."""
+    iy = np.arange(op["o_h"])[:, None] * op["s_y"] - op["pad_t"] + np.arange(op["k_h"])[None, :] * op["d_y"]
+    ix = np.arange(op["o_w"])[:, None] * op["s_x"] - op["pad_l"] + np.arange(op["k_w"])[None, :] * op["d_x"]
+    rows = set(((iy >= 0) & (iy < op["i_h"])).sum(axis=1).tolist())
+    columns = set(((ix >= 0) & (ix < op["i_w"])).sum(axis=1).tolist())
+    return {r * c for r in rows for c in columns}
+
+
+def row_starts(op: Op, base: int, config: MachineConfig) -> Cells:
+    """DRAM addresses of the rows of a LOAD or SAVE."""
+    rows = np.arange(op["rows"], dtype=np.int64) * op["row_stride"] + op["offset"]
+    return (base + rows % (1 << 32)) % (1 << config.axi_addr_bits)
+
+
+def _words(words: Cells, config: MachineConfig) -> Cells:
+    """Every cell of these feature-map words."""
+    words = np.unique(words % ADDRESS_MODULUS)
+    return axes_add(words * config.chunks_per_word, config.chunks_per_word)
+
+
+def axes_add(cells: Cells, count: int) -> Cells:
+    return (cells[:, None] + np.arange(count)[None, :]).reshape(-1)
+
+
+def _load(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    starts = row_starts(op, dram.bases[Region(op["region"])], config)
+    if op["step"] > op["run"]:
+        data = axes((op["pixels"], op["step"]), (op["run"], 1)) if op["valid"] else np.zeros(0, np.int64)
+    else:
+        data = np.arange(op["valid"], dtype=np.int64)
+    vectors = -(-op["run"] // config.ic_p)
+    written = op["d_addr"] + axes((op["rows"], op["d_ys"]), (op["pixels"], op["d_xs"]), (vectors, op["d_cs"]))
+    result = Footprint({Space.DRAM: (starts[:, None] + data[None, :]).reshape(-1)}, {Space.FM: _words(written, config)})
+    result.repeats = np.unique(written).size != written.size
+    return result
+
+
+def _loadp(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    buffer = Buffer(op["buffer"]).name
+    start = dram.bases[Region(op["region"])] + op["offset"]
+    source = np.arange(op["count"] * config.buffer_dram_bytes(buffer), dtype=np.int64) + start
+    return Footprint({Space.DRAM: source}, {Space[buffer]: op["dst"] + np.arange(op["count"])})
+
+
+def _save(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    starts = row_starts(op, dram.bases[Region(op["region"])], config)
+    target = (starts[:, None] + axes((op["pixels"], op["step"]), (op["run"], 1))[None, :]).reshape(-1)
+    vectors = -(-op["run"] // config.ic_p)
+    words = op["s_addr"] + axes((op["rows"], op["s_ys"]), (op["pixels"], op["s_xs"]), (vectors, op["s_cs"]))
+    result = Footprint({Space.FM: _words(words, config)}, {Space.DRAM: target})
+    result.repeats = np.unique(target).size != target.size
+    return result
+
+
+def _conv(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    chunks = op["chunks"]
+    beats = op["k_h"] * op["k_w"] * op["vectors"]
+    groups = np.arange(chunks) // op["g_chunks"] * op["g_step"] if op["g_chunks"] else np.zeros(1, np.int64)
+    steps = (np.unique(groups)[:, None] + np.arange(op["vectors"])[None, :] * op["i_cs"]).reshape(-1)
+    result = Footprint({Space.FM: _words(op["i_addr"] + window_words(op, steps), config)})
+    result.reads[Space.WEIGHT] = op["w_addr"] + np.arange(chunks * beats)
+    pixels = op["o_h"] * op["o_w"]
+    pitch = -(-pixels // config.px_p) * config.px_p
+    lanes = op["a_addr"] * config.px_p + axes((chunks, pitch), (pixels, 1))
+    if op["acc_in"]:
+        result.reads[Space.ACC] = lanes
+    if op["acc_out"]:
+        result.writes[Space.ACC] = lanes
+        return result
+    result.reads[Space.PARAM] = op["p_addr"] + np.arange(chunks)
+    _table(op, result)
+    cells = []
+    for k in range(chunks):
+        parts = config.chunks_per_word
+        vectors = [k // parts] if parts > 1 else range(k * config.words_per_chunk, (k + 1) * config.words_per_chunk)
+        for vector in vectors:
+            words = op["o_addr"] + axes((op["o_h"], op["o_ys"]), (op["o_w"], op["o_xs"])) + vector * op["o_cs"]
+            cells.append(words % ADDRESS_MODULUS * parts + k % parts)
+    _outputs(result, np.concatenate(cells))
+    return result
+
+
+def _pool(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    vectors = np.arange(op["vectors"])
+    result = Footprint({Space.FM: _words(op["i_addr"] + window_words(op, vectors * op["i_cs"]), config)})
+    if op["mode"] != PoolMode.MAX:
+        counts = sorted(taps_counted(op)) if op["by_count"] else [0]
+        parameters = op["p_addr"] + vectors[:, None] * op["p_step"] + np.array(counts)[None, :]
+        result.reads[Space.POOL_PARAM] = parameters.reshape(-1)
+    if op["mode"] == PoolMode.DEPTHWISE:
+        taps = np.arange(op["k_h"] * op["k_w"])
+        result.reads[Space.TAPS] = (op["t_addr"] + vectors[:, None] * op["t_step"] + taps[None, :]).reshape(-1)
+    _table(op, result)
+    words = op["o_addr"] + axes((op["vectors"], op["o_cs"]), (op["o_h"], op["o_ys"]), (op["o_w"], op["o_xs"]))
+    _outputs(result, axes_add(words % ADDRESS_MODULUS * config.chunks_per_word, config.chunks_per_word))
+    return result
+
+
+def _misc(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    streams = {s: op[f"{s}_addr"] + axes(*((op[f"n{j}"], op[f"{s}_s{j}"]) for j in range(5))) for s in "abo"}
+    streams = {s: words % ADDRESS_MODULUS for s, words in streams.items()}
+    operands = [streams["a"]] if op["mode"] == MiscMode.PASS else [streams["a"], streams["b"]]
+    result = Footprint({Space.FM: _words(np.concatenate(operands), config)}, {Space.FM: _words(streams["o"], config)})
+    _table(op, result)
+    out, counts = np.unique(streams["o"], return_counts=True)
+    result.repeats = bool((counts > 1).any())
+    for words in operands:
+        shared = np.isin(words, out)
+        if shared.any():
+            in_place = np.array_equal(words[shared], streams["o"][shared])
+            once = np.unique(words[shared]).size == shared.sum() and not result.repeats
+            result.conflicts |= not (in_place and once)
+    return result
+
+
+def _table(op: Op, result: Footprint) -> None:
+    if op["act"] == Activation.TABLE:
+        result.reads[Space.TABLE] = np.array([op["table"]])
+
+
+def _outputs(result: Footprint, cells: Cells) -> None:
+    result.writes[Space.FM] = cells
+    result.repeats = np.unique(cells).size != cells.size
+    result.conflicts = bool(np.isin(result.reads[Space.FM], cells).any())

@@ -1,0 +1,134 @@
+"""Random programs on two engines; a disagreement is shrunk and kept."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from isa.config import MachineConfig, config_from_dict
+from isa.disassembler import disassemble
+from isa.errors import TilewrightError
+from isa.instructions import Region
+from sim.functional.hazards import find_races
+from sim.functional.machine import instructions
+from sim.random.engines import Engine, Outcome, difference, functional, rtl, rtl_machine
+from sim.random.program import DEFAULT_SIZE, RandomProgram, random_program
+from sim.random.shrink import shrink
+
+ENGINES = ("functional", "rtl", "icarus")
+
+
+class FuzzError(TilewrightError):
+    """Fuzzing was asked for something that does not exist."""
+
+
+@dataclass
+class FuzzReport:
+    programs: int = 0
+    instructions: int = 0
+    cycles: int = 0
+    seconds: float = 0.0
+    failures: list[str] = field(default_factory=list)
+    """One line for each program on which the engines disagreed."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures
+
+
+def run_fuzz(
+    config: MachineConfig,
+    seed: int,
+    count: int,
+    engine: str = "rtl",
+    *,
+    size: int = DEFAULT_SIZE,
+    stalls: bool = True,
+    directory: Path | str = "fuzz-failures",
+    keep_going: bool = False,
+    report: Callable[[str], None] = print,
+) -> FuzzReport:
+    """Run the programs with seeds ``seed .. seed + count - 1`` on the functional simulator and on ``engine``.
+
+    ``rtl`` is the generated Verilog in Verilator, ``icarus`` the same in Icarus; ``functional`` runs no hardware
+    and looks for races between instructions instead. The first disagreement ends the run unless ``keep_going``;
+    each leaves its smallest program in ``directory``.
+    """
+    compare = comparison(config, engine, stalls=stalls)
+    result = FuzzReport()
+    start = time.monotonic()
+    for number in range(seed, seed + count):
+        program = random_program(config, number, size=size)
+        outcome, wrong = compare(program)
+        result.programs += 1
+        result.instructions += len(program.ops)
+        result.cycles += outcome.cycles
+        if wrong is not None:
+            smallest = shrink(program, lambda candidate: compare(candidate)[1] is not None)
+            detail = compare(smallest)[1] or wrong
+            path = Path(directory) / f"{config.name}-{number}"
+            save_case(smallest, path, detail)
+            line = f"seed {number}: {wrong}; smallest program: {len(smallest.ops)} instructions in {path}"
+            result.failures.append(line)
+            report(line)
+            if not keep_going:
+                break
+        if result.programs % 500 == 0:
+            report(f"{result.programs} programs, {result.cycles} cycles: {len(result.failures)} failures")
+    result.seconds = time.monotonic() - start
+    return result
+
+
+def comparison(config: MachineConfig, engine: str, *, stalls: bool) -> Callable[[RandomProgram], tuple[Outcome, str | None]]:
+    """Runs a program on both engines: what the second did, and how it differs from the first."""
+    if engine not in ENGINES:
+        raise FuzzError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}")
+    if engine == "functional":
+        return _racing
+    other: Engine = rtl(rtl_machine(config, "icarus" if engine == "icarus" else "verilator"), stalls=stalls)
+
+    def compare(program: RandomProgram) -> tuple[Outcome, str | None]:
+        actual = other(program)
+        return actual, difference(functional(program), actual)
+
+    return compare
+
+
+def save_case(program: RandomProgram, path: Path, detail: str) -> None:
+    """Everything to run it again: ``case.json`` (seed, configuration, bases), program as text and binary, memory."""
+    path.mkdir(parents=True, exist_ok=True)
+    case = {
+        "detail": detail,
+        "config": json.loads(program.config.to_json()),
+        "seed": program.seed,
+        "order": program.order,
+        "bases": {region.name: base for region, base in program.bases.items()},
+    }
+    (path / "case.json").write_text(json.dumps(case, indent=1) + "\n")
+    (path / "program.txt").write_text(disassemble(program.words))
+    np.array(program.words, "<u4").tofile(path / "program.bin")
+    program.memory.tofile(path / "memory.bin")
+
+
+def load_case(path: Path) -> RandomProgram:
+    """What ``save_case`` has kept."""
+    case = json.loads((path / "case.json").read_text())
+    config = config_from_dict(case["config"], origin=str(path))
+    words = tuple(np.fromfile(path / "program.bin", "<u4").tolist())
+    ops = tuple(op for op, _ in instructions(words, config) if op.row.unit is not None)
+    bases = {Region[name]: base for name, base in case["bases"].items()}
+    return RandomProgram(config, case["seed"], ops, words, np.fromfile(path / "memory.bin", np.uint8), bases, case["order"])
+
+
+def _racing(program: RandomProgram) -> tuple[Outcome, str | None]:
+    outcome = functional(program)
+    if outcome.fault is not None:
+        return outcome, f"a legal program stopped: {outcome.fault[0].name} at instruction word {outcome.fault[1]}"
+    race = next(find_races(program.words, program.config, program.bases), None)
+    return outcome, None if race is None else str(race)
+

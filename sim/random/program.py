@@ -1,0 +1,219 @@
+"""Random programs: legal, hazard-free, and defining every word before they read it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isa.codec import Op, broken_rule, encode
+from isa.config import REQUANT_WORD_BYTES, MachineConfig
+from isa.errors import TilewrightError
+from isa.instructions import Region, Unit
+from sim.random.draw import int8
+from sim.random.elementwise import misc
+from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint, space_size
+from sim.random.moves import RECORDS_SHARE, defining, load, loadp, save
+from sim.random.tokens import hazards, more_needs, serial_needs, with_tokens
+from sim.random.windows import Chain, conv, pool
+
+Bytes = npt.NDArray[np.uint8]
+DEFAULT_SIZE = 12
+"""Instructions of a random program, beside those that only define what they read."""
+ATTEMPTS = 40
+BEATS = 400
+"""Largest work of one instruction: beats, taps or words."""
+LARGEST_GAP = 100
+LONGEST_ROW = 4000
+
+
+class ProgramError(TilewrightError):
+    """Instructions that no program can be made of."""
+
+
+@dataclass(frozen=True)
+class RandomProgram:
+    """A program with everything that it needs to run."""
+
+    config: MachineConfig
+    seed: int
+    ops: tuple[Op, ...]
+    """Without START and END."""
+    words: tuple[int, ...]
+    memory: Bytes
+    bases: Mapping[Region, int]
+    order: str
+    """How its tokens were made: "serial", "minimal" or "more"."""
+
+
+def random_program(config: MachineConfig, seed: int, *, size: int = DEFAULT_SIZE) -> RandomProgram:
+    """The random program with that seed: the same one every time."""
+    rng = random.Random(f"{config.hash} {seed} {size}")
+    memory_bytes = memory_size(config)
+    bases = {region: rng.randrange(0, memory_bytes // 8, config.axi_bytes) for region in Region}
+    builder = Builder(config, Dram(bases, memory_bytes), rng)
+    for _ in range(size):
+        builder.add_random()
+    memory = builder.with_final_saves(random_memory(config, seed, memory_bytes, bases))
+    order = rng.choice(("serial", "minimal", "minimal", "minimal", "minimal", "more"))
+    return assemble(config, seed, builder.ops, memory, bases, order)
+
+
+def directed_program(config: MachineConfig, ops: Sequence[Op], seed: int = 0) -> RandomProgram:
+    """These instructions, with random contents in everything that they read, and all that they write saved in the end."""
+    memory_bytes = memory_size(config)
+    bases = {region: int(region) * memory_bytes // 16 for region in Region}
+    builder = Builder(config, Dram(bases, memory_bytes), random.Random(seed))
+    for op in ops:
+        if not builder.add(op):
+            raise ProgramError(f"{op}: not a legal instruction at this place of a program for {config.name!r}")
+    memory = builder.with_final_saves(random_memory(config, seed, memory_bytes, bases))
+    return assemble(config, seed, builder.ops, memory, bases, "minimal")
+
+
+def assemble(
+    config: MachineConfig, seed: int, ops: Sequence[Op], memory: Bytes, bases: Mapping[Region, int], order: str
+) -> RandomProgram:
+    """Give the instructions their tokens and encode them."""
+    dram = Dram(bases, memory.size)
+    needs = hazards(ops, [footprint(op, config, dram) for op in ops], config, dram)
+    if order == "serial":
+        needs = serial_needs(ops)
+    elif order == "more":
+        needs = more_needs(ops, needs, random.Random(seed), 0.2)
+    tokens = with_tokens(ops, needs)
+    words = encode(Op("START", {"config": config.hash}))
+    for op in tokens:
+        words += encode(op)
+    words += encode(Op("END"))
+    return RandomProgram(config, seed, tuple(tokens), tuple(words), memory, dict(bases), order)
+
+
+def memory_size(config: MachineConfig) -> int:
+    """DRAM bytes of a random program: room for the largest parameters that one instruction is given."""
+    wanted = max(1 << 15, 4 * BEATS * config.buffer_dram_bytes("WEIGHT"))
+    return 1 << (wanted - 1).bit_length()
+
+
+def random_memory(config: MachineConfig, seed: int, memory_bytes: int, bases: Mapping[Region, int]) -> Bytes:
+    """Random bytes; where CONST begins, requantisation records whose results are mostly within int8."""
+    rng = np.random.default_rng([seed, config.hash])
+    memory = rng.integers(0, 256, memory_bytes, np.uint8)
+    count = memory_bytes // RECORDS_SHARE // REQUANT_WORD_BYTES
+    mantissa = rng.integers(1 << 22, 1 << 24, count)
+    kind = rng.random(count)
+    mantissa = np.where(kind < 0.15, 1 << rng.integers(0, 24, count), mantissa)
+    mantissa = np.where(kind > 0.97, rng.choice([0, 1, (1 << 24) - 1], count), mantissa)
+    shift = np.where(rng.random(count) < 0.9, rng.integers(26, 37, count), rng.integers(0, 64, count))
+    scale = 1 << rng.integers(0, 32, count)
+    bias = np.where(rng.random(count) < 0.8, rng.integers(-(1 << 12), 1 << 12, count), rng.integers(-scale, scale, count))
+    records = (bias & 0xFFFFFFFF).astype(np.uint64) | mantissa.astype(np.uint64) << np.uint64(32)
+    records |= shift.astype(np.uint64) << np.uint64(56) | rng.integers(0, 4, count).astype(np.uint64) << np.uint64(62)
+    at = bases[Region.CONST]
+    memory[at : at + records.nbytes] = records.view(np.uint8)
+    return memory
+
+
+class Builder:
+    """Collects instructions, and keeps track of which cells hold something."""
+
+    def __init__(self, config: MachineConfig, dram: Dram, rng: random.Random) -> None:
+        self.config = config
+        self.dram = dram
+        self.rng = rng
+        self.ops: list[Op] = []
+        self.chains: list[Chain] = []
+        self.defined: dict[Space, npt.NDArray[np.bool_]] = {
+            space: np.zeros(space_size(space, config, dram), bool) for space in Space if space is not Space.DRAM
+        }
+
+    def add_random(self) -> None:
+        """One more instruction, after those that define what it reads."""
+        for _ in range(ATTEMPTS):
+            op = self._propose()
+            if op is not None and self.add(op):
+                return
+
+    def with_final_saves(self, memory: Bytes) -> Bytes:
+        """Save what the feature maps hold behind the memory, so that it is compared; returns the larger memory.
+
+        Written words with small gaps between them are saved as one run; what lies in the gaps is filled in the beginning.
+        """
+        parts = self.config.chunks_per_word
+        words = self.defined[Space.FM].reshape(-1, parts)
+        touched, complete = np.flatnonzero(words.any(axis=1)), np.all(words, axis=1)
+        runs = np.split(touched, np.flatnonzero(np.diff(touched) > LARGEST_GAP) + 1) if touched.size else []
+        size = self.config.ic_p
+        fills, offset = [], self.dram.size - self.dram.bases[Region.OUTPUT]
+        for run in runs:
+            for first in range(int(run[0]), int(run[-1]) + 1, LONGEST_ROW):
+                count = min(LONGEST_ROW, int(run[-1]) + 1 - first)
+                row = {"rows": 1, "pixels": count, "run": size, "step": size}
+                if not complete[first : first + count].all():
+                    fills.append(Op("LOAD", row | {"fill": int8(self.rng), "d_xs": 1, "d_addr": first}))
+                where = {"region": int(Region.OUTPUT), "offset": offset, "s_addr": first, "s_xs": 1}
+                self.ops.append(Op("SAVE", row | where))
+                offset += count * size
+        self.ops[:0] = fills
+        end = offset + self.dram.bases[Region.OUTPUT]
+        beats = -(-end // self.config.axi_bytes)
+        return np.concatenate([memory, np.zeros(beats * self.config.axi_bytes - memory.size, np.uint8)])
+
+    def _propose(self) -> Op | None:
+        rng, config = self.rng, self.config
+        units = [Unit.CONV] * 5 + [Unit.LOAD] * 3 + [Unit.SAVE] * 3
+        units += [Unit.POOL] * 4 * config.build_pool + [Unit.MISC] * 4 * config.build_misc
+        match rng.choice(units):
+            case Unit.CONV:
+                return conv(rng, config, BEATS, self.chains)
+            case Unit.POOL:
+                return pool(rng, config, BEATS)
+            case Unit.MISC:
+                return misc(rng, config, BEATS)
+            case Unit.LOAD if rng.random() < 0.2:
+                return loadp(rng, config, self.dram)
+            case Unit.LOAD:
+                return load(rng, config, self.dram, BEATS)
+            case _:
+                return save(rng, config, self.dram, BEATS)
+
+    def add(self, op: Op) -> bool:
+        """Append the instruction and what it needs, if it is legal."""
+        touched = self._legal(op)
+        if touched is None:
+            return False
+        before: list[tuple[Op, Footprint]] = []
+        for space, cells in touched.reads.items():
+            if space is Space.DRAM:
+                continue
+            missing = cells[~self.defined[space][cells]]
+            if missing.size and space is Space.ACC:
+                return False
+            if missing.size:
+                for definer in defining(self.rng, self.config, self.dram, space, missing):
+                    footprint_of = self._legal(definer)
+                    if footprint_of is None:
+                        return False
+                    before.append((definer, footprint_of))
+        for each, cells_of in (*before, (op, touched)):
+            self.ops.append(each)
+            for space, cells in cells_of.writes.items():
+                if space is not Space.DRAM:
+                    self.defined[space][cells] = True
+        if op["acc_out"]:
+            self.chains.append(Chain(op["a_addr"], op["o_h"], op["o_w"], op["chunks"]))
+        return True
+
+    def _legal(self, op: Op) -> Footprint | None:
+        if broken_rule(op, self.config) is not None:
+            return None
+        try:
+            touched = footprint(op, self.config, self.dram)
+            encode(op)
+        except OutOfRange:
+            return None
+        repeats = touched.repeats and op.name != "MISC"
+        return None if touched.conflicts or repeats else touched

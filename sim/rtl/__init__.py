@@ -1,0 +1,1 @@
+"""The generated Verilog in open simulators, with a model of its memory."""

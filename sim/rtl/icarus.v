@@ -1,0 +1,18 @@
+// Clock and end of simulation for Icarus, where no C++ main drives the bench.
+`timescale 1ns / 1ps
+module tilewright_icarus #(
+  parameter DATA_BITS    = 128,
+  parameter ADDR_BITS    = 40,
+  parameter MEMORY_WORDS = 65536,
+  parameter LATENCY      = 64,
+  parameter CHECK        = 0
+);
+  reg clk = 1'b0;
+  wire finished;
+  tilewright_bench #(
+    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .MEMORY_WORDS(MEMORY_WORDS), .LATENCY(LATENCY),
+    .HDL_IMAGE(1), .CHECK(CHECK)
+  ) bench (.clk(clk), .finished(finished));
+  always #1 clk = !clk;
+  always @(negedge clk) if (finished) $finish;
+endmodule

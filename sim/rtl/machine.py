@@ -1,0 +1,203 @@
+"""The generated Verilog as a machine: memory image and program in; memory, cycles and counters out."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from isa.config import MachineConfig
+from isa.faults import Fault, MachineFault
+from isa.instructions import Region, Unit
+from isa.registers import DEFAULT_WATCHDOG, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
+from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
+from sim.rtl.script import Start, host_script, read_result
+
+Bytes = npt.NDArray[np.uint8]
+READ_LATENCY = 64
+"""Cycles from a read address to its first data beat in the DRAM model."""
+SMALLEST_MEMORY = 1 << 20
+DEFAULT_MAX_CYCLES = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class TraceEvent:
+    """One instruction's time in its unit; cycle 0 is when the host starts the machine."""
+
+    unit: Unit
+    pc: int
+    start: int
+    finish: int | None
+    """None: still in work when the machine stopped."""
+
+
+@dataclass(frozen=True)
+class RtlResult:
+    memory: Bytes
+    cycles: int
+    counters: dict[Unit, dict[Counter, int]]
+    read_beats: int
+    write_beats: int
+    trace: list[TraceEvent] = field(default_factory=list)
+
+
+class RtlTimeout(SimulatorError):
+    """The interrupt did not come within ``max_cycles``."""
+
+
+class RtlMachine:
+    """A built simulation of one configuration; ``run`` may be called any number of times.
+
+    ``verilog`` replaces the generated machine (for tests of the bench itself); ``check`` adds the AXI4 protocol
+    checker, whose findings become a ``SimulatorError``.
+    """
+
+    def __init__(
+        self,
+        config: MachineConfig,
+        simulator: str = "verilator",
+        cache: Path | str | None = None,
+        *,
+        verilog: str | None = None,
+        check: bool = False,
+    ) -> None:
+        if simulator not in SIMULATORS:
+            raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
+        self.config = config
+        self.simulator = simulator
+        self._cache = cache
+        self._verilog = verilog
+        self._check = check
+        self._programs: dict[int, Path] = {}
+
+    def build(self, memory_bytes: int = SMALLEST_MEMORY) -> Path:
+        """The executable for images of that size; memories grow in steps of 16, so that few builds are needed."""
+        size = SMALLEST_MEMORY
+        while size < memory_bytes:
+            size *= 16
+        if size not in self._programs:
+            verilog = self._verilog if self._verilog is not None else core_verilog(self.config, self._cache)
+            parameters = {
+                "DATA_BITS": self.config.axi_data_bits,
+                "ADDR_BITS": self.config.axi_addr_bits,
+                "MEMORY_WORDS": size // self.config.axi_bytes,
+                "LATENCY": READ_LATENCY,
+                "CHECK": int(self._check),
+            }
+            icarus = self.simulator == "icarus"
+            build = Build(
+                self.simulator, verilog, parameters,
+                ("icarus.v",) if icarus else ("main.cpp",), "tilewright_icarus" if icarus else "tilewright_bench",
+                unit_defines(self.config),
+            )  # fmt: skip
+            self._programs[size] = executable(build, self._cache)
+        return self._programs[size]
+
+    def run(
+        self,
+        program_words: Sequence[int],
+        memory: Bytes,
+        bases: Mapping[Region, int],
+        *,
+        stalls_seed: int | None = None,
+        trace: bool = False,
+        watchdog: int = DEFAULT_WATCHDOG,
+        max_cycles: int = DEFAULT_MAX_CYCLES,
+    ) -> RtlResult:
+        """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``."""
+        beat = self.config.axi_bytes
+        if memory.size == 0 or memory.size % beat:
+            raise SimulatorError(f"memory image of {memory.size} bytes: not a multiple of the {beat}-byte AXI beat; pad it")
+        program = np.array(program_words, dtype="<u4").view(np.uint8)
+        program = np.concatenate([program, np.zeros(-program.size % beat, np.uint8)])
+        program_base = 1 << (self.config.axi_addr_bits - 1)
+        if memory.size > program_base:
+            raise SimulatorError(f"memory image of {memory.size} bytes: more than half of the address space, {program_base}")
+        stalls = 0 if stalls_seed is None else (2 * stalls_seed + 1) & 0xFFFFFFFF
+        sim = self.build(memory.size + program.size)
+        with tempfile.TemporaryDirectory(prefix="tilewright-") as name:
+            work = Path(name)
+            (work / "script.hex").write_text(host_script([Start(program_base, len(program_words), bases, watchdog)]))
+            write_image(work / "image", np.concatenate([memory, program]), beat if self.simulator == "icarus" else 1)
+            arguments = [
+                "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump",
+                f"+dump_bytes={memory.size}", f"+memory_bytes={memory.size:x}", f"+stall_seed={stalls}",
+                f"+program_base={program_base:x}", f"+program_bytes={program.size:x}", f"+limit={max_cycles}",
+            ]  # fmt: skip
+            if trace:
+                arguments.append("+trace=trace.txt")
+            self._simulate([str(sim), *arguments], work)
+            results, ending = read_result((work / "result.txt").read_text())
+            if ending == "timeout":
+                raise RtlTimeout(f"no interrupt within {max_cycles} cycles: the machine hangs, or max_cycles is too small")
+            if ending != "end":
+                raise SimulatorError("the simulation ended before the host had finished")
+            registers = results[0]
+            _raise_fault(registers)
+            after = np.fromfile(work / "dump", np.uint8, memory.size)
+            if self.simulator == "icarus":
+                after = read_dump((work / "dump").read_text(), beat)
+            events = parse_trace((work / "trace.txt").read_text()) if trace else []
+        counters = {u: {c: registers[counter_offset(u, c)] for c in Counter} for u in Unit}
+        cycles = registers[Register.CYCLES_LO] | registers[Register.CYCLES_HI] << 32
+        return RtlResult(after, cycles, counters, registers[Register.READ_BEATS], registers[Register.WRITE_BEATS], events)
+
+    def _simulate(self, command: list[str], work: Path) -> None:
+        if self.simulator == "icarus":
+            command = [require("vvp", "icarus"), "-n", *command]
+        process = subprocess.Popen(
+            command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        try:
+            output, _ = process.communicate()
+        finally:
+            process.kill()
+            process.wait()
+        if process.returncode:
+            raise SimulatorError(f"the simulation ended with status {process.returncode}: {output.strip()[-2000:]}")
+        if "AXI" in output:
+            raise SimulatorError(f"the machine broke the AXI4 protocol (rules in sim/rtl/axi_checker.v):\n{output.strip()}")
+
+
+def write_image(path: Path, image: Bytes, beat: int) -> None:
+    """An image for the C++ main (``beat`` 1), or for ``$fread``, which takes each word's highest byte first."""
+    path.write_bytes(image.reshape(-1, beat)[:, ::-1].tobytes())
+
+
+def read_dump(text: str, beat: int) -> Bytes:
+    """The memory that ``dram.v`` has dumped as hexadecimal words."""
+    if "x" in text:
+        number = text[: text.index("x")].count("\n")
+        raise SimulatorError(f"the machine wrote unknown bits (x), first into beat {number}")
+    return np.frombuffer(bytes.fromhex(text), np.uint8).reshape(-1, beat)[:, ::-1].reshape(-1).copy()
+
+
+def parse_trace(text: str) -> list[TraceEvent]:
+    """Pairs starts and finishes: every unit finishes its instructions in order."""
+    started: dict[Unit, list[tuple[int, int]]] = {unit: [] for unit in Unit}
+    finished: dict[Unit, list[int]] = {unit: [] for unit in Unit}
+    for line in text.splitlines():
+        kind, unit, *numbers = line.split()
+        if kind == "S":
+            started[Unit(int(unit))].append((int(numbers[0]), int(numbers[1])))
+        else:
+            finished[Unit(int(unit))].append(int(numbers[0]))
+    events = [
+        TraceEvent(unit, pc, start, finished[unit][n] if n < len(finished[unit]) else None)
+        for unit in Unit
+        for n, (start, pc) in enumerate(started[unit])
+    ]
+    return sorted(events, key=lambda event: (event.start, event.unit))
+
+
+def _raise_fault(registers: Mapping[int, int]) -> None:
+    status = registers[Register.STATUS]
+    if status & STATUS_ERROR:
+        raise MachineFault(Fault(registers[Register.ERROR_CODE]), registers[Register.ERROR_PC])
+    if not status & STATUS_DONE:
+        raise SimulatorError(f"the interrupt came, but STATUS is {status:#x}: neither done nor error")

@@ -1,0 +1,140 @@
+"""Runs the cocotb benches on one configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import get_runner
+
+from isa.config import MachineConfig
+from isa.instructions import Unit
+from sim.rtl.benches import BENCHES, Bench
+from sim.rtl.build import ROOT, SIMULATORS, Build, SimulatorError, core_verilog, executable, unit_defines, verilator_environment
+from sim.rtl.cocotb_tests import BENCH_VARIABLE
+from sim.rtl.machine import READ_LATENCY, SMALLEST_MEMORY, write_image
+from sim.rtl.scenario import Scenario, token, whole
+from sim.rtl.script import host_script
+
+BenchResult = tuple[str, bool, str, float]
+"""Name, success, detail, seconds."""
+LITE_TOP, TOP = "tilewright_lite_bench", "tilewright_bench"
+LIMIT = 2_000_000
+"""Cycles that one program of a bench may take."""
+
+
+def run_regress(config: MachineConfig, simulator: str = "verilator", cache: Path | str | None = None) -> Iterator[BenchResult]:
+    """Run every bench, and yield its result as soon as it is there."""
+    if simulator not in SIMULATORS:
+        raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
+    for bench in BENCHES:
+        start = time.monotonic()
+        failure = run_bench(bench, config, simulator, cache)
+        yield bench.name, failure is None, failure or bench.doc, time.monotonic() - start
+
+
+def run_bench(bench: Bench, config: MachineConfig, simulator: str, cache: Path | str | None = None) -> str | None:
+    """Run one bench in cocotb; what went wrong, or None."""
+    if bench.scenarios is None:
+        return _run_lite(bench, config, simulator, cache)
+    for number, scenario in enumerate(bench.scenarios(config)):
+        failure = _run_scenario(bench, scenario, simulator, cache)
+        if failure is not None:
+            return f"scenario {number}: {failure}"
+    return None
+
+
+def _run_scenario(bench: Bench, scenario: Scenario, simulator: str, cache: Path | str | None) -> str | None:
+    config = scenario.config
+    image = np.concatenate([scenario.memory, scenario.code])
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as name:
+        work = Path(name)
+        write_image(work / "image", image, config.axi_bytes)
+        scenario.expected.tofile(work / "expected")
+        (work / "script.hex").write_text(host_script(scenario.starts, counters=False))
+        wanted = {
+            "endings": scenario.endings,
+            "compare_memory": scenario.compare_memory,
+            "expected": str(work / "expected"),
+            "beat": config.axi_bytes,
+        }
+        (work / "bench.json").write_text(json.dumps(wanted))
+        stalls = 0 if scenario.stalls_seed is None else 2 * scenario.stalls_seed + 1
+        plusargs = [
+            "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump", f"+limit={LIMIT}",
+            f"+memory_bytes={scenario.memory.size:x}", f"+program_base={scenario.program_base:x}",
+            f"+program_bytes={scenario.code.size:x}", f"+stall_seed={stalls}",
+        ]  # fmt: skip
+        build = _build(config, simulator, TOP, image.size, {"HDL_IMAGE": 1, "CHECK": 1}, cache)
+        return _cocotb(build, simulator, bench.test, work, plusargs, cache)
+
+
+def _run_lite(bench: Bench, config: MachineConfig, simulator: str, cache: Path | str | None) -> str | None:
+    program = whole(config, token(Unit.LOAD, signal=[Unit.SAVE]), token(Unit.SAVE, wait=[Unit.LOAD]))
+    address = 0x1000
+    image = np.zeros(1 << 14, np.uint8)
+    image[address : address + 4 * len(program)] = np.array(program, "<u4").view(np.uint8)
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as name:
+        work = Path(name)
+        write_image(work / "image", image, config.axi_bytes)
+        beats = 4 * len(program) // config.axi_bytes
+        wanted = {"hash": config.hash, "address": address, "words": len(program), "beats": beats}
+        (work / "bench.json").write_text(json.dumps(wanted))
+        build = _build(config, simulator, LITE_TOP, image.size, {}, cache)
+        return _cocotb(build, simulator, bench.test, work, ["+image=image"], cache)
+
+
+def _build(
+    config: MachineConfig, simulator: str, top: str, image_bytes: int, more: dict[str, int], cache: Path | str | None
+) -> Build:
+    size = SMALLEST_MEMORY
+    while size < image_bytes:
+        size *= 16
+    parameters = {
+        "DATA_BITS": config.axi_data_bits,
+        "ADDR_BITS": config.axi_addr_bits,
+        "MEMORY_WORDS": size // config.axi_bytes,
+        "LATENCY": READ_LATENCY,
+        **more,
+    }
+    extra = ("lite_bench.v",) if top == LITE_TOP else ()
+    return Build(simulator, core_verilog(config, cache), parameters, extra, top, unit_defines(config), cocotb=True)
+
+
+def _cocotb(build: Build, simulator: str, test: str, work: Path, plusargs: list[str], cache: Path | str | None) -> str | None:
+    """Run one cocotb test on a built simulator; the end of its log if it fails."""
+    program = executable(build, cache)
+    runner = get_runner(simulator)
+    log = work / "log.txt"
+    environment = {
+        BENCH_VARIABLE: str(work / "bench.json"),
+        "COCOTB_ANSI_OUTPUT": "0",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
+    if simulator == "verilator":
+        environment["PATH"] = verilator_environment()[1]["PATH"]
+    try:
+        results = runner.test(
+            "sim.rtl.cocotb_tests", build.top, hdl_toplevel_lang="verilog", test_dir=work, build_dir=program.parent,
+            plusargs=plusargs, extra_env=environment, results_xml=str(work / "results.xml"), test_filter=rf"\.{test}$",
+            log_file=log,
+        )  # fmt: skip
+    except (SystemExit, RuntimeError) as stop:
+        return _reason(log) or f"the simulator stopped: {stop}"
+    tests, failures = get_results(results)
+    if tests == 1 and failures == 0:
+        return None
+    return _reason(log) or f"{tests} tests ran, {failures} failed"
+
+
+def _reason(log: Path) -> str:
+    """The line of a cocotb log that says why a test failed."""
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    errors = [line.strip() for line in lines if "Error" in line or "AXI rule" in line]
+    return " | ".join(errors[-3:]) if errors else "\n".join(lines[-10:])

@@ -1,0 +1,80 @@
+"""What the benches make the machine do, and what must come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from isa.codec import Op, encode
+from isa.config import MachineConfig
+from isa.faults import Fault, MachineFault
+from isa.instructions import INSTRUCTIONS, Region, Unit
+from isa.registers import DEFAULT_WATCHDOG
+from sim.functional.machine import FunctionalMachine
+from sim.rtl.script import Start
+
+Bytes = npt.NDArray[np.uint8]
+Ending = tuple[Fault, int]
+"""Code and instruction word."""
+DONE: Ending = (Fault.NONE, 0)
+
+
+@dataclass
+class Scenario:
+    """Programs that the host starts one after the other on one memory, with the endings they must have.
+
+    The endings and the memory in the end are those of the functional simulator, which keeps its state from program to
+    program as the machine does.
+    """
+
+    config: MachineConfig
+    memory: Bytes
+    bases: Mapping[Region, int]
+    stalls_seed: int | None = None
+    compare_memory: bool = True
+    starts: list[Start] = field(default_factory=list)
+    endings: list[Ending] = field(default_factory=list)
+    code: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
+
+    def __post_init__(self) -> None:
+        self.expected = self.memory.copy()
+        self._functional = FunctionalMachine(self.config)
+
+    @property
+    def program_base(self) -> int:
+        return 1 << (self.config.axi_addr_bits - 1)
+
+    def start(self, words: Sequence[int], *, watchdog: int = DEFAULT_WATCHDOG) -> None:
+        """Run these words next."""
+        address = self.program_base + self.code.size
+        program = np.array(words, "<u4").view(np.uint8)
+        padding = np.zeros(-program.size % self.config.axi_bytes, np.uint8)
+        self.code = np.concatenate([self.code, program, padding])
+        self.starts.append(Start(address, len(words), self.bases, watchdog))
+        try:
+            self._functional.run(words, self.expected, self.bases)
+        except MachineFault as fault:
+            self.endings.append((fault.fault, fault.pc))
+        else:
+            self.endings.append(DONE)
+
+    def start_at(self, address: int, words: int, ending: Ending) -> None:
+        """Start a program where there may be none."""
+        self.starts.append(Start(address, words, self.bases))
+        self.endings.append(ending)
+
+
+def whole(config: MachineConfig, *ops: Op) -> list[int]:
+    """A program of these instructions."""
+    return [word for op in (Op("START", {"config": config.hash}), *ops, Op("END")) for word in encode(op)]
+
+
+def token(unit: Unit, *, wait: Sequence[Unit] = (), signal: Sequence[Unit] = ()) -> Op:
+    """A short instruction of that unit, for the sake of its tokens."""
+    row = next(row for row in INSTRUCTIONS if row.unit is unit)
+    values = {name: 1 for name, f in row.fields.items() if f.nonzero}
+    values |= {name: value for name, value in {"step": 1, "hi": 127, "o_addr": 40}.items() if name in row.fields}
+    return Op(row.name, values, frozenset(wait), frozenset(signal))

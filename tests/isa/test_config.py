@@ -1,0 +1,184 @@
+"""The machine configuration: bounds, presets, TOML files, and what a wrong one is answered with."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isa.config import BOUNDS, PRESETS, ConfigError, MachineConfig, config_from_dict, load_config, preset
+
+NANO = preset("nano")
+BASE = preset("base")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_load_by_name(name: str) -> None:
+    config = load_config(name)
+    assert config is preset(name)
+    assert config.name == name
+    assert config_from_dict(json.loads(config.to_json()), origin="json") == config
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "macs", "kib", "axi_bytes"),
+    [
+        ("nano", (4, 4, 1), 16, 24, 8),
+        ("base", (16, 16, 2), 512, 512, 16),
+        ("zu2", (24, 12, 2), 576, 0.66 * 1024, 16),
+        ("zu9", (32, 16, 4), 2048, 1.33 * 1024, 16),
+    ],
+)
+def test_presets_are_the_machines_of_the_brief(
+    name: str, array: tuple[int, ...], macs: int, kib: float, axi_bytes: int
+) -> None:
+    config = preset(name)
+    assert (config.ic_p, config.oc_p, config.px_p) == array
+    assert config.macs_per_cycle == macs
+    assert config.on_chip_bytes / 1024 == pytest.approx(kib, rel=0.06)
+    assert config.axi_bytes == axi_bytes
+
+
+def test_hashes_tell_machines_apart_but_not_names() -> None:
+    assert len({config.hash for config in PRESETS.values()}) == len(PRESETS)
+    assert dataclasses.replace(NANO, name="other", clock_mhz=1).hash == NANO.hash
+    for field in {f.name for f in dataclasses.fields(MachineConfig)} - {"name", "clock_mhz"}:
+        value = getattr(BASE, field)
+        other: Any = {"px_p": 4, "axi_addr_bits": 41}.get(field, not value if isinstance(value, bool) else value // 2)
+        assert dataclasses.replace(BASE, **{field: other}).hash != BASE.hash, field
+
+
+@pytest.mark.parametrize("field", BOUNDS)
+def test_every_bound_is_kept(field: str) -> None:
+    low, high = BOUNDS[field].low, BOUNDS[field].high
+    wrong: Any
+    for wrong in (low - 1, high + 1, -1):
+        with pytest.raises(ConfigError, match=re.escape(f"{field}: {wrong} is outside {low}..{high}; choose a value within")):
+            dataclasses.replace(NANO, **{field: wrong})
+    for wrong in (1.0, "4", None, True, [4]):
+        with pytest.raises(ConfigError, match=re.escape(f"{field}: {wrong!r} is not a whole number")):
+            dataclasses.replace(NANO, **{field: wrong})
+
+
+@pytest.mark.parametrize("field", sorted(BOUNDS))
+def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
+    for value in (BOUNDS[field].low, BOUNDS[field].high):
+        changes: dict[str, Any] = {field: value}
+        if field in ("px_p", "post_px"):
+            changes |= {"px_p": value, "fm_banks": 16}
+        if field == "fm_depth":
+            changes |= {"fm_banks": 1}
+        assert getattr(dataclasses.replace(NANO, **changes), field) == value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"fm_depth": 500}, "fm_depth: 500 is not a power of two; try 512"),
+        ({"axi_data_bits": 96}, "axi_data_bits: 96 is not a power of two; try 128"),
+        ({"post_px": 3}, "post_px: 3 is more than the 2 pixel lanes (px_p); lower it"),
+        ({"fm_banks": 30}, "fm_banks: 30 is not a multiple of 4, which px_p = 2 asks for"),
+        ({"fm_banks": 256, "fm_depth": 8192}, "fm_banks x fm_depth: 2097152 words are more than the 1048576"),
+        ({"dsp_packing": True, "px_p": 1, "post_px": 1, "oc_p": 3}, "dsp_packing: needs an even px_p or an even oc_p"),
+        ({"build_pool": 1}, "build_pool: 1 is not true or false"),
+        ({"build_misc": "yes"}, "build_misc: 'yes' is not true or false"),
+        ({"name": ""}, "name: '' is not a non-empty text"),
+        ({"name": 7}, "name: 7 is not a non-empty text"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        dataclasses.replace(BASE, **change)
+
+
+@given(st.integers(1, 8), st.integers(0, 1 << 20))
+def test_neighbouring_pixels_at_stride_1_and_2_lie_in_different_phases(px_p: int, start: int) -> None:
+    phases = dataclasses.replace(NANO, px_p=px_p, fm_banks=16).fm_phases
+    for stride in (1, 2):
+        assert len({(start + lane * stride) % phases for lane in range(px_p)}) == px_p
+
+
+@given(st.integers(1, 64), st.integers(1, 64))
+def test_a_chunk_never_straddles_words(ic_p: int, oc_p: int) -> None:
+    config = dataclasses.replace(NANO, ic_p=ic_p, oc_p=oc_p)
+    if oc_p < ic_p:
+        assert (config.chunks_per_word - 1) * oc_p < ic_p <= config.chunks_per_word * oc_p
+        assert config.words_per_chunk == 1
+    else:
+        assert config.chunks_per_word == 1
+        assert config.words_per_chunk * ic_p <= oc_p < (config.words_per_chunk + 1) * ic_p
+
+
+@pytest.mark.parametrize("config", PRESETS.values(), ids=lambda c: c.name)
+def test_buffer_words_are_padded_to_whole_beats(config: MachineConfig) -> None:
+    for buffer in ("WEIGHT", "PARAM", "TAPS", "POOL_PARAM", "TABLE"):
+        size, padded = config.buffer_word_bytes(buffer), config.buffer_dram_bytes(buffer)
+        assert padded % config.axi_bytes == 0
+        assert 0 <= padded - size < config.axi_bytes
+        assert config.buffer_depth(buffer) > 0
+
+
+def test_the_page_names_every_field_with_its_bounds() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+    rows = {name: line for line in lines for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    assert set(rows) == {field.name for field in dataclasses.fields(MachineConfig)}
+    for field, bound in BOUNDS.items():
+        high = "`px_p`" if field == "post_px" else bound.high
+        assert f"| {bound.low}..{high}" in rows[field]
+        assert ("a power of two |" in rows[field]) == bound.power_of_two
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_toml_file_starts_from_a_preset(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path / "mine.toml", 'base = "nano"\nname = "mine"\noc_p = 8\nbuild_misc = false\n'))
+    assert config == dataclasses.replace(NANO, name="mine", oc_p=8, build_misc=False)
+
+
+def test_a_toml_file_may_give_everything(tmp_path: Path) -> None:
+    lines = [f"{name} = {json.dumps(value)}" for name, value in dataclasses.asdict(BASE).items()]
+    assert load_config(write(tmp_path / "all.toml", "\n".join(lines))) == BASE
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ic_p = ", "not TOML: "),
+        ("\x00", "not TOML: "),
+        ('base = "nano"\nlanes = 4', "unknown configuration field 'lanes'; known are name, ic_p, oc_p"),
+        ('base = "giga"', "preset 'giga': unknown; known are nano, base, zu2, zu9"),
+        ("base = [1]", "preset [1]: unknown"),
+        ('name = "x"\noc_p = 4', 'configuration field ic_p is missing; give it, or start from a preset with base = "nano"'),
+        ('base = "nano"\nic_p = 0', "configuration field ic_p: 0 is outside 1..64"),
+        ('base = "nano"\nic_p = 4.0', "configuration field ic_p: 4.0 is not a whole number"),
+        ('base = "nano"\n[ic_p]\nx = 1', "configuration field ic_p: {'x': 1} is not a whole number"),
+    ],
+)
+def test_a_wrong_toml_file_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "wrong.toml", text)
+    with pytest.raises(ConfigError, match=re.escape(message)) as error:
+        load_config(path)
+    assert path in str(error.value)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"configuration 'big': neither a preset \(nano, base, zu2, zu9\) nor a .toml file"):
+        load_config("big")
+    with pytest.raises(ConfigError, match=r"none.toml' cannot be read: No such file or directory"):
+        load_config(str(tmp_path / "none.toml"))
+    (tmp_path / "dir.toml").mkdir()
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_config(str(tmp_path / "dir.toml"))
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not TOML"):
+        load_config(str(tmp_path / "bytes.toml"))

@@ -1,0 +1,32 @@
+"""``docs/isa.md`` is current and says everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from isa.faults import Fault
+from isa.instructions import INSTRUCTIONS
+from isa.reference import reference
+from isa.registers import Counter, Register
+
+PAGE = Path(__file__).parents[2] / "docs" / "isa.md"
+
+
+def test_the_page_is_current(golden: Callable[[Path, str], None]) -> None:
+    golden(PAGE, reference())
+
+
+def test_every_field_register_and_fault_has_a_row_with_a_meaning() -> None:
+    rows = [line.strip("|").split("|") for line in reference().splitlines() if line.startswith("|")]
+    meanings = {cells[-2].strip(" `"): cells[-1].strip() for cells in rows}
+    expected = {name for row in INSTRUCTIONS for name in row.fields} | {m.name for m in (*Register, *Counter, *Fault)}
+    missing = {name for name in expected if not meanings.get(name)}
+    assert missing == set()
+
+
+def test_bits_are_those_of_the_encoding() -> None:
+    conv = reference().split("### CONV")[1].split("### POOL")[0]
+    assert "| 1 | 20-27 | `pad_t` | padding rows above |" in conv
+    assert "| 14 | 0-7 | `zp` | zero-point of the output, added after rounding; signed, -128..127 |" in conv
+    assert "| 14 | 24-25 | `act` | activation; 0 NONE, 1 LEAKY, 2 TABLE |" in conv

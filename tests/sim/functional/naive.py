@@ -1,0 +1,229 @@
+"""The machine written down a second time, straight from docs/machine.md: scalars, loops, whole numbers, no NumPy."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from isa.codec import Op
+from isa.config import MachineConfig
+from isa.instructions import Activation, Buffer, MiscMode, PoolMode, Region
+
+
+def signed(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def divide_even(value: int, shift: int) -> int:
+    """``value / 2^shift`` rounded to a whole number, ties to even."""
+    quotient, rest = value >> shift, value & ((1 << shift) - 1)
+    half = 1 << shift >> 1
+    if shift and (rest > half or (rest == half and quotient & 1)):
+        quotient += 1
+    return quotient
+
+
+def round24(value: int) -> int:
+    """Rounded to 24 significant bits, ties to even."""
+    surplus = max(0, abs(value).bit_length() - 24)
+    magnitude = divide_even(abs(value), surplus) << surplus
+    return -magnitude if value < 0 else magnitude
+
+
+def saturate16(value: int) -> int:
+    return max(-32768, min(32767, value))
+
+
+def requantise(acc: int, bias: int, mantissa: int, shift: int) -> int:
+    t = signed(acc + bias, 32)
+    q = round24(round24(t) * mantissa)
+    return saturate16(divide_even(q, shift))
+
+
+class NaiveMachine:
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self.fm = [[0] * config.ic_p for _ in range(config.fm_words)]
+        self.buffers = {
+            b: [bytes(config.buffer_word_bytes(b.name)) for _ in range(config.buffer_depth(b.name))] for b in Buffer
+        }
+        self.reads: set[tuple[str, int]] = set()
+        self.writes: set[tuple[str, int]] = set()
+        """Locations touched so far, by memory; accumulators left out."""
+        self.acc = [[[0] * config.oc_p for _ in range(config.px_p)] for _ in range(config.acc_depth)]
+
+    def execute(self, op: Op, memory: bytearray, bases: dict[Region, int]) -> None:
+        f = op.namespace()
+        if op.name in ("LOAD", "LOADP", "SAVE"):
+            base = bases[Region(f.region)]
+            {"LOAD": self.load, "LOADP": self.loadp, "SAVE": self.save}[op.name](f, memory, base)
+        else:
+            {"CONV": self.conv, "POOL": self.pool, "MISC": self.misc}[op.name](f)
+
+    def read(self, address: int) -> list[int]:
+        self.reads.add(("FEATURE_MAP", address % 2**24))
+        return self.fm[address % 2**24]
+
+    def write(self, fm: list[list[int]], address: int, word: list[int], first_lane: int = 0) -> None:
+        self.writes.add(("FEATURE_MAP", address % 2**24))
+        fm[address % 2**24][first_lane : first_lane + len(word)] = word
+
+    def parameter(self, buffer: Buffer, word: int) -> bytes:
+        self.reads.add((buffer.name, word))
+        return self.buffers[buffer][word]
+
+    # -- moves ---------------------------------------------------------------------------------------------------
+
+    def load(self, f: SimpleNamespace, memory: bytearray, base: int) -> None:
+        ic_p = self.config.ic_p
+        flip = 0x80 if f.flip else 0
+        for r in range(f.rows):
+            start = base + (f.offset + r * f.row_stride) % 2**32
+            for x in range(f.pixels):
+                for j in range(-(-f.run // ic_p)):
+                    word = []
+                    for lane in range(ic_p):
+                        at = x * f.step + j * ic_p + lane
+                        from_dram = f.lead <= at < f.lead + f.valid if f.step <= f.run else f.valid > 0
+                        if j * ic_p + lane < f.run and from_dram:
+                            self.reads.add(("DRAM", start + at - f.lead))
+                            word.append(signed(memory[start + at - f.lead] ^ flip, 8))
+                        else:
+                            word.append(f.fill)
+                    self.write(self.fm, f.d_addr + r * f.d_ys + x * f.d_xs + j * f.d_cs, word)
+
+    def save(self, f: SimpleNamespace, memory: bytearray, base: int) -> None:
+        ic_p = self.config.ic_p
+        for r in range(f.rows):
+            start = base + (f.offset + r * f.row_stride) % 2**32
+            for x in range(f.pixels):
+                for c in range(f.run):
+                    word = self.read(f.s_addr + r * f.s_ys + x * f.s_xs + c // ic_p * f.s_cs)
+                    self.writes.add(("DRAM", start + x * f.step + c))
+                    memory[start + x * f.step + c] = (word[c % ic_p] & 0xFF) ^ (0x80 if f.flip else 0)
+
+    def loadp(self, f: SimpleNamespace, memory: bytearray, base: int) -> None:
+        buffer = Buffer(f.buffer)
+        held, pitch = self.config.buffer_word_bytes(buffer.name), self.config.buffer_dram_bytes(buffer.name)
+        for n in range(f.count):
+            start = base + f.offset + n * pitch
+            self.buffers[buffer][f.dst + n] = bytes(memory[start : start + held])
+            self.reads.update(("DRAM", byte) for byte in range(start, start + pitch))
+            self.writes.add((buffer.name, f.dst + n))
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------
+
+    def record(self, buffer: Buffer, word: int, lane: int) -> tuple[int, int, int]:
+        bits = int.from_bytes(self.parameter(buffer, word)[8 * lane : 8 * lane + 8], "little")
+        return signed(bits, 32), bits >> 32 & 0xFFFFFF, bits >> 56 & 63
+
+    def finish(self, r: int, f: SimpleNamespace) -> int:
+        if f.act == Activation.LEAKY and r < 0:
+            r = divide_even(r * f.alpha, 16)
+        y: int = min(max(r + f.zp, f.lo), f.hi)
+        if f.act == Activation.TABLE:
+            y = signed(self.parameter(Buffer.TABLE, f.table)[y & 0xFF], 8)
+        return y
+
+    def tap(self, f: SimpleNamespace, oy: int, ox: int, ky: int, kx: int, extra: int) -> list[int] | None:
+        """The channel vector under a tap; None if it is padding."""
+        iy = oy * f.s_y - f.pad_t + ky * f.d_y
+        ix = ox * f.s_x - f.pad_l + kx * f.d_x
+        if not (0 <= iy < f.i_h and 0 <= ix < f.i_w):
+            return None
+        row = f.i_off + oy * f.i_ys + ky * f.t_ys
+        if f.i_ring:
+            row %= f.i_ring
+        return self.read(f.i_addr + row + ix + extra)
+
+    def conv(self, f: SimpleNamespace) -> None:
+        c = self.config
+        beats = f.k_h * f.k_w * f.vectors
+        pixels = [(oy, ox) for oy in range(f.o_h) for ox in range(f.o_w)]
+        groups = -(-len(pixels) // c.px_p)
+        fm_after = [list(word) for word in self.fm]
+        for k in range(f.chunks):
+            for number, (oy, ox) in enumerate(pixels):
+                sums = [0] * c.oc_p
+                beat = 0
+                for ky in range(f.k_h):
+                    for kx in range(f.k_w):
+                        for v in range(f.vectors):
+                            group = k // f.g_chunks if f.g_chunks else 0
+                            x = self.tap(f, oy, ox, ky, kx, v * f.i_cs + group * f.g_step) or [f.pad_value] * c.ic_p
+                            weights = self.parameter(Buffer.WEIGHT, f.w_addr + k * beats + beat)
+                            for o in range(c.oc_p):
+                                sums[o] += sum(x[i] * signed(weights[o * c.ic_p + i], 8) for i in range(c.ic_p))
+                            beat += 1
+                entry = f.a_addr + k * groups + number // c.px_p
+                if f.acc_in:
+                    sums = [s + held for s, held in zip(sums, self.acc[entry][number % c.px_p], strict=True)]
+                sums = [signed(s, 32) for s in sums]
+                if f.acc_out:
+                    self.acc[entry][number % c.px_p] = sums
+                    continue
+                y = [self.finish(requantise(s, *self.record(Buffer.PARAM, f.p_addr + k, o)), f) for o, s in enumerate(sums)]
+                for o, value in enumerate(y):
+                    if c.oc_p < c.ic_p:
+                        g = -(-c.ic_p // c.oc_p)
+                        vector, lane = k // g, k % g * c.oc_p + o
+                        if lane >= c.ic_p:
+                            continue
+                    else:
+                        m = c.oc_p // c.ic_p
+                        if o >= m * c.ic_p:
+                            continue
+                        vector, lane = k * m + o // c.ic_p, o % c.ic_p
+                    self.write(fm_after, f.o_addr + oy * f.o_ys + ox * f.o_xs + vector * f.o_cs, [value], lane)
+        self.fm = fm_after
+
+    def pool(self, f: SimpleNamespace) -> None:
+        c = self.config
+        fm_after = [list(word) for word in self.fm]
+        for v in range(f.vectors):
+            for oy in range(f.o_h):
+                for ox in range(f.o_w):
+                    taps = [self.tap(f, oy, ox, ky, kx, v * f.i_cs) for ky in range(f.k_h) for kx in range(f.k_w)]
+                    seen = [[f.pad_value] * c.ic_p if tap is None else tap for tap in taps]
+                    counted = [tap for tap in taps if tap is not None]
+                    out = []
+                    for lane in range(c.ic_p):
+                        p_word = f.p_addr + v * f.p_step
+                        if f.mode == PoolMode.MAX:
+                            out.append(self.finish(max(tap[lane] for tap in seen), f))
+                            continue
+                        if f.mode == PoolMode.DEPTHWISE:
+                            rows = [self.parameter(Buffer.TAPS, f.t_addr + v * f.t_step + n) for n in range(len(seen))]
+                            acc = sum(tap[lane] * signed(row[lane], 8) for tap, row in zip(seen, rows, strict=True))
+                        elif f.by_count:
+                            acc = sum(tap[lane] for tap in counted)
+                            p_word += len(counted)
+                        else:
+                            acc = sum(tap[lane] for tap in seen)
+                        out.append(self.finish(requantise(acc, *self.record(Buffer.POOL_PARAM, p_word, lane)), f))
+                    self.write(fm_after, f.o_addr + oy * f.o_ys + ox * f.o_xs + v * f.o_cs, out)
+        self.fm = fm_after
+
+    def misc(self, f: SimpleNamespace) -> None:
+        constant = (f.c_hi << 32) + f.c_lo
+        for i0 in range(f.n0):
+            for i1 in range(f.n1):
+                for i2 in range(f.n2):
+                    for i3 in range(f.n3):
+                        for i4 in range(f.n4):
+                            index = (i0, i1, i2, i3, i4)
+                            out = []
+                            for lane in range(self.config.ic_p):
+                                a = self.read(self.operand(f, "a", index))[lane]
+                                if f.mode == MiscMode.ADD:
+                                    s = a * f.m_a + self.read(self.operand(f, "b", index))[lane] * f.m_b
+                                elif f.mode == MiscMode.MUL:
+                                    s = (a - f.a_zp) * (self.read(self.operand(f, "b", index))[lane] - f.b_zp) * f.m_a
+                                else:
+                                    s = a * f.m_a
+                                out.append(self.finish(saturate16(divide_even(s + constant, f.shift)), f))
+                            self.write(self.fm, self.operand(f, "o", index), out)
+
+    def operand(self, f: SimpleNamespace, letter: str, index: tuple[int, ...]) -> int:
+        values = vars(f)
+        return int(values[f"{letter}_addr"] + sum(i * values[f"{letter}_s{loop}"] for loop, i in enumerate(index)))

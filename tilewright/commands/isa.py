@@ -1,0 +1,13 @@
+"""``tilewright isa``."""
+
+from __future__ import annotations
+
+import click
+
+from isa.reference import reference
+
+
+@click.command()
+def command() -> None:
+    """Print the instruction set reference: instructions, registers, faults, program file (Markdown)."""
+    click.echo(reference(), nl=False)

@@ -1,0 +1,37 @@
+"""``tilewright verilog``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from isa.config import MachineConfig
+from tilewright.options import config_option, json_option, print_json, write_file
+
+VERILOG_FILE, CONFIG_FILE = "tilewright_core.v", "config.json"
+
+
+@click.command()
+@config_option()
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the two files.")
+@json_option()
+def command(config: MachineConfig, output: Path, as_json: bool) -> None:
+    """Write the machine as one Verilog file, and its configuration as JSON.
+
+    The same configuration gives the same bytes every time.
+
+    \b
+    Example:
+      tilewright verilog --config base -o build/
+    """
+    from hw.emit import verilog
+
+    files = {VERILOG_FILE: verilog(config), CONFIG_FILE: config.to_json()}
+    for name, text in files.items():
+        write_file(output / name, text.encode())
+    if as_json:
+        print_json({"files": [str(output / name) for name in files], "config": config.name, "hash": config.hash})
+    else:
+        for name, text in files.items():
+            click.echo(f"{output / name}: {len(text.encode())} bytes")

@@ -1,0 +1,16 @@
+"""What the exit code of ``tilewright`` says."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Exit(enum.IntEnum):
+    DONE = 0
+    CHECK_FAILED = 1
+    """What was asked for ran, and found something wrong: a mismatch, a failing bench."""
+    BAD_INPUT = 2
+    """A file, an option or a configuration cannot be used; one line on stderr says why."""
+    INTERRUPTED = 130
+    OUTPUT_CLOSED = 141
+    """The reader of a pipe left."""

@@ -1,0 +1,64 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from isa.config import MachineConfig, load_config
+from isa.errors import TilewrightError
+from isa.files import write_atomically
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class InputError(TilewrightError):
+    """A file that a command was given and cannot use."""
+
+
+class ConfigOption(click.ParamType[MachineConfig]):
+    """A preset, or a TOML file."""
+
+    name = "preset or file.toml"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> MachineConfig:
+        return value if isinstance(value, MachineConfig) else load_config(str(value))
+
+
+def config_option(*, default: str | None = "base") -> Decorator:
+    """``--config``: a preset (see ``tilewright config list``) or a TOML file."""
+    return click.option(
+        "--config", type=ConfigOption(), default=default, show_default=True, help="Preset, or TOML file, of the machine."
+    )
+
+
+def json_option() -> Decorator:
+    """``--json``: for scripts."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+
+def print_json(value: object) -> None:
+    click.echo(json.dumps(value, indent=2))
+
+
+def read_text(path: Path) -> str:
+    """The text of an input file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not text: byte {error.start} is not UTF-8") from None
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write an output file, whole or not at all; errors name the file, not its temporary neighbour."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except FileExistsError:
+        raise InputError(f"{path} cannot be written: {path.parent} is not a folder") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
