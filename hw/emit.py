@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from amaranth.back import verilog as backend
@@ -12,6 +14,7 @@ from amaranth.hdl import Value, ValueCastable
 
 from hw.core import Core
 from hw.emit_memory import MemoryModules
+from hw.emit_registers import fold_registers
 from isa.config import MachineConfig
 
 MODULE = "tilewright_core"
@@ -27,10 +30,23 @@ def verilog(config: MachineConfig) -> str:
     core = Core(config)
     memories = MemoryModules()
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
-    text = backend.convert(
-        core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
-    )
+    with _no_garbage_collection():
+        text = backend.convert(
+            core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
+        )
     return f"{_header(config)}{_share_modules(_drop_empty_wires(_rename_kickstart(text)))}\n{memories.verilog()}"
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """The netlist is millions of objects that all live to the end: looking for garbage among them doubles the time."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
 
 
 def _ports(core: Core) -> Iterator[tuple[str, tuple[Value, None]]]:
@@ -73,7 +89,7 @@ def _share_modules(text: str) -> str:
     names: dict[int, str] = {}
     for match in reversed(list(_MODULE_TEXT.finditer(text))):
         name = match["name"].strip().removeprefix("\\")
-        body = _INSTANCE.sub(lambda used: f"  <{group_of[used['name']]}> ", match["body"])
+        body = fold_registers(_INSTANCE.sub(lambda used: f"  <{group_of[used['name']]}> ", match["body"]))
         group = bodies.setdefault(body, len(bodies))
         group_of[name] = group
         names[group] = name.replace(".", "_")

@@ -17,7 +17,8 @@ AHEAD_BURSTS = 8
 """Bursts whose address has been sent and whose data has not."""
 OPEN_BURSTS = 64
 """Bursts whose response has not arrived."""
-NO_TAG = unsigned(0)
+NO_TAG = unsigned(1)
+"""Writes need no tag; the bit that nobody reads is there because Verilog knows no signal without bits."""
 
 
 def strobed_layout(config: MachineConfig) -> data.StructLayout:

@@ -6,6 +6,7 @@ from amaranth import Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.conv.array import sum_shape
 from hw.conv.sequence import beat_layout
 from isa.config import MachineConfig
 
@@ -31,7 +32,7 @@ class Accumulate(wiring.Component):
         c = config
         flags = data.StructLayout({"valid": unsigned(1), "beat": beat_layout(c)})
         super().__init__({
-            "sums": In(data.ArrayLayout(data.ArrayLayout(signed(32), c.oc_p), c.px_p)),
+            "sums": In(data.ArrayLayout(data.ArrayLayout(sum_shape(c.ic_p), c.oc_p), c.px_p)),
             "beat": In(flags),
             "ahead": In(flags),
             "valid": Out(1),

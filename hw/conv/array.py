@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Signal, Value, signed
+from amaranth import Module, Shape, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,6 +19,11 @@ def array_latency(ic_p: int) -> int:
     return 2 + _stages(ic_p)
 
 
+def sum_shape(ic_p: int) -> Shape:
+    """A sum of ``ic_p`` products; each is at most 2^14."""
+    return signed(16 + (ic_p - 1).bit_length())
+
+
 class MacArray(wiring.Component):
     """``sums[p][o] = sum_i x[p][i] * w[o][i]``, one set per cycle, latency ``array_latency(ic_p)``.
 
@@ -33,7 +38,7 @@ class MacArray(wiring.Component):
         super().__init__({
             "x": In(data.ArrayLayout(data.ArrayLayout(signed(8), config.ic_p), config.px_p)),
             "w": In(data.ArrayLayout(data.ArrayLayout(signed(8), config.ic_p), config.oc_p)),
-            "sums": Out(data.ArrayLayout(data.ArrayLayout(signed(32), config.oc_p), config.px_p)),
+            "sums": Out(data.ArrayLayout(data.ArrayLayout(sum_shape(config.ic_p), config.oc_p), config.px_p)),
         })
 
     def elaborate(self, platform: object) -> Module:

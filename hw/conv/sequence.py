@@ -137,7 +137,7 @@ class BeatSequencer(wiring.Component):
         """High if a last beat would find the drain busy or the result queue full."""
         need = self.drain_cycles
         used = Signal(range(self.results + 1))
-        spacing = Signal(range(need))
+        spacing = Signal(range(max(2, need)))
         drains = Signal()
         blocked = Signal()
         m.d.comb += [

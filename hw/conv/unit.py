@@ -127,12 +127,13 @@ class ConvUnit(wiring.Component):
         for age in range(1, latency + 1):
             beats.append(Signal(accumulate.beat.shape(), name=f"beat{age}"))
             m.d.sync += beats[age].eq(beats[age - 1])
+        arriving = beats[latency]
         m.d.comb += [
             accumulate.sums.eq(array.sums),
-            accumulate.beat.eq(beats[latency]),
+            accumulate.beat.eq(arriving),
             accumulate.ahead.eq(beats[latency - READ_AHEAD]),
-            self.params.en.eq(beats[latency].valid & beats[latency].beat.last),
-            self.params.addr.eq(beats[latency].beat.param),
+            self.params.en.eq(arriving.valid & arriving.beat.last & ~arriving.beat.acc_out),
+            self.params.addr.eq(arriving.beat.param),
         ]
 
         # back: post-processing, results, write

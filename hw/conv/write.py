@@ -50,7 +50,7 @@ class ResultWriter(wiring.Component):
         offered = self.places.valid & self.results.valid & ~self.fault.valid
         m.d.comb += [
             granted.eq(Cat(port.valid & port.ready for port in self.fm_write)),
-            over.eq((pending & ~granted) == 0),
+            over.eq(~(pending & ~granted).any()),
             load.eq(offered & over & ~place.outside),
             self.places.ready.eq(load),
             self.results.ready.eq(load & (place.word == c.words_per_chunk - 1)),

@@ -72,7 +72,7 @@ class Arithmetic(wiring.Component):
     2       product of the operands (MUL)
     3       times the factors
     4       sum
-    5       shift; what it drops
+    5       shift, which keeps the bit of one half; what else it drops
     6       rounding and saturation
     ======  ==================================================
     """
@@ -98,15 +98,20 @@ class Arithmetic(wiring.Component):
         ]
         with m.If(move):
             m.d.sync += valid.eq(Cat(self.i.valid, valid))
-            earlier = [self.i.payload.settings, *settings[:-1]]
-            m.d.sync += [register.eq(before) for register, before in zip(settings, earlier, strict=True)]
+        advance = Signal(LATENCY)
+        m.d.comb += advance.eq(Cat(self.i.valid, valid[:-1]) & move.replicate(LATENCY))
+        earlier = [self.i.payload.settings, *settings[:-1]]
+        for stage, (register, before) in enumerate(zip(settings, earlier, strict=True)):
+            with m.If(advance[stage]):
+                m.d.sync += register.eq(before)
+        with m.If(advance[3]):
             m.d.sync += dropped_mask.eq(_below_half(settings[2].shift))
         for lane in range(self.config.ic_p):
-            r = self._lane(m, lane, move, settings, dropped_mask)
+            r = self._lane(m, lane, advance, settings, dropped_mask)
             m.d.comb += self.o.payload.r[lane].eq(r)
         return m
 
-    def _lane(self, m: Module, lane: int, move: Value, settings: list[Any], dropped_mask: Value) -> Value:
+    def _lane(self, m: Module, lane: int, advance: Value, settings: list[Any], dropped_mask: Value) -> Value:
         def register(shape: Any, name: str) -> Signal:
             return Signal(shape, name=f"{name}_{lane}", reset_less=True)
 
@@ -114,24 +119,25 @@ class Arithmetic(wiring.Component):
         x, late_b = register(signed(18), "x"), register(signed(9), "late_b")
         product_a, product_b = register(signed(44), "product_a"), register(signed(35), "product_b")
         total = register(signed(SUM_BITS), "total")
-        floor, half, dropped = register(signed(SUM_BITS), "floor"), register(1, "half"), register(1, "dropped")
+        shifted, dropped = register(signed(SUM_BITS + 1), "shifted"), register(1, "dropped")
         r = register(signed(16), "r")
-        doubled = Cat(Const(0, 1), total).as_signed() >> settings[3].shift
         start = self.i.payload
-        with m.If(move):
+        with m.If(advance[0]):
+            m.d.sync += [a.eq(start.a[lane] - start.settings.a_zp), b.eq(start.b[lane] - start.settings.b_zp)]
+        with m.If(advance[1]):
+            m.d.sync += [x.eq(Mux(settings[0].is_mul, a * b, a)), late_b.eq(b)]
+        with m.If(advance[2]):
+            m.d.sync += [product_a.eq(x * settings[1].m_a), product_b.eq(late_b * settings[1].m_b)]
+        with m.If(advance[3]):
+            m.d.sync += total.eq(product_a + product_b + settings[2].constant)
+        with m.If(advance[4]):
             m.d.sync += [
-                a.eq(start.a[lane] - start.settings.a_zp),
-                b.eq(start.b[lane] - start.settings.b_zp),
-                x.eq(Mux(settings[0].is_mul, a * b, a)),
-                late_b.eq(b),
-                product_a.eq(x * settings[1].m_a),
-                product_b.eq(late_b * settings[1].m_b),
-                total.eq(product_a + product_b + settings[2].constant),
-                floor.eq(doubled[1:].as_signed()),
-                half.eq(doubled[0]),
+                shifted.eq(Cat(Const(0, 1), total).as_signed() >> settings[3].shift),
                 dropped.eq((total & dropped_mask).any()),
-                r.eq(_saturate_16(floor, half & (dropped | floor[0]))),
             ]
+        floor, half = shifted[1:], shifted[0]
+        with m.If(advance[5]):
+            m.d.sync += r.eq(_saturate_16(floor, half & (dropped | floor[0])))
         return r
 
 

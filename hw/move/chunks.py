@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth import C, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -52,6 +52,7 @@ class ChunkFeeder(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         size = self.config.axi_bytes
+        every = C((1 << size) - 1, size)
         beat = self.beats.payload
         chunk = self.chunks.payload
         begin = Signal(init=1)
@@ -64,7 +65,7 @@ class ChunkFeeder(wiring.Component):
             left.eq(Mux(filling, lead_left, beat.tag.lead - beat.first)),
             fill.eq(Mux(filling, lead_left != 0, begin & (beat.tag.lead > beat.first))),
             chunk.data.eq(beat.data ^ Mux(beat.tag.flip, 0x80 * (((1 << 8 * size) - 1) // 0xFF), 0)),
-            chunk.real.eq(Mux(fill, 0, Cat((beat.first <= n) & (beat.final >= n) for n in range(size)))),
+            chunk.real.eq(Mux(fill, 0, (every << beat.first) & (every >> ~beat.final))),
             chunk.skip.eq(beat.first - beat.tag.lead),
             chunk.last.eq(beat.last & ~fill),
             chunk.error.eq(beat.error & ~fill),

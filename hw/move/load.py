@@ -14,18 +14,21 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.axi.burst import RUN_BYTES_BITS
 from hw.axi.read_engine import ReadEngine
 from hw.axi.signature import AxiRead
+from hw.axi.slice import RegisterSlice
 from hw.interfaces import FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder
-from hw.move.packer import Packer, cut_context
-from hw.move.parameters import MEMORIES, ParameterWriter, write_ports
+from hw.move.packer import Packer, cut_context, packed_layout
+from hw.move.parameters import MEMORIES, ParameterWriter, choose, write_ports
 from hw.move.runs import RunGenerator
 from hw.move.words import WordWalk
 from isa.config import MachineConfig
 from isa.faults import Fault
-from isa.instructions import BY_NAME, Buffer, Region, Unit
+from isa.instructions import BY_NAME, Region, Unit
 
-AHEAD = 4
-"""Instructions whose bytes are asked for and not yet all written."""
+AHEAD = 8
+"""Instructions whose bytes are asked for and not yet expected by the back."""
+IN_WORK = 7
+"""Instructions in the back."""
 
 
 def region_bases(config: MachineConfig) -> data.ArrayLayout:
@@ -34,7 +37,7 @@ def region_bases(config: MachineConfig) -> data.ArrayLayout:
 
 
 class LoadUnit(wiring.Component):
-    """LOAD and LOADP in two halves: the front asks DRAM, the back writes what comes, up to ``AHEAD`` instructions later.
+    """LOAD and LOADP in two halves: the front asks DRAM, the back writes what comes, many instructions later.
 
     ::
 
@@ -43,8 +46,9 @@ class LoadUnit(wiring.Component):
                      R -> beats -> chunks -> packer -> fm_write
                               +-> parameter writer -> weights, params, taps, pool_params, table_write
 
-    From the instruction to its first AR are 5 cycles, from a beat to its word's write request 3, to that of a
-    parameter 1; ``done`` follows the last write by one cycle. The bound is one beat per cycle and one word per cycle.
+    On the bus, the first AR comes 5 cycles after the instruction; a word's write request comes 5 cycles after the
+    beat that completes it, a parameter's 2 cycles after its beat; ``done`` follows the last write by one cycle. The
+    bound is one beat per cycle and one word per cycle.
     LOADP waits until earlier LOADs are written, and the other way round, so that instructions finish in order.
     """
 
@@ -70,11 +74,13 @@ class LoadUnit(wiring.Component):
         m.submodules.queue = queue = SyncFIFOBuffered(width=layout.size, depth=AHEAD)
         m.submodules.walk = walk = WordWalk(config, cut_context(config))
         m.submodules.packer = packer = Packer(config)
+        m.submodules.packed = packed = RegisterSlice(packed_layout(config))
         m.submodules.parameters = parameters = ParameterWriter(config)
         connect(m, runs.o, engine.runs)
         connect(m, engine.axi, flipped(self.axi))
         connect(m, feeder.chunks, packer.chunks)
         connect(m, walk.o, packer.words)
+        connect(m, packer.o, packed.i)
         stop = Signal()
         m.d.comb += [stop.eq(self.halt | self.fault.valid), engine.halt.eq(stop), self.idle.eq(engine.idle)]
 
@@ -89,14 +95,13 @@ class LoadUnit(wiring.Component):
 
         head = data.View(layout, queue.r_data)
         is_load = head.opcode == BY_NAME["LOAD"].opcode
-        loads = Signal(range(AHEAD + 2))
-        """LOADs given to the walk and not finished."""
-        filling = Signal()
-        filling_pc = Signal(32)
+        loads = Signal(range(IN_WORK + 1))
+        fills = Signal(range(IN_WORK + 1))
         m.d.comb += [
-            walk.i.valid.eq(queue.r_rdy & is_load & ~filling & (loads != AHEAD + 1)),
-            parameters.fill.valid.eq(queue.r_rdy & ~is_load & (loads == 0) & ~filling),
+            walk.i.valid.eq(queue.r_rdy & is_load & (fills == 0) & (loads != IN_WORK)),
+            parameters.fill.valid.eq(queue.r_rdy & ~is_load & (loads == 0) & (fills != IN_WORK)),
             queue.r_en.eq((walk.i.valid & walk.i.ready) | (parameters.fill.valid & parameters.fill.ready)),
+            parameters.fill.payload.pc.eq(head.pc),
             parameters.fill.payload.buffer.eq(head.op.LOADP.buffer),
             parameters.fill.payload.dst.eq(head.op.LOADP.dst),
             parameters.fill.payload.count.eq(head.op.LOADP.count),
@@ -106,34 +111,31 @@ class LoadUnit(wiring.Component):
         write = self.fm_write
         load_done = Signal()
         m.d.comb += [
-            write.valid.eq(packer.o.valid & packer.o.payload.write & ~stop),
-            write.addr.eq(packer.o.payload.addr),
-            write.data.eq(packer.o.payload.data),
+            write.valid.eq(packed.o.valid & packed.o.payload.write & ~stop),
+            write.addr.eq(packed.o.payload.addr),
+            write.data.eq(packed.o.payload.data),
             write.mask.eq(~0),
-            packer.o.ready.eq(~packer.o.payload.write | write.ready),
-            load_done.eq(packer.o.valid & packer.o.ready & packer.o.payload.done & ~stop),
+            packed.o.ready.eq(~packed.o.payload.write | write.ready),
+            load_done.eq(packed.o.valid & packed.o.ready & packed.o.payload.done & ~stop),
         ]
         m.d.sync += [
             loads.eq(loads + (walk.i.valid & walk.i.ready) - load_done),
-            self.done.eq(load_done),
+            fills.eq(fills + (parameters.fill.valid & parameters.fill.ready) - parameters.done),
+            self.done.eq(load_done | (parameters.done & ~stop)),
         ]
-        with m.If(parameters.fill.valid & parameters.fill.ready):
-            m.d.sync += [filling.eq(1), filling_pc.eq(head.pc)]
-        with m.If(parameters.done):
-            m.d.sync += [filling.eq(0), self.done.eq(~stop)]
         self._connect_memories(m, parameters)
-        self._faults(m, packer, parameters, filling_pc, stop)
+        self._faults(m, packer, parameters, stop)
 
         m.d.comb += [
-            self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | filling),
+            self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | (fills != 0)),
             self.active.eq((write.valid & write.ready) | parameters.active),
             self.wait_bank.eq(write.valid & ~write.ready),
-            self.wait_dram.eq(packer.starved | (filling & ~beat.valid)),
+            self.wait_dram.eq(packer.starved | ((fills != 0) & ~beat.valid)),
         ]
         return m
 
     def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: SyncFIFOBuffered, stop: Signal) -> Signal:
-        """Takes an instruction, hands its runs to the generator and a copy to the queue; True while it holds one."""
+        """Takes an instruction, hands its runs to the generator and a copy to the queue; high while it holds one."""
         taken = Signal(layout)
         valid = Signal()
         leave = Signal()
@@ -168,10 +170,8 @@ class LoadUnit(wiring.Component):
                 transfer.pieces.eq(1),
                 transfer.tag.parameter.eq(1),
             ]
-            with m.Switch(loadp.buffer):
-                for buffer in Buffer:
-                    with m.Case(buffer):
-                        m.d.comb += transfer.bytes.eq(_times(loadp.count, self.config.buffer_dram_bytes(buffer.name)))
+            count = loadp.count
+            choose(m, loadp.buffer, transfer.bytes, lambda kind: _times(count, self.config.buffer_dram_bytes(kind.name)))
         m.d.comb += [
             runs.i.valid.eq(valid & ~silent & queue.w_rdy),
             leave.eq(valid & queue.w_rdy & (silent | runs.i.ready)),
@@ -202,18 +202,17 @@ class LoadUnit(wiring.Component):
         for name in (*MEMORIES.values(), "table_write"):
             connect(m, getattr(parameters, name), flipped(getattr(self, name)))
 
-    def _faults(self, m: Module, packer: Packer, parameters: ParameterWriter, filling_pc: Signal, stop: Signal) -> None:
-        fault = self.fault
+    def _faults(self, m: Module, packer: Packer, parameters: ParameterWriter, stop: Signal) -> None:
         word = packer.words
-        with m.If(~stop):
-            with m.If(packer.error):
-                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.READ_ERROR), fault.fault.pc.eq(packer.error_pc)]
-            with m.Elif(word.valid & word.ready & word.payload.outside):
-                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.FM_ADDRESS), fault.fault.pc.eq(word.payload.context.pc)]
-            with m.Elif(parameters.outside):
-                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.BUFFER_ADDRESS), fault.fault.pc.eq(filling_pc)]
-            with m.Elif(parameters.error):
-                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.READ_ERROR), fault.fault.pc.eq(filling_pc)]
+        causes = [
+            (packer.error, Fault.READ_ERROR, packer.error_pc),
+            (word.valid & word.ready & word.payload.outside, Fault.FM_ADDRESS, word.payload.context.pc),
+            (parameters.outside, Fault.BUFFER_ADDRESS, parameters.pc),
+            (parameters.error, Fault.READ_ERROR, parameters.pc),
+        ]
+        for cause, code, pc in reversed(causes):
+            with m.If(cause & ~stop):
+                m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.pc.eq(pc)]
 
 
 def _times(value: Value, constant: int) -> Value:

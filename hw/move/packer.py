@@ -194,7 +194,7 @@ class Packer(wiring.Component):
             ]
             with m.Switch(start[size_bits:]):
                 for n in range(depth):
-                    with m.Case(n):
+                    with m.Case(n) if n < depth - 1 else m.Default():
                         near = range(n, min(n + self.reach, depth))
                         m.d.sync += [
                             chosen.eq(Cat(queue[k].data for k in near)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from amaranth import Module, Mux, Signal, unsigned
+from amaranth import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
@@ -23,7 +25,12 @@ MEMORIES: dict[Buffer, str] = {
 }
 """The buffers that are memories of words, and the names of their write ports."""
 
-FILL_LAYOUT = data.StructLayout({"buffer": unsigned(3), "dst": unsigned(16), "count": unsigned(16)})
+FILL_LAYOUT = data.StructLayout({
+    "pc": unsigned(32),
+    "buffer": unsigned(3),
+    "dst": unsigned(16),
+    "count": unsigned(16),
+})
 
 
 def columns(config: MachineConfig, buffer: Buffer) -> int:
@@ -39,13 +46,24 @@ def write_ports(config: MachineConfig) -> dict[str, Any]:
     }
 
 
+def choose(m: Module, buffer: Value, target: Value, value: Callable[[Buffer], ValueLike]) -> None:
+    """Drives ``target`` with the ``value`` that belongs to ``buffer``."""
+    *others, rest = Buffer
+    with m.Switch(buffer):
+        for kind in others:
+            with m.Case(kind):
+                m.d.comb += target.eq(value(kind))
+        with m.Default():
+            m.d.comb += target.eq(value(rest))
+
+
 class ParameterWriter(wiring.Component):
     """One beat per cycle into a word memory, one byte per cycle into the tables; one cycle of latency, no stalls.
 
-    A beat takes every column in turn; the bytes beyond a word's width are left to the memory to drop. ``done``
-    strobes with the last write. ``outside`` strobes instead of a write beyond the buffer; then the writer stays
-    where it is. ``error`` strobes
-    with a beat that DRAM reported as bad.
+    A beat takes every column in turn; the bytes beyond a word's width are left to the memory to drop. No cycle is lost
+    from one instruction to the next. ``done`` strobes with the last write. ``outside`` is high, and nothing
+    is written, when the words do not all lie within the buffer; ``error`` strobes with a beat that DRAM reported as
+    bad. Both belong to the instruction at ``pc``.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -57,6 +75,7 @@ class ParameterWriter(wiring.Component):
             "table_write": Out(TableWrite(config)),
             "active": Out(1),
             "done": Out(1),
+            "pc": Out(32),
             "outside": Out(1),
             "error": Out(1),
         })
@@ -67,42 +86,43 @@ class ParameterWriter(wiring.Component):
         most = max(columns(self.config, buffer) for buffer in Buffer)
         occupied = Signal()
         buffer = Signal(Buffer)
-        word = Signal(17)
+        word = Signal(16)
         words_left = Signal(16)
         column = Signal(range(max(2, most)))
         lane = Signal(lane_bits)
         final_column = Signal(column.shape())
-        depth = Signal(17)
-        with m.Switch(buffer):
-            for kind in Buffer:
-                with m.Case(kind):
-                    m.d.comb += [
-                        final_column.eq(columns(self.config, kind) - 1),
-                        depth.eq(self.config.buffer_depth(kind.name)),
-                    ]
+        choose(m, buffer, final_column, lambda kind: columns(self.config, kind) - 1)
+        new = self.fill.payload
+        new_depth = Signal(17)
+        choose(m, new.buffer, new_depth, lambda kind: self.config.buffer_depth(kind.name))
 
         in_table = Signal()
+        usable = Signal()
         write = Signal()
         take = Signal()
         end_word = Signal()
+        end = Signal()
         m.d.comb += [
-            self.fill.ready.eq(~occupied),
             in_table.eq(buffer == Buffer.TABLE),
-            write.eq(occupied & self.beats.valid & (word < depth)),
-            self.outside.eq(occupied & (word >= depth)),
+            usable.eq(occupied & ~self.outside),
+            write.eq(usable & self.beats.valid),
             self.active.eq(write),
-            take.eq(write & (~in_table | lane.all())),
-            self.beats.ready.eq(occupied & (word < depth) & (~in_table | lane.all())),
+            self.beats.ready.eq(usable & (~in_table | lane.all())),
+            take.eq(self.beats.valid & self.beats.ready),
             self.error.eq(take & self.beats.payload.error),
             end_word.eq(take & (column == final_column)),
+            end.eq(end_word & (words_left == 1)),
+            self.fill.ready.eq(~occupied | end),
         ]
-        m.d.sync += self.done.eq(end_word & (words_left == 1))
+        m.d.sync += self.done.eq(end)
         with m.If(self.fill.ready):
             m.d.sync += [
                 occupied.eq(self.fill.valid),
-                buffer.eq(self.fill.payload.buffer),
-                word.eq(self.fill.payload.dst),
-                words_left.eq(self.fill.payload.count),
+                self.pc.eq(new.pc),
+                self.outside.eq(self.fill.valid & (new.dst + new.count > new_depth)),
+                buffer.eq(new.buffer),
+                word.eq(new.dst),
+                words_left.eq(new.count),
                 column.eq(0),
                 lane.eq(0),
             ]
@@ -112,7 +132,7 @@ class ParameterWriter(wiring.Component):
             with m.If(take):
                 m.d.sync += column.eq(Mux(end_word, 0, column + 1))
             with m.If(end_word):
-                m.d.sync += [word.eq(word + 1), words_left.eq(words_left - 1), occupied.eq(words_left != 1)]
+                m.d.sync += [word.eq(word + 1), words_left.eq(words_left - 1)]
 
         addr = Signal(16)
         beat_column = Signal(column.shape())

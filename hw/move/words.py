@@ -42,8 +42,9 @@ def word_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
 
 
 class WordWalk(wiring.Component):
-    """One word per cycle, the first one cycle after its transfer, none lost between transfers; stalls with ``o``.
+    """One word per cycle, the first two cycles after its transfer, no cycle lost between transfers; stalls with ``o``.
 
+    Counters step in one cycle, and what they say about the word is registered in the next.
     ``outside``: the address is at or above ``fm_words``. Pixels of ``run`` bytes take ``ceil(run / ic_p)`` words.
     """
 
@@ -58,7 +59,7 @@ class WordWalk(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         lanes = self.config.ic_p
-        walk = Signal(walk_layout(self.context))
+        current = Signal(walk_layout(self.context))
         valid = Signal()
         begin = Signal()
         word = Signal(FM_ADDRESS_BITS)
@@ -70,34 +71,39 @@ class WordWalk(wiring.Component):
         end_pixel = Signal()
         end_row = Signal()
         end = Signal()
+        advance = Signal()
         m.d.comb += [
             end_pixel.eq(bytes_left <= lanes),
             end_row.eq(end_pixel & (pixels_left == 1)),
             end.eq(end_row & (rows_left == 1)),
-            self.i.ready.eq(~valid | (self.o.ready & end)),
-            self.o.valid.eq(valid),
-            self.o.payload.addr.eq(word),
-            self.o.payload.count.eq(Mux(end_pixel, bytes_left, lanes)),
-            self.o.payload.begin.eq(begin),
-            self.o.payload.end_pixel.eq(end_pixel),
-            self.o.payload.end_row.eq(end_row),
-            self.o.payload.end.eq(end),
-            self.o.payload.outside.eq(word >= self.config.fm_words),
-            self.o.payload.context.eq(walk.context),
+            advance.eq(~self.o.valid | self.o.ready),
+            self.i.ready.eq(~valid | (advance & end)),
         ]
+        with m.If(advance):
+            m.d.sync += [
+                self.o.valid.eq(valid),
+                self.o.payload.addr.eq(word),
+                self.o.payload.count.eq(Mux(end_pixel, bytes_left, lanes)),
+                self.o.payload.begin.eq(begin),
+                self.o.payload.end_pixel.eq(end_pixel),
+                self.o.payload.end_row.eq(end_row),
+                self.o.payload.end.eq(end),
+                self.o.payload.outside.eq(word >= self.config.fm_words),
+                self.o.payload.context.eq(current.context),
+            ]
 
         new = self.i.payload
         following = Signal(FM_ADDRESS_BITS)
         with m.If(end_row):
-            m.d.comb += following.eq(row + walk.row_step)
+            m.d.comb += following.eq(row + current.row_step)
         with m.Elif(end_pixel):
-            m.d.comb += following.eq(pixel + walk.pixel_step)
+            m.d.comb += following.eq(pixel + current.pixel_step)
         with m.Else():
-            m.d.comb += following.eq(word + walk.vector_step)
+            m.d.comb += following.eq(word + current.vector_step)
         with m.If(self.i.ready):
             m.d.sync += [
                 valid.eq(self.i.valid),
-                walk.eq(new),
+                current.eq(new),
                 begin.eq(1),
                 word.eq(new.addr),
                 pixel.eq(new.addr),
@@ -106,13 +112,13 @@ class WordWalk(wiring.Component):
                 pixels_left.eq(new.pixels),
                 rows_left.eq(new.rows),
             ]
-        with m.Elif(self.o.ready):
+        with m.Elif(advance):
             m.d.sync += [begin.eq(0), word.eq(following)]
             with m.If(end_pixel):
                 m.d.sync += [
                     pixel.eq(following),
-                    bytes_left.eq(walk.run),
-                    pixels_left.eq(Mux(end_row, walk.pixels, pixels_left - 1)),
+                    bytes_left.eq(current.run),
+                    pixels_left.eq(Mux(end_row, current.pixels, pixels_left - 1)),
                 ]
             with m.Else():
                 m.d.sync += bytes_left.eq(bytes_left - lanes)

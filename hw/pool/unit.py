@@ -25,7 +25,7 @@ _WINDOW_FIELDS = (
 )  # fmt: skip
 _PLACE_FIELDS = ("o_addr", "o_xs", "o_ys", "o_cs", "o_h", "o_w")
 _IN_FLIGHT = 4
-"""Instructions between acceptance and their last write, that is, how far short ones may overlap."""
+"""Instructions accepted whose last pixel has not yet left the reduction: how far short ones may overlap."""
 
 
 class PoolUnit(wiring.Component):

@@ -13,8 +13,9 @@ and the first rounding does so just if ``|v - (h + 1/2)| <= 2^-c``, half a unit 
 included, because the significand of ``h + 1/2`` is even. ``c = 25 - I`` with ``I`` the bits of ``h``;
 below 1/2 the unit is half as large: ``c = 26``. No second normalisation, no second adder.
 
-In the fraction bits ``b1 b2 ..`` of ``v`` this reads: below the tie (``b1 = 0``) ``b2 .. bc`` are all one;
-above it ``b2 .. b(c-1)`` are all zero, and ``bc`` too unless everything after it is zero.
+In units of ``2^-49`` the distance is ``d`` above the tie and ``x + 1`` below it, where ``x`` is the fraction with
+all bits inverted; so the test is ``d - 1 < 2^(24 + I)`` or ``x < 2^(24 + I)`` (``x < 2^23`` below 1/2). Of either the
+part above bit 24 must be no longer than ``h``, and ``y`` is no longer than ``h`` just if ``(y & ~h) <= h``.
 
 **One shift.** ``v`` is aligned as a 64-bit number with ``FRACTION`` = 49 fraction bits, which loses nothing:
 ``p < 2^48``, so for ``k > 49`` is ``v < 1/4`` and ``r = 0``. The fine part of the shift (0 to 7) is done on ``M``
@@ -62,34 +63,31 @@ class RequantiseLane(wiring.Component):
 
         # Bypass is M / 2^S = 1 without bias: float32 is exact wherever int16 does not saturate.
         used = ~self.bypass
-        total = Signal(signed(32))
-        m.d.comb += total.eq(self.acc + Mux(used, self.param.bias, 0))
-        negative = Signal(LATENCY - 1)
+        total = Signal(32)
+        negative = [Signal(name=f"negative_{n}") for n in range(LATENCY - 1)]
         magnitude = Signal(32)
         mantissa_0 = Signal(24)
         shift_0 = Signal(6)
+        m.d.comb += total.eq(self.acc + Mux(used, self.param.bias, 0))
         with m.If(self.advance[0]):
             m.d.sync += [
                 negative[0].eq(total[31]),
-                magnitude.eq(Mux(total[31], -total, total)),
+                magnitude.eq(Mux(total[31], ~total, total) + total[31]),
                 mantissa_0.eq(Mux(used, self.param.mantissa, 1)),
                 shift_0.eq(Mux(used, self.param.shift, 0)),
             ]
 
-        exponent = Signal(4)
-        kept_next, guard, sticky = Signal(24), Signal(), Signal()
-        m.d.comb += kept_next.eq(magnitude)
-        for e in range(1, 9):
-            with m.If(magnitude[23 + e]):
-                m.d.comb += [
-                    exponent.eq(e),
-                    kept_next.eq(magnitude[e:]),
-                    guard.eq(magnitude[e - 1]),
-                    sticky.eq(magnitude[: e - 1].any() if e > 1 else 0),
-                ]
+        # Step 2: kept . lost, the point after the 24th significant bit; 2^31 is kept as 2^24 with exponent 7.
+        exponent = Signal(3)
+        normal = Signal(33)
+        m.d.comb += [
+            exponent.eq(_exponent(magnitude[24:])),
+            normal.eq(Cat(Const(0, 8), magnitude) >> exponent),
+        ]
+        lost, kept_next = normal[:8], normal[8:]
         left_next = Signal(signed(8))
         m.d.comb += left_next.eq(FRACTION + exponent - shift_0)
-        kept = Signal(24)
+        kept = Signal(25)
         increment = Signal()
         mantissa_1 = Signal(24)
         left_1 = Signal(6)
@@ -97,7 +95,7 @@ class RequantiseLane(wiring.Component):
             m.d.sync += [
                 negative[1].eq(negative[0]),
                 kept.eq(kept_next),
-                increment.eq(guard & (sticky | kept_next[0])),
+                increment.eq(lost[7] & (lost[:7].any() | kept_next[0])),
                 mantissa_1.eq(Mux(left_next < 0, 0, mantissa_0)),
                 left_1.eq(left_next[:6]),
             ]
@@ -109,7 +107,7 @@ class RequantiseLane(wiring.Component):
             m.d.sync += [
                 negative[2].eq(negative[1]),
                 significand.eq(kept + increment),
-                factor.eq(_left(m, mantissa_1, left_1[:3], 1, 31)),
+                factor.eq(mantissa_1 << left_1[:3]),
                 coarse[0].eq(left_1[3:]),
             ]
 
@@ -131,76 +129,67 @@ class RequantiseLane(wiring.Component):
                 coarse[2].eq(coarse[1]),
             ]
 
+        by_8, by_16, by_32 = Signal(63), Signal(64), Signal(64)
+        loses_16, loses_32 = Signal(), Signal()
         fixed = Signal(FRACTION + INTEGER)
         overflow = Signal()
-        beyond = [product[8 * b : 8 * b + 8].any() & (coarse[2] >= 8 - b) for b in range(1, 7)]
+        bytes_up = coarse[2]
+        m.d.comb += [
+            by_8.eq(Mux(bytes_up[0], Cat(Const(0, 8), product), product)),
+            by_16.eq(Mux(bytes_up[1], Cat(Const(0, 16), by_8), by_8)),
+            by_32.eq(Mux(bytes_up[2], Cat(Const(0, 32), by_16), by_16)),
+            loses_16.eq(bytes_up[1] & by_8[48:].any()),
+            loses_32.eq(bytes_up[2] & by_16[32:].any()),
+        ]
         with m.If(self.advance[5]):
-            m.d.sync += [
-                negative[5].eq(negative[4]),
-                fixed.eq(_left(m, product, coarse[2], 8, len(fixed))),
-                overflow.eq(Cat(beyond).any()),
-            ]
+            m.d.sync += [negative[5].eq(negative[4]), fixed.eq(by_32), overflow.eq(loses_16 | loses_32)]
 
         whole = fixed[FRACTION:]
         above = fixed[FRACTION - 1]
+        beside_tie = _beside_tie(m, fixed)
         round_up = Signal()
         saturated = Signal()
-        whole_6 = Signal(INTEGER)
+        # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
+        rounded_down = Signal(signed(INTEGER + 1))
         with m.If(self.advance[6]):
             m.d.sync += [
                 negative[6].eq(negative[5]),
-                whole_6.eq(whole),
-                round_up.eq(Mux(_beside_tie(m, fixed), whole[0], above)),
+                rounded_down.eq(Cat(whole, Const(0, 1)) ^ negative[5].replicate(INTEGER + 1)),
+                round_up.eq(Mux(beside_tie, whole[0], above) ^ negative[5]),
                 saturated.eq(overflow),
             ]
 
-        # -(h + up) = ~h + 1 - up: one adder rounds and negates.
-        signed_sum = Signal(signed(17))
-        minus = negative[6]
-        m.d.comb += signed_sum.eq(Cat(whole_6 ^ minus.replicate(INTEGER), minus).as_signed() + (round_up ^ minus))
+        rounded = Signal(16)
+        m.d.comb += rounded.eq(rounded_down + round_up)
         with m.If(self.advance[7]):
-            with m.If(minus):
-                m.d.sync += self.r.eq(Mux(saturated, -(1 << 15), signed_sum))
+            with m.If(saturated | (rounded[15] & ~negative[6])):
+                m.d.sync += self.r.eq(Cat((~negative[6]).replicate(15), negative[6]))
             with m.Else():
-                m.d.sync += self.r.eq(Mux(saturated | signed_sum[15], (1 << 15) - 1, signed_sum))
+                m.d.sync += self.r.eq(rounded)
         return m
 
 
-def _left(m: Module, value: Value, amount: Value, unit: int, width: int) -> Value:
-    """``value << (amount * unit)`` in ``width`` bits; by halves, so that no intermediate is wider."""
-    shifted = Cat(value, Const(0, width - len(value)))
-    for n in range(len(amount)):
-        step = Signal(width, name=f"left_{unit << n}")
-        m.d.comb += step.eq(Mux(amount[n], Cat(Const(0, unit << n), shifted)[:width], shifted))
-        shifted = step
-    return shifted
+def _exponent(high: Value) -> Value:
+    """Bits of a magnitude from bit 24 up to its leading one, as a number from 0 to 7."""
+    four = high[3:].any()
+    two = high[5:].any() | (~(high[3] | high[4]) & (high[1] | high[2]))
+    one = high[6] | high[7] | (~high[5] & (high[4] | (~high[3] & (high[2] | (~high[1] & high[0])))))
+    return Cat(one, two, four)
 
 
 def _beside_tie(m: Module, fixed: Signal) -> Signal:
     """Rounding ``fixed`` to 24 significant bits gives a half-integer; for the proof see the head of this file."""
     whole = fixed[FRACTION:]
     above = fixed[FRACTION - 1]
-    # Distance from the tie, weight 2^-49 at bit 0, 2^-2 at the top; below the tie it is 2^-49 less.
-    distance = Signal(FRACTION - 1)
-    m.d.comb += distance.eq(fixed[: FRACTION - 1] ^ (~above).replicate(FRACTION - 1))
-    # Bit n: position 25 - n lies at or behind c = 25 - I, that is n <= I: h >= 2^(n - 1).
-    behind = Signal(INTEGER + 1)
-    m.d.comb += behind.eq(Cat(1, *(whole[n:].any() for n in range(INTEGER))))
-    edge = Signal(INTEGER + 1)
-    m.d.comb += edge.eq(behind & ~Cat(behind[1:], Const(0, 1)))
-    window = Signal(INTEGER + 1)
-    tail = distance[: FRACTION - 25]
-    m.d.comb += window.eq(distance[FRACTION - 25 :])
-    before, at, after = Signal(), Signal(), Signal()
+    rest = fixed[:24]
+    # ceil(d / 2^24) - 1 above, with a borrow if d = 0; floor(x / 2^24) below.
+    distance = Signal(25)
+    borrow = distance[24]
+    no_longer = Signal()
+    beside = Signal()
     m.d.comb += [
-        before.eq(distance[FRACTION - 25 + len(window) :].any() | (window & ~behind).any()),
-        at.eq((window & edge).any()),
-        after.eq((window & behind & ~edge).any() | tail.any()),
+        distance.eq((fixed[24 : FRACTION - 1] ^ (~above).replicate(24)) - (above & (rest == 0))),
+        no_longer.eq((distance & ~Cat(whole, Const(0, 25 - INTEGER))) <= whole),
+        beside.eq(Mux(above, borrow | no_longer, no_longer & (rest[23] | (whole != 0)))),
     ]
-    near = Signal()
-    at_below = Signal()
-    m.d.comb += [
-        at_below.eq(at | (~behind[1] & tail[-1])),
-        near.eq(~before & Mux(above, ~(at & after), ~at_below)),
-    ]
-    return near
+    return beside

@@ -6,7 +6,7 @@ from amaranth import Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.window.raster import ADDRESS, RasterWalk, group_layout, ring_add
+from hw.window.raster import ADDRESS, PIXEL_LAYOUT, RasterWalk, ring_add
 
 _TAPS = {
     "i_addr": 20,
@@ -87,33 +87,35 @@ class WindowGenerator(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        n = self.lanes
-        m.submodules.raster = raster = RasterWalk(n, (n,), _TAP_SETTINGS)
+        m.submodules.raster = raster = RasterWalk(self.lanes, (self.lanes,), _TAP_SETTINGS)
         self._start(m, raster)
-
         go = Signal()
         m.d.comb += go.eq(~self.o.valid | self.o.ready)
+        self._sum(m, go, self._loop(m, go, raster))
+        return m
 
-        # loop
-        valid = Signal()
-        group = Signal(group_layout(n, 0))
+    def _loop(self, m: Module, go: Signal, raster: RasterWalk) -> data.View:
+        """Count through the taps of a group; returns the tap at hand."""
         t = Signal(_TAP_SETTINGS)
-        vectors = Signal(12)
-        columns = Signal(8)
-        rows = Signal(8)
-        period = Signal(12)
-        outer_base = Signal(ADDRESS)
-        row_base = Signal(ADDRESS)
-        offset = Signal(ADDRESS)
-        t_row = Signal(ADDRESS)
-        t_y = Signal(14)
-        t_x = Signal(14)
-        first = Signal()
-        vectors_over = Signal()
-        columns_over = Signal()
-        taps_over = Signal()
-        outer_next = Signal(ADDRESS)
-        period_over = Signal()
+        tap = Signal(data.StructLayout({
+            "valid": 1,
+            "pixels": data.ArrayLayout(PIXEL_LAYOUT, self.lanes),
+            "settings": _TAP_SETTINGS,
+            "row": ADDRESS,
+            "y": 14,
+            "x": 14,
+            "offset": ADDRESS,
+            "first": 1,
+            "last": 1,
+            "last_of_outer": 1,
+            "last_of_instruction": 1,
+        }))
+        pixels = Signal(tap.shape()["pixels"].shape)
+        valid, first, last_of_repeat, last_of_walk = Signal(), Signal(), Signal(), Signal()
+        vectors, columns, rows, period = Signal(12), Signal(8), Signal(8), Signal(12)
+        row, y, x = Signal(ADDRESS), Signal(14), Signal(14)
+        outer_base, column_base, offset, outer_next = (Signal(ADDRESS) for _ in range(4))
+        vectors_over, columns_over, taps_over, period_over = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             vectors_over.eq(vectors == 1),
             columns_over.eq(vectors_over & (columns == 1)),
@@ -121,84 +123,82 @@ class WindowGenerator(wiring.Component):
             period_over.eq(period == 1),
             outer_next.eq(Mux(period_over, outer_base + t.outer_step, outer_base)),
         ]
-        new = raster.o.p
-        c = new.carried
         with m.If(go & valid):
             m.d.sync += [first.eq(0), vectors.eq(vectors - 1), offset.eq(offset + t.inner_step)]
             with m.If(vectors_over):
                 m.d.sync += [
                     vectors.eq(t.inner),
                     columns.eq(columns - 1),
-                    t_x.eq(t_x + t.d_x),
-                    row_base.eq(row_base + t.d_x),
-                    offset.eq(row_base + t.d_x),
+                    x.eq(x + t.d_x),
+                    column_base.eq(column_base + t.d_x),
+                    offset.eq(column_base + t.d_x),
                 ]
             with m.If(columns_over):
                 m.d.sync += [
                     columns.eq(t.k_w),
                     rows.eq(rows - 1),
-                    t_x.eq(0),
-                    t_y.eq(t_y + t.d_y),
-                    t_row.eq(ring_add(t_row, t.t_ys, t.i_ring)),
-                    row_base.eq(outer_base),
+                    x.eq(0),
+                    y.eq(y + t.d_y),
+                    row.eq(ring_add(row, t.t_ys, t.i_ring)),
+                    column_base.eq(outer_base),
                     offset.eq(outer_base),
                 ]
+        new = raster.o.p
+        fresh = new.carried
         with m.If(go & (taps_over | ~valid)):
             m.d.comb += raster.o.ready.eq(1)
             m.d.sync += valid.eq(raster.o.valid)
             with m.If(raster.o.valid):
                 m.d.sync += [
-                    group.pixels.eq(new.pixels),
-                    group.last_of_repeat.eq(new.last_of_repeat),
-                    group.last.eq(new.last),
+                    pixels.eq(new.pixels),
+                    last_of_repeat.eq(new.last_of_repeat),
+                    last_of_walk.eq(new.last),
                     first.eq(1),
-                    vectors.eq(c.inner),
-                    columns.eq(c.k_w),
-                    rows.eq(c.k_h),
-                    t_row.eq(0),
-                    t_y.eq(0),
-                    t_x.eq(0),
+                    vectors.eq(fresh.inner),
+                    columns.eq(fresh.k_w),
+                    rows.eq(fresh.k_h),
+                    row.eq(0),
+                    y.eq(0),
+                    x.eq(0),
                 ]
                 with m.If(new.first):
-                    m.d.sync += [t.eq(c), period.eq(c.outer_period), outer_base.eq(c.i_addr)]
-                    m.d.sync += [row_base.eq(c.i_addr), offset.eq(c.i_addr)]
-                with m.Elif(group.last_of_repeat):
-                    m.d.sync += [outer_base.eq(outer_next), row_base.eq(outer_next), offset.eq(outer_next)]
+                    m.d.sync += [t.eq(fresh), period.eq(fresh.outer_period), outer_base.eq(fresh.i_addr)]
+                    m.d.sync += [column_base.eq(fresh.i_addr), offset.eq(fresh.i_addr)]
+                with m.Elif(last_of_repeat):
+                    m.d.sync += [outer_base.eq(outer_next), column_base.eq(outer_next), offset.eq(outer_next)]
                     m.d.sync += period.eq(Mux(period_over, t.outer_period, period - 1))
                 with m.Else():
-                    m.d.sync += [row_base.eq(outer_base), offset.eq(outer_base)]
+                    m.d.sync += [column_base.eq(outer_base), offset.eq(outer_base)]
+        m.d.comb += [
+            tap.valid.eq(valid),
+            tap.pixels.eq(pixels),
+            tap.settings.eq(t),
+            tap.row.eq(row),
+            tap.y.eq(y),
+            tap.x.eq(x),
+            tap.offset.eq(offset),
+            tap.first.eq(first),
+            tap.last.eq(taps_over),
+            tap.last_of_outer.eq(taps_over & last_of_repeat),
+            tap.last_of_instruction.eq(taps_over & last_of_walk),
+        ]
+        return tap
 
-        # sum, wrap, address
-        common = data.StructLayout({
-            "valid": 1, "ring": 20, "i_h": 12, "i_w": 12, "pad_value": signed(8), "pc": 32,
-            "first": 1, "last": 1, "last_of_outer": 1, "last_of_instruction": 1,
-        })  # fmt: skip
+    def _sum(self, m: Module, go: Signal, tap: data.View) -> None:
+        """Stages sum, wrap and address."""
+        settings = {"i_ring": 20, "i_h": 12, "i_w": 12, "pad_value": signed(8), "pc": 32}
+        flags = ("first", "last", "last_of_outer", "last_of_instruction")
+        common = data.StructLayout({"valid": 1, **settings, **dict.fromkeys(flags, 1)})
         summed = Signal(common)
         wrapped = Signal(common)
         out = self.o.p
         with m.If(go):
-            m.d.sync += [
-                summed.valid.eq(valid),
-                summed.ring.eq(t.i_ring),
-                summed.i_h.eq(t.i_h),
-                summed.i_w.eq(t.i_w),
-                summed.pad_value.eq(t.pad_value),
-                summed.pc.eq(t.pc),
-                summed.first.eq(first),
-                summed.last.eq(taps_over),
-                summed.last_of_outer.eq(taps_over & group.last_of_repeat),
-                summed.last_of_instruction.eq(taps_over & group.last),
-                wrapped.eq(summed),
-                self.o.valid.eq(wrapped.valid),
-                out.pad_value.eq(wrapped.pad_value),
-                out.pc.eq(wrapped.pc),
-                out.first.eq(wrapped.first),
-                out.last.eq(wrapped.last),
-                out.last_of_outer.eq(wrapped.last_of_outer),
-                out.last_of_instruction.eq(wrapped.last_of_instruction),
-            ]
-            for p in range(n):
-                pixel = group.pixels[p]
+            m.d.sync += [summed.valid.eq(tap.valid), wrapped.eq(summed), self.o.valid.eq(wrapped.valid)]
+            m.d.sync += [summed[name].eq(tap.settings[name]) for name in settings]
+            m.d.sync += [summed[name].eq(tap[name]) for name in flags]
+            m.d.sync += [out[name].eq(wrapped[name]) for name in ("pad_value", "pc", *flags)]
+            for p in range(self.lanes):
+                pixel = tap.pixels[p]
                 row = Signal(ADDRESS + 1, name=f"row{p}")
                 y = Signal(18, name=f"y{p}")
                 x = Signal(ADDRESS, name=f"x{p}")
@@ -208,18 +208,17 @@ class WindowGenerator(wiring.Component):
                 base_later = Signal(ADDRESS, name=f"base_later{p}")
                 read = Signal(name=f"read{p}")
                 m.d.sync += [
-                    row.eq(pixel.row + t_row),
-                    y.eq(pixel.y + t_y),
-                    x.eq(pixel.column + t_x),
-                    base.eq(pixel.column + offset),
+                    row.eq(pixel.row + tap.row),
+                    y.eq(pixel.y + tap.y),
+                    x.eq(pixel.column + tap.x),
+                    base.eq(pixel.column + tap.offset),
                     inside.eq(pixel.valid),
-                    row_in_ring.eq(ring_add(row, 0, summed.ring)),
+                    row_in_ring.eq(ring_add(row, 0, summed.i_ring)),
                     base_later.eq(base),
                     read.eq(inside & (y < summed.i_h) & (x < summed.i_w)),
                     out.lanes[p].read.eq(read),
                     out.lanes[p].addr.eq(base_later + row_in_ring),
                 ]
-        return m
 
     def _start(self, m: Module, raster: RasterWalk) -> None:
         r = raster.i.p

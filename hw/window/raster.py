@@ -97,36 +97,48 @@ class RasterWalk(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        n = self.lanes
+        release = Signal()
+        accept = Signal()
+        s, steps, armed = self._setup(m, release)
+        place, placed = self._place(m, s, armed, release, accept)
+        self._add(m, s, steps, release, place, placed, accept)
+        return m
 
-        # setup
+    def _setup(self, m: Module, release: Signal) -> tuple[data.View, data.View, Signal]:
+        """Hold the next walk, with the multiples of its steps, until ``release``."""
         armed = Signal()
         loaded = Signal()
         s = Signal(self.i.p.shape())
-        s_steps = Signal(_multiples(n))
-        count = Signal(range(n + 1))
-        release = Signal()
-        m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == n))]
+        steps = Signal(_multiples(self.lanes))
+        count = Signal(range(self.lanes + 1))
+        m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == self.lanes) & ~release)]
         with m.If(self.i.valid & self.i.ready):
-            m.d.sync += [loaded.eq(1), s.eq(self.i.p), count.eq(1)]
             m.d.sync += [
-                s_steps.row[1].eq(self.i.p.row_step),
-                s_steps.y[1].eq(self.i.p.y_step),
-                s_steps.column[1].eq(self.i.p.column_step),
+                loaded.eq(1),
+                s.eq(self.i.p),
+                count.eq(1),
+                steps.row[1].eq(self.i.p.row_step),
+                steps.y[1].eq(self.i.p.y_step),
+                steps.column[1].eq(self.i.p.column_step),
             ]
         with m.Elif(release):
             m.d.sync += loaded.eq(0)
         with m.Switch(count):
-            for k in range(1, n):
+            for k in range(1, self.lanes):
                 with m.Case(k):
                     m.d.sync += [
                         count.eq(k + 1),
-                        s_steps.row[k + 1].eq(ring_add(s_steps.row[k], s.row_step, s.ring)),
-                        s_steps.y[k + 1].eq(s_steps.y[k] + s.y_step),
-                        s_steps.column[k + 1].eq(s_steps.column[k] + s.column_step),
+                        steps.row[k + 1].eq(ring_add(steps.row[k], s.row_step, s.ring)),
+                        steps.y[k + 1].eq(steps.y[k] + s.y_step),
+                        steps.column[k + 1].eq(steps.column[k] + s.column_step),
                     ]
+        return s, steps, armed
 
-        # place
+    def _place(
+        self, m: Module, s: data.View, armed: Signal, release: Signal, accept: Signal
+    ) -> tuple[data.View, Signal]:
+        """Go through the rows; a group is put out whenever ``accept`` is high."""
+        n = self.lanes
         running = Signal()
         fresh = Signal()
         left = Signal(12)
@@ -134,7 +146,7 @@ class RasterWalk(wiring.Component):
         width = Signal(12)
         height = Signal(12)
         repeats = Signal(12)
-        phase = Signal(range(len(self.advances)))
+        phase = Signal(range(max(2, len(self.advances))))
         place = Signal(data.StructLayout({
             "wraps": data.ArrayLayout(range(n + 1), n + 1),
             "after": data.ArrayLayout(range(n + 1), n + 1),
@@ -145,7 +157,6 @@ class RasterWalk(wiring.Component):
             "last": 1,
         }))
         placed = Signal()
-        place_ready = Signal()
         wraps, after = _wraps(m, left, width, n)
         amount = pick(self.advances, phase)
         ends = pick([wraps[a] for a in self.advances], phase)
@@ -156,14 +167,16 @@ class RasterWalk(wiring.Component):
         m.d.comb += [
             repeat_over.eq(final_phase & (ends >= rows)),
             walk_over.eq(repeat_over & (repeats == 1)),
-            issue.eq(running & place_ready),
+            issue.eq(running & accept),
             release.eq(issue & fresh),
         ]
+        with m.If(accept):
+            m.d.sync += placed.eq(running)
         with m.If(issue):
             m.d.sync += [
                 fresh.eq(0),
                 phase.eq(Mux(final_phase, 0, phase + 1)),
-                left.eq(Mux(ends == 0, left - amount, width - pick([after[a] for a in self.advances], phase))),
+                left.eq(Mux(ends.any(), width - pick([after[a] for a in self.advances], phase), left - amount)),
                 rows.eq(Mux(ends >= rows, 0, rows - ends)),
             ]
             with m.If(repeat_over):
@@ -177,11 +190,9 @@ class RasterWalk(wiring.Component):
             m.d.sync += [place.wraps[p].eq(wraps[p]) for p in range(n + 1)]
             m.d.sync += [place.after[p].eq(after[p]) for p in range(n + 1)]
             m.d.sync += [place.valid[p].eq((wraps[p] < rows) & (p < amount)) for p in range(n)]
-        with m.If(place_ready):
-            m.d.sync += placed.eq(issue)
         with m.If(~running | (issue & walk_over)):
-            m.d.sync += running.eq(armed & ~release)
-            with m.If(armed & ~release):
+            m.d.sync += running.eq(armed)
+            with m.If(armed):
                 m.d.sync += [
                     fresh.eq(1),
                     phase.eq(0),
@@ -191,8 +202,13 @@ class RasterWalk(wiring.Component):
                     height.eq(s.height),
                     repeats.eq(s.repeats),
                 ]
+        return place, placed
 
-        # add
+    def _add(
+        self, m: Module, s: data.View, s_steps: data.View, release: Signal, place: data.View, placed: Signal, accept: Signal
+    ) -> None:
+        """Turn each group's places into addresses."""
+        n = self.lanes
         steps = Signal(_multiples(n))
         start = Signal(_START)
         base = Signal(_START)
@@ -202,7 +218,7 @@ class RasterWalk(wiring.Component):
         for p in range(n + 1):
             lane = Signal(_START, name=f"lane{p}")
             wrapped = place.wraps[p] != 0
-            rise = [pick([0, *(getattr(steps, part)[k] for k in range(1, p + 1))], place.wraps[p]) for part in ("row", "y")]
+            rise = [pick([0, *(steps[part][k] for k in range(1, p + 1))], place.wraps[p]) for part in ("row", "y")]
             beside = pick([0, *(steps.column[k] for k in range(1, p + 1))], Mux(wrapped, place.after[p], p))
             m.d.comb += [
                 lane.row.eq(ring_add(base.row, rise[0], ring)),
@@ -211,37 +227,31 @@ class RasterWalk(wiring.Component):
             ]
             lanes.append(lane)
         following = pick([lanes[a].as_value() for a in self.advances], place.phase)
-        consume = Signal()
-        out_ready = Signal()
-        m.d.comb += [
-            out_ready.eq(~self.o.valid | self.o.ready),
-            consume.eq(placed & out_ready),
-            place_ready.eq(~placed | out_ready),
-        ]
-        with m.If(out_ready):
+        ready = Signal()
+        m.d.comb += [ready.eq(~self.o.valid | self.o.ready), accept.eq(~placed | ready)]
+        out = self.o.p
+        with m.If(ready):
             m.d.sync += self.o.valid.eq(placed)
-        with m.If(consume):
+        with m.If(placed & ready):
             for p in range(n):
-                pixel = self.o.p.pixels[p]
                 m.d.sync += [
-                    pixel.valid.eq(place.valid[p]),
-                    pixel.row.eq(lanes[p].row),
-                    pixel.y.eq(lanes[p].y),
-                    pixel.column.eq(lanes[p].column),
+                    out.pixels[p].valid.eq(place.valid[p]),
+                    out.pixels[p].row.eq(lanes[p].row),
+                    out.pixels[p].y.eq(lanes[p].y),
+                    out.pixels[p].column.eq(lanes[p].column),
                 ]
             m.d.sync += [
-                self.o.p.first.eq(place.first),
-                self.o.p.last_of_repeat.eq(place.last_of_repeat),
-                self.o.p.last.eq(place.last),
+                out.first.eq(place.first),
+                out.last_of_repeat.eq(place.last_of_repeat),
+                out.last.eq(place.last),
                 base.eq(Mux(place.last_of_repeat, start.as_value(), following)),
             ]
             with m.If(place.first):
-                m.d.sync += self.o.p.carried.eq(carried)
+                m.d.sync += out.carried.eq(carried)
         with m.If(release):
             m.d.sync += [steps.eq(s_steps), ring.eq(s.ring), carried.eq(s.carried)]
             for to in (start, base):
                 m.d.sync += [to.row.eq(s.row), to.y.eq(s.y), to.column.eq(s.column)]
-        return m
 
 
 _START = data.StructLayout({"row": unsigned(ADDRESS), "y": ROW_NUMBER, "column": unsigned(ADDRESS)})

@@ -140,7 +140,8 @@ class AxiMemory:
     def _burst(self, v: dict[str, int], channel: str) -> Burst:
         size = self.config.axi_bytes
         address, beats = v[f"{channel}addr"], v[f"{channel}len"] + 1
-        assert 1 << v[f"{channel}size"] == size and v[f"{channel}burst"] == 1, "bursts are INCR, of whole beats"
+        assert 1 << v[f"{channel}size"] == size, "bursts are of whole beats"
+        assert v[f"{channel}burst"] == 1, "bursts are INCR"
         assert address % size == 0, f"burst at {address:#x} is not aligned to the beat"
         assert address // 4096 == (address + beats * size - 1) // 4096, f"burst at {address:#x} crosses 4 KB"
         return Burst(v[f"{channel}id"], address, beats, self.cycle + self.latency)
@@ -149,7 +150,8 @@ class AxiMemory:
         now = [v[name] for name in names]
         before = self.waiting.get(channel)
         if before is not None:
-            assert v[f"{channel}valid"] and now == before, f"{channel} changed before READY"
+            assert v[f"{channel}valid"], f"{channel} withdrawn before READY"
+            assert now == before, f"{channel} changed before READY"
         self.waiting[channel] = now if v[f"{channel}valid"] and not v[f"{channel}ready"] else None
 
     def _pause(self) -> bool:

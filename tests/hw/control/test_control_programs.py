@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import partial
 
+import pytest
+from amaranth.hdl import Fragment
 from amaranth.sim import SimulatorContext
 from control_bench import Bench, assemble, op, pcs
 
-from isa.config import preset
+from hw.control.control import Control
+from isa.config import PRESETS, MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import Unit
 from isa.registers import STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
@@ -53,6 +57,24 @@ def test_restart_after_an_error_finds_no_old_tokens_and_no_old_instructions() ->
     conv = bench.units[Unit.CONV]
     assert [pc for _, pc in conv.started] == [pcs(*second)[0]]
     assert conv.started[0][0] > bench.units[Unit.LOAD].finished[-1][0]
+
+
+@pytest.mark.parametrize("config", PRESETS.values(), ids=PRESETS)
+def test_an_empty_program_on_every_preset(config: MachineConfig) -> None:
+    bench = Bench(config)
+
+    async def script(ctx: SimulatorContext) -> None:
+        assert await bench.execute(ctx, assemble(config)) == (STATUS_DONE, Fault.NONE, 0)
+
+    bench.run(script)
+
+
+def test_a_machine_has_ports_for_the_units_it_has() -> None:
+    control = Control(replace(NANO, build_misc=False))
+    Fragment.get(control, None)
+    members = set(control.signature.members)
+    assert {"load", "save", "conv", "pool", "trace_pool"} <= members
+    assert not members & {"misc", "trace_misc"}
 
 
 def test_done_waits_for_the_units_and_for_the_bus() -> None:

@@ -78,6 +78,6 @@ def test_a_reduction_takes_as_long_as_its_drain(vectors: int) -> None:
 @pytest.mark.parametrize(("preset", "start", "drain"), [("nano", 12, 20), ("base", 13, 21), ("zu2", 13, 22), ("zu9", 15, 22)])
 def test_start_and_drain(preset: str, start: int, drain: int) -> None:
     """Cycles from an instruction to its first beat, and from its last beat to ``done``: below 40 together."""
-    c = config_from_dict({"base": preset, "weight_depth": 16, "param_depth": 2, "tables": 1}, origin="test")
+    c = config_from_dict({"base": preset, "oc_p": 1, "weight_depth": 16, "param_depth": 2}, origin="test")
     outcome = measure(c, [layer(c, o_h=1, o_w=c.px_p * 3)])
     assert (outcome.fired[0], outcome.done[0] - outcome.fired[-1]) == (start, drain)

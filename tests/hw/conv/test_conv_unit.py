@@ -34,7 +34,7 @@ def test_random_instructions(shape: str, grant: float) -> None:
     c = config(shape)
     rng = random.Random(shape)
     memory = Memory(c, rng)
-    program = [random_conv(rng, c) for _ in range(10)]
+    program = [random_conv(rng, c) for _ in range(6)]
     check(memory, program, grant)
 
 
@@ -44,7 +44,7 @@ def test_reductions_continued_in_the_accumulators(shape: str) -> None:
     c = config(shape)
     rng = random.Random(shape)
     program = []
-    for _ in range(4):
+    for _ in range(2):
         start = {**random_conv(rng, c), "acc_out": 1}
         on = {**random_conv(rng, c, acc_in=True, like=start), "acc_out": 1}
         end = random_conv(rng, c, acc_in=True, like=start)
@@ -59,6 +59,17 @@ def test_an_entry_stored_is_read_back_by_the_very_next_beats(pixels: int) -> Non
     one = {**random_conv(rng, c), "k_h": 1, "k_w": 1, "vectors": 1, "o_h": 1, "o_w": pixels, "chunks": 1, "a_addr": 0}
     program = [{**one, "acc_out": 1}] + [{**one, "acc_in": 1, "acc_out": 1}] * 5 + [{**one, "acc_in": 1}]
     check(Memory(c, rng), program, 1.0)
+
+
+def test_sums_that_are_kept_do_not_disturb_a_drain_of_several_steps() -> None:
+    """Pixels leave one by one while the next instruction's reductions, of one beat each, are stored."""
+    c = config_from_dict({"base": "nano", "px_p": 4, "post_px": 1, "fm_banks": 16, "acc_depth": 8}, origin="test")
+    rng = random.Random(1)
+    one = {**random_conv(rng, c), "k_h": 1, "k_w": 1, "vectors": 1, "o_h": 2, "o_w": 6, "a_addr": 0}
+    one |= {"pad_t": 0, "pad_l": 0, "i_off": 0, "i_h": 12, "i_w": 12, "i_ring": 0, "i_ys": 12}
+    drained = {**one, "chunks": 2, "lo": -128, "hi": 127, "act": 0, "p_addr": 0}
+    kept = {**one, "chunks": 2, "acc_out": 1, "p_addr": 7}
+    check(Memory(c, rng), [drained, kept], 1.0)
 
 
 def check(memory: Memory, program: list[dict[str, int]], grant: float) -> None:
@@ -101,5 +112,8 @@ def test_unused_parameters_and_entries_may_lie_anywhere() -> None:
     c = config("nano")
     rng = random.Random(0)
     memory = Memory(c, rng)
-    program = [{**random_conv(rng, c), "a_addr": 65535}, {**random_conv(rng, c), "acc_out": 1, "p_addr": 65535, "o_addr": 65535}]
-    assert run(memory, program).fault[0] == 0
+    plain = {**random_conv(rng, c), "a_addr": 65535}
+    kept = {**random_conv(rng, c), "acc_out": 1, "p_addr": 65535, "o_addr": c.fm_words}
+    outcome = run(memory, [plain, kept])
+    assert outcome.fault[0] == 0
+    assert len(outcome.done) == 2

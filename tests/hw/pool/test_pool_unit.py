@@ -8,6 +8,7 @@ from pool_bench import Run, run_pool
 from pool_reference import Fields, Machine, flatten, plain_pool, pool, random_machine, random_pool, small_config, taps_of
 
 from isa.codec import Op, broken_rule
+from isa.config import preset
 from isa.faults import Fault
 from isa.instructions import Activation, PoolMode
 
@@ -63,8 +64,10 @@ def test_random_programs_on_a_machine_that_stalls(seed: int) -> None:
     check(machine, program, grant=rng.choice([1.0, 0.7, 0.4]), write_grant=rng.choice([1.0, 0.6, 0.2]), seed=seed)
 
 
-@pytest.mark.parametrize("mode", list(PoolMode))
-@pytest.mark.parametrize(("stride", "px_p"), [(1, 1), (1, 3), (2, 3), (2, 2), (1, 4)])
+@pytest.mark.parametrize(
+    ("mode", "stride", "px_p"),
+    [*((PoolMode.DEPTHWISE, *how) for how in [(1, 1), (1, 3), (2, 3), (2, 2), (1, 4)]), (PoolMode.MAX, 1, 3), (PoolMode.AVERAGE, 2, 3)],
+)
 def test_one_tap_per_cycle_from_instruction_to_instruction(mode: PoolMode, stride: int, px_p: int) -> None:
     """Rows whose pitch is congruent to their length modulo the phases, times the stride: lanes never collide."""
     machine = random_machine(small_config(5, px_p), random.Random(5))
@@ -77,6 +80,14 @@ def test_one_tap_per_cycle_from_instruction_to_instruction(mode: PoolMode, strid
     taps = sum(taps_of(f, px_p) for f in program)
     assert len(run.active) == taps
     assert run.active[-1] - run.active[0] + 1 == taps
+
+
+@pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
+def test_presets(name: str) -> None:
+    machine = random_machine(preset(name), random.Random(11))
+    f = plain_pool(PoolMode.DEPTHWISE, s_y=2, s_x=2, i_ys=8, t_ys=8, i_cs=48, vectors=2, o_h=2, o_w=4, i_w=8, o_cs=8)
+    run = check(machine, [f])
+    assert len(run.active) == taps_of(f, machine.config.px_p)
 
 
 @pytest.mark.parametrize("px_p", [1, 2, 3])

@@ -1,0 +1,92 @@
+"""LOAD and LOADP write what docs/machine.md says, whatever the bus and the banks do meanwhile."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from isa.codec import Op
+from isa.instructions import Buffer, Region, Unit
+from tests.hw.axi_memory import AxiMemory
+from tests.hw.move_bench import MoveBench, Words, naive_load, naive_loadp, noise, small
+from tests.hw.move_random import random_load, random_loadp
+
+NANO = small(4, 64)
+ROWS = {"rows": 2, "pixels": 6, "row_stride": 96, "step": 4, "run": 4, "valid": 24, "d_xs": 1, "d_ys": 8, "fill": -5}
+MODES = {
+    "dense": {},
+    "dense, unaligned": {"offset": 13},
+    "pixels of two words and a part": {"step": 9, "run": 9, "valid": 54, "d_xs": 3, "d_cs": 1, "d_ys": 20},
+    "channel vectors far apart": {"step": 8, "run": 8, "valid": 48, "d_cs": 100},
+    "fill before": {"lead": 7, "valid": 17},
+    "fill of many beats before": {"pixels": 20, "lead": 61, "valid": 19},
+    "fill after": {"valid": 10},
+    "fill before and after": {"offset": 3, "lead": 5, "valid": 6},
+    "fill alone": {"valid": 0},
+    "lead without bytes": {"valid": 0, "lead": 3},
+    "more bytes than pixels": {"valid": 70},
+    "overlapping windows": {"step": 3, "run": 9, "valid": 24, "d_xs": 3, "d_cs": 1, "d_ys": 20},
+    "windows with padding": {"step": 6, "run": 21, "lead": 9, "valid": 30, "d_xs": 6, "d_cs": 1, "d_ys": 40},
+    "the longest window": {"step": 1, "run": 32, "offset": 7, "valid": 37, "d_xs": 8, "d_cs": 1, "d_ys": 50},
+    "the same window again": {"step": 0, "run": 4, "valid": 4},
+    "pixels apart": {"step": 11, "run": 4},
+    "pixels apart, unaligned, partial": {"offset": 6, "step": 11, "run": 7, "d_xs": 2, "d_cs": 1, "d_ys": 20},
+    "pixels apart, fill alone": {"step": 11, "run": 4, "valid": 0},
+    "flipped": {"flip": 1, "lead": 2, "valid": 15},
+    "rows upwards": {"offset": 4096, "row_stride": (1 << 32) - 96},
+}
+
+
+@pytest.mark.parametrize("changes", MODES.values(), ids=MODES.keys())
+def test_load_writes_the_words_of_the_reference(changes: dict[str, int]) -> None:
+    memory = noise()
+    op = Op("LOAD", ROWS | {"d_addr": 3} | changes)
+    bench = MoveBench(NANO, Unit.LOAD, AxiMemory(NANO, memory, latency=4)).run([op])
+    assert bench.words == naive_load(NANO, bytes(memory), op)
+
+
+def test_exactly_the_valid_bytes_are_fetched() -> None:
+    op = Op("LOAD", ROWS | {"offset": 8, "valid": 70, "lead": 3})
+    bench = MoveBench(NANO, Unit.LOAD, AxiMemory(NANO, noise(), latency=4)).run([op])
+    assert bench.memory.read_bursts == [(0, 8, 9), (0, 104, 9)]
+
+
+def test_regions_have_bases_of_their_own() -> None:
+    memory = noise()
+    for region in Region:
+        op = Op("LOAD", ROWS | {"region": region, "offset": 5})
+        bench = MoveBench(NANO, Unit.LOAD, AxiMemory(NANO, memory, latency=4)).run([op])
+        assert bench.words == naive_load(NANO, bytes(memory), op)
+
+
+@pytest.mark.parametrize("buffer", Buffer)
+def test_loadp_fills_words_column_by_column(buffer: Buffer) -> None:
+    config = small(5, 64, oc_p=3)
+    memory = noise()
+    op = Op("LOADP", {"offset": 16, "buffer": buffer, "dst": config.buffer_depth(buffer.name) - 2, "count": 2, "region": 1})
+    bench = MoveBench(config, Unit.LOAD, AxiMemory(config, memory, latency=4)).run([op])
+    assert bench.entries == naive_loadp(config, bytes(memory), op)
+    assert bench.words == {}
+
+
+@pytest.mark.parametrize(("stall", "bank_stall"), [(0.0, 0.0), (0.3, 0.4)], ids=["free", "stalled"])
+@pytest.mark.parametrize("axi_bits", [64, 128])
+@pytest.mark.parametrize("ic_p", [4, 5, 16, 24, 32])
+def test_random_loads_back_to_back(ic_p: int, axi_bits: int, stall: float, bank_stall: float) -> None:
+    config = small(ic_p, axi_bits, oc_p=3)
+    chance = random.Random(ic_p + axi_bits)
+    ops = [random_load(chance, config) if chance.random() < 0.7 else random_loadp(chance, config) for _ in range(8)]
+    memory = noise()
+    bus = AxiMemory(config, memory, stall=stall, latency=20)
+    bench = MoveBench(config, Unit.LOAD, bus, bank_stall=bank_stall).run(ops)
+    words: Words = {}
+    entries: dict[tuple[str, int], dict[int, int]] = {}
+    for op in ops:
+        if op.name == "LOAD":
+            words |= naive_load(config, bytes(memory), op)
+        else:
+            entries |= naive_loadp(config, bytes(memory), op)
+    assert bench.words == words
+    assert bench.entries == entries
+    assert len(bench.done) == len(ops)
