@@ -42,7 +42,7 @@ def load(source: Source) -> onnx.ModelProto:
     except OSError as error:
         raise ModelError(f"{where}: cannot be read: {error.strerror}; give the path of an ONNX file") from None
     try:
-        proto = onnx.ModelProto.FromString(data)
+        proto: onnx.ModelProto = onnx.ModelProto.FromString(data)
     except DecodeError:
         raise ModelError(f"{where}: {len(data)} bytes are not a whole ONNX model; export or download it again") from None
     if not proto.graph.node and not proto.opset_import:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from isa.instructions import Buffer, MiscMode
+from isa.instructions import Buffer
 from sim.cycle.lanes import lane_waits, lanes_meet
 from sim.cycle.runs import MAX_BURST_BEATS, beats_of_runs
 from sim.cycle.timing import DRAM_LATENCY, DRAM_QUEUE

@@ -64,7 +64,8 @@ class CycleModel:
             counts[Counter.ACTIVE] += cost.active
             counts[Counter.WAIT_TOKEN] += execution.token_waits[index]
         trace.sort(key=lambda event: (event.start, event.unit))
-        moves = [(unit, cost.beats) for unit, cost in zip(program.units, program.costs, strict=True) if isinstance(cost, MoveCost)]
+        costs = zip(program.units, program.costs, strict=True)
+        moves = [(unit, cost.beats) for unit, cost in costs if isinstance(cost, MoveCost)]
         reads = sum(beats for unit, beats in moves if unit == Unit.LOAD) + -(-program.words * 4 // self.config.axi_bytes)
         writes = sum(beats for unit, beats in moves if unit == Unit.SAVE)
         return CycleResult(cycles, reads, writes, counters, trace)

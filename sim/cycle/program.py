@@ -106,7 +106,9 @@ def _field(word: Ints, lsb: int, bits: int, signed: bool) -> Ints:
     return value - ((value >> (bits - 1)) << bits) if signed else value
 
 
-_MEMBERS: Mapping[int, tuple[int, ...]] = {mask: tuple(u for u in range(len(Unit)) if mask >> u & 1) for mask in range(1 << len(Unit))}
+_MEMBERS: Mapping[int, tuple[int, ...]] = {
+    mask: tuple(u for u in range(len(Unit)) if mask >> u & 1) for mask in range(1 << len(Unit))
+}
 
 
 def _program(

@@ -6,9 +6,9 @@ from compiler.frontend.constraints.base import constrains
 from compiler.frontend.model import Array
 
 UNARY = (
-    "Relu", "Clip", "LeakyRelu", "PRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Tanh", "Elu", "Selu", "Celu", "Softplus", "Softsign",
-    "Mish", "Gelu", "ThresholdedRelu", "Erf", "Exp", "Log", "Sqrt", "Abs", "Neg", "Reciprocal", "Sin", "Cos", "Floor", "Ceil", "Round",
-    "Sign", "Swish",
+    "Relu", "Clip", "LeakyRelu", "PRelu", "ThresholdedRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Swish", "Tanh",
+    "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Gelu", "Erf", "Exp", "Log", "Sqrt", "Abs", "Neg", "Reciprocal",
+    "Sin", "Cos", "Floor", "Ceil", "Round", "Sign",
 )  # fmt: skip
 """Functions of each element alone."""
 

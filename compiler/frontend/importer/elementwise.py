@@ -121,23 +121,23 @@ def qlinear_pair(ctx: Context, node: Node) -> None:
     if isinstance(a, Mapped) and isinstance(b, Mapped):
         value = pairs.pair(ctx, kind, a, b, before=True)
     else:
-        mapped = a if isinstance(a, Mapped) else b
-        constant = b if isinstance(a, Mapped) else a
+        mapped, other = (a, b) if isinstance(a, Mapped) else (b, a)
         assert isinstance(mapped, Mapped)
-        assert not isinstance(constant, Mapped)
-        if constant.size == 1:
+        assert not isinstance(other, Mapped)
+        if other.size == 1:
             ctx.values[node.output] = applied(ctx, mapped, function_of(ctx, node), params, node.output, node.name)
             return
         place = 0 if isinstance(b, Mapped) else 3
         given = ctx.params(node.inputs[place + 1], node.input(place + 2), ctx.model.elem(node.inputs[place]))
-        operand = pairs.constant_map(ctx, constant, given, mapped)
+        operand = pairs.constant_map(ctx, other, given, mapped)
         value = pairs.pair(ctx, kind, *((operand, mapped) if place == 0 else (mapped, operand)), before=True)
     ctx.values[node.output] = pairs.finished(ctx, value, params, node.output, node.name)
 
 
 @rule("QLinearLeakyRelu", "QLinearSigmoid", domain=MICROSOFT)
 def qlinear_unary(ctx: Context, node: Node) -> None:
-    source = replace(ctx.mapped(node.inputs[0]), params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0])))
+    given = ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0]))
+    source = replace(ctx.mapped(node.inputs[0]), params=given)
     params: Params = ctx.params(node.inputs[3], node.input(4), ctx.model.elem(node.output))
     ctx.values[node.output] = applied(ctx, source, function_of(ctx, node), params, node.output, node.name)
 

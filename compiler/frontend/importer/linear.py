@@ -13,12 +13,12 @@ from compiler.frontend.constraints import general, windows
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.geometry import window_of
-from compiler.frontend.importer.layout import AXES, Layout, axis, last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.layout import AXES, Dim, Layout, axis, last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.requantise import output_scale, quantised, requantisation
 from compiler.frontend.importer.values import Linear, Mapped, Params
 from compiler.frontend.importer.views import arranged
-from compiler.frontend.importer.wide import narrowed
 from compiler.frontend.importer.weights import Weights, quantised_weights, real_constant, weights_behind
+from compiler.frontend.importer.wide import narrowed
 from compiler.frontend.model import MICROSOFT, Node
 from compiler.xgraph.ops import Conv, Finish, Requantisation, Reshape, Window
 
@@ -166,18 +166,18 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
         kernel = matrix.reshape(outputs, 1, 1, inputs)
         target = (*ctx.map_shape(x)[:3], outputs)
     out = ctx.shape(node.output)
-    x, kernel, window = narrowed(ctx, x, kernel, window, 1)
+    x, taps, window = narrowed(ctx, x, kernel, window, 1)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         tensor = ctx.tensor(name, target, params)
-        op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(kernel), q, finish, 1, x.params.zero_point)
+        op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(taps), q, finish, 1, x.params.zero_point)
         return ctx.add(op, plain(letters, out), params)
 
-    zero_bias = -x.params.zero_point * kernel.astype(np.int64).sum(axis=(1, 2, 3))
+    zero_bias = -x.params.zero_point * taps.astype(np.int64).sum(axis=(1, 2, 3))
     return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))
 
 
-def _whole_map(ctx: Context, x: Mapped) -> tuple[object, ...] | None:
+def _whole_map(ctx: Context, x: Mapped) -> Dim | None:
     """Atoms of the last dimension, if it runs over all pixels and channels of each batch element."""
     n, h, w, c = ctx.map_shape(x)
     dims = x.layout.dims

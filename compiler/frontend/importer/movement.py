@@ -139,7 +139,9 @@ def _letter(x: Mapped, index: int) -> str | None:
 def _is_natural(ctx: Context, x: Mapped) -> bool:
     """Whether each dimension is one whole axis of the map (in any order)."""
     sizes = dict(zip("NHWC", ctx.map_shape(x), strict=True))
-    return all(len(dim) == 0 or (len(dim) == 1 and dim[0].stride == 1 and dim[0].size == sizes[dim[0].axis]) for dim in x.layout.dims)
+    return all(
+        len(dim) == 0 or (len(dim) == 1 and dim[0].stride == 1 and dim[0].size == sizes[dim[0].axis]) for dim in x.layout.dims
+    )
 
 
 @rule("Split")
@@ -242,7 +244,8 @@ def pad(ctx: Context, node: Node) -> None:
     before, after = {a % rank: v for a, v in zip(axes, amounts, strict=False)}, {}
     after = {a % rank: v for a, v in zip(axes, amounts[len(axes) :], strict=True)}
     constant = ctx.constant(node.input(2)) if len(node.inputs) > 2 and node.input(2) else None
-    fill = _fill(ctx, node, x.params, float(scalar(constant)) if constant is not None else float(node.attributes.get("value", 0.0)))
+    value = float(scalar(constant)) if constant is not None else float(node.attributes.get("value", 0.0))
+    fill = _fill(ctx, node, x.params, value)
     if any(v < 0 for v in amounts):
         cuts = []
         for i, size in enumerate(x.shape):

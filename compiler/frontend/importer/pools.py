@@ -149,7 +149,8 @@ def finished(value: Mean, params: Params, name: str) -> Mapped:
     source = value.source.params
     scales: dict[int, tuple[int, int, int]] = {}
     after = params.zero_point
-    units = {n: np.float32(source.scale) / np.float32(np.float32(params.scale) * (n if value.divide else 1)) for n in value.counts}
+    divided_by = {n: np.float32(np.float32(params.scale) * (n if value.divide else 1)) for n in value.counts}
+    units = {n: np.float32(source.scale) / divisor for n, divisor in divided_by.items()}
     shifts = {n: params.zero_point * np.float64(1) / float(unit) for n, unit in units.items()}
     if value.before and all(shift == round(shift) for shift in shifts.values()):
         after = 0

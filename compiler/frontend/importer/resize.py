@@ -133,7 +133,6 @@ def _edges(ctx: Context, x: Mapped, axis: int) -> Mapped:
     """The map with its first and last row (or column) repeated once."""
     shape = x.shape
     letter = "NCHW"[axis]
-    n, h, w, c = ctx.map_shape(x)
     one = tuple(1 if i == axis else s for i, s in enumerate(shape))
     ends = []
     for place in (0, shape[axis] - 1):

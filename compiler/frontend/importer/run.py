@@ -7,7 +7,6 @@ from compiler.frontend.importer import elementwise, linear, movement, pools, qua
 from compiler.frontend.importer.context import RULES, Context
 from compiler.frontend.model import Model
 
-
 FAMILIES = (elementwise, linear, movement, pools, quantisation, resize, transposed)
 """Imported for the rules that they declare."""
 

@@ -54,6 +54,9 @@ def _pixels_twice(ctx: Context, x: Mapped, low: Int16, high: Int16, window: Wind
     kernel[:, :, 1 :: 2 * d] = high
     top, left, bottom, right = window.pads
     wide = Window(
-        (k_h, kernel.shape[2]), (window.stride[0], 2 * window.stride[1]), (window.dilation[0], 1), (top, 2 * left, bottom, 2 * right)
+        (k_h, kernel.shape[2]),
+        (window.stride[0], 2 * window.stride[1]),
+        (window.dilation[0], 1),
+        (top, 2 * left, bottom, 2 * right),
     )
     return twice, kernel, wide
