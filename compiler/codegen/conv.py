@@ -151,7 +151,7 @@ class ConvLayer:
         sizes = {Buffer.WEIGHT: part.chunks * self.taps * part.vectors}
         if not part.acc_out:
             sizes[Buffer.PARAM] = part.chunks
-        return Block(sizes, part, lambda: self._pack(part))
+        return Block(sizes, part, lambda: self._pack(part), divisible=not (part.acc_in or part.acc_out))
 
     def _pack(self, part: Part) -> dict[Buffer, NDArray[np.uint8]]:
         slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
@@ -223,6 +223,11 @@ class ConvLayer:
             *table,
         ]
         writes: list[Access] = []
+        entries = Access(Space.ACCUMULATOR, entry, -(-len(rows) * len(columns) // config.px_p) * part.chunks)
+        if part.acc_in:
+            reads.append(entries)
+        if part.acc_out:
+            writes.append(entries)
         if not part.acc_out:
             reads.append(Access(Space.PARAM, at[Buffer.PARAM], block.sizes[Buffer.PARAM]))
             planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word)

@@ -23,6 +23,11 @@ class Homes:
     save: Mapping[str, Sequence[View]]
 
 
+PIECES = 4
+"""Parts of a step's rows at its edges: loads, saves, and the first and last parameter block of each layer come in
+parts, so that computation starts when the first of them is loaded, and saves begin before it has ended."""
+
+
 class GroupEmitter:
     """Walks the steps of a plan: in time slot ``s`` a layer that runs ``k`` steps behind does step ``s - k``."""
 
@@ -61,13 +66,19 @@ class GroupEmitter:
         if rows:
             fold = self.plan.group.folds.get(tensor)
             view, placed = self.homes.load[tensor], self.plan.placed[tensor]
-            self._add(list(load_rows(self.config, view, placed, rows, image, fold)), tensor, step)
+            for piece in rows.pieces(self._piece(tensor)):
+                self._add(list(load_rows(self.config, view, placed, piece, image, fold)), tensor, step)
 
     def _save(self, tensor: str, step: int, image: int) -> None:
         rows = self._rows(tensor, step)
         if rows:
             for view in self.homes.save[tensor]:
-                self._add(list(save_rows(self.config, view, self.plan.placed[tensor], rows, image)), tensor, step)
+                for piece in rows.pieces(self._piece(tensor)):
+                    self._add(list(save_rows(self.config, view, self.plan.placed[tensor], piece, image)), tensor, step)
+
+    def _piece(self, tensor: str) -> int:
+        """Rows of a piece of a map's steps."""
+        return -(-max(len(Rows(*self.plan.ranges.made(tensor, t))) for t in range(self.plan.ranges.steps)) // PIECES)
 
     def _compute(self, layer: Layer, step: int) -> None:
         rows = self._rows(layer.output, step)
@@ -86,10 +97,17 @@ class GroupEmitter:
                     at, loads = self.parameters.load(block, pinned=True)
                     self._add(loads, name, step)
                     self._resident[layer.output].append((block, at))
-            for block, kept in self._resident[layer.output]:
-                self._add(layer.emit(rows, block, {**kept, **extra}, self.plan.placed), name, step)
+            for number, (block, kept) in enumerate(self._resident[layer.output]):
+                self._emit(layer, number, rows, block, {**kept, **extra}, step)
             return
-        for block in self.plan.blocks[layer.output]:
+        for number, block in enumerate(self.plan.blocks[layer.output]):
             where, loads = self.parameters.load(block, pinned=False)
             self._add(loads, name, step)
-            self._add(layer.emit(rows, block, {**where, **extra}, self.plan.placed), name, step)
+            self._emit(layer, number, rows, block, {**where, **extra}, step)
+
+    def _emit(self, layer: Layer, number: int, rows: Rows, block: Block, at: ParameterWords, step: int) -> None:
+        """The first and the last block in pieces, those between in one."""
+        edge = number in (0, len(self.plan.blocks[layer.output]) - 1)
+        most = self._piece(layer.output) if edge and block.divisible else max(1, len(rows))
+        for piece in rows.pieces(most):
+            self._add(layer.emit(piece, block, at, self.plan.placed), layer.op.name, step)

@@ -29,6 +29,9 @@ class Block:
     pack: Callable[[], Mapping[Buffer, NDArray[np.uint8]]] = dict
     """Makes the words, rows of DRAM bytes; plans that are only weighed against others never ask."""
 
+    divisible: bool = True
+    """Whether rows may be computed in several pieces: not if their sums wait in the accumulator buffer."""
+
     def bytes(self, config: MachineConfig) -> int:
         return sum(words * config.buffer_dram_bytes(buffer.name) for buffer, words in self.sizes.items())
 

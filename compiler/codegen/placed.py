@@ -18,6 +18,11 @@ class Rows:
     def __len__(self) -> int:
         return max(0, self.end - self.begin)
 
+    def pieces(self, most: int) -> Iterator[Rows]:
+        """The rows in parts of at most ``most``."""
+        for begin in range(self.begin, self.end, most):
+            yield Rows(begin, min(self.end, begin + most))
+
 
 @dataclass(frozen=True)
 class Placed:

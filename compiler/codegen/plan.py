@@ -111,7 +111,7 @@ def _parameters(
 ) -> tuple[dict[str, tuple[Block, ...]], frozenset[str], dict[str, Mapping[Buffer, int]]] | None:
     """Parameter blocks of each layer, and which layers keep theirs on chip through all steps.
 
-    Blocks that stream go through half of what residents leave, so that one loads while the other is used.
+    Blocks that stream take a third of what residents leave, so that one loads, and one waits, while one is used.
     Layers are kept in the order of what a reload would cost, as long as the streaming ones find room.
     """
     depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
@@ -133,7 +133,7 @@ def _parameters(
     budgets: dict[str, Mapping[Buffer, int]] = {}
     for layer in group.layers:
         name = layer.output
-        budgets[name] = depth if name in resident else {b: max(1, left[b] // 2) for b in PARAMETER_BUFFERS}
+        budgets[name] = depth if name in resident else {b: max(1, left[b] // 3) for b in PARAMETER_BUFFERS}
         blocks[name] = whole[name] if name in resident else tuple(layer.blocks(budgets[name]))
         if not blocks[name]:
             budgets[name] = left
@@ -243,7 +243,7 @@ def _estimate(
     if pipelined:
         fill = sum(units.values()) // steps if depth > 1 else 0
         return max(*units.values(), bus) + edge + fill + steps * 4, moved
-    return sum(units.values()) + (loads + saves) // config.axi_bytes + steps * 100, moved
+    return max(sum(units.values()) + (loads + saves) // config.axi_bytes, bus) + steps * 100, moved
 
 
 def _why_not(config: MachineConfig, group: Group) -> str:

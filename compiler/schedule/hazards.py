@@ -26,8 +26,9 @@ def dependences(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[
     """For each instruction and each unit: the last instruction of that unit that must be finished first.
 
     Units finish in order, so the last one stands for all before it. A unit's own instructions
-    write in order and read before later ones write: within a unit only read-after-write counts.
-    A writer that was itself overwritten is still reported; whoever overwrote it waited for it, so it costs no token.
+    write in order and read before later ones write: within a unit only read-after-write counts, and not
+    even that for the accumulators, which CONV alone uses, in order. A writer that was itself overwritten is still reported; whoever
+    overwrote it waited for it, so it costs no token.
     ``sizes`` are in words or bytes. Cost: the granules touched, times the units.
     """
     trackers = _trackers(sizes)
@@ -36,7 +37,8 @@ def dependences(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[
         last = np.full(len(Unit), _NEVER, np.int64)
         own = int(pending.unit)
         for access in _tracked(pending.reads):
-            np.maximum(last, _last(trackers[access.space].writers, access), out=last)
+            if access.space is not Space.ACCUMULATOR:
+                np.maximum(last, _last(trackers[access.space].writers, access), out=last)
         for access in pending.writes:
             tracker = trackers[access.space]
             for table in (tracker.writers, tracker.readers):

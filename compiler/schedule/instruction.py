@@ -19,10 +19,11 @@ class Space(enum.IntEnum):
     TAPS = 3
     POOL_PARAM = 4
     TABLE = 5
-    WORK = 6
-    INPUT = 7
-    OUTPUT = 8
-    CONST = 9
+    ACCUMULATOR = 6
+    WORK = 7
+    INPUT = 8
+    OUTPUT = 9
+    CONST = 10
 
 
 GRANULE: dict[Space, int] = {space: 64 if space >= Space.WORK else 1 for space in Space}
