@@ -155,6 +155,8 @@ class Program:
     def _check_buffer(self, buffer: TensorBuffer) -> None:
         if buffer.type not in ELEMENT_BYTES:
             raise ProgramError(f"buffer {buffer.name}: type {buffer.type!r}, expected one of {', '.join(ELEMENT_BYTES)}")
+        if buffer.flipped and ELEMENT_BYTES[buffer.type] > 1:
+            raise ProgramError(f"buffer {buffer.name}: flipped {buffer.type}, expected int8 or uint8: only bytes are flipped")
         if any(size < 1 for size in buffer.shape):
             raise ProgramError(f"buffer {buffer.name}: shape {list(buffer.shape)}, expected sizes of at least 1")
         if not (math.isfinite(buffer.scale) and buffer.scale > 0):

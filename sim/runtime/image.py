@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from isa.errors import TilewrightError
@@ -54,5 +53,4 @@ class Image:
 
     def _view(self, buffer: TensorBuffer) -> Array:
         start = self.bases[buffer.region] + buffer.offset
-        typed = self.memory[start : start + buffer.nbytes].view(np.dtype(buffer.type))
-        return as_strided(typed, buffer.shape, buffer.layout)
+        return np.ndarray(buffer.shape, np.dtype(buffer.type), self.memory.data, start, buffer.layout)

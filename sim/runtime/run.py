@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import onnxruntime
 
+from isa.faults import MachineFault
 from isa.program import WHOLE_MODEL, CpuGraph, HostTensor, MachineStep, Program
 from sim.runtime.engine import Engine, Measured
 from sim.runtime.image import Array, HostError, Image
@@ -34,7 +35,10 @@ class Run:
         for number, step in enumerate(steps):
             if isinstance(step, MachineStep):
                 words = self.program.words[step.first_word : step.first_word + step.words]
-                self.engine.run(words, step.first_word, self.image, self.measured)
+                try:
+                    self.engine.run(words, step.first_word, self.image, self.measured)
+                except MachineFault as fault:
+                    raise MachineFault(fault.fault, step.first_word + fault.pc, fault.detail) from None
             else:
                 self._cpu(self._graphs[step.graph], host)
             if progress is not None:
@@ -88,5 +92,5 @@ def check_inputs(expected: tuple[HostTensor, ...], given: Mapping[str, Array]) -
             raise HostError(f"input {tensor.name!r}: shape {list(value.shape)}, expected {list(tensor.shape)}")
         if value.dtype != np.dtype(tensor.type):
             raise HostError(f"input {tensor.name!r}: type {value.dtype}, expected {tensor.type}; convert it")
-        checked[tensor.name] = np.ascontiguousarray(value)
+        checked[tensor.name] = np.asarray(value, order="C")
     return checked

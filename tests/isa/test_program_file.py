@@ -276,6 +276,10 @@ def test_a_device_is_written_to_and_stays(tmp_path: Path) -> None:
         ({"buffers": (TensorBuffer("a", Region.INPUT, -1, (1,)),)}, "buffer a: bytes -1..0 lie outside"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (0,)),)}, "buffer a: shape [0], expected sizes of at least 1"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,), "int7"),)}, "buffer a: type 'int7', expected one of int8"),
+        (
+            {"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,), "int32", flipped=True),)},
+            "buffer a: flipped int32, expected int8 or uint8",
+        ),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,), scale=0.0),)}, "buffer a: scale 0.0, expected a positive"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (2, 2), strides=(2,)),)}, "buffer a: strides [2] do not fit"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (2,), strides=(0,)),)}, "buffer a: strides [0]"),
