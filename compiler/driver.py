@@ -22,7 +22,6 @@ from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.program import WHOLE_MODEL, CpuGraph, CpuStep, HostTensor, MachineStep, Program
 
-
 Progress = Callable[[str], None]
 """Told the name of each stage as it begins."""
 
@@ -115,7 +114,8 @@ def named_groups(graph: XGraph, groups: Sequence[Sequence[str]]) -> list[list[Op
 def _program(config: MachineConfig, imported: ImportedModel, emitted: Emitted) -> Program:
     graph = imported.graph
     parts = [step for step in emitted.segments if isinstance(step, Cpu)]
-    ports: dict[str, Port] = {p.onnx: p for p in (*imported.inputs, *imported.outputs, *(p for part in parts for p in part.ports))}
+    shared = [*imported.inputs, *imported.outputs, *(port for part in parts for port in part.ports)]
+    ports: dict[str, Port] = {port.onnx: port for port in shared}
     return Program(
         config=config,
         words=emitted.words,

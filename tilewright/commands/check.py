@@ -16,7 +16,9 @@ from tilewright.progress import stage_reporter
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @config_option()
-@click.option("--engine", type=click.Choice(["functional", "rtl"]), default="functional", show_default=True, help="What runs it.")
+@click.option(
+    "--engine", type=click.Choice(["functional", "rtl"]), default="functional", show_default=True, help="What runs it."
+)
 @click.option("--input", "source", type=click.Path(path_type=Path), help="NPZ file of inputs.  [default: random ones]")
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")

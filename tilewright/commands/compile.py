@@ -55,7 +55,8 @@ def command(
         click.echo(f"{name:24} {value}")
     if verbose:
         for plan in compiled.plans:
-            click.echo(f"group {plan.group.name}: {plan.ranges.steps} steps, about {plan.cycles} cycles, {plan.dram_bytes} bytes")
+            cost = f"about {plan.cycles} cycles, {plan.dram_bytes} bytes"
+            click.echo(f"group {plan.group.name}: {plan.ranges.steps} steps, {cost}")
         for node, reason in compiled.imported.reasons.items():
             click.echo(f"on the CPU: {node}: {reason}")
 
