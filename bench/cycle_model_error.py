@@ -1,4 +1,6 @@
-"""Error of the cycle model against the RTL: ``python -m bench.cycle_model_error [--presets nano,base] [--groups 120] [--networks]``.
+"""Error of the cycle model against the RTL.
+
+``python -m bench.cycle_model_error [--presets nano,base] [--groups 120] [--networks]``
 
 Random groups of one to five operations are compiled, fused as one group where that fits on chip, and run on both; then
 small networks, layer by layer and fused by blocks. Every run must agree in DRAM beats; cycles are compared.
