@@ -87,8 +87,8 @@ class Bus:
         self.fetch_left = 0.0
         self.buffered = 0.0
         """Beats of LOAD that are behind the bus while it brings instructions."""
-        self.read_done: list[tuple[int, float]] = []
-        self.write_done: list[tuple[int, float]] = []
+        self.read_done: list[tuple[Transfer, float]] = []
+        self.write_done: list[tuple[Transfer, float]] = []
         self.fetched: list[tuple[int, float]] = []
         self.watched = False
         """A stream has reached its ``watch``."""
@@ -96,8 +96,8 @@ class Bus:
     def fetch(self, number: int, beats: int, asked: float) -> None:
         self.fetches.append(Burst(number, beats, asked))
 
-    def step(self) -> bool:
-        """Go on to the next event; False if there is none."""
+    def step(self, until: float = NEVER) -> bool:
+        """Go on to the next event; False, and nothing is changed, if there is none before ``until``."""
         reads, writes, now = self.reads, self.writes, self.now
         then = NEVER
         fetching = self.fetch_left > 0
@@ -158,7 +158,7 @@ class Bus:
             then = min(then, now + writes.left / write_speed)
             if writes.watch < NEVER and writes.density:
                 then = min(then, max(now, now + (writes.watch - writes.served) / (write_speed * writes.density)))
-        if then == NEVER:
+        if then > until or then == NEVER:
             return False
         passed = then - now
         self.now = then
@@ -175,14 +175,13 @@ class Bus:
             self._serve(writes, passed * write_speed, self.write_done)
         return True
 
-    def _serve(self, stream: Stream, work: float, done: list[tuple[int, float]]) -> None:
+    def _serve(self, stream: Stream, work: float, done: list[tuple[Transfer, float]]) -> None:
         stream.left -= work
         stream.served += work * stream.density
         if stream.served + EPSILON >= stream.watch:
             self.watched = True
         if stream.left < EPSILON:
-            finished = stream.finish(self.now)
-            done.append((finished.index, self.now))
+            done.append((stream.finish(self.now), self.now))
 
     def _on_the_way(self) -> float:
         """LOAD beats asked for and not yet there, now."""

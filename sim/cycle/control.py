@@ -8,12 +8,15 @@ from typing import Any
 
 from isa.config import MachineConfig
 from isa.instructions import Unit
-from sim.cycle.bus import Bus
+from sim.cycle.bus import NEVER, Bus
 from sim.cycle.program import CycleError, Program
-from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE
-from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, window_pipelines
+from sim.cycle.rivals import IDLE, contended
+from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE, Timing
+from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, WindowPipeline
 
 UNKNOWN = -1
+FEATURE_MAP_ORDER = (Unit.LOAD, Unit.SAVE, Unit.CONV, Unit.POOL, Unit.MISC)
+"""Who goes first at a bank (``hw/core.py``)."""
 
 
 class Receiver:
@@ -76,11 +79,17 @@ class Execution:
         self.finishes = [UNKNOWN] * count
         self.token_waits = [0] * count
         costs: Any = program.costs
-        conv, pool = window_pipelines(config, costs, costs)
+        timing = Timing.of(config)
+        meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, FEATURE_MAP_ORDER)
         self.load, self.save = LoadPipeline(costs, self.bus), SavePipeline(costs, self.bus)
+        ahead: list[Pipeline] = [self.load, self.save]
+        conv = WindowPipeline(config, costs, config.post_px, timing.conv_done, timing.conv_stored, meets, ahead)
+        pool = WindowPipeline(config, costs, 1, timing.pool_done, timing.pool_done, meets, [*ahead, conv])
+        misc = MiscPipeline(config, costs, meets, [*ahead, conv, pool])
         pipelines: dict[Unit, Pipeline] = {
-            Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: MiscPipeline(costs),
+            Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: misc,
         }  # fmt: skip
+        self.workers = (conv, pool, misc)
         members: list[list[int]] = [[] for _ in Unit]
         for index, unit in enumerate(program.units):
             if unit is not None:
@@ -97,7 +106,7 @@ class Execution:
 
     def run(self) -> int:
         """Cycles from start to done."""
-        bus, finishes = self.bus, self.finishes
+        finishes = self.finishes
         receivers = [receiver for receiver in self.receivers if receiver.indices]
         while True:
             moved = self._dispatch()
@@ -107,24 +116,35 @@ class Execution:
                         moved = True
             if moved:
                 continue
-            while not (bus.read_done or bus.write_done or bus.fetched or bus.watched):
-                if not bus.step():
-                    break
-            else:
-                self._answers()
-                continue
-            break
+            if not self._wait():
+                break
         if self._next_instruction < len(self.program.units) or UNKNOWN in self.finishes:
             index = self.finishes.index(UNKNOWN)
             raise CycleError(f"instruction at word {self.program.pcs[index]} never finishes; the program is not sequential")
         return max(self.finishes) + END_TAIL
 
+    def _wait(self) -> bool:
+        """Go on to the next answer of DRAM, or to the end of work that had to wait for it; False if there is neither."""
+        bus = self.bus
+        while True:
+            workers = [worker for worker in self.workers if worker.is_open]
+            first = min(workers, key=lambda worker: worker.estimate(), default=None)
+            if not bus.step(NEVER if first is None else first.expected):
+                if first is None:
+                    return False
+                index, finish = first.settle()
+                self.finishes[index] = finish
+                return True
+            if bus.read_done or bus.write_done or bus.fetched or bus.watched:
+                self._answers()
+                return True
+
     def _answers(self) -> None:
         bus = self.bus
-        for index, cycle in bus.read_done:
-            self.finishes[index] = self.load.finish(index, cycle)
-        for index, cycle in bus.write_done:
-            self.finishes[index] = self.save.finish(index, cycle)
+        for transfer, cycle in bus.read_done:
+            self.finishes[transfer.index] = self.load.finished(transfer, cycle)
+        for transfer, cycle in bus.write_done:
+            self.finishes[transfer.index] = self.save.finished(transfer, cycle)
         for number, cycle in bus.fetched:
             self._bursts[number] = ceil(cycle) + FETCH_WORD
         bus.read_done.clear()

@@ -51,7 +51,7 @@ def test_pool_takes_a_tap_per_cycle_but_no_less_than_a_cycle_for_each_pixel() ->
 
 
 def test_misc_takes_a_word_per_cycle() -> None:
-    assert cost(misc()) == MiscCost(128)
+    assert cost(misc()) == MiscCost(128, ((0, 0),))
 
 
 def test_two_operands_in_one_bank_take_turns() -> None:
@@ -67,8 +67,8 @@ def test_operands_that_walk_from_bank_to_bank_do_not_wait() -> None:
 
 def test_load_is_bound_by_words_or_by_beats() -> None:
     assert (move(load()).beats, move(load()).cycles) == (32, 64)
-    row = {"valid": 2048, "run": 64, "step": 64}
-    assert (move(load(**row), BASE).beats, move(load(**row), BASE).cycles) == (128, 128)
+    row = move(load(valid=2048, run=64, step=64), BASE)
+    assert (row.beats, row.cycles) == (128, 128)
 
 
 def test_load_of_fill_alone_needs_no_dram() -> None:
