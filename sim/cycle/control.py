@@ -126,13 +126,15 @@ class Execution:
     def _wait(self) -> bool:
         """Go on to the next answer of DRAM, or to the end of work that had to wait for it; False if there is neither."""
         bus = self.bus
+        workers = [worker for worker in self.workers if worker.is_open]
         while True:
-            workers = [worker for worker in self.workers if worker.is_open]
-            first = min(workers, key=lambda worker: worker.estimate(), default=None)
-            if not bus.step(NEVER if first is None else first.expected):
-                if first is None:
+            for worker in workers:
+                worker.estimate()
+            until = min((worker.expected for worker in workers), default=NEVER)
+            if not bus.step(until):
+                if not workers:
                     return False
-                index, finish = first.settle()
+                index, finish = min(workers, key=lambda worker: worker.expected).settle()
                 self.finishes[index] = finish
                 return True
             if bus.read_done or bus.write_done or bus.fetched or bus.watched:

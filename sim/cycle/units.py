@@ -81,12 +81,11 @@ class _Worker:
         self._occupation.add(first, first + cycles, use)
         return self._end(first, first + cycles)
 
-    def estimate(self) -> int:
-        """The end of the open work, given what the units that go first are known to do."""
+    def estimate(self) -> None:
+        """Work out ``expected``, given what the units that go first are known to do."""
         assert self._open is not None
         _, first, cycles, use = self._open
         self.expected = end_of(first, cycles, use, self._banks, (span for rival in self._rivals for span in rival.spans()))
-        return self.expected
 
     def settle(self) -> tuple[int, int]:
         """Close the open work; the instruction, and when it is done."""
