@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from math import ceil
 from typing import Any
 
@@ -38,6 +37,8 @@ class Receiver:
         """First cycle in which the first word can be taken."""
         self.offered: list[int] = []
         self.accepted: list[int] = []
+        self._owner = 0
+        """The instruction whose words make room for those that are sent now."""
         self.giver = UNKNOWN
         """The instruction whose end the next one waits for, if that is all that is missing."""
 
@@ -46,7 +47,10 @@ class Receiver:
         word = self.ends[self.dispatched + 1] - capacity - 1 - before_last
         if word < 0:
             return 0
-        owner = bisect_right(self.ends, word, 0, self.dispatched + 1) - 1
+        owner = self._owner
+        while self.ends[owner + 1] <= word:
+            owner += 1
+        self._owner = owner
         if owner >= len(self.collects):
             return None
         return self.collects[owner] + word - self.ends[owner] + 1
@@ -55,16 +59,15 @@ class Receiver:
         self.sent.append(cycle)
         self.dispatched += 1
 
-    def collect(self) -> bool:
-        """Move the next instruction to the offer, if it is known when."""
+    def collect(self) -> None:
+        """Move the instruction at the head of the queue to the offer."""
         n = len(self.offered)
-        if n >= self.dispatched or n > len(self.accepted):
-            return False
+        if n > len(self.accepted):
+            return
         taken = max(self.sent[n] + QUEUE, self.collects[n] + self.sizes[n] - 1)
         moved = max(taken + 1, self.accepted[n - 1] if n else 0)
         self.offered.append(moved + OFFER)
         self.collects.append(moved + 1)
-        return True
 
 
 class Execution:
@@ -111,9 +114,11 @@ class Execution:
         while True:
             moved = self._dispatch()
             for receiver in receivers:
-                if receiver.giver < 0 or finishes[receiver.giver] >= 0:
-                    while receiver.collect() or self._accept(receiver):
-                        moved = True
+                while len(receiver.accepted) < receiver.dispatched and (receiver.giver < 0 or finishes[receiver.giver] >= 0):
+                    receiver.collect()
+                    if not self._accept(receiver):
+                        break
+                    moved = True
             if moved:
                 continue
             if not self._wait():
@@ -126,7 +131,7 @@ class Execution:
     def _wait(self) -> bool:
         """Go on to the next answer of DRAM, or to the end of work that had to wait for it; False if there is neither."""
         bus = self.bus
-        workers = [worker for worker in self.workers if worker.is_open]
+        workers = [worker for worker in self.workers if worker.open]
         while True:
             for worker in workers:
                 worker.estimate()
@@ -157,8 +162,6 @@ class Execution:
     def _accept(self, receiver: Receiver) -> bool:
         """Let the unit take the instruction at the head, if it is known when it can."""
         n = len(receiver.accepted)
-        if n >= len(receiver.offered):
-            return False
         index = receiver.indices[n]
         finishes = self.finishes
         offered = receiver.offered[n]

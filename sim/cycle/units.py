@@ -55,27 +55,23 @@ class _Worker:
         self._rivals = rivals
         self._occupation = Occupation()
         self._next = 0
-        self._open: tuple[int, int, int, Use] | None = None
+        self.open: tuple[int, int, int, Use] | None = None
         """Instruction, begin and length of its work, and what it uses."""
         self.expected = 0
         """End of the open work, as far as is known."""
 
-    @property
-    def is_open(self) -> bool:
-        return self._open is not None
-
     def ready(self) -> int | None:
-        return None if self._open else self._next
+        return None if self.open else self._next
 
     def spans(self) -> Iterable[Span]:
-        if self._open is None:
+        if self.open is None:
             return self._occupation.spans
-        _, first, _, use = self._open
+        _, first, _, use = self.open
         return [*self._occupation.spans, Span(first, self.expected, use)]
 
     def _work(self, index: int, first: int, cycles: int, use: Use) -> int | None:
         if self._contended[index]:
-            self._open = (index, first, cycles, use)
+            self.open = (index, first, cycles, use)
             self.expected = first + cycles
             return None
         self._occupation.add(first, first + cycles, use)
@@ -83,15 +79,15 @@ class _Worker:
 
     def estimate(self) -> None:
         """Work out ``expected``, given what the units that go first are known to do."""
-        assert self._open is not None
-        _, first, cycles, use = self._open
+        assert self.open is not None
+        _, first, cycles, use = self.open
         self.expected = end_of(first, cycles, use, self._banks, (span for rival in self._rivals for span in rival.spans()))
 
     def settle(self) -> tuple[int, int]:
         """Close the open work; the instruction, and when it is done."""
-        assert self._open is not None
-        index, first, _, use = self._open
-        self._open = None
+        assert self.open is not None
+        index, first, _, use = self.open
+        self.open = None
         self._occupation.add(first, self.expected, use)
         return index, self._end(first, self.expected)
 
