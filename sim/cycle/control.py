@@ -30,7 +30,8 @@ class Receiver:
         for size in self.sizes:
             self.ends.append(self.ends[-1] + size)
         self.pipeline = pipeline
-        self.dispatched = 0
+        self.dispatched = self.taken = 0
+        """Instructions that were sent, and those that the unit has accepted."""
         self.sent: list[int] = []
         """Cycle in which the last word entered the queue."""
         self.collects: list[int] = [0]
@@ -61,11 +62,14 @@ class Receiver:
 
     def collect(self) -> None:
         """Move the instruction at the head of the queue to the offer."""
-        n = len(self.offered)
-        if n > len(self.accepted):
+        n = self.taken
+        if len(self.offered) > n:
             return
-        taken = max(self.sent[n] + QUEUE, self.collects[n] + self.sizes[n] - 1)
-        moved = max(taken + 1, self.accepted[n - 1] if n else 0)
+        moved = self.collects[n] + self.sizes[n]
+        if self.sent[n] + QUEUE >= moved:
+            moved = self.sent[n] + QUEUE + 1
+        if n and self.accepted[n - 1] > moved:
+            moved = self.accepted[n - 1]
         self.offered.append(moved + OFFER)
         self.collects.append(moved + 1)
 
@@ -114,7 +118,7 @@ class Execution:
         while True:
             moved = self._dispatch()
             for receiver in receivers:
-                while len(receiver.accepted) < receiver.dispatched and (receiver.giver < 0 or finishes[receiver.giver] >= 0):
+                while receiver.taken < receiver.dispatched and (receiver.giver < 0 or finishes[receiver.giver] >= 0):
                     receiver.collect()
                     if not self._accept(receiver):
                         break
@@ -161,7 +165,7 @@ class Execution:
 
     def _accept(self, receiver: Receiver) -> bool:
         """Let the unit take the instruction at the head, if it is known when it can."""
-        n = len(receiver.accepted)
+        n = receiver.taken
         index = receiver.indices[n]
         finishes = self.finishes
         offered = receiver.offered[n]
@@ -182,10 +186,13 @@ class Execution:
             if finish < 0:
                 return False
             ready = max(ready, finish + 1)
-        start = max(offered, tokens, ready)
+        start = ready if ready > offered else offered
         if tokens > offered:
             self.token_waits[index] = tokens - offered
+            if tokens > start:
+                start = tokens
         receiver.accepted.append(start)
+        receiver.taken += 1
         self.starts[index] = start
         finish_known = receiver.pipeline.accept(index, start)
         if finish_known is not None:
