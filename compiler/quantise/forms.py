@@ -124,7 +124,7 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         whole = node.op_type != "Concat" or len(set(operands)) == len(node.inputs)
         return Form.STORED if (whole and not any(node.outputs[1:])) or node.op_type == "Split" else None
     if node.op_type in ("AveragePool", "GlobalAveragePool"):
-        return Form.AVERAGE
+        return Form.FLOAT if max(node.integers("dilations", (1,))) > 1 else Form.AVERAGE
     if node.op_type in MOVED or node.op_type in MEANS:
         return Form.FLOAT
     if node.op_type in UNARY:
