@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 from onnx import inliner, numpy_helper, version_converter
 
-from compiler.frontend.checks import check_constants, check_operators, ordered
+from compiler.frontend.checks import check_constants, check_operators, check_shapes, ordered
 from compiler.frontend.errors import ModelError
 from compiler.frontend.folding import fold_constants, without_identities
 from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto
@@ -30,7 +30,9 @@ def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple
     model = without_identities(model)
     model = fold_constants(model)
     check_constants(model)
-    return _resolved(model)
+    model = _resolved(model)
+    check_shapes(model)
+    return model
 
 
 def load(source: Source) -> onnx.ModelProto:
@@ -69,8 +71,8 @@ def converted(proto: onnx.ModelProto) -> onnx.ModelProto:
     if LEAST_OPSET <= version <= MOST_OPSET:
         return proto
     refusal = (
-        f"model {proto.graph.name}: operator set {version}, {LEAST_OPSET} to {MOST_OPSET} is expected, and onnx cannot convert it; "
-        "export the model with one of these"
+        f"model {proto.graph.name}: operator set {version}, {LEAST_OPSET} to {MOST_OPSET} is expected, "
+        "and onnx cannot convert it; export the model with one of these"
     )
     if version < 1:
         raise ModelError(refusal)

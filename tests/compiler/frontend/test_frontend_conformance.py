@@ -12,14 +12,15 @@ import pytest
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-from compiler.frontend.session import RuntimeRefusal
+from compiler.frontend.reader import converted
+from compiler.frontend.session import RuntimeRefusal, session
 from tests.compiler.frontend.quantised_models import differences, imported
 
 OPERATORS = (
     "Add", "AveragePool", "BatchNormalization", "Clip", "Concat", "Conv", "ConvTranspose", "DepthToSpace", "Flatten", "Gemm",
     "GlobalAveragePool", "GlobalMaxPool", "HardSwish", "LeakyRelu", "MatMul", "MaxPool", "Mul", "PRelu", "Pad", "QLinearConv",
-    "QLinearMatMul", "ReduceMean", "Relu", "Reshape", "Resize", "Sigmoid", "Slice", "Softmax", "SpaceToDepth", "Split", "Squeeze",
-    "Sub", "Tanh", "Transpose", "Unsqueeze", "Upsample",
+    "QLinearMatMul", "ReduceMean", "Relu", "Reshape", "Resize", "Sigmoid", "Slice", "Softmax", "SpaceToDepth", "Split",
+    "Squeeze", "Sub", "Tanh", "Transpose", "Unsqueeze", "Upsample",
 )  # fmt: skip
 NOT_RUN = {"test_spacetodepth_crd_mode_example"}
 """Of an operator set that onnxruntime does not run and onnx does not convert."""
@@ -59,14 +60,21 @@ def runnable(op_type: str) -> Iterator[tuple[str, onnx.ModelProto, dict[str, np.
         yield case.name, *with_constants(case)
 
 
+def is_implemented(model: onnx.ModelProto) -> bool:
+    """onnxruntime lacks some operators for some types."""
+    try:
+        session(converted(model))
+    except RuntimeRefusal as refusal:
+        return "NOT_IMPLEMENTED" not in str(refusal)
+    return True
+
+
 @pytest.mark.parametrize("op_type", OPERATORS)
 def test_cases_of_an_operator_agree(op_type: str) -> None:
     for name, model, feeds in runnable(op_type):
         shapes = {key: value.shape for key, value in feeds.items()}
-        try:
-            found = imported(model, calibration=feeds, shapes=shapes)
-        except RuntimeRefusal as refusal:
-            assert "NOT_IMPLEMENTED" in str(refusal), name
+        if not is_implemented(model):
             continue
+        found = imported(model, calibration=feeds, shapes=shapes)
         wrong = {key: value for key, value in differences(found, feeds).items() if value[0]}
         assert not wrong, name

@@ -33,9 +33,10 @@ def machine(ops: tuple[Op, ...]) -> list[str]:
 SCALES = {"xs": f32(0.0312847), "ys": f32(0.0471931), "xz": i8(5), "yz": i8(-9), "xzu": u8(133), "yzu": u8(119)}
 CONV = {
     "w": RNG.integers(-127, 128, (8, 4, 3, 3)).astype(np.int8),
-    "ws": RNG.uniform(0.001, 0.004, 8).astype(np.float32), "wz": np.zeros(8, np.int8),
+    "ws": RNG.uniform(0.001, 0.004, 8).astype(np.float32),
+    "wz": np.zeros(8, np.int8),
     "b": RNG.integers(-3000, 3000, 8).astype(np.int32),
-}  # fmt: skip
+}
 
 
 def test_qlinear_conv_with_zero_points_agrees_always() -> None:
@@ -71,10 +72,13 @@ def qdq(name: str, scale: str, zero: str, output: str) -> list[onnx.NodeProto]:
 
 def qdq_conv(activation: list[onnx.NodeProto], end: str, **constants: NDArray[np.generic]) -> onnx.ModelProto:
     nodes = [
-        node("DequantizeLinear", "x xs xz", "xf"), node("DequantizeLinear", "w ws wz", "wf", axis=0),
-        node("DequantizeLinear", "b bs", "bf", axis=0), node("Conv", "xf wf bf", "c", pads=[1, 1, 1, 1]), *activation,
+        node("DequantizeLinear", "x xs xz", "xf"),
+        node("DequantizeLinear", "w ws wz", "wf", axis=0),
+        node("DequantizeLinear", "b bs", "bf", axis=0),
+        node("Conv", "xf wf bf", "c", pads=[1, 1, 1, 1]),
+        *activation,
         node("QuantizeLinear", f"{end} ys yz"),
-    ]  # fmt: skip
+    ]
     bias_scale = (SCALES["xs"] * CONV["ws"]).astype(np.float32)
     return model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, "bs": bias_scale, **constants}, elem=TensorProto.INT8)
 
@@ -107,9 +111,11 @@ def test_function_between_convolution_and_quantisation_stays_on_the_cpu_with_its
 @pytest.mark.parametrize("op_type", ["LeakyRelu", "Sigmoid", "HardSwish", "Relu"])
 def test_qdq_function_is_a_table_folded_into_the_convolution(op_type: str, unsigned: bool) -> None:
     nodes = [
-        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"), node("DequantizeLinear", "c ys yz", "d"), node(op_type, "d", "e"),
+        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"),
+        node("DequantizeLinear", "c ys yz", "d"),
+        node(op_type, "d", "e"),
         node("QuantizeLinear", f"e xs {'xzu' if unsigned else 'xz'}"),
-    ]  # fmt: skip
+    ]
     found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV}, elem=TensorProto.INT8))
     check_exact(found)
     (conv,) = [op for op in found.graph.ops if not isinstance(op, Cpu)]
@@ -140,7 +146,7 @@ def test_qlinear_concat_brings_its_parts_to_one_scale() -> None:
     nodes = [
         node("QLinearConv", "x xs xz w ws wz ys yz b", "c", pads=[1, 1, 1, 1]),
         node("QLinearConcat", "zs yz c ys yz x xs xz", domain=MICROSOFT, axis=1),
-    ]  # fmt: skip
+    ]
     found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, "zs": f32(0.0528713)}, elem=TensorProto.INT8))
     check_exact(found, seeds=4)
     assert host_operators(found) == set()
@@ -160,9 +166,12 @@ def test_average_adds_its_zero_point_before_rounding() -> None:
 
 def test_a_part_on_the_cpu_lies_between_two_on_the_machine() -> None:
     nodes = [
-        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"), node("DequantizeLinear", "c ys yz", "d"),
-        node("LRN", "d", "n", size=3), node("QuantizeLinear", "n ys yz", "q"), node("QLinearConv", "q ys yz w2 ws wz ys yz b"),
-    ]  # fmt: skip
+        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"),
+        node("DequantizeLinear", "c ys yz", "d"),
+        node("LRN", "d", "n", size=3),
+        node("QuantizeLinear", "n ys yz", "q"),
+        node("QLinearConv", "q ys yz w2 ws wz ys yz b"),
+    ]
     second = RNG.integers(-127, 128, (8, 8, 1, 1)).astype(np.int8)
     found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, "w2": second}, elem=TensorProto.INT8))
     check_exact(found)
@@ -173,11 +182,16 @@ def test_a_part_on_the_cpu_lies_between_two_on_the_machine() -> None:
 def test_branches_on_the_cpu_join_in_one_part() -> None:
     """Two LRN side by side are one CPU part: as few parts as the graph allows."""
     nodes = [
-        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"), node("DequantizeLinear", "c ys yz", "d"), node("LRN", "d", "n", size=3),
-        node("QLinearConv", "x xs xz w ws wz xs yz b", "e"), node("DequantizeLinear", "e xs yz", "f"), node("LRN", "f", "m", size=5),
-        node("QuantizeLinear", "n ys yz", "q"), node("QuantizeLinear", "m ys yz", "p"),
+        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"),
+        node("DequantizeLinear", "c ys yz", "d"),
+        node("LRN", "d", "n", size=3),
+        node("QLinearConv", "x xs xz w ws wz xs yz b", "e"),
+        node("DequantizeLinear", "e xs yz", "f"),
+        node("LRN", "f", "m", size=5),
+        node("QuantizeLinear", "n ys yz", "q"),
+        node("QuantizeLinear", "m ys yz", "p"),
         node("QLinearAdd", "q ys yz p ys yz xs xz", domain=MICROSOFT),
-    ]  # fmt: skip
+    ]
     found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV}, elem=TensorProto.INT8))
     check_counted(found)
     assert [type(op).__name__ for op in found.graph.ops].count("Cpu") == 1
@@ -195,8 +209,9 @@ def test_upsampling_twice_is_one_map() -> None:
     """Two grouped layers with nine-bit weights on one input read one doubled map."""
     constants = wide_weights(4, 1)
     nodes = [
-        node("QLinearConv", "x xs xzu w ws wz ys yzu b", "p", group=4), node("QLinearConv", "x xs xzu w ws wz xs yzu b", "q", group=4),
-    ]  # fmt: skip
+        node("QLinearConv", "x xs xzu w ws wz ys yzu b", "p", group=4),
+        node("QLinearConv", "x xs xzu w ws wz xs yzu b", "q", group=4),
+    ]
     found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **constants}, ("p", "q"), elem=TensorProto.UINT8))
     check_exact(found)
     assert sum(isinstance(op, Upsample) for op in found.graph.ops) == 1
