@@ -24,7 +24,7 @@ SLVERR = 2
 
 def start_clock(dut: Any) -> None:
     dut.clk.value = 0
-    cocotb.start_soon(Clock(dut.clk, PERIOD_NS, unit="ns", impl="gpi").start())
+    Clock(dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
 
 
 @cocotb.test()

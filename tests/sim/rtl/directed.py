@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from isa.codec import Op
 from isa.config import MachineConfig
@@ -27,11 +28,11 @@ def window(config: MachineConfig, *, size: tuple[int, int] = (7, 9), kernel: int
     }  # fmt: skip
 
 
-def conv(config: MachineConfig, **options: int) -> Op:
+def conv(config: MachineConfig, **options: Any) -> Op:
     return Op("CONV", {"chunks": 2 * config.chunks_per_word, **window(config, **options)})
 
 
-def pool(config: MachineConfig, mode: PoolMode, **options: int) -> Op:
+def pool(config: MachineConfig, mode: PoolMode, **options: Any) -> Op:
     kernel = options.get("kernel", 3)
     steps = {"t_step": kernel * kernel, "p_step": kernel * kernel + 1 if options.get("by_count") else 1}
     return Op("POOL", {"mode": int(mode), **window(config, **options), **(steps if mode is not PoolMode.MAX else {})})
@@ -67,7 +68,7 @@ def ring(config: MachineConfig) -> list[Op]:
 
 def accumulate(config: MachineConfig) -> list[Op]:
     """One reduction in three parts."""
-    tile = {"size": (3, 4), "chunks": 2}
+    tile: dict[str, Any] = {"size": (3, 4), "chunks": 2}
     return [
         conv(config, **tile, acc_out=1, a_addr=1),
         conv(config, **tile, acc_in=1, acc_out=1, a_addr=1, i_addr=30),
@@ -82,7 +83,7 @@ def in_place(config: MachineConfig) -> list[Op]:
 def chain(config: MachineConfig) -> list[Op]:
     """Every unit works on what the one before has written."""
     half = config.fm_words // 2
-    result = {"i_addr": half, "size": (7, 9), "o_addr": 0}
+    result: dict[str, Any] = {"i_addr": half, "size": (7, 9), "o_addr": 0}
     return [
         load(config),
         conv(config),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import pytest
 from isa.config import preset
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
-from sim.rtl import build as rtl_build
 from sim.rtl.build import SimulatorError
 from sim.rtl.machine import RtlMachine, RtlTimeout, parse_trace
 
@@ -84,7 +84,7 @@ def test_verilog_that_does_not_build_is_reported_with_the_output(tmp_path: Path)
 
 
 def test_a_missing_tool_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rtl_build.shutil, "which", lambda tool: None)
+    monkeypatch.setattr(shutil, "which", lambda tool: None)
     with pytest.raises(SimulatorError, match=r"'g\+\+' is not on PATH; install it, for example: apt install g\+\+"):
         RtlMachine(NANO, verilog=STANDIN).build()
 
