@@ -5,24 +5,31 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 JOBS ?= 2
+CONFIG ?= nano
+SEED ?= 0
+COUNT ?= 20000
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help test check lint types env lock clean
+.PHONY: help test check fuzz lint types env lock clean
 
 help:
 	@echo "make test    lint, types and the whole suite (JOBS=$(JOBS) processes)"
 	@echo "make lint    ruff"
 	@echo "make types   mypy, strict"
 	@echo "make check   the suite alone; ARGS='tests/isa -k assembler' chooses"
+	@echo "make fuzz    $(COUNT) random programs from seed $(SEED) on the RTL of $(CONFIG), whole memories compared"
 	@echo "make env     only the environment, in $(VENV)"
 	@echo "make lock    renew requirements.lock from pyproject.toml (needs uv)"
 	@echo "make clean   remove the environment and everything that was built"
 
 test: lint types check
 
-check: $(READY) tools
+check: tools $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+fuzz: tools $(READY)
+	$(BIN)/tilewright fuzz --config $(CONFIG) --seed $(SEED) --count $(COUNT) --engine rtl
 
 lint: $(READY)
 	$(BIN)/ruff check .

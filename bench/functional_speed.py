@@ -1,4 +1,4 @@
-"""Speed of the functional simulator on the convolutions of ResNet-50: ``python -m bench.functional_speed [preset]``.
+"""Speed of the functional simulator on the convolutions of ResNet-50: ``python -m bench.functional_speed [base|zu2|zu9]``.
 
 Every layer becomes tiles that fit the machine; each tile loads its input and weights, convolves and saves.
 """
@@ -70,7 +70,9 @@ def tile(layer: Layer, config: MachineConfig) -> tuple[list[Op], int]:
         height = (rows - 1) * layer.stride + layer.k_h
         return vectors * pitch * height, out_vectors * layer.size * rows
 
-    rows = max(r for r in range(1, min(layer.size, MOST_ROWS) + 1) if r == 1 or sum(words(r)) <= config.fm_words)
+    rows = max((r for r in range(1, min(layer.size, MOST_ROWS) + 1) if sum(words(r)) <= config.fm_words), default=0)
+    if not rows:
+        raise SystemExit(f"preset {config.name}: one row of layer {layer.name!r} does not fit; choose a larger preset")
     o_addr = words(rows)[0]
     height = (rows - 1) * layer.stride + layer.k_h
     run, out_run = vectors * config.ic_p, out_vectors * config.ic_p

@@ -97,7 +97,7 @@ class Core(wiring.Component):
         connect(m, save.axi, port.save)
         connect(m, port.axi, flipped(self.axi))
         connect(m, monitor.activity, control.activity)
-        for path, member, value in monitor.axi.signature.flatten(monitor.axi):
+        for path, _, value in monitor.axi.signature.flatten(monitor.axi):
             m.d.comb += value.eq(getattr(self.axi, path[0]))
         m.d.comb += [load.bases.eq(control.bases), save.bases.eq(control.bases)]
 
@@ -126,9 +126,8 @@ class Core(wiring.Component):
                 connect(m, getattr(parts[unit], member), memory.read)
         for unit in (Unit.CONV, Unit.POOL, Unit.MISC):
             if unit in parts:
-                m.d.comb += [
-                    getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name)) for name in load.table_write.signature.members
-                ]
+                for name in load.table_write.signature.members:
+                    m.d.comb += getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name))
 
 
 def _control_side(part: Any, unit: Unit) -> SimpleNamespace:

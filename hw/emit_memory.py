@@ -54,10 +54,10 @@ class MemoryShape:
 
     def verilog(self) -> str:
         step = self.width // self.parts
+        bits = [f"[{(part + 1) * step - 1}:{part * step}]" for part in range(self.parts)]
         writes = [
-            f"    if (write_en[{part}]) words[write_addr]{'' if self.parts == 1 else f'[{(part + 1) * step - 1}:{part * step}]'}"
-            f" <= write_data[{(part + 1) * step - 1}:{part * step}];"
-            for part in range(self.parts)
+            f"    if (write_en[{part}]) words[write_addr]{written if self.parts > 1 else ''} <= write_data{written};"
+            for part, written in enumerate(bits)
         ]
         numbers = {
             "name": self.name,

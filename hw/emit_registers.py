@@ -22,7 +22,8 @@ from collections import Counter
 _INTERNAL = re.compile(r"\\\$\d+ ")
 _CLOCKED = re.compile(r"^  always @\(posedge clk\)\n    (?P<register>[^\n<]+?) <= (?P<next>\\\$\d+ );\n", re.MULTILINE)
 _COMBINATIONAL = re.compile(
-    r"^  always @\* begin\n    if \(kickstart\) begin end\n(?P<body>    (?P<next>\\\$\d+ ) = .*?)^  end\n", re.MULTILINE | re.DOTALL
+    r"^  always @\* begin\n    if \(kickstart\) begin end\n(?P<body>    (?P<next>\\\$\d+ ) = .*?)^  end\n",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -49,7 +50,8 @@ def fold_registers(module: str) -> str:
         register = match["register"]
         keep, _, rest = blocks[name].partition("\n")
         body = rest if keep == f"    {name} = {register};" else blocks[name]
-        assigned = re.sub(rf"^( *){re.escape(name)}((?:\[[0-9:]+\])?) = ", rf"\1{_escaped(register)}\2 <= ", body, flags=re.MULTILINE)
+        assignment = rf"^( *){re.escape(name)}((?:\[[0-9:]+\])?) = "
+        assigned = re.sub(assignment, rf"\1{_escaped(register)}\2 <= ", body, flags=re.MULTILINE)
         return f"  always @(posedge clk) begin\n{assigned}  end\n"
 
     folded = _CLOCKED.sub(fold, _COMBINATIONAL.sub(drop, module))

@@ -83,11 +83,14 @@ def assemble(
 def check(statements: Iterable[Statement], config: MachineConfig, *, origin: str = "<text>") -> None:
     """Refuse the first instruction that the machine would stop at because of its fields."""
     for statement in statements:
-        if isinstance(statement.content, int):
+        op = statement.content
+        if isinstance(op, int):
             continue
-        problem = broken_rule(statement.content, config)
+        problem = broken_rule(op, config)
+        if op.name == "START" and op["config"] != config.hash:
+            problem = f"config is {op['config']:#x}, expected the hash {config.hash:#x}: write config={CONFIG_SYMBOL}"
         if problem:
-            raise AssembleError(f"{origin}:{statement.line}: {statement.content.name} is illegal on {config.name}: {problem}")
+            raise AssembleError(f"{origin}:{statement.line}: {op.name} is illegal on {config.name}: {problem}")
 
 
 def _statement(tokens: list[str], place: _Place) -> Op | int:

@@ -18,7 +18,7 @@ def disassemble(words: Sequence[int], comment: Callable[[int], str] | None = Non
     """The program as text, one line for each instruction; ``comment`` gives the remark on the one at a word offset."""
     lines = []
     for pc, content in statements(words):
-        text = f"{RAW_WORD} {content:#010x}" if isinstance(content, int) else format_op(content)
+        text = format_statement(content)
         remark = comment(pc) if comment else ""
         lines.append(f"{text}  ; {remark}\n" if remark else f"{text}\n")
     return "".join(lines)
@@ -35,6 +35,11 @@ def statements(words: Sequence[int]) -> Iterator[tuple[int, Op | int]]:
             content, following = words[pc], pc + 1
         yield pc, content
         pc = following
+
+
+def format_statement(content: Op | int) -> str:
+    """An instruction, or a bare word, as text."""
+    return f"{RAW_WORD} {content:#010x}" if isinstance(content, int) else format_op(content)
 
 
 def format_op(op: Op) -> str:

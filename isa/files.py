@@ -8,7 +8,13 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file through a temporary neighbour, so that nobody ever sees half of it, whatever interrupts the writing."""
+    """Write a file through a temporary neighbour, so that nobody ever sees half of it, whatever interrupts the writing.
+
+    What is there and not a file (a device, a pipe) is written to, never replaced.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(content)
+        return
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as stream:

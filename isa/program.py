@@ -36,10 +36,28 @@ class TensorBuffer:
     type: str = "int8"
     scale: float = 1.0
     zero_point: int = 0
+    strides: tuple[int, ...] = ()
+    """Bytes from neighbour to neighbour along each dimension; empty: dense."""
+    host_axes: tuple[int, ...] = ()
+    """The dimensions in the order in which the host's array has them; empty: the same order."""
+    host_shape: tuple[int, ...] = ()
+    """Shape of the host's array, after reordering; empty: the reordered one."""
+    flipped: bool = False
+    """Memory holds the elements with the top bit toggled (a uint8 tensor within the network)."""
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """Strides in bytes, dense ones worked out."""
+        if self.strides:
+            return self.strides
+        sizes = (*self.shape[1:], ELEMENT_BYTES[self.type])
+        return tuple(math.prod(sizes[axis:]) for axis in range(len(self.shape)))
 
     @property
     def nbytes(self) -> int:
-        return math.prod(self.shape) * ELEMENT_BYTES[self.type]
+        """Bytes from the first to the last element, both included."""
+        spans = ((size - 1) * stride for size, stride in zip(self.shape, self.layout, strict=True))
+        return sum(spans) + ELEMENT_BYTES[self.type]
 
 
 @dataclass(frozen=True)
@@ -49,6 +67,30 @@ class CpuGraph:
     name: str
     model: bytes
     """The serialised ONNX model."""
+
+
+@dataclass(frozen=True)
+class HostTensor:
+    """An input or output of the network, as the host gives or gets it."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+
+
+@dataclass(frozen=True)
+class MachineStep:
+    """Run the instructions from ``first_word``, which is START, to END."""
+
+    first_word: int
+    words: int
+
+
+@dataclass(frozen=True)
+class CpuStep:
+    """Run a CPU subgraph."""
+
+    graph: str
 
 
 @dataclass(frozen=True)
@@ -68,6 +110,11 @@ class Program:
     cpu_graphs: tuple[CpuGraph, ...] = ()
     debug: tuple[DebugRecord, ...] = field(default=(), repr=False)
     """By ascending word offset."""
+    steps: tuple[MachineStep | CpuStep, ...] = ()
+    """What the host does, in order; empty: one machine step with all instructions."""
+    inputs: tuple[HostTensor, ...] = ()
+    outputs: tuple[HostTensor, ...] = ()
+    """Of the network: each is a buffer of that name, or belongs to CPU subgraphs."""
 
     def __post_init__(self) -> None:
         for pc, word in enumerate(self.words):
@@ -80,6 +127,7 @@ class Program:
         _check_names("CPU subgraph", (graph.name for graph in self.cpu_graphs))
         for buffer in self.buffers:
             self._check_buffer(buffer)
+        self._check_steps()
         self._check_debug()
 
     def region_bytes(self, region: Region) -> int:
@@ -92,12 +140,8 @@ class Program:
         }[region]
 
     @property
-    def inputs(self) -> tuple[TensorBuffer, ...]:
-        return tuple(buffer for buffer in self.buffers if buffer.region is Region.INPUT)
-
-    @property
-    def outputs(self) -> tuple[TensorBuffer, ...]:
-        return tuple(buffer for buffer in self.buffers if buffer.region is Region.OUTPUT)
+    def run_order(self) -> tuple[MachineStep | CpuStep, ...]:
+        return self.steps or (MachineStep(0, len(self.words)),)
 
     def origin(self, pc: int) -> DebugRecord | None:
         """The debug record of the instruction at, or around, a word offset."""
@@ -115,12 +159,33 @@ class Program:
             raise ProgramError(f"buffer {buffer.name}: shape {list(buffer.shape)}, expected sizes of at least 1")
         if not (math.isfinite(buffer.scale) and buffer.scale > 0):
             raise ProgramError(f"buffer {buffer.name}: scale {buffer.scale}, expected a positive number")
+        if any(given and len(given) != len(buffer.shape) for given in (buffer.strides, buffer.host_axes)) or (
+            buffer.host_axes and sorted(buffer.host_axes) != list(range(len(buffer.shape)))
+        ):
+            raise ProgramError(f"buffer {buffer.name}: strides or host axes do not fit shape {list(buffer.shape)}")
+        if any(stride < 1 for stride in buffer.strides):
+            raise ProgramError(f"buffer {buffer.name}: strides {list(buffer.strides)}, expected at least 1 byte")
+        if buffer.host_shape and math.prod(buffer.host_shape) != math.prod(buffer.shape):
+            raise ProgramError(
+                f"buffer {buffer.name}: host shape {list(buffer.host_shape)} has not as many elements as {list(buffer.shape)}"
+            )
         room = self.region_bytes(buffer.region)
         if not 0 <= buffer.offset <= buffer.offset + buffer.nbytes <= room:
             end = buffer.offset + buffer.nbytes
             raise ProgramError(
                 f"buffer {buffer.name}: bytes {buffer.offset}..{end} lie outside the {room} bytes of {buffer.region.name}"
             )
+
+    def _check_steps(self) -> None:
+        graphs = {graph.name for graph in self.cpu_graphs}
+        for step in self.steps:
+            if isinstance(step, CpuStep) and step.graph not in graphs:
+                raise ProgramError(f"CPU step {step.graph!r}: no such CPU subgraph")
+            if isinstance(step, MachineStep) and not 0 <= step.first_word < step.first_word + step.words <= len(self.words):
+                end = step.first_word + step.words
+                raise ProgramError(f"machine step {step.first_word}..{end}: outside the program's {len(self.words)} words")
+        for kind, tensors in (("input", self.inputs), ("output", self.outputs)):
+            _check_names(kind, (tensor.name for tensor in tensors))
 
     def _check_debug(self) -> None:
         last = -1

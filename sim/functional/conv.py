@@ -120,15 +120,14 @@ def store_accumulators(state: MachineState, entries: slice, acc: Int32) -> None:
 
 
 def write_chunks(state: MachineState, f: SimpleNamespace, y: Int8) -> None:
-    """Place ``[pixel, chunk, lane]``: chunks fill words, or words are filled by several chunks."""
+    """Place ``[pixel, chunk, lane]``: a chunk fills words, or several chunks fill one; chunk by chunk, pixel by pixel."""
     config = state.config
     pixels, chunks, lanes = y.shape
     in_word, per_chunk = config.chunks_per_word, config.words_per_chunk
     whole = chunks // in_word
-    kept = per_chunk * config.ic_p
-    filled = y[:, : whole * in_word].reshape(pixels, whole, in_word * lanes)[:, :, :kept].reshape(pixels, -1, config.ic_p)
+    filled = y[:, : whole * in_word].reshape(pixels, whole, in_word * lanes)[:, :, : per_chunk * config.ic_p]
     first = grid(*output_pixels(f)).reshape(-1)
-    words = (steps(filled.shape[1], f.o_cs)[:, None] + first) & MASK
+    words = grid(steps(whole, per_chunk * f.o_cs)[:, None] + first, steps(per_chunk, f.o_cs))
     state.write_words(words, filled.transpose(1, 0, 2))
     rest = chunks - whole * in_word
     if rest:

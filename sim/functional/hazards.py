@@ -41,10 +41,10 @@ class Race:
     """The lowest location in conflict."""
 
     def __str__(self) -> str:
-        return (
-            f"{self.kind} on {self.space.value} {self.location}: {self.second} at word {self.second_pc} "
-            f"does not wait for {self.first} at word {self.first_pc}"
-        )
+        second = f"{self.kind} on {self.space.value} {self.location}: {self.second} at word {self.second_pc}"
+        if self.kind == "OVERLAP":
+            return f"{second} overwrites its own operand"
+        return f"{second} does not wait for {self.first} at word {self.first_pc}"
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,12 @@ def find_races(program: Sequence[int] | bytes, config: MachineConfig, bases: Map
             reads, writes = step.touched.reads[Space.FEATURE_MAP], step.touched.writes[Space.FEATURE_MAP]
             place = lowest_common(reads, writes) or 0
             yield Race("OVERLAP", step.pc, step.pc, step.op.name, step.op.name, Space.FEATURE_MAP, place)
-        suspects = {unit for space, line in lines.items() for unit in line.suspects(step)}
+        shared = [lines[space] for space in step.touched.reads.keys() | step.touched.writes.keys()]
+        suspects = {unit for line in shared for unit in line.suspects(step)}
         for unit in sorted(suspects):
             for earlier in history[unit][step.known[unit] :]:
                 yield from _conflicts(earlier, step)
-        for line in lines.values():
+        for line in shared:
             line.record(step)
         history[unit_of(step.op)].append(step)
 

@@ -159,7 +159,10 @@ def test_an_instruction_that_the_machine_refuses_is_refused_before() -> None:
         assemble("LOADP", config=NANO)
     with pytest.raises(AssembleError, match="offset is a multiple of the AXI beat"):
         assemble("LOADP count=1 offset=4", config=NANO)
+    with pytest.raises(AssembleError, match=f"START is illegal on nano: config is 0x1, expected the hash {NANO.hash:#x}"):
+        assemble("START config=1", config=NANO)
     assert assemble(".word 0", config=NANO) == [0]
+    assert assemble("START config=1", config=NANO, check_rules=False) == assemble("START config=1")
 
 
 @given(

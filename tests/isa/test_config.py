@@ -124,6 +124,17 @@ def test_buffer_words_are_padded_to_whole_beats(config: MachineConfig) -> None:
         assert config.buffer_depth(buffer) > 0
 
 
+def test_the_page_names_every_field_with_its_bounds() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+    rows = {name: line for line in lines for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+    assert set(rows) == {field.name for field in dataclasses.fields(MachineConfig)}
+    for field, bound in BOUNDS.items():
+        high = "`px_p`" if field == "post_px" else bound.high
+        assert f"| {bound.low}..{high}" in rows[field]
+        assert ("a power of two |" in rows[field]) == bound.power_of_two
+
+
 def write(path: Path, text: str) -> str:
     path.write_text(text, encoding="utf-8")
     return str(path)

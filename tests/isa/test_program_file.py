@@ -24,8 +24,8 @@ from isa.config import preset
 from isa.debug import DebugError, DebugRecord, pack, unpack
 from isa.elf import ElfError, Section, SectionType, Symbol
 from isa.instructions import Region
-from isa.program import CpuGraph, Program, ProgramError, TensorBuffer
-from isa.program_file import load_program, parse_program, program_bytes, save_program
+from isa.program import CpuGraph, CpuStep, HostTensor, MachineStep, Program, ProgramError, TensorBuffer
+from isa.program_file import FORMAT_VERSION, load_program, parse_program, program_bytes, save_program
 
 NANO, BASE = preset("nano"), preset("base")
 WORDS = tuple(assemble("START config=CONFIG\nLOADP count=1 dst=2\nLOAD rows=1 pixels=4 run=3 region=INPUT\nEND", config=NANO))
@@ -40,9 +40,13 @@ PROGRAM = Program(
         TensorBuffer("image", Region.INPUT, 0, (4, 4, 3), "uint8", 1 / 255, 0),
         TensorBuffer("scores", Region.OUTPUT, 0, (10,), "float32"),
         TensorBuffer("middle", Region.WORK, 64, (2, 2, 8), "int8", 0.1, -3),
+        TensorBuffer("part", Region.WORK, 200, (1, 2, 2, 8), "uint8", 0.1, 3, (64, 32, 16, 1), (0, 3, 1, 2), (8, 4), True),
     ),
     cpu_graphs=(CpuGraph("softmax", b"\x08\x0aONNX"),),
     debug=(DebugRecord(0, "start"), DebugRecord(2, "conv1"), DebugRecord(6, "conv1", 0)),
+    steps=(MachineStep(0, len(WORDS)), CpuStep("softmax")),
+    inputs=(HostTensor("image", (4, 4, 3), "uint8"),),
+    outputs=(HostTensor("scores", (10,), "float32"),),
 )
 BLOB = program_bytes(PROGRAM)
 FOREIGN_NOTE = Section(".note.tilewright", elf.note("GNU", 1, bytes(40)), SectionType.NOTE)
@@ -80,8 +84,12 @@ def test_a_file_holds_the_whole_program(tmp_path: Path) -> None:
 
 
 def test_inputs_outputs_and_origins_are_found() -> None:
-    assert [b.name for b in PROGRAM.inputs] == ["image"]
-    assert [b.name for b in PROGRAM.outputs] == ["scores"]
+    assert [t.name for t in PROGRAM.inputs] == ["image"]
+    assert [t.name for t in PROGRAM.outputs] == ["scores"]
+    assert Program(NANO, WORDS).run_order == (MachineStep(0, len(WORDS)),)
+    dense, part = PROGRAM.buffers[2:]
+    assert (dense.layout, dense.nbytes) == ((16, 8, 1), 32)
+    assert (part.layout, part.nbytes) == ((64, 32, 16, 1), 32 + 16 + 8)
     assert [PROGRAM.region_bytes(region) for region in Region] == [100, 4096, 48, 40]
     assert str(PROGRAM.origin(3)) == "conv1"
     assert str(PROGRAM.origin(len(WORDS) - 1)) == "conv1 tile 0"
@@ -203,8 +211,8 @@ def test_a_renamed_configuration_is_the_same_machine() -> None:
 
 
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isa.program_file.FORMAT_VERSION", 2)
-    with pytest.raises(ProgramError, match="program format 1; this Tilewright reads 2"):
+    monkeypatch.setattr("isa.program_file.FORMAT_VERSION", FORMAT_VERSION + 1)
+    with pytest.raises(ProgramError, match=f"program format {FORMAT_VERSION}; this Tilewright reads {FORMAT_VERSION + 1}"):
         parse_program(BLOB)
 
 
@@ -249,6 +257,16 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
     assert os.listdir(tmp_path) == ["net.elf"]
 
 
+def test_a_device_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    save_program(PROGRAM, pipe)
+    assert os.read(reader, len(BLOB) + 1) == BLOB
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -259,6 +277,12 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (0,)),)}, "buffer a: shape [0], expected sizes of at least 1"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,), "int7"),)}, "buffer a: type 'int7', expected one of int8"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,), scale=0.0),)}, "buffer a: scale 0.0, expected a positive"),
+        ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (2, 2), strides=(2,)),)}, "buffer a: strides or host axes"),
+        ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (2, 2), host_axes=(0, 0)),)}, "buffer a: strides or host axes"),
+        ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (2,), strides=(0,)),)}, "buffer a: strides [0]"),
+        ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (2, 2), host_shape=(5,)),)}, "buffer a: host shape [5] has not"),
+        ({"steps": (CpuStep("nms"),)}, "CPU step 'nms': no such CPU subgraph"),
+        ({"steps": (MachineStep(0, 10_000),)}, "machine step 0..10000: outside the program's"),
         ({"buffers": (TensorBuffer("", Region.INPUT, 0, (1,)),)}, "buffer '': expected a name of printable characters"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,)),) * 2}, "buffer 'a': the name is given twice"),
         ({"cpu_graphs": (CpuGraph("a\0", b""),)}, "CPU subgraph 'a\\x00': expected a name of printable characters"),

@@ -68,8 +68,8 @@ def test_raw_words(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out == TEXT.replace("CONFIG", f"{NANO.hash:#x}")
     words.write_bytes(b"12345")
     code, _, err = tilewright("disasm", "--raw", words, capsys=capsys)
-    assert (code, err) == (2, f"tilewright: {words}: 5 bytes are no whole number of 32-bit words; is it a program file? "
-                              "Leave out --raw\n")  # fmt: skip
+    complaint = f"tilewright: {words}: 5 bytes are no whole number of words; if it is a program file, leave out --raw\n"
+    assert (code, err) == (2, complaint)
 
 
 def test_asm_reports_as_json_and_lets_the_illegal_through_when_told(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +105,10 @@ def test_config_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["asm", "bytes.s"], "tilewright: bytes.s: not text: byte 0 is not UTF-8"),
         (["asm", "good.s", "-o", "good.s/x.elf"], "tilewright: good.s/x.elf cannot be written: good.s is not a folder"),
         (["asm", "good.s", "-o", "."], "tilewright: . cannot be written: "),
-        (["asm", "good.s", "--config", "giga"], "tilewright: configuration 'giga': neither a preset (nano, base, zu2, zu9) nor"),
+        (
+            ["asm", "good.s", "--config", "giga"],
+            "tilewright: configuration 'giga': neither a preset (nano, base, zu2, zu9) nor",
+        ),
         (["asm", "good.s", "--config", "none.toml"], "tilewright: configuration file 'none.toml' cannot be read: No such file"),
         (["asm"], "tilewright asm: Missing argument 'SOURCE'. See tilewright asm --help"),
         (["asm", "good.s", "--rwa"], "tilewright asm: No such option"),
@@ -168,10 +171,20 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert process.wait() == Exit.OUTPUT_CLOSED
 
 
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tilewright", "isa"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (Exit.BAD_INPUT, "tilewright: No space left on device\n")
+
+
 def test_help_loads_no_heavy_library() -> None:
-    code = "import sys; from tilewright.cli import main; main(['--help']); print(sorted({'numpy', 'amaranth', 'onnx'} & set(sys.modules)))"
+    code = (
+        "import sys; from tilewright.cli import main; main(['--help']); print({'numpy', 'amaranth', 'onnx'} & {*sys.modules})"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_completion_offers_commands() -> None:

@@ -35,7 +35,8 @@ def command(source: Path, config: MachineConfig, output: Path | None, raw: bool,
     text = read_text(source)
     words = assemble(text, origin=str(source), config=config, check_rules=not unchecked)
     path = output or source.with_suffix(".bin" if raw else ".elf")
-    write_file(path, b"".join(word.to_bytes(4, "little") for word in words) if raw else program_bytes(Program(config, tuple(words))))
+    bare = b"".join(word.to_bytes(4, "little") for word in words)
+    write_file(path, bare if raw else program_bytes(Program(config, tuple(words))))
     if as_json:
         print_json({"file": str(path), "config": config.name, "words": len(words)})
     else:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from isa.disassembler import disassemble, format_op, statements
+from isa.disassembler import disassemble, format_statement, statements
 from isa.program import Program
 from isa.program_file import load_program
 from tilewright.options import InputError, json_option, print_json
@@ -33,8 +33,7 @@ def command(program: Path, raw: bool, plain: bool, as_json: bool) -> None:
 
     if as_json:
         rows = [
-            {"pc": pc, "text": f".word {content:#010x}" if isinstance(content, int) else format_op(content), "origin": _origin(loaded, pc)}
-            for pc, content in statements(words)
+            {"pc": pc, "text": format_statement(content), "origin": _origin(loaded, pc)} for pc, content in statements(words)
         ]
         print_json({"config": loaded.config.name if loaded else None, "instructions": rows})
     else:
@@ -44,7 +43,7 @@ def command(program: Path, raw: bool, plain: bool, as_json: bool) -> None:
 def _raw_words(path: Path) -> tuple[int, ...]:
     content = path.read_bytes()
     if len(content) % 4:
-        raise InputError(f"{path}: {len(content)} bytes are no whole number of 32-bit words; is it a program file? Leave out --raw")
+        raise InputError(f"{path}: {len(content)} bytes are no whole number of words; if it is a program file, leave out --raw")
     return struct.unpack(f"<{len(content) // 4}I", content)
 
 

@@ -14,7 +14,7 @@ VERILOG_FILE, CONFIG_FILE = "tilewright_core.v", "config.json"
 
 @click.command()
 @config_option()
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder for the two files; made if missing.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the two files.")
 @json_option()
 def command(config: MachineConfig, output: Path, as_json: bool) -> None:
     """Write the machine as one Verilog file, and its configuration as JSON.
@@ -34,4 +34,4 @@ def command(config: MachineConfig, output: Path, as_json: bool) -> None:
         print_json({"files": [str(output / name) for name in files], "config": config.name, "hash": config.hash})
     else:
         for name, text in files.items():
-            click.echo(f"{output / name}: {len(text.encode()) // 1024} KiB")
+            click.echo(f"{output / name}: {len(text.encode())} bytes")

@@ -9,13 +9,13 @@ from functools import partial
 import pytest
 from amaranth.hdl import Fragment
 from amaranth.sim import SimulatorContext
-from control_bench import Bench, assemble, op, pcs
 
 from hw.control.control import Control
 from isa.config import PRESETS, MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import Unit
 from isa.registers import STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
+from tests.hw.control.control_bench import Bench, assemble, op, pcs
 
 NANO = preset("nano")
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from amaranth.sim import Simulator, SimulatorContext
-from control_bench import assemble, op, pcs
 
 from hw.control.dispatch import Dispatch
 from hw.control.units import built_units
@@ -17,6 +16,7 @@ from isa.codec import Op, decode, encode
 from isa.config import MachineConfig, preset
 from isa.faults import Fault, MachineFault
 from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
+from tests.hw.control.control_bench import assemble, op, pcs
 
 NANO = preset("nano")
 BODY = (
@@ -110,7 +110,7 @@ def test_a_legal_program_reaches_the_queues_word_for_word(seed: int | None) -> N
     rng = random.Random(seed)
     outcome = dispatch(words, stall=(lambda: rng.random() < 0.3) if seed else (lambda: False))
     expected = reference(words, len(words), NANO)
-    assert outcome.ended and outcome.fault is None
+    assert (outcome.ended, outcome.fault) == (True, None)
     assert outcome.queues == expected.queues
     if seed is None:
         instructions = len(BODY) + 2

@@ -9,7 +9,6 @@ from amaranth import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator, SimulatorContext
-from control_bench import changed, op
 
 from hw.control.legality import fields_legal
 from hw.interfaces import unit_layout
@@ -17,6 +16,7 @@ from isa.codec import Op, broken_rule
 from isa.config import MachineConfig, preset
 from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
 from isa.table import Field, Instruction
+from tests.hw.control.control_bench import changed, op
 
 WITH_UNIT = [row for row in INSTRUCTIONS if row.unit is not None]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from amaranth.sim import Simulator, SimulatorContext
-from control_bench import changed, op
 
 from hw.control.receiver import IN_FLIGHT, Receiver
 from isa.codec import Op, encode
 from isa.config import preset
 from isa.instructions import INSTRUCTIONS, Unit
+from tests.hw.control.control_bench import changed, op
 
 NANO = preset("nano")
 ALL = (1 << len(Unit)) - 1
@@ -89,7 +89,7 @@ def test_the_next_instruction_is_offered_in_the_cycle_after_the_last_was_accepte
         for _ in range(2 * period):
             await ctx.tick()
         for number in range(len(ops)):
-            assert ctx.get(port.valid) and ctx.get(port.payload.pc) == 100 + number
+            assert (ctx.get(port.valid), ctx.get(port.payload.pc)) == (1, 100 + number)
             ctx.set(port.ready, 1)
             await ctx.tick()
             ctx.set(port.ready, 0)
@@ -193,7 +193,7 @@ def test_an_illegal_instruction_is_reported_at_the_head_and_takes_no_token() -> 
         ctx.set(dut.available, ALL)
         for _ in range(80):
             await ctx.tick()
-        assert ctx.get(dut.instruction.valid) and not ctx.get(dut.illegal)
+        assert (ctx.get(dut.instruction.valid), ctx.get(dut.illegal)) == (1, 0)
         ctx.set(dut.instruction.ready, 1)
         await ctx.tick()
         assert (ctx.get(dut.illegal), ctx.get(dut.head_pc)) == (1, 101)

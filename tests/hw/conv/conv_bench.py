@@ -9,12 +9,12 @@ from typing import Any
 from amaranth import Cat, Module, Signal
 from amaranth.lib.memory import Memory as HardwareMemory
 from amaranth.sim import Simulator
-from conv_reference import Memory
 
 from hw.conv.unit import ConvUnit
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME, Activation
+from tests.hw.conv.conv_reference import Memory
 
 
 @dataclass
@@ -72,7 +72,7 @@ def run(
     fm = [pack_bytes(word) for word in memory.fm]
     rng = random.Random(len(program))
     outcome = Outcome()
-    names = [name for name in BY_NAME["CONV"].fields]
+    names = list(BY_NAME["CONV"].fields)
     granted_now = Signal(c.px_p + c.post_px)
     m.d.comb += Cat(*(p.ready for p in dut.fm_read), *(p.ready for p in dut.fm_write)).eq(granted_now)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from conv_bench import Outcome, run
-from conv_reference import Memory
 
 from isa.config import PRESETS, MachineConfig, config_from_dict
+from tests.hw.conv.conv_bench import Outcome, run
+from tests.hw.conv.conv_reference import Memory
 
 
 def lanes_of(preset: str, **changes: int) -> MachineConfig:
@@ -26,7 +26,7 @@ def layer(c: MachineConfig, **f: int) -> dict[str, int]:
     o_h, o_w, chunks = f["o_h"], f["o_w"], f.get("chunks", 1)
     pad_t, pad_l = d * (k_h // 2), d * (k_w // 2)
     i_h, i_w = o_h * s_y, o_w * s_x
-    assert i_h * i_w * vectors <= c.fm_words // 2 and o_h * o_w * chunks <= c.fm_words // 2
+    assert max(i_h * i_w * vectors, o_h * o_w * chunks) <= c.fm_words // 2
     return {
         "s_y": s_y, "s_x": s_x, "d_y": d, "d_x": d, "k_h": k_h, "k_w": k_w, "vectors": vectors, "chunks": chunks,
         "pad_t": pad_t, "pad_l": pad_l, "i_off": -pad_t * i_w % (1 << 24), "i_ys": s_y * i_w, "t_ys": d * i_w,

@@ -6,11 +6,11 @@ import copy
 import random
 
 import pytest
-from conv_bench import run
-from conv_reference import Memory, conv, random_conv
 
 from isa.config import MachineConfig, config_from_dict
 from isa.faults import Fault
+from tests.hw.conv.conv_bench import run
+from tests.hw.conv.conv_reference import Memory, conv, random_conv
 
 SHAPES = {
     "nano": {},

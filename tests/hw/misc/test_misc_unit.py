@@ -62,7 +62,7 @@ def run_reference(config: MachineConfig, op: dict[str, int], words: list[int]) -
 
 
 def complete(op: dict[str, int]) -> dict[str, int]:
-    return {name: 0 for name in BY_NAME["MISC"].fields} | PLAIN | op
+    return dict.fromkeys(BY_NAME["MISC"].fields, 0) | PLAIN | op
 
 
 @dataclass

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amaranth.sim import Simulator
-from pool_reference import Fields, Machine, flatten
 
 from hw.interfaces import READ_LATENCY
 from hw.pool.unit import PoolUnit
 from isa.instructions import BY_NAME
+from tests.hw.pool.pool_reference import Fields, Machine, flatten
 
 
 @dataclass

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from amaranth.sim import Simulator
-from post_reference import finish, record, requantise, saturate16
 
 from hw.post import activation, postprocess
 from hw.post.activation import Activate
 from hw.post.postprocess import PostProcess
 from isa.config import preset
 from isa.instructions import Activation
+from tests.hw.post.post_reference import finish, record, requantise, saturate16
 
 CONFIG = preset("nano")
 LANES = 5

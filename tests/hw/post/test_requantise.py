@@ -6,9 +6,9 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
-from post_reference import record, requantise, saturate16, wrap32
 
 from hw.post.requantise import LATENCY, RequantiseLane
+from tests.hw.post.post_reference import record, requantise, saturate16, wrap32
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 Case = tuple[int, int, int, int]
@@ -48,7 +48,7 @@ def assert_exact(cases: list[Case]) -> None:
 
 def beside_ties(rng: random.Random, count: int) -> list[Case]:
     """Accumulators whose product with M comes as near to a half-integer as it can."""
-    cases = []
+    cases: list[Case] = []
     while len(cases) < count:
         mantissa = rng.randrange(1 << 23, 1 << 24) >> rng.choice((0, 0, 0, 1, 7, 15))
         whole = rng.getrandbits(rng.randrange(17))
@@ -61,7 +61,7 @@ def beside_ties(rng: random.Random, count: int) -> list[Case]:
 
 def exactly_half_a_unit_off(rng: random.Random, count: int) -> list[Case]:
     """Products ``h + 1/2 +- n 2^-c``, ``c`` about the 24th significant bit, factored into accumulator and M."""
-    cases = []
+    cases: list[Case] = []
     while len(cases) < count:
         whole = rng.getrandbits(rng.randrange(16))
         c = 25 - whole.bit_length() + rng.randrange(-1, 3)
@@ -135,7 +135,10 @@ def test_bypass_saturates_alone() -> None:
 def test_equals_float32_arithmetic() -> None:
     """What onnxruntime computes for the scale M / 2^S."""
     rng = random.Random(4)
-    cases = [(wrap32(rng.getrandbits(32)) >> rng.randrange(28), 0, rng.randrange(1 << 23, 1 << 24), rng.randrange(20, 60)) for _ in range(800)]
+    cases = [
+        (wrap32(rng.getrandbits(32)) >> rng.randrange(28), 0, rng.randrange(1 << 23, 1 << 24), rng.randrange(20, 60))
+        for _ in range(800)
+    ]
     cases += [case for case in beside_ties(rng, 3000) if case[2] >= 1 << 23]
     for case, got in zip(cases, run_lane(cases), strict=True):
         acc, _, mantissa, shift = case

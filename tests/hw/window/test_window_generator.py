@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from amaranth.sim import Simulator
-from window_reference import Step, plain_window, random_window, steps
 
 from hw.window.generator import WindowGenerator
+from tests.hw.window.window_reference import Step, plain_window, random_window, steps
 
 
 def run(walks: list[dict[str, int]], lanes: int, stall: float = 0.0) -> tuple[list[Step], list[int]]:

@@ -47,6 +47,9 @@ class NaiveMachine:
         self.buffers = {
             b: [bytes(config.buffer_word_bytes(b.name)) for _ in range(config.buffer_depth(b.name))] for b in Buffer
         }
+        self.reads: set[tuple[str, int]] = set()
+        self.writes: set[tuple[str, int]] = set()
+        """Locations touched so far, by memory; accumulators left out."""
         self.acc = [[[0] * config.oc_p for _ in range(config.px_p)] for _ in range(config.acc_depth)]
 
     def execute(self, op: Op, memory: bytearray, bases: dict[Region, int]) -> None:
@@ -56,6 +59,18 @@ class NaiveMachine:
             {"LOAD": self.load, "LOADP": self.loadp, "SAVE": self.save}[op.name](f, memory, base)
         else:
             {"CONV": self.conv, "POOL": self.pool, "MISC": self.misc}[op.name](f)
+
+    def read(self, address: int) -> list[int]:
+        self.reads.add(("FEATURE_MAP", address % 2**24))
+        return self.fm[address % 2**24]
+
+    def write(self, fm: list[list[int]], address: int, word: list[int], first_lane: int = 0) -> None:
+        self.writes.add(("FEATURE_MAP", address % 2**24))
+        fm[address % 2**24][first_lane : first_lane + len(word)] = word
+
+    def parameter(self, buffer: Buffer, word: int) -> bytes:
+        self.reads.add((buffer.name, word))
+        return self.buffers[buffer][word]
 
     # -- moves ---------------------------------------------------------------------------------------------------
 
@@ -71,10 +86,11 @@ class NaiveMachine:
                         at = x * f.step + j * ic_p + lane
                         from_dram = f.lead <= at < f.lead + f.valid if f.step <= f.run else f.valid > 0
                         if j * ic_p + lane < f.run and from_dram:
+                            self.reads.add(("DRAM", start + at - f.lead))
                             word.append(signed(memory[start + at - f.lead] ^ flip, 8))
                         else:
                             word.append(f.fill)
-                    self.fm[(f.d_addr + r * f.d_ys + x * f.d_xs + j * f.d_cs) % 2**24] = word
+                    self.write(self.fm, f.d_addr + r * f.d_ys + x * f.d_xs + j * f.d_cs, word)
 
     def save(self, f: SimpleNamespace, memory: bytearray, base: int) -> None:
         ic_p = self.config.ic_p
@@ -82,7 +98,8 @@ class NaiveMachine:
             start = base + (f.offset + r * f.row_stride) % 2**32
             for x in range(f.pixels):
                 for c in range(f.run):
-                    word = self.fm[(f.s_addr + r * f.s_ys + x * f.s_xs + c // ic_p * f.s_cs) % 2**24]
+                    word = self.read(f.s_addr + r * f.s_ys + x * f.s_xs + c // ic_p * f.s_cs)
+                    self.writes.add(("DRAM", start + x * f.step + c))
                     memory[start + x * f.step + c] = (word[c % ic_p] & 0xFF) ^ (0x80 if f.flip else 0)
 
     def loadp(self, f: SimpleNamespace, memory: bytearray, base: int) -> None:
@@ -91,11 +108,13 @@ class NaiveMachine:
         for n in range(f.count):
             start = base + f.offset + n * pitch
             self.buffers[buffer][f.dst + n] = bytes(memory[start : start + held])
+            self.reads.update(("DRAM", byte) for byte in range(start, start + pitch))
+            self.writes.add((buffer.name, f.dst + n))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
 
     def record(self, buffer: Buffer, word: int, lane: int) -> tuple[int, int, int]:
-        bits = int.from_bytes(self.buffers[buffer][word][8 * lane : 8 * lane + 8], "little")
+        bits = int.from_bytes(self.parameter(buffer, word)[8 * lane : 8 * lane + 8], "little")
         return signed(bits, 32), bits >> 32 & 0xFFFFFF, bits >> 56 & 63
 
     def finish(self, r: int, f: SimpleNamespace) -> int:
@@ -103,7 +122,7 @@ class NaiveMachine:
             r = divide_even(r * f.alpha, 16)
         y: int = min(max(r + f.zp, f.lo), f.hi)
         if f.act == Activation.TABLE:
-            y = signed(self.buffers[Buffer.TABLE][f.table][y & 0xFF], 8)
+            y = signed(self.parameter(Buffer.TABLE, f.table)[y & 0xFF], 8)
         return y
 
     def tap(self, f: SimpleNamespace, oy: int, ox: int, ky: int, kx: int, extra: int) -> list[int] | None:
@@ -115,7 +134,7 @@ class NaiveMachine:
         row = f.i_off + oy * f.i_ys + ky * f.t_ys
         if f.i_ring:
             row %= f.i_ring
-        return self.fm[(f.i_addr + row + ix + extra) % 2**24]
+        return self.read(f.i_addr + row + ix + extra)
 
     def conv(self, f: SimpleNamespace) -> None:
         c = self.config
@@ -132,7 +151,7 @@ class NaiveMachine:
                         for v in range(f.vectors):
                             group = k // f.g_chunks if f.g_chunks else 0
                             x = self.tap(f, oy, ox, ky, kx, v * f.i_cs + group * f.g_step) or [f.pad_value] * c.ic_p
-                            weights = self.buffers[Buffer.WEIGHT][f.w_addr + k * beats + beat]
+                            weights = self.parameter(Buffer.WEIGHT, f.w_addr + k * beats + beat)
                             for o in range(c.oc_p):
                                 sums[o] += sum(x[i] * signed(weights[o * c.ic_p + i], 8) for i in range(c.ic_p))
                             beat += 1
@@ -155,7 +174,7 @@ class NaiveMachine:
                         if o >= m * c.ic_p:
                             continue
                         vector, lane = k * m + o // c.ic_p, o % c.ic_p
-                    fm_after[(f.o_addr + oy * f.o_ys + ox * f.o_xs + vector * f.o_cs) % 2**24][lane] = value
+                    self.write(fm_after, f.o_addr + oy * f.o_ys + ox * f.o_xs + vector * f.o_cs, [value], lane)
         self.fm = fm_after
 
     def pool(self, f: SimpleNamespace) -> None:
@@ -174,15 +193,15 @@ class NaiveMachine:
                             out.append(self.finish(max(tap[lane] for tap in seen), f))
                             continue
                         if f.mode == PoolMode.DEPTHWISE:
-                            rows = self.buffers[Buffer.TAPS][f.t_addr + v * f.t_step :]
-                            acc = sum(tap[lane] * signed(row[lane], 8) for tap, row in zip(seen, rows, strict=False))
+                            rows = [self.parameter(Buffer.TAPS, f.t_addr + v * f.t_step + n) for n in range(len(seen))]
+                            acc = sum(tap[lane] * signed(row[lane], 8) for tap, row in zip(seen, rows, strict=True))
                         elif f.by_count:
                             acc = sum(tap[lane] for tap in counted)
                             p_word += len(counted)
                         else:
                             acc = sum(tap[lane] for tap in seen)
                         out.append(self.finish(requantise(acc, *self.record(Buffer.POOL_PARAM, p_word, lane)), f))
-                    fm_after[(f.o_addr + oy * f.o_ys + ox * f.o_xs + v * f.o_cs) % 2**24] = out
+                    self.write(fm_after, f.o_addr + oy * f.o_ys + ox * f.o_xs + v * f.o_cs, out)
         self.fm = fm_after
 
     def misc(self, f: SimpleNamespace) -> None:
@@ -192,20 +211,19 @@ class NaiveMachine:
                 for i2 in range(f.n2):
                     for i3 in range(f.n3):
                         for i4 in range(f.n4):
-
-                            def word(letter: str, index: tuple[int, ...] = (i0, i1, i2, i3, i4)) -> int:
-                                values = vars(f)
-                                offset = sum(i * values[f"{letter}_s{j}"] for j, i in enumerate(index))
-                                return int(values[f"{letter}_addr"] + offset) % 2**24
-
+                            index = (i0, i1, i2, i3, i4)
                             out = []
                             for lane in range(self.config.ic_p):
-                                a = self.fm[word("a")][lane]
+                                a = self.read(self.operand(f, "a", index))[lane]
                                 if f.mode == MiscMode.ADD:
-                                    s = a * f.m_a + self.fm[word("b")][lane] * f.m_b
+                                    s = a * f.m_a + self.read(self.operand(f, "b", index))[lane] * f.m_b
                                 elif f.mode == MiscMode.MUL:
-                                    s = (a - f.a_zp) * (self.fm[word("b")][lane] - f.b_zp) * f.m_a
+                                    s = (a - f.a_zp) * (self.read(self.operand(f, "b", index))[lane] - f.b_zp) * f.m_a
                                 else:
                                     s = a * f.m_a
                                 out.append(self.finish(saturate16(divide_even(s + constant, f.shift)), f))
-                            self.fm[word("o")] = out
+                            self.write(self.fm, self.operand(f, "o", index), out)
+
+    def operand(self, f: SimpleNamespace, letter: str, index: tuple[int, ...]) -> int:
+        values = vars(f)
+        return int(values[f"{letter}_addr"] + sum(i * values[f"{letter}_s{loop}"] for loop, i in enumerate(index)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isa.codec import Op
-from isa.config import MachineConfig
+from isa.config import MachineConfig, preset
 from isa.instructions import Buffer
 from sim.functional.machine import FunctionalMachine
 from tests.sim.functional import random_ops
@@ -23,6 +23,14 @@ GENERATORS = {
     "SAVE": (random_ops.random_save, 25),
     "LOADP": (random_ops.random_loadp, 15),
 }
+
+SMALL_CONV = Op("CONV", {
+    "i_addr": 40, "i_off": 2**24 - 4, "i_cs": 16, "i_ys": 8, "t_ys": 4, "i_h": 4, "i_w": 4, "pad_value": -7,
+    "pad_t": 1, "pad_l": 1, "s_y": 2, "s_x": 2, "d_y": 1, "d_x": 1, "k_h": 3, "k_w": 3, "vectors": 1,
+    "o_addr": 900, "o_h": 2, "o_w": 2, "o_xs": 1, "o_ys": 2, "o_cs": 4, "chunks": 3,
+    "p_addr": 1, "w_addr": 2, "zp": 3, "lo": -128, "hi": 127,
+})  # fmt: skip
+"""Three chunks: whole and partly filled words on every preset."""
 
 
 def run_both(config: MachineConfig, ops: list[Op], seed: int) -> tuple[FunctionalMachine, NaiveMachine]:
@@ -61,3 +69,11 @@ def test_random_instructions(name: str, config: MachineConfig) -> None:
                 surplus = (number + 1) % (len(used) // op["chunks"]) == 0
                 lanes = last if surplus else config.px_p
                 np.testing.assert_array_equal(machine.state.accumulators[entry, :lanes], np.array(naive.acc[entry][:lanes]))
+
+
+@pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
+def test_larger_presets(name: str) -> None:
+    config = preset(name)
+    rng = random.Random(name)
+    generators = [random_ops.random_load, random_ops.random_pool, random_ops.random_misc, random_ops.random_save]
+    assert_same_state(*run_both(config, [SMALL_CONV, *(generate(rng, config) for generate in generators)], seed=1))

@@ -1,0 +1,1 @@
+"""Code generation: groups of operations to instructions, with every access they make."""

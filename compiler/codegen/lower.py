@@ -1,0 +1,69 @@
+"""Which layer computes an operation on a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from compiler.codegen.conv import ConvLayer
+from compiler.codegen.eltwise import EltwiseLayer, UpsampleLayer
+from compiler.codegen.layer import Layer
+from compiler.codegen.pool import DepthwiseLayer, PoolLayer
+from compiler.codegen.transpose import DepthwiseTransposeLayer, TransposeLayer
+from compiler.codegen.views import Fold
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, Window
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+
+
+def is_depthwise(op: Conv | ConvTranspose) -> bool:
+    """One filter for each channel: the POOL unit computes it beside the array."""
+    return op.groups > 1 and op.weights.shape[3] == 1 and op.weights.shape[0] == op.groups
+
+
+def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer:
+    target = tensors[op.output]
+    sources = [tensors[name] for name in op.inputs]
+    match op:
+        case Conv():
+            if is_depthwise(op) and config.build_pool:
+                return DepthwiseLayer.of(config, op, sources[0], target)
+            return ConvLayer.of(config, op, sources[0], target)
+        case ConvTranspose():
+            if is_depthwise(op) and config.build_pool:
+                return DepthwiseTransposeLayer(config, op, sources[0], target)
+            return TransposeLayer(config, op, sources[0], target)
+        case Pool():
+            return PoolLayer(config, op, sources[0], target)
+        case Eltwise():
+            return EltwiseLayer(config, op, sources, target)
+        case Upsample():
+            return UpsampleLayer(config, op, sources[0], target)
+    kind = type(op).__name__
+    raise TilewrightError(f"operation {op.name}: {kind} has no layer; it should have become a view or gone to the CPU")
+
+
+def fold_of(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> tuple[Fold, Layer] | None:
+    """The operation with its kernel columns folded into channel lanes, if that saves at least a quarter of its beats."""
+    if not isinstance(op, Conv) or op.groups != 1 or op.window.dilation[1] != 1 or op.window.kernel[1] == 1:
+        return None
+    source, target = tensors[op.inputs[0]], tensors[op.output]
+    (k_h, k_w), (s_y, s_x), (top, left, bottom, _) = op.window.kernel, op.window.stride, op.window.pads
+    run = k_w * source.channels
+    if run > config.window_bytes or left < 0 or s_x > k_w:
+        return None
+    plain = k_w * -(-source.channels // config.ic_p)
+    if -(-run // config.ic_p) * 4 > plain * 3:
+        return None
+    channels, *_ = op.weights.shape
+    window = Window((k_h, 1), (s_y, 1), (op.window.dilation[0], 1), (top, 0, bottom, 0))
+    folded = replace(source, shape=(source.batch, source.height, target.width, run))
+    layer = ConvLayer(
+        config, op, folded, target, window=window, weights=np.ascontiguousarray(op.weights).reshape(channels, k_h, 1, run),
+        requantisation=op.requantisation, finish=op.finish, groups=1, pad_value=op.pad_value,
+    )  # fmt: skip
+    fold = Fold(s_x * source.channels, run, left * source.channels, op.pad_value, target.width)
+    return fold, layer

@@ -1,0 +1,98 @@
+"""Weights, taps and requantisation records as the words that LOADP brings on chip."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.xgraph.ops import Requantisation
+from isa.config import MachineConfig
+
+Bytes = NDArray[np.uint8]
+
+
+def channel_slots(config: MachineConfig, channels: int) -> NDArray[np.int64]:
+    """Which output channel each lane of each chunk computes; -1 for a lane without one. Chunks x ``oc_p``.
+
+    A chunk never straddles feature-map words (docs/machine.md, output chunks).
+    """
+    vectors = -(-channels // config.ic_p)
+    lane = np.arange(config.oc_p)
+    if config.oc_p >= config.ic_p:
+        per_chunk = config.words_per_chunk
+        chunks = -(-vectors // per_chunk)
+        used = lane < per_chunk * config.ic_p
+        slots = np.arange(chunks)[:, None] * per_chunk * config.ic_p + lane
+    else:
+        per_word = config.chunks_per_word
+        chunks = vectors * per_word
+        part = np.arange(chunks) % per_word
+        slots = (np.arange(chunks) // per_word * config.ic_p + part * config.oc_p)[:, None] + lane
+        used = (part * config.oc_p)[:, None] + lane < config.ic_p
+    return np.where(used & (slots < channels), slots, -1)
+
+
+def weight_words(config: MachineConfig, weights: NDArray[np.int8], slots: NDArray[np.int64]) -> Bytes:
+    """Chunk by chunk: kernel row, kernel column, input vector; each word ``oc_p x ic_p``, padded to whole beats.
+
+    ``weights``: output channel x kernel row x kernel column x input channel (already padded or folded as the
+    instruction reads them); ``slots`` as from ``channel_slots``.
+    """
+    channels, k_h, k_w, inputs = weights.shape
+    vectors = -(-inputs // config.ic_p)
+    padded = np.zeros((channels + 1, k_h, k_w, vectors * config.ic_p), np.int8)
+    padded[:channels, :, :, :inputs] = weights
+    lanes = padded[slots]  # chunk, lane, ky, kx, input; lane without a channel: the zero row
+    words = lanes.reshape(*slots.shape, k_h, k_w, vectors, config.ic_p).transpose(0, 2, 3, 4, 1, 5)
+    return _beats(words.reshape(-1, config.oc_p * config.ic_p).view(np.uint8), config.buffer_dram_bytes("WEIGHT"))
+
+
+def records(requantisation: Requantisation) -> NDArray[np.uint64]:
+    """One 64-bit record per channel: bias, mantissa, shift."""
+    bias = requantisation.bias.astype(np.int64) & 0xFFFFFFFF
+    table: NDArray[np.uint64] = (
+        bias.astype(np.uint64)
+        | requantisation.mantissa.astype(np.uint64) << np.uint64(32)
+        | requantisation.shift.astype(np.uint64) << np.uint64(56)
+    )
+    return table
+
+
+def record(bias: int, mantissa: int, shift: int) -> int:
+    """One channel's 64-bit record."""
+    return (bias & 0xFFFFFFFF) | mantissa << 32 | shift << 56
+
+
+def param_words(config: MachineConfig, requantisation: Requantisation, slots: NDArray[np.int64]) -> Bytes:
+    """CONV's parameter words: one for each chunk."""
+    table = np.append(records(requantisation), np.uint64(0))
+    return _beats(table[slots].astype("<u8").view(np.uint8).reshape(len(slots), -1), config.buffer_dram_bytes("PARAM"))
+
+
+def pool_param_words(config: MachineConfig, per_channel: NDArray[np.uint64]) -> Bytes:
+    """POOL's parameter words: one for each channel vector."""
+    table = _vectors(config, per_channel)
+    return _beats(table.astype("<u8").view(np.uint8).reshape(len(table), -1), config.buffer_dram_bytes("POOL_PARAM"))
+
+
+def tap_words(config: MachineConfig, taps: NDArray[np.int8]) -> Bytes:
+    """Depthwise taps (channel x kernel row x kernel column): vector by vector, tap by tap."""
+    channels, k_h, k_w = taps.shape
+    vectors = -(-channels // config.ic_p)
+    padded = np.zeros((vectors * config.ic_p, k_h * k_w), np.int8)
+    padded[:channels] = taps.reshape(channels, -1)
+    words = padded.reshape(vectors, config.ic_p, k_h * k_w).transpose(0, 2, 1).reshape(-1, config.ic_p)
+    return _beats(np.ascontiguousarray(words).view(np.uint8), config.buffer_dram_bytes("TAPS"))
+
+
+def _vectors(config: MachineConfig, per_channel: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    vectors = -(-len(per_channel) // config.ic_p)
+    padded = np.zeros(vectors * config.ic_p, np.uint64)
+    padded[: len(per_channel)] = per_channel
+    return padded.reshape(vectors, config.ic_p)
+
+
+def _beats(words: Bytes, size: int) -> Bytes:
+    padded = np.zeros((len(words), size), np.uint8)
+    padded[:, : words.shape[1]] = words
+    return padded

@@ -1,0 +1,74 @@
+"""Where a feature map lies on chip: a ring of rows in each channel-vector plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from compiler.schedule.instruction import Access, Space
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows ``begin .. end - 1`` of a map."""
+
+    begin: int
+    end: int
+
+    def __len__(self) -> int:
+        return max(0, self.end - self.begin)
+
+    def pieces(self, most: int) -> Iterator[Rows]:
+        """The rows in parts of at most ``most``."""
+        for begin in range(self.begin, self.end, most):
+            yield Rows(begin, min(self.end, begin + most))
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Row ``y`` of plane ``v`` starts at word ``base + v * plane + (y mod ring) * pitch``."""
+
+    base: int
+    pitch: int
+    """Words from row to row: at least the width."""
+    ring: int
+    """Rows that are kept; the map's height if all are."""
+    height: int
+    width: int
+    planes: int
+    """Channel vectors."""
+
+    @property
+    def plane(self) -> int:
+        return self.ring * self.pitch
+
+    @property
+    def words(self) -> int:
+        return self.planes * self.plane
+
+    @property
+    def wraps(self) -> bool:
+        return self.ring < self.height
+
+    def row(self, y: int) -> int:
+        """Word offset of a row within its plane."""
+        return y % self.ring * self.pitch
+
+    def word(self, y: int, plane: int = 0) -> int:
+        return self.base + plane * self.plane + self.row(y)
+
+    def segments(self, rows: Rows) -> Iterator[Rows]:
+        """The rows, cut where the ring starts again."""
+        begin = rows.begin
+        while begin < rows.end:
+            end = min(rows.end, (begin // self.ring + 1) * self.ring)
+            yield Rows(begin, end)
+            begin = end
+
+    def access(self, rows: Rows, first_plane: int = 0, planes: int | None = None) -> list[Access]:
+        """The words of these rows in some planes (all of them by default)."""
+        count = self.planes - first_plane if planes is None else planes
+        return [
+            Access(Space.FM, self.word(part.begin, first_plane), len(part) * self.pitch, count, self.plane)
+            for part in self.segments(rows)
+        ]

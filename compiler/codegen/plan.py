@@ -1,0 +1,256 @@
+"""How a group is executed: steps, rings, which parameters stay on chip, and where everything lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.codegen.layer import Block, Layer
+from compiler.codegen.placed import Placed
+from compiler.codegen.ranges import Ranges, deduce
+from compiler.codegen.views import Fold
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.instructions import Buffer
+
+PARAMETER_BUFFERS: tuple[Buffer, ...] = (Buffer.WEIGHT, Buffer.PARAM, Buffer.TAPS, Buffer.POOL_PARAM)
+
+
+class FitError(TilewrightError):
+    """A group that no tiling fits on chip."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Operations that run together: what they read from DRAM, and what they leave there."""
+
+    layers: tuple[Layer, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    tensors: Mapping[str, Tensor]
+    folds: Mapping[str, Fold]
+
+    @property
+    def tables(self) -> tuple[Layer, ...]:
+        """Layers that need an activation table; each keeps its own through all steps."""
+        return tuple(layer for layer in self.layers if layer.table is not None)
+
+    @property
+    def name(self) -> str:
+        return "+".join(layer.op.name for layer in self.layers)
+
+    def vectors(self, config: MachineConfig, tensor: str) -> int:
+        """Planes of the map on chip: whole output chunks, for CONV writes all words of one."""
+        if tensor in self.folds:
+            return self.folds[tensor].vectors(config)
+        used = -(-self.tensors[tensor].channels // config.ic_p)
+        return -(-used // config.words_per_chunk) * config.words_per_chunk
+
+    def width(self, tensor: str) -> int:
+        return self.folds[tensor].columns if tensor in self.folds else self.tensors[tensor].width
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """One way to execute a group."""
+
+    group: Group
+    ranges: Ranges
+    skew: Mapping[str, int]
+    """Steps by which each layer (by output), each load and each save (``load x``, ``save x``) runs behind."""
+    placed: Mapping[str, Placed]
+    blocks: Mapping[str, tuple[Block, ...]]
+    resident: frozenset[str]
+    """Layers (by output) whose parameters are loaded once."""
+    cycles: int
+    """Estimate for one batch element."""
+    dram_bytes: int
+    """What it moves, for one batch element."""
+
+
+def plan_group(config: MachineConfig, group: Group, upwards: bool = True) -> Plan:
+    """The best plan by estimated cycles; ``upwards``: placed from the bottom of the buffer, else from the top."""
+    best: Plan | None = None
+    for steps in _step_counts(max(group.tensors[t].height for t in group.outputs)):
+        plan = _plan_steps(config, group, steps, upwards)
+        if plan is not None and (best is None or plan.cycles < best.cycles):
+            best = plan
+    if best is None:
+        raise FitError(_why_not(config, group))
+    return best
+
+
+def _step_counts(height: int) -> list[int]:
+    """Step counts worth trying: those that change the rows of a step."""
+    return sorted({-(-height // rows) for rows in range(1, height + 1)})
+
+
+def _plan_steps(config: MachineConfig, group: Group, steps: int, upwards: bool) -> Plan | None:
+    heights = {name: group.tensors[name].height for name in (*group.inputs, *(la.output for la in group.layers))}
+    ranges = deduce(group.layers, heights, group.outputs, steps)
+    chosen = _parameters(config, group, steps)
+    if chosen is None:
+        return None
+    blocks, resident, budgets = chosen
+    for layer in group.layers:
+        rows = max(b - a for a, b in (ranges.made(layer.output, t) for t in range(steps)))
+        if rows > layer.rows_at_most(budgets[layer.output]):
+            return None
+    for pipelined in (True, False):
+        skew = _skew(group, pipelined)
+        placed = _place(config, group, ranges, skew, upwards)
+        if placed is not None:
+            cycles, moved = _estimate(config, group, steps, blocks, resident, pipelined)
+            return Plan(group, ranges, skew, placed, blocks, resident, cycles, moved)
+    return None
+
+
+def _parameters(
+    config: MachineConfig, group: Group, steps: int
+) -> tuple[dict[str, tuple[Block, ...]], frozenset[str], dict[str, Mapping[Buffer, int]]] | None:
+    """Parameter blocks of each layer, and which layers keep theirs on chip through all steps.
+
+    Blocks that stream take a third of what residents leave, so that one loads, and one waits, while one is used.
+    Layers are kept in the order of what a reload would cost, as long as the streaming ones find room.
+    """
+    depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
+    whole = {layer.output: tuple(layer.blocks(depth)) for layer in group.layers}
+    if any(not found for found in whole.values()) or len(group.tables) > config.tables:
+        return None
+    size = {name: _words(found) for name, found in whole.items()}
+    resident: set[str] = set()
+    left = dict(depth)
+    if steps > 1:
+        for layer in sorted(group.layers, key=lambda la: sum(b.bytes(config) for b in whole[la.output])):
+            words = size[layer.output]
+            keeps_room = len(group.layers) == len(resident) + 1
+            room = {b: left[b] - words[b] for b in PARAMETER_BUFFERS}
+            if all(room[b] >= (0 if keeps_room else depth[b] // 3) or not words[b] for b in PARAMETER_BUFFERS):
+                resident.add(layer.output)
+                left = room
+    blocks: dict[str, tuple[Block, ...]] = {}
+    budgets: dict[str, Mapping[Buffer, int]] = {}
+    for layer in group.layers:
+        name = layer.output
+        budgets[name] = depth if name in resident else {b: max(1, left[b] // 3) for b in PARAMETER_BUFFERS}
+        blocks[name] = whole[name] if name in resident else tuple(layer.blocks(budgets[name]))
+        if not blocks[name]:
+            budgets[name] = left
+            blocks[name] = tuple(layer.blocks(left))
+        if not blocks[name]:
+            return None
+    return blocks, frozenset(resident), budgets
+
+
+def _words(blocks: Sequence[Block]) -> dict[Buffer, int]:
+    return {b: sum(block.sizes.get(b, 0) for block in blocks) for b in PARAMETER_BUFFERS}
+
+
+def _skew(group: Group, pipelined: bool) -> dict[str, int]:
+    """Pipelined: each layer runs a step behind its makers, loads a step before, saves a step after."""
+    skew: dict[str, int] = {}
+    made = {layer.output: layer for layer in group.layers}
+    for layer in group.layers:
+        before = [skew[name] for name in layer.inputs if name in made]
+        skew[layer.output] = (max(before) + 1 if before else 1) if pipelined else 0
+    for name in group.inputs:
+        users = [skew[layer.output] for layer in group.layers if name in layer.inputs]
+        skew[f"load {name}"] = min(users) - 1 if pipelined else 0
+    for name in group.outputs:
+        skew[f"save {name}"] = skew[name] + (1 if pipelined else 0)
+    return skew
+
+
+def _lag(group: Group, skew: Mapping[str, int], tensor: str) -> int:
+    """Steps between the making of a map and its last reader."""
+    made = skew.get(tensor, skew.get(f"load {tensor}", 0))
+    readers = [skew[layer.output] for layer in group.layers if tensor in layer.inputs]
+    if tensor in group.outputs:
+        readers.append(skew[f"save {tensor}"])
+    return max(readers) - made
+
+
+def _place(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool
+) -> dict[str, Placed] | None:
+    """Rings one after another, each at a bank group's start if the buffer has room for that."""
+    shapes: list[tuple[str, int, int, int]] = []
+    for name in (*group.inputs, *(layer.output for layer in group.layers)):
+        kept = max(ranges.rows_kept(name, _lag(group, skew, name)), _least_ring(group, name))
+        ring = min(group.tensors[name].height, kept)
+        shapes.append((name, ring, _pitch(config, group, name), group.vectors(config, name)))
+    bank_group = config.fm_phases * config.fm_depth
+    for align in (bank_group, 1):
+        where = 0
+        placed = {}
+        for name, ring, pitch, vectors in shapes:
+            words = ring * pitch * vectors
+            base = where if upwards else config.fm_words - where - words
+            if not upwards:
+                base -= base % align
+                where = config.fm_words - base
+            else:
+                base = -(-base // align) * align
+                where = base + words
+            if base < 0 or where > config.fm_words:
+                break
+            placed[name] = Placed(base, pitch, ring, group.tensors[name].height, group.width(name), vectors)
+        else:
+            return placed
+    return None
+
+
+def _least_ring(group: Group, tensor: str) -> int:
+    """A ring must not be shorter than a vertical stride or dilation of a reader (the instruction's rule)."""
+    windows = [layer.window for layer in group.layers if layer.window is not None and tensor in layer.inputs]
+    return max((max(w.stride[0], w.dilation[0]) for w in windows), default=1)
+
+
+def _pitch(config: MachineConfig, group: Group, tensor: str) -> int:
+    """Row pitch: the least at which the pixel lanes of a strided reader do not meet in a bank at a row's end."""
+    width = group.width(tensor)
+    phases = config.fm_phases
+    for layer in group.layers:
+        window = layer.window
+        if window is not None and tensor in layer.inputs and tensor not in group.folds:
+            s_y, s_x = window.stride
+            target = s_x * group.tensors[layer.output].width
+            for pitch in range(width, width + phases):
+                if (s_y * pitch - target) % phases == 0:
+                    return pitch
+    return width
+
+
+def _estimate(
+    config: MachineConfig, group: Group, steps: int, blocks: Mapping[str, tuple[Block, ...]],
+    resident: frozenset[str], pipelined: bool,
+) -> tuple[int, int]:  # fmt: skip
+    """Cycles and DRAM bytes: the slowest unit, plus what cannot overlap (first load, last save, start of steps)."""
+    units: dict[int, int] = {}
+    for layer in group.layers:
+        overhead = steps * len(blocks[layer.output]) * 8
+        units[layer.unit] = units.get(layer.unit, 0) + layer.beats + overhead
+    loads = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.inputs)
+    saves = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.outputs)
+    parameters = sum(
+        sum(b.bytes(config) for b in blocks[la.output]) * (1 if la.output in resident else steps) for la in group.layers
+    )
+    moved = loads + saves + parameters
+    bus = moved // config.axi_bytes
+    edge = (loads + saves) // config.axi_bytes // steps + 80
+    depth = len(group.layers)
+    if pipelined:
+        fill = sum(units.values()) // steps if depth > 1 else 0
+        return max(*units.values(), bus) + edge + fill + steps * 4, moved
+    return max(sum(units.values()) + (loads + saves) // config.axi_bytes, bus) + steps * 100, moved
+
+
+def _why_not(config: MachineConfig, group: Group) -> str:
+    """Names the map or parameter that asks for most."""
+    names = (*group.inputs, *(layer.output for layer in group.layers))
+    words, name = max((group.vectors(config, name) * group.width(name), name) for name in names)
+    return (
+        f"layer {group.name}: no tiling fits configuration {config.name}: one row of {name} takes {words} words "
+        f"(feature-map buffer: {config.fm_words}, weight buffer: {config.weight_depth}); choose one with larger buffers"
+    )

@@ -1,0 +1,20 @@
+"""The last steps of requantisation as instruction fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from compiler.schedule.instruction import Access, Space
+from compiler.xgraph.ops import Finish
+from isa.instructions import Activation, Buffer
+
+
+def post_values(finish: Finish, at: Mapping[Buffer, int]) -> tuple[dict[str, int], list[Access]]:
+    """Fields, and the table that is read, if any; ``at`` says in which slot it lies."""
+    values = {"zp": finish.zero_point, "lo": finish.lo, "hi": finish.hi, "act": int(Activation.NONE)}
+    if finish.table is not None:
+        slot = at[Buffer.TABLE]
+        return values | {"act": int(Activation.TABLE), "table": slot}, [Access(Space.TABLE, slot, 1)]
+    if finish.alpha is not None:
+        values |= {"act": int(Activation.LEAKY), "alpha": finish.alpha}
+    return values, []

@@ -1,0 +1,58 @@
+"""Row ranges of every map in a group, step by step: Deep Fusion's shape deduction, backwards from the outputs.
+
+A group runs in ``steps``. After step ``t`` an output of height ``h`` has ``ceil(h (t+1) / steps)`` rows; every
+other map has as many as its consumers then need. Rows are kept until the last consumer is past them, so
+nothing is computed or loaded twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.codegen.layer import Ends, Layer
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Per map and step: rows made by the end of the step, and the first row that this step still reads."""
+
+    steps: int
+    end: Mapping[str, Ends]
+    begin: Mapping[str, Ends]
+
+    def made(self, tensor: str, step: int) -> tuple[int, int]:
+        """The rows that a step adds."""
+        end = self.end[tensor]
+        return (int(end[step - 1]) if step else 0), int(end[step])
+
+    def rows_kept(self, tensor: str, lag: int) -> int:
+        """Rows that a ring must hold if the last reader runs ``lag`` steps behind the maker."""
+        end, begin = self.end[tensor], self.begin[tensor]
+        ahead = np.concatenate([end[lag:], np.full(min(lag, self.steps), end[-1])])
+        return max(1, int((ahead - begin).max()))
+
+
+def deduce(layers: Sequence[Layer], heights: Mapping[str, int], outputs: Sequence[str], steps: int) -> Ranges:
+    """``heights`` of all maps of the group; ``outputs`` are saved."""
+    count = np.arange(1, steps + 1, dtype=np.int64)
+    end: dict[str, Ends] = {name: np.zeros(steps, np.int64) for name in heights}
+    for name in outputs:
+        end[name] = -(-heights[name] * count // steps)
+    for layer in reversed(layers):
+        for index, name in enumerate(layer.inputs):
+            end[name] = np.maximum(end[name], layer.input_end(index, end[layer.output]))
+    begin = {name: end[name].copy() for name in heights}
+    for name in outputs:
+        begin[name] = _before(end[name])
+    for layer in layers:
+        first = _before(end[layer.output])
+        for index, name in enumerate(layer.inputs):
+            begin[name] = np.minimum(begin[name], layer.input_begin(index, first))
+    return Ranges(steps, end, begin)
+
+
+def _before(end: Ends) -> Ends:
+    return np.concatenate([np.zeros(1, np.int64), end[:-1]])

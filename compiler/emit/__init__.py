@@ -1,0 +1,1 @@
+"""From a graph and a choice of groups to a program."""

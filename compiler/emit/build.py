@@ -1,0 +1,30 @@
+"""Partition to program: plans every group, places them in turn at either end of the buffer, and emits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.codegen.plan import Plan, plan_group
+from compiler.emit.grouping import make_group, ordered_groups
+from compiler.emit.program import Emitted, emit_program
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu, Op
+from isa.config import MachineConfig
+
+
+def plans_of(config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[Plan | Cpu]:
+    """Plans and CPU parts in the order of execution; neighbouring groups lie at opposite ends of the buffer."""
+    steps: list[Plan | Cpu] = []
+    cpu = [op for op in graph.ops if isinstance(op, Cpu)]
+    ordered = ordered_groups(graph, [*partition, *((op,) for op in cpu)])
+    for number, ops in enumerate(ordered):
+        first = ops[0]
+        if isinstance(first, Cpu):
+            steps.append(first)
+        else:
+            steps.append(plan_group(config, make_group(config, graph, ops), upwards=number % 2 == 0))
+    return steps
+
+
+def build(config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]]) -> Emitted:
+    return emit_program(config, graph, plans_of(config, graph, partition))

@@ -1,0 +1,83 @@
+"""Operations to groups: what each group reads and leaves, given which operations run together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.codegen.lower import fold_of, lower
+from compiler.codegen.plan import Group
+from compiler.codegen.views import Fold
+from compiler.memory.storage import VIEW_OPS, storage_of
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu, Op
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+
+
+def machine_ops(graph: XGraph) -> list[Op]:
+    """Operations that a unit executes: neither views nor CPU parts."""
+    return [op for op in graph.ops if not isinstance(op, (*VIEW_OPS, Cpu))]
+
+
+def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group:
+    """The operations (in topological order) as one group."""
+    made = {op.output for op in ops}
+    inputs = tuple(dict.fromkeys(name for op in ops for name in op.inputs if name not in made))
+    outputs = tuple(
+        name for name in (op.output for op in ops)
+        if name in graph.outputs or any(user not in ops for user in graph.consumers(name))
+    )  # fmt: skip
+    if not outputs:
+        raise TilewrightError(f"group {'+'.join(op.name for op in ops)}: nothing reads what it computes; remove the operations")
+    layers = []
+    folds: dict[str, Fold] = {}
+    for op in ops:
+        readers = [other for other in ops if op.inputs[0] in other.inputs]
+        # Folded windows overlap, so their bytes must lie together in DRAM.
+        foldable = op.inputs[0] in inputs and len(readers) == 1 and storage_of(graph)[op.inputs[0]].view.dense
+        folded = fold_of(config, op, graph.tensors) if foldable else None
+        if folded is None:
+            layers.append(lower(config, op, graph.tensors))
+        else:
+            folds[op.inputs[0]], layer = folded
+            layers.append(layer)
+    tensors = {name: graph.tensors[name] for name in (*inputs, *made)}
+    return Group(tuple(layers), inputs, outputs, tensors, folds)
+
+
+def one_each(graph: XGraph) -> list[tuple[Op, ...]]:
+    """The partition without fusion."""
+    return [(op,) for op in machine_ops(graph)]
+
+
+def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tuple[Op, ...]]:
+    """The groups in an order in which each comes after those it reads from; a partition with a cycle is refused."""
+    index = {op.name: number for number, group in enumerate(partition) for op in group}
+    position = {op.name: n for n, op in enumerate(graph.ops)}
+    missing = [op.name for op in machine_ops(graph) if op.name not in index]
+    if missing:
+        raise TilewrightError(f"groups: operation {missing[0]} is in no group; list it, alone if need be")
+    needs: list[set[int]] = [set() for _ in partition]
+    on_host = {name: index[op.name] for op in graph.ops if isinstance(op, Cpu) for name in op.onnx_outputs}
+    reach: dict[str, set[int]] = {}
+    for op in graph.ops:
+        before: set[int] = set()
+        for producer in graph.predecessors(op):
+            before |= {index[producer.name]} if producer.name in index else reach[producer.name]
+        if isinstance(op, Cpu):
+            before |= {on_host[name] for name in op.onnx_inputs if name in on_host}
+        reach[op.name] = before
+        if op.name in index:
+            needs[index[op.name]] |= before - {index[op.name]}
+    order: list[tuple[Op, ...]] = []
+    done: set[int] = set()
+    waiting = sorted(range(len(partition)), key=lambda n: max(position[op.name] for op in partition[n]))
+    while waiting:
+        ready = next((n for n in waiting if needs[n] <= done), None)
+        if ready is None:
+            names = ", ".join("+".join(op.name for op in partition[n]) for n in waiting[:2])
+            raise TilewrightError(f"groups: {names} wait for each other; split one of them")
+        waiting.remove(ready)
+        done.add(ready)
+        order.append(tuple(sorted(partition[ready], key=lambda op: position[op.name])))
+    return order

@@ -1,0 +1,1 @@
+"""From ONNX to XGraph: reading, checking, quantising, importing, and what stays on the CPU."""

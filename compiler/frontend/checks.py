@@ -1,0 +1,110 @@
+"""Checks of a model before anything is computed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import onnx
+
+from compiler.frontend.errors import ModelError
+from compiler.frontend.model import Model, Node
+
+SCALE_INPUTS: dict[str, tuple[int, ...]] = {
+    "QuantizeLinear": (1,), "DequantizeLinear": (1,), "QLinearConv": (1, 4, 6), "QLinearMatMul": (1, 4, 6),
+    "QLinearAdd": (1, 4, 6), "QLinearMul": (1, 4, 6), "QGemm": (1, 4, 7), "QLinearAveragePool": (1, 3),
+    "QLinearGlobalAveragePool": (1, 3), "QLinearLeakyRelu": (1, 3), "QLinearSigmoid": (1, 3), "QLinearConcat": (0,),
+}  # fmt: skip
+"""Where each operator takes its scales."""
+
+_DOMAINS = ("", "ai.onnx.ml", "com.microsoft")
+
+
+def check_operators(nodes: Iterable[Node], opsets: Mapping[str, int]) -> None:
+    for node in nodes:
+        if node.domain not in _DOMAINS:
+            raise ModelError(
+                f"node {node.name}: operator {node.domain}.{node.op_type} is of an unknown domain; "
+                f"expected one of ONNX, ai.onnx.ml and com.microsoft: replace the node or remove it"
+            )
+        if node.domain == "" and not _known(node.op_type, opsets.get("", 0)):
+            raise ModelError(
+                f"node {node.name}: operator {node.op_type} is unknown in ONNX operator set {opsets.get('', 0)}; "
+                "replace the node, or export the model with the operator set that has it"
+            )
+
+
+def _known(op_type: str, version: int) -> bool:
+    return bool(onnx.defs.has(op_type, max_inclusive_version=version, domain="")) or onnx.defs.has(op_type)
+
+
+def ordered(nodes: Sequence[Node], given: set[str]) -> tuple[Node, ...]:
+    """The nodes in topological order; a cycle, a name made twice, or a name that nobody makes is refused."""
+    maker: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        for name in node.outputs:
+            if name and (name in maker or name in given):
+                raise ModelError(f"node {node.name}: tensor {name} is made twice; give each output its own name")
+            maker[name] = index
+    waiting = [0] * len(nodes)
+    users: list[list[int]] = [[] for _ in nodes]
+    for index, node in enumerate(nodes):
+        for name in dict.fromkeys(node.reads()):
+            if name in given:
+                continue
+            if name not in maker:
+                raise ModelError(f"node {node.name}: input {name} is made by no node and is no input or constant of the model")
+            users[maker[name]].append(index)
+            waiting[index] += 1
+    ready = [i for i in range(len(nodes)) if waiting[i] == 0]
+    order: list[int] = []
+    for index in ready:
+        order.append(index)
+        for user in users[index]:
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                ready.append(user)
+    if len(order) < len(nodes):
+        stuck = next(node for i, node in enumerate(nodes) if waiting[i])
+        raise ModelError(f"node {stuck.name}: lies on a cycle; an ONNX graph must have none")
+    return tuple(nodes[i] for i in (range(len(nodes)) if order == sorted(order) else order))
+
+
+def check_constants(model: Model) -> None:
+    for name, value in model.constants.items():
+        if value.dtype.kind == "f" and value.dtype.itemsize > 1 and not np.isfinite(value).all():
+            found = "NaN" if np.isnan(value).any() else "infinity"
+            if value.size > 1 or not _is_bound(model, name):
+                raise ModelError(f"constant {name}: holds {found}, finite numbers are expected; train or export the model again")
+    for node in model.nodes:
+        _check_quantisation(model, node)
+
+
+def _is_bound(model: Model, name: str) -> bool:
+    """Clip may be unbounded by an infinite bound."""
+    return all(node.op_type in ("Clip", "Pad", "Constant") for node in model.nodes if name in node.inputs)
+
+
+def _check_quantisation(model: Model, node: Node) -> None:
+    for index in SCALE_INPUTS.get(node.op_type, ()):
+        scale = model.constants.get(node.input(index))
+        if scale is not None and not (scale > 0).all():
+            raise ModelError(
+                f"node {node.name}: scale {node.input(index)} is {float(scale.min())}, a number above 0 is expected; "
+                "quantise the model again"
+            )
+    if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+        zero_point = model.constants.get(node.input(2))
+        data = model.constants.get(node.input(0))
+        if zero_point is None:
+            return
+        if zero_point.dtype == np.int32 and zero_point.any():
+            raise ModelError(
+                f"node {node.name}: zero-point {node.input(2)} is {int(np.abs(zero_point).max())} for int32 data, "
+                "0 is expected; quantise the model again"
+            )
+        if data is not None and data.dtype != zero_point.dtype:
+            raise ModelError(
+                f"node {node.name}: zero-point {node.input(2)} is {zero_point.dtype}, {data.dtype} like {node.input(0)} "
+                "is expected; quantise the model again"
+            )

@@ -1,0 +1,1 @@
+"""What an operator must satisfy to run on the machine: small functions whose docstrings the user reads."""

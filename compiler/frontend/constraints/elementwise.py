@@ -1,0 +1,37 @@
+"""Constraints on element-wise operators."""
+
+from __future__ import annotations
+
+from compiler.frontend.constraints.base import constrains
+from compiler.frontend.model import Array
+
+UNARY = (
+    "Relu", "Clip", "LeakyRelu", "PRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Tanh", "Elu", "Selu", "Celu", "Softplus", "Softsign",
+    "Mish", "Gelu", "ThresholdedRelu", "Erf", "Exp", "Log", "Sqrt", "Abs", "Neg", "Reciprocal", "Sin", "Cos", "Floor", "Ceil", "Round",
+    "Sign", "Swish",
+)  # fmt: skip
+"""Functions of each element alone."""
+
+
+@constrains("PRelu", "Clip", "Div", "Pow", "Min", "Max")
+def scalar_operand(value: Array | None) -> bool:
+    """The second operand is one constant number."""
+    return value is not None and value.size == 1
+
+
+@constrains("Add", "Sub", "Mul", "QLinearAdd", "QLinearMul")
+def broadcast_fits() -> bool:
+    """The shapes are the same, or one operand has one value per channel, one per pixel, or one in all."""
+    return False
+
+
+@constrains("Sub", "Div", "Pow", "Min", "Max")
+def kind_of_pair(kind: str) -> bool:
+    """Two tensors can be added, subtracted and multiplied; other functions need a constant or the same tensor twice."""
+    return kind in ("Add", "Sub", "Mul")
+
+
+@constrains("Add", "Sub", "Mul")
+def constant_quantised(value: object) -> bool:
+    """A constant operand that is not one number is int8 or uint8 with one scale, through DequantizeLinear."""
+    return value is not None

@@ -1,0 +1,89 @@
+"""Constraints on tensors and their quantisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from compiler.frontend.constraints.base import constrains
+from compiler.frontend.importer.requantise import representable
+from compiler.frontend.importer.values import Mapped
+from compiler.frontend.model import Array
+
+LINEAR = ("Conv", "QLinearConv", "ConvTranspose", "Gemm", "QGemm", "MatMul", "QLinearMatMul")
+PAIRS = ("Add", "Sub", "Mul", "QLinearAdd", "QLinearMul")
+MOST_MAP_SIDE = 4095
+
+
+@constrains("QuantizeLinear", "DequantizeLinear")
+def quantised_per_tensor(scale: Array | None, zero_point: Array | None) -> bool:
+    """Activations have one constant scale and one constant zero-point for the whole tensor."""
+    return scale is not None and scale.size == 1 and (zero_point is None or zero_point.size == 1)
+
+
+@constrains("QuantizeLinear", "DequantizeLinear")
+def eight_bits(elem: int) -> bool:
+    """The quantised type is int8 or uint8."""
+    return elem in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
+
+
+def quantised_input(value: object) -> bool:
+    """The input is quantised: int8, uint8 or the result of DequantizeLinear, and not float made on the CPU."""
+    return isinstance(value, Mapped)
+
+
+def input_or_sum(value: object) -> bool:
+    """The input is on the machine: quantised, or a sum of products that is about to be."""
+    return value is not None
+
+
+def shape_known(shape: tuple[int, ...] | None) -> bool:
+    """All shapes are known before the model runs."""
+    return shape is not None
+
+
+def at_most_four_dimensions(shape: Sequence[int]) -> bool:
+    """The tensor has one to four dimensions (batch, height, width, channels)."""
+    return 1 <= len(shape) <= 4
+
+
+def sides_fit(shape: Sequence[int]) -> bool:
+    """Height and width are at most 4095, and nothing is empty."""
+    return max(shape[1:3]) <= MOST_MAP_SIDE and min(shape) > 0
+
+
+@constrains(*LINEAR)
+def weights_constant(weights: object) -> bool:
+    """The weights are constants in int8 or uint8 (directly, or through DequantizeLinear)."""
+    return weights is not None
+
+
+@constrains(*LINEAR)
+def weights_fit(values: Array) -> bool:
+    """The weights minus their zero-point fit int8."""
+    return bool(values.min(initial=0) >= -128 and values.max(initial=0) <= 127)
+
+
+@constrains(*LINEAR)
+def bias_constant(bias: Array | None) -> bool:
+    """The bias is a constant."""
+    return bias is not None
+
+
+@constrains(*LINEAR, *PAIRS)
+def scale_fits(scale: Array) -> bool:
+    """The input scales over the output scale are below 2^24."""
+    return representable(np.asarray(scale))
+
+
+@constrains("Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "Sub", "Mul", "AveragePool", "ReduceMean", "ReduceSum")
+def quantised_after() -> bool:
+    """What follows, before the result is quantised, is at most an added constant, ReLU or Clip."""
+    return False
+
+
+def layout_reachable() -> bool:
+    """The order of the dimensions asks for no transposition of bytes in memory (channel shuffles and space to depth are fine)."""
+    return False

@@ -1,0 +1,91 @@
+"""Constraints on operators that move data."""
+
+from __future__ import annotations
+
+from compiler.frontend.constraints.base import constrains
+from compiler.frontend.importer.layout import Layout
+from compiler.frontend.model import Array
+
+
+@constrains("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+def reshape_regular(layout: Layout | None) -> bool:
+    """Each new dimension is a run of whole factors of the old ones."""
+    return layout is not None
+
+
+@constrains("Slice", "Split", "Pad", "Gather")
+def indices_constant(value: Array | None) -> bool:
+    """Indices, sizes and pads are constants."""
+    return value is not None
+
+
+@constrains("Slice")
+def forward(step: int) -> bool:
+    """Steps are positive."""
+    return step > 0
+
+
+@constrains("Concat", "QLinearConcat")
+def joins_tensors(parts: int) -> bool:
+    """All parts are quantised tensors, none is a constant."""
+    return parts > 0
+
+
+@constrains("Concat", "QLinearConcat")
+def joined_axis(letter: str) -> bool:
+    """Parts are joined along channels, height or width, not along the batch."""
+    return letter in ("C", "H", "W")
+
+
+@constrains("Concat", "QLinearConcat")
+def pixel_fits(channels: int) -> bool:
+    """A whole map that is joined along height or width has at most 65535 bytes."""
+    return channels <= 65535
+
+
+@constrains("Pad")
+def constant_mode(mode: str) -> bool:
+    """The padding is constant (not reflected, not repeated)."""
+    return mode == "constant"
+
+
+@constrains("Pad")
+def pad_representable(exact: bool) -> bool:
+    """The padding value is one of the 256 quantised values."""
+    return exact
+
+
+@constrains("Pad")
+def pads_space_or_channels(letters: set[str]) -> bool:
+    """Padding is added to height, width and channels, not to the batch."""
+    return letters <= {"H", "W", "C"}
+
+
+@constrains("DepthToSpace", "SpaceToDepth")
+def four_dimensions(rank: int) -> bool:
+    """The tensor has four dimensions, channels second."""
+    return rank == 4
+
+
+@constrains("Resize", "Upsample")
+def scales_known() -> bool:
+    """Sizes are known, height and width alone change, and the mode is nearest or linear."""
+    return False
+
+
+@constrains("Resize", "Upsample")
+def nearest_regular() -> bool:
+    """Nearest: every pixel is repeated the same whole number of times, or every n-th pixel is taken."""
+    return False
+
+
+@constrains("Resize", "Upsample")
+def linear_regular() -> bool:
+    """Linear: the factor is 2 or 4, and every output pixel of a phase weighs its neighbours alike (not align_corners)."""
+    return False
+
+
+@constrains("Resize", "Upsample")
+def linear_quantised_after() -> bool:
+    """Linear: the result is float, and quantised next."""
+    return False

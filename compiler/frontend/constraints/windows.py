@@ -1,0 +1,61 @@
+"""Constraints on windows: kernels, strides, pads."""
+
+from __future__ import annotations
+
+from compiler.frontend.constraints.base import constrains
+from compiler.xgraph.ops import Window
+
+CONVOLUTIONS = ("Conv", "QLinearConv", "ConvTranspose")
+POOLS = ("MaxPool", "AveragePool", "QLinearAveragePool", "GlobalAveragePool", "QLinearGlobalAveragePool", "GlobalMaxPool")
+MOST_COUNTS = 31
+
+
+@constrains(*CONVOLUTIONS, *POOLS, "ReduceMean", "ReduceSum", "ReduceMax")
+def window_fits(window: Window) -> bool:
+    """The kernel is at most 255 x 255, strides at most 15, dilations at most 63, pads above and to the left at most 255."""
+    return (
+        max(window.kernel) <= 255 and max(window.stride) <= 15 and max(window.dilation) <= 63
+        and 0 <= min(window.pads[:2]) and max(window.pads[:2]) <= 255
+    )  # fmt: skip
+
+
+@constrains(*CONVOLUTIONS, "MaxPool", "AveragePool", "QLinearAveragePool")
+def one_or_two_sides(rank: int) -> bool:
+    """The map has one or two spatial dimensions, channels second."""
+    return rank in (3, 4)
+
+
+@constrains("AveragePool", "QLinearAveragePool")
+def counts_fit(pixels: int) -> bool:
+    """A window whose padding is not counted has at most 31 pixels (each count has its own scale on chip)."""
+    return pixels <= MOST_COUNTS
+
+
+@constrains("AveragePool", "QLinearAveragePool")
+def counted_inside() -> bool:
+    """With count_include_pad, ceil_mode leaves no window that reaches beyond the padding."""
+    return False
+
+
+@constrains("AveragePool", "QLinearAveragePool")
+def undilated(dilation: tuple[int, int]) -> bool:
+    """An average that leaves out padding has dilation 1."""
+    return dilation == (1, 1)
+
+
+@constrains("MaxPool")
+def no_indices(outputs: int) -> bool:
+    """Only the maxima are asked for, not their places."""
+    return outputs == 1
+
+
+@constrains("ConvTranspose")
+def square_stride_or_symmetric(stride: tuple[int, int], zero_point: int) -> bool:
+    """The input's zero-point is 0, or both strides are the same."""
+    return zero_point == 0 or stride[0] == stride[1]
+
+
+@constrains("ReduceMean", "ReduceSum", "ReduceMax")
+def reduces_space(letters: set[str]) -> bool:
+    """The reduction runs over height and width (all of the spatial dimensions), nothing else."""
+    return letters == {"H", "W"}

@@ -1,0 +1,94 @@
+"""Nodes whose result is known before the model runs, and nodes that only rename."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.frontend.model import Array, Model, Node, part_proto
+from compiler.frontend.session import run
+
+_NOT_FOLDED = {
+    "DequantizeLinear",  # keeps weights int8
+    "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli",
+}  # fmt: skip
+_ALIASES = {"Identity", "Dropout"}
+
+
+def fold_constants(model: Model) -> Model:
+    """Everything that depends on constants (or on shapes that are known) only, computed once by onnxruntime."""
+    constants: dict[str, Array] = dict(model.constants)
+    kept: list[Node] = []
+    folded: list[Node] = []
+    known: set[str] = set(constants)
+    for node in model.nodes:
+        value = _immediate(model, node)
+        if value is not None:
+            constants[node.output] = value
+            known.add(node.output)
+        elif node.op_type not in _NOT_FOLDED and all(name in known for name in node.reads()):
+            folded.append(node)
+            known.update(node.outputs)
+        else:
+            kept.append(node)
+    if not folded:
+        return model.with_nodes(kept, constants) if len(kept) < len(model.nodes) else model
+    made = {name for node in folded for name in node.outputs if name}
+    used = [name for name in dict.fromkeys([*(n for node in kept for n in node.reads()), *model.outputs]) if name in made]
+    whole = model.with_nodes(model.nodes, constants)
+    constants |= run(part_proto(_with_constants(whole, constants), folded, [], used), {}) if used else {}
+    return model.with_nodes(kept, constants)
+
+
+def _with_constants(model: Model, constants: dict[str, Array]) -> Model:
+    return Model(model.name, model.nodes, constants, model.types, model.inputs, model.outputs, model.opsets)
+
+
+def _immediate(model: Model, node: Node) -> Array | None:
+    """The value of nodes that need no execution."""
+    if node.op_type == "Constant" and node.domain == "":
+        for name, value in node.attributes.items():
+            if name == "value":
+                from onnx import numpy_helper
+
+                return numpy_helper.to_array(value)
+            if name in ("value_int", "value_ints"):
+                return np.array(value, np.int64)
+            if name in ("value_float", "value_floats"):
+                return np.array(value, np.float32)
+    if node.op_type in ("Shape", "Size"):
+        shape = model.shape(node.inputs[0])
+        if shape is not None:
+            if node.op_type == "Size":
+                return np.array(int(np.prod(shape)), np.int64)
+            end = node.attributes.get("end")
+            return np.array(shape[node.integer("start", 0) : end], np.int64)
+    return None
+
+
+def without_identities(model: Model) -> Model:
+    """Identity and (at inference) Dropout only give a second name; names of the model's outputs stay."""
+    producers = model.producers()
+    renamed: dict[str, str] = {}
+    outputs = set(model.outputs)
+    kept: list[Node] = []
+    for node in model.nodes:
+        source = node.input(0)
+        if node.op_type not in _ALIASES or node.domain or any(name in outputs for name in node.outputs[1:]):
+            kept.append(node)
+        elif node.output not in outputs:
+            renamed[node.output] = source
+        elif source in producers and source not in outputs and renamed.get(source, source) == source:
+            renamed[source] = node.output
+        else:
+            kept.append(Node(node.name, "Identity", (source,), (node.output,)))
+    if not renamed:
+        return model
+
+    def final(name: str) -> str:
+        while name in renamed:
+            name = renamed[name]
+        return name
+
+    return model.with_nodes(
+        Node(n.name, n.op_type, tuple(map(final, n.inputs)), tuple(map(final, n.outputs)), n.attributes, n.domain) for n in kept
+    )

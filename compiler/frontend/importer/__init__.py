@@ -1,0 +1,1 @@
+"""From a quantised ONNX model to XGraph: one rule per family of operators."""

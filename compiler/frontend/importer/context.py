@@ -1,0 +1,135 @@
+"""The state of an import: what is known of each ONNX tensor, and the XGraph made so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+
+from compiler.frontend.constraints import general
+from compiler.frontend.constraints.base import Unsupported, require
+from compiler.frontend.importer.guess import guess_letters
+from compiler.frontend.importer.layout import Layout, Shape4, map_shape, plain
+from compiler.frontend.importer.values import Mapped, Params, Value
+from compiler.frontend.model import Array, Model, Node, scalar
+from compiler.xgraph.ops import Op
+from compiler.xgraph.tensor import Quantisation, Tensor
+
+EIGHT_BITS = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
+
+Rule = Callable[["Context", Node], None]
+RULES: dict[tuple[str, str], Rule] = {}
+"""(domain, operator) -> rule."""
+
+
+def rule(*op_types: str, domain: str = "") -> Callable[[Rule], Rule]:
+    """Declares which operators a rule imports."""
+
+    def declare(function: Rule) -> Rule:
+        for op_type in op_types:
+            RULES[domain, op_type] = function
+        return function
+
+    return declare
+
+
+class Context:
+    """Rules read values by ONNX name, add operations, and set the values of a node's outputs."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.producers = model.producers()
+        self.consumers = model.consumers()
+        self.values: dict[str, Value] = {}
+        self.tensors: dict[str, Tensor] = {}
+        self.ops: list[Op] = []
+        self.reasons: dict[str, str] = {}
+        self.roots: dict[str, Mapped] = {}
+        """Maps that the host hands to the machine, by ONNX name."""
+
+    # ONNX side
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        shape = self.model.shape(name)
+        require(general.shape_known, shape)
+        assert shape is not None
+        return shape
+
+    def constant(self, name: str) -> Array | None:
+        return self.model.constants.get(name) if name else None
+
+    def value(self, name: str) -> Value | None:
+        """What is known of a tensor; an int8 tensor made on the host becomes a map that it hands over."""
+        if name not in self.values and name not in self.model.constants and self.model.elem(name) in EIGHT_BITS:
+            self.values[name] = self._root(name)
+        return self.values.get(name)
+
+    def mapped(self, name: str) -> Mapped:
+        value = self.value(name)
+        require(general.quantised_input, value)
+        assert isinstance(value, Mapped)
+        return value
+
+    def params(self, scale: str, zero_point: str, elem: int | None = None) -> Params:
+        """The quantisation of an activation from the names of its constants."""
+        factor, zero = self.constant(scale), self.constant(zero_point)
+        require(general.quantised_per_tensor, factor, zero if zero_point else None)
+        if zero_point and zero is None:
+            raise Unsupported("not satisfied: " + (general.quantised_per_tensor.__doc__ or ""))
+        kind = self.model.elem(zero_point) if zero_point else (elem or onnx.TensorProto.UINT8)
+        require(general.eight_bits, kind)
+        unsigned = kind == onnx.TensorProto.UINT8
+        stored = int(scalar(zero)) if zero is not None else 0
+        assert factor is not None
+        return Params(float(np.float32(scalar(factor))), stored - 128 if unsigned else stored, unsigned)
+
+    def _root(self, name: str) -> Mapped:
+        shape = self.shape(name)
+        require(general.at_most_four_dimensions, shape)
+        letters = guess_letters(self.consumers, name, len(shape))
+        params = self._host_params(name)
+        where = map_shape(letters, shape)
+        require(general.sides_fit, where)
+        self.tensors[name] = Tensor(name, where, Quantisation(params.scale, params.zero_point), params.unsigned)
+        self.roots[name] = Mapped(name, plain(letters, shape), params, computed=False)
+        return self.roots[name]
+
+    def _host_params(self, name: str) -> Params:
+        """How a tensor from the host is quantised: as its maker says, or its first reader that says so."""
+        unsigned = self.model.elem(name) == onnx.TensorProto.UINT8
+        maker = self.producers.get(name)
+        candidates = [(maker, 1)] if maker is not None and maker.op_type == "QuantizeLinear" else []
+        candidates += [
+            (node, node.inputs.index(name) + 1) for node in self.consumers.get(name, ())
+            if node.op_type == "DequantizeLinear" or node.op_type.startswith("QLinear")
+        ]  # fmt: skip
+        for node, index in candidates:
+            scale, zero = self.constant(node.input(index)), self.constant(node.input(index + 1))
+            if scale is not None and scale.size == 1:
+                stored = int(scalar(zero)) if zero is not None and zero.size == 1 else 0
+                return Params(float(np.float32(scalar(scale))), stored - 128 if unsigned else stored, unsigned)
+        return Params(1.0, -128 if unsigned else 0, unsigned)
+
+    # XGraph side
+
+    def fresh(self, name: str) -> str:
+        """A tensor name that is not taken, in XGraph or in the model."""
+        while name in self.tensors or name in self.model.types:
+            name += "'"
+        return name
+
+    def tensor(self, name: str, shape: Shape4, params: Params) -> str:
+        """A new map; ONNX names are kept."""
+        require(general.sides_fit, shape)
+        if name in self.tensors:
+            name = self.fresh(name)
+        self.tensors[name] = Tensor(name, shape, Quantisation(params.scale, params.zero_point), params.unsigned)
+        return name
+
+    def add(self, op: Op, layout: Layout, params: Params, *, computed: bool = True) -> Mapped:
+        self.ops.append(op)
+        return Mapped(op.output, layout, params, computed)
+
+    def map_shape(self, value: Mapped) -> Shape4:
+        return self.tensors[value.tensor].shape

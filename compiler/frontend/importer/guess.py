@@ -1,0 +1,37 @@
+"""Whether a tensor from the host has its channels second or last: what its first readers make of it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from compiler.frontend.importer.layout import last_letters_for, letters_for
+from compiler.frontend.model import Node
+
+_PASS_ON = {
+    "DequantizeLinear", "QuantizeLinear", "Relu", "Clip", "Sigmoid", "Cast", "Identity", "LeakyRelu", "HardSwish", "Add", "Mul",
+    "Sub", "Div", "QLinearAdd", "QLinearMul",
+}  # fmt: skip
+_LAST = {"Reshape", "Flatten", "MatMul", "QLinearMatMul"}
+_TO_SECOND = {4: (0, 3, 1, 2), 3: (0, 2, 1)}
+
+
+def guess_letters(consumers: Mapping[str, Sequence[Node]], name: str, rank: int) -> str:
+    """Letters of the plain layout; channels second unless the first reader that cares says otherwise."""
+    last, second = last_letters_for(rank), letters_for(rank)
+    assert last is not None
+    assert second is not None
+    seen: set[str] = set()
+    queue = [name]
+    for tensor in queue:
+        for node in consumers.get(tensor, ()):
+            if node.op_type in _PASS_ON:
+                fresh = [out for out in node.outputs if out not in seen]
+                seen.update(fresh)
+                queue += fresh
+            elif node.op_type == "Transpose":
+                return last if node.integers("perm", ()) == _TO_SECOND.get(rank) else second
+            elif node.op_type in _LAST:
+                return last
+            else:
+                return second
+    return second

@@ -1,0 +1,199 @@
+"""Convolutions and dense layers: sums of products that are requantised when their output scale is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.constraints import dense as dense_rules
+from compiler.frontend.constraints import general, windows
+from compiler.frontend.constraints.base import require
+from compiler.frontend.importer.context import Context, rule
+from compiler.frontend.importer.geometry import window_of
+from compiler.frontend.importer.layout import AXES, Layout, axis, last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.requantise import output_scale, quantised, requantisation
+from compiler.frontend.importer.values import Linear, Mapped, Params
+from compiler.frontend.importer.views import arranged
+from compiler.frontend.importer.wide import narrowed
+from compiler.frontend.importer.weights import Weights, quantised_weights, real_constant, weights_behind
+from compiler.frontend.model import MICROSOFT, Node
+from compiler.xgraph.ops import Conv, Finish, Requantisation, Reshape, Window
+
+Int64 = NDArray[np.int64]
+LONGEST_PIXEL = 65535
+"""Channels that LOAD can bring as one pixel."""
+
+
+def finished(ctx: Context, value: Linear, params: Params, name: str) -> Mapped:
+    """Requantised: the zero-point is added after rounding."""
+    scale = output_scale(value.scale, params)
+    require(general.scale_fits, scale)
+    bias = value.zero_bias if value.bias is None else value.bias + value.zero_bias
+    finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
+    return value.build(name, requantisation(bias, scale), finish, params)
+
+
+def with_bias(value: Linear, bias: NDArray[np.float64]) -> Linear:
+    """A real bias per output channel (or one for all), in units of the accumulator."""
+    units = np.rint(np.broadcast_to(bias.reshape(-1), value.channels) / value.scale.astype(np.float64)).astype(np.int64)
+    return replace(value, bias=units if value.bias is None else value.bias + units)
+
+
+def unit_of(params: Params, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(np.float32(params.scale) * weights)
+
+
+@rule("Conv")
+def conv(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    value = convolution(ctx, node, x, weights_behind(ctx, node.inputs[1]))
+    if node.input(2):
+        bias = real_constant(ctx, node.input(2))
+        require(general.bias_constant, bias)
+        assert bias is not None
+        value = with_bias(value, bias)
+    ctx.values[node.output] = value
+
+
+@rule("QLinearConv")
+def qlinear_conv(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    x = replace(x, params=ctx.params(node.inputs[1], node.inputs[2]))
+    params = ctx.params(node.inputs[6], node.inputs[7])
+    value = convolution(ctx, node, x, quantised_weights(ctx, node.inputs[3], node.inputs[4], node.inputs[5], 0))
+    if node.input(8):
+        bias = ctx.constant(node.input(8))
+        require(general.bias_constant, bias)
+        assert bias is not None
+        value = replace(value, bias=bias.astype(np.int64))
+    ctx.values[node.output] = finished(ctx, value, params, node.output)
+
+
+def convolution(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
+    rank = len(x.shape)
+    require(windows.one_or_two_sides, rank)
+    letters = letters_for(rank)
+    assert letters is not None
+    out = ctx.shape(node.output)
+    window = window_of(node, x.shape[2:], weights.values.shape[2:], out[2:])
+    wide = weights.values.reshape(*weights.values.shape[:2], *window.kernel).transpose(0, 2, 3, 1)
+    groups = node.integer("group", 1)
+    x, kernel, window = narrowed(ctx, arranged(ctx, x, letters), wide, window, groups)
+    require(windows.window_fits, window)
+
+    def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
+        tensor = ctx.tensor(name, map_shape(letters, out), params)
+        op = Conv(
+            node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(kernel), q, finish, groups, x.params.zero_point
+        )
+        return ctx.add(op, plain(letters, out), params)
+
+    zero_bias = -x.params.zero_point * kernel.astype(np.int64).sum(axis=(1, 2, 3))
+    return Linear(build, unit_of(x.params, weights.along(0)), out[1], zero_bias, channel_dim=1, rank=rank)
+
+
+@rule("Gemm")
+def gemm(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    require(dense_rules.plain_gemm, node)
+    weights = weights_behind(ctx, node.inputs[1])
+    value = dense(ctx, node, x, weights.transposed((1, 0)) if node.integer("transB", 0) else weights)
+    if node.input(2):
+        bias = real_constant(ctx, node.input(2))
+        require(general.bias_constant, bias)
+        assert bias is not None
+        value = with_bias(value, bias)
+    ctx.values[node.output] = value
+
+
+@rule("MatMul")
+def matmul(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    ctx.values[node.output] = dense(ctx, node, x, weights_behind(ctx, node.inputs[1]))
+
+
+@rule("QLinearMatMul")
+def qlinear_matmul(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    x = replace(x, params=ctx.params(node.inputs[1], node.inputs[2]))
+    params = ctx.params(node.inputs[6], node.inputs[7])
+    value = dense(ctx, node, x, quantised_weights(ctx, node.inputs[3], node.inputs[4], node.inputs[5], 1))
+    ctx.values[node.output] = finished(ctx, value, params, node.output)
+
+
+@rule("QGemm", domain=MICROSOFT)
+def qgemm(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    x = replace(x, params=ctx.params(node.inputs[1], node.inputs[2]))
+    require(dense_rules.plain_gemm, node)
+    require(dense_rules.quantised_result, node)
+    params = ctx.params(node.inputs[7], node.inputs[8])
+    turned = node.integer("transB", 0)
+    weights = quantised_weights(ctx, node.inputs[3], node.inputs[4], node.inputs[5], 0 if turned else 1)
+    value = dense(ctx, node, x, weights.transposed((1, 0)) if turned else weights)
+    if node.input(6):
+        bias = ctx.constant(node.input(6))
+        require(general.bias_constant, bias)
+        assert bias is not None
+        value = replace(value, bias=np.broadcast_to(bias.astype(np.int64).reshape(-1), value.channels))
+    ctx.values[node.output] = finished(ctx, value, params, node.output)
+
+
+def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
+    """``weights``: inputs x outputs. The last dimension of ``x`` is reduced; a flattened map is reduced in its own order."""
+    require(dense_rules.matrix, weights.values)
+    inputs, outputs = weights.values.shape
+    letters = last_letters_for(len(x.shape))
+    require(dense_rules.dense_rank, letters)
+    assert letters is not None
+    matrix = weights.values.T
+    window = Window((1, 1))
+    whole = _whole_map(ctx, x)
+    if whole is not None:
+        n, h, w, c = ctx.map_shape(x)
+        matrix = matrix.reshape(outputs, *(a.size for a in whole)).transpose(0, *(1 + i for i in _memory_rank(x.layout)))
+        if h * w * c <= LONGEST_PIXEL:
+            x = _as_one_pixel(ctx, x)
+            kernel = matrix.reshape(outputs, 1, 1, inputs)
+        else:
+            kernel, window = matrix.reshape(outputs, h, w, c), Window((h, w))
+        target = (n, 1, 1, outputs)
+    else:
+        x = arranged(ctx, x, letters)
+        kernel = matrix.reshape(outputs, 1, 1, inputs)
+        target = (*ctx.map_shape(x)[:3], outputs)
+    out = ctx.shape(node.output)
+    x, kernel, window = narrowed(ctx, x, kernel, window, 1)
+
+    def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
+        tensor = ctx.tensor(name, target, params)
+        op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(kernel), q, finish, 1, x.params.zero_point)
+        return ctx.add(op, plain(letters, out), params)
+
+    zero_bias = -x.params.zero_point * kernel.astype(np.int64).sum(axis=(1, 2, 3))
+    return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))
+
+
+def _whole_map(ctx: Context, x: Mapped) -> tuple[object, ...] | None:
+    """Atoms of the last dimension, if it runs over all pixels and channels of each batch element."""
+    n, h, w, c = ctx.map_shape(x)
+    dims = x.layout.dims
+    if len(dims) != 2 or dims[0] != axis("N", n) or h * w == 1 or prod(a.size for a in dims[1]) != h * w * c:
+        return None
+    return dims[1] if all(a.axis in "HWC" for a in dims[1]) else None
+
+
+def _memory_rank(layout: Layout) -> list[int]:
+    """The atoms of the last dimension in the order of the map's bytes."""
+    atoms = layout.dims[1]
+    return sorted(range(len(atoms)), key=lambda i: (AXES.index(atoms[i].axis), -atoms[i].stride))
+
+
+def _as_one_pixel(ctx: Context, x: Mapped) -> Mapped:
+    n, h, w, c = ctx.map_shape(x)
+    shape = (n, 1, 1, h * w * c)
+    name = ctx.tensor(ctx.fresh(f"{x.tensor}/flat"), shape, x.params)
+    return ctx.add(Reshape(name, (x.tensor,), (name,)), plain("NC", (n, h * w * c)), x.params, computed=x.computed)

@@ -1,0 +1,281 @@
+"""Operators that only move data: layouts, slices, joins and pads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from compiler.frontend.constraints import general, movement
+from compiler.frontend.constraints.base import require
+from compiler.frontend.importer.context import Context, rule
+from compiler.frontend.importer.layout import Layout, letters_for, map_shape, plain
+from compiler.frontend.importer.tables import applied, function_of
+from compiler.frontend.importer.values import Mapped, Params
+from compiler.frontend.importer.views import arranged, joined, selected, sliced
+from compiler.frontend.model import MICROSOFT, Array, Node, scalar
+from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
+
+
+@rule("Transpose")
+def transpose(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    order = node.integers("perm", tuple(range(len(x.shape)))[::-1])
+    ctx.values[node.output] = replace(x, layout=x.layout.transposed(order))
+
+
+@rule("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+def reshape(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    layout = x.layout.reshaped(ctx.shape(node.output))
+    require(movement.reshape_regular, layout)
+    assert layout is not None
+    ctx.values[node.output] = replace(x, layout=layout)
+
+
+@rule("Identity", "Cast", "Dropout")
+def identity(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    require(general.quantised_input, x if ctx.model.elem(node.inputs[0]) == ctx.model.elem(node.output) else None)
+    ctx.values[node.output] = x
+
+
+@rule("DepthToSpace")
+def depth_to_space(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    require(movement.four_dimensions, len(x.shape))
+    (n, c, h, w), b = x.shape, node.integer("blocksize", 1)
+    if node.text("mode", "DCR") == "DCR":
+        split, order = (n, b, b, c // b**2, h, w), (0, 3, 4, 1, 5, 2)
+    else:
+        split, order = (n, c // b**2, b, b, h, w), (0, 1, 4, 2, 5, 3)
+    _rearranged(ctx, node, x, split, order)
+
+
+@rule("SpaceToDepth")
+def space_to_depth(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    require(movement.four_dimensions, len(x.shape))
+    (n, c, h, w), b = x.shape, node.integer("blocksize", 1)
+    _rearranged(ctx, node, x, (n, c, h // b, b, w // b, b), (0, 3, 5, 1, 2, 4))
+
+
+def _rearranged(ctx: Context, node: Node, x: Mapped, split: Sequence[int], order: Sequence[int]) -> None:
+    cut = x.layout.reshaped(split)
+    require(movement.reshape_regular, cut)
+    assert cut is not None
+    layout = cut.transposed(order).reshaped(ctx.shape(node.output))
+    require(movement.reshape_regular, layout)
+    assert layout is not None
+    ctx.values[node.output] = arranged(ctx, replace(x, layout=layout), "NCHW")
+
+
+@rule("Slice")
+def slice_(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    rank = len(x.shape)
+    given: list[Array | None] = [ctx.constant(name) for name in node.inputs[1:]]
+    for name, value in zip(node.inputs[1:], given, strict=True):
+        require(movement.indices_constant, value if name else np.zeros(0))
+    if len(node.inputs) > 1:
+        starts, ends = ([int(v) for v in value.reshape(-1)] for value in given[:2] if value is not None)
+        axes = _integers(given[2] if len(given) > 2 else None, range(len(starts)))
+        steps = _integers(given[3] if len(given) > 3 else None, [1] * len(starts))
+    else:
+        starts, ends = list(node.integers("starts", ())), list(node.integers("ends", ()))
+        axes, steps = list(node.integers("axes", range(len(starts)))), [1] * len(starts)
+    cuts = [(0, 1, size) for size in x.shape]
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        require(movement.forward, step)
+        size = x.shape[axis % rank]
+        taken = range(*slice(start, end, step).indices(size))
+        cuts[axis % rank] = (taken.start, step, len(taken))
+    ctx.values[node.output] = cut(ctx, x, cuts)
+
+
+def _integers(value: Array | None, default: Sequence[int]) -> list[int]:
+    return list(default) if value is None else [int(v) for v in value.reshape(-1)]
+
+
+def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped:
+    """(first, step, count) of each ONNX dimension."""
+    if all((first, step, count) == (0, 1, size) for (first, step, count), size in zip(cuts, x.shape, strict=True)):
+        return x
+    letters = letters_for(len(x.shape))
+    require(general.at_most_four_dimensions, x.shape)
+    assert letters is not None
+    if not _is_natural(ctx, x):
+        x = arranged(ctx, x, letters)
+    else:
+        letters = "".join(_letter(x, i) or letters[i] for i in range(len(x.shape)))
+        if len(set(letters)) < len(letters):
+            letters = letters_for(len(x.shape)) or letters
+            x = arranged(ctx, x, letters)
+    by = dict(zip(letters, cuts, strict=True))
+    shape = tuple(count for _, _, count in cuts)
+    n, h, w, c = ctx.map_shape(x)
+    whole = {"N": n, "H": h, "W": w, "C": c}
+    first, step, count = (
+        {letter: by.get(letter, (0, 1, whole[letter]))[part] for letter in "NHWC"} for part in range(3)
+    )
+    require(movement.joined_axis, "N" if (first["N"], count["N"]) != (0, n) else "C")
+    if step["C"] > 1:
+        channels = [first["C"] + step["C"] * i for i in range(count["C"])]
+        middle = [count["C"] if letter == "C" else whole[letter] for letter in letters]
+        x = selected(ctx, x, channels, plain(letters, middle))
+        first["C"] = 0
+    target = map_shape(letters, shape)
+    if target == ctx.map_shape(x):
+        return replace(x, layout=plain(letters, shape))
+    return sliced(ctx, x, (first["H"], first["W"], first["C"]), (step["H"], step["W"]), target, plain(letters, shape))
+
+
+def _letter(x: Mapped, index: int) -> str | None:
+    dim = x.layout.dims[index]
+    return dim[0].axis if len(dim) == 1 else None
+
+
+def _is_natural(ctx: Context, x: Mapped) -> bool:
+    """Whether each dimension is one whole axis of the map (in any order)."""
+    sizes = dict(zip("NHWC", ctx.map_shape(x), strict=True))
+    return all(len(dim) == 0 or (len(dim) == 1 and dim[0].stride == 1 and dim[0].size == sizes[dim[0].axis]) for dim in x.layout.dims)
+
+
+@rule("Split")
+def split(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    axis = node.integer("axis", 0) % len(x.shape)
+    where = 0
+    for name in node.outputs:
+        size = ctx.shape(name)[axis]
+        ctx.values[name] = cut(ctx, x, [(where, 1, size) if i == axis else (0, 1, s) for i, s in enumerate(x.shape)])
+        where += size
+
+
+@rule("Concat")
+def concat(ctx: Context, node: Node) -> None:
+    parts = [ctx.value(name) for name in node.inputs]
+    mapped = [part for part in parts if isinstance(part, Mapped)]
+    require(movement.joins_tensors, len(parts) if len(mapped) == len(parts) else 0)
+    params = mapped[0].params
+    same = all(part.params == params for part in mapped)
+    require(general.quantised_after) if not same else None
+    ctx.values[node.output] = join(ctx, mapped, node.integer("axis", 1), ctx.shape(node.output))
+
+
+@rule("QLinearConcat", domain=MICROSOFT)
+def qlinear_concat(ctx: Context, node: Node) -> None:
+    elem = ctx.model.elem(node.output)
+    params = ctx.params(node.inputs[0], node.inputs[1], elem)
+    parts = []
+    for index in range(2, len(node.inputs), 3):
+        name, scale, zero = node.inputs[index : index + 3]
+        part = replace(ctx.mapped(name), params=ctx.params(scale, zero, elem))
+        single = Node(node.name, node.op_type, (*node.inputs[:2], name, scale, zero), node.outputs, {"axis": 0}, node.domain)
+        table = function_of(ctx, single)
+        label = f"{node.name}/requantise{index // 3}"
+        parts.append(applied(ctx, part, table, params, ctx.fresh(f"{name}/requantised{index // 3}"), label))
+    require(movement.joins_tensors, len(parts))
+    ctx.values[node.output] = join(ctx, parts, node.integer("axis", 1), ctx.shape(node.output), node.output)
+
+
+def join(ctx: Context, parts: Sequence[Mapped], axis: int, shape: tuple[int, ...], name: str | None = None) -> Mapped:
+    """One after another along an ONNX dimension."""
+    rank = len(shape)
+    letters = letters_for(rank)
+    require(general.at_most_four_dimensions, shape)
+    assert letters is not None
+    natural = _common_letters(ctx, parts)
+    letters = natural or letters
+    parts = [arranged(ctx, part, letters) for part in parts]
+    letter = letters[axis % rank]
+    require(movement.joined_axis, letter)
+    layout = plain(letters, shape)
+    target = map_shape(letters, shape)
+    if letter == "C":
+        return joined(ctx, parts, target, layout)
+    n, h, w, c = target
+    require(movement.pixel_fits, h * w * c)
+    if letter == "W" and h > 1:
+        flat = [_as_map(ctx, part, (n, h, 1, ctx.map_shape(part)[2] * c)) for part in parts]
+        whole = joined(ctx, flat, (n, h, 1, w * c), plain("NHWC", (n, h, 1, w * c)))
+    else:
+        flat = [_as_map(ctx, part, (n, 1, 1, ctx.map_shape(part)[1] * ctx.map_shape(part)[2] * c)) for part in parts]
+        whole = joined(ctx, flat, (n, 1, 1, h * w * c), plain("NHWC", (n, 1, 1, h * w * c)))
+    return replace(_as_map(ctx, whole, target), layout=layout)
+
+
+def _common_letters(ctx: Context, parts: Sequence[Mapped]) -> str | None:
+    """The axes of the dimensions, if they are the same whole axes in every part."""
+    found = set()
+    for part in parts:
+        if not _is_natural(ctx, part):
+            return None
+        found.add(tuple(_letter(part, i) for i in range(len(part.shape))))
+    (names, *others) = found
+    if others or None in names or len(set(names)) < len(names):
+        return None
+    return "".join(name for name in names if name)
+
+
+def _as_map(ctx: Context, value: Mapped, shape: tuple[int, int, int, int]) -> Mapped:
+    return arranged(ctx, replace(value, layout=_memory(ctx, value, shape)), "NHWC")
+
+
+def _memory(ctx: Context, value: Mapped, shape: tuple[int, int, int, int]) -> Layout:
+    layout = plain("NHWC", ctx.map_shape(value)).reshaped(shape)
+    assert layout is not None
+    return layout
+
+
+@rule("Pad")
+def pad(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    require(movement.constant_mode, node.text("mode", "constant"))
+    rank = len(x.shape)
+    given = ctx.constant(node.input(1)) if len(node.inputs) > 1 else np.array(node.integers("pads", ()))
+    require(movement.indices_constant, given)
+    assert given is not None
+    amounts = [int(v) for v in given.reshape(-1)]
+    axes = _integers(ctx.constant(node.input(3)), range(rank)) if len(node.inputs) > 3 else list(range(rank))
+    before, after = {a % rank: v for a, v in zip(axes, amounts, strict=False)}, {}
+    after = {a % rank: v for a, v in zip(axes, amounts[len(axes) :], strict=True)}
+    constant = ctx.constant(node.input(2)) if len(node.inputs) > 2 and node.input(2) else None
+    fill = _fill(ctx, node, x.params, float(scalar(constant)) if constant is not None else float(node.attributes.get("value", 0.0)))
+    if any(v < 0 for v in amounts):
+        cuts = []
+        for i, size in enumerate(x.shape):
+            first, last = max(0, -before.get(i, 0)), max(0, -after.get(i, 0))
+            cuts.append((first, 1, size - first - last))
+        x = cut(ctx, x, cuts)
+    letters = letters_for(rank)
+    require(general.at_most_four_dimensions, x.shape)
+    assert letters is not None
+    x = arranged(ctx, x, letters)
+    low = {letters[i]: max(0, v) for i, v in before.items()}
+    high = {letters[i]: max(0, v) for i, v in after.items()}
+    require(movement.pads_space_or_channels, {letter for side in (low, high) for letter, v in side.items() if v})
+    n, h, w, c = ctx.map_shape(x)
+    if low.get("C", 0) or high.get("C", 0):
+        channels: list[int | None] = [None] * low["C"] + list(range(c)) + [None] * high["C"]
+        middle = {"N": n, "H": h, "W": w, "C": len(channels)}
+        x = selected(ctx, x, channels, plain(letters, [middle[letter] for letter in letters]), fill)
+    pads = (low.get("H", 0), low.get("W", 0), high.get("H", 0), high.get("W", 0))
+    ctx.values[node.output] = padded(ctx, node, x, pads, fill, plain(letters, ctx.shape(node.output))) if any(pads) else x
+
+
+def _fill(ctx: Context, node: Node, params: Params, value: float) -> int:
+    """The padding value as int8; an int8 tensor is padded with the stored value."""
+    if ctx.model.elem(node.inputs[0]) == ctx.model.elem(node.output) and ctx.model.elem(node.output) in (2, 3):
+        return int(value) - (128 if params.unsigned else 0)
+    stored = np.float32(value) / np.float32(params.scale) + params.zero_point
+    require(movement.pad_representable, bool(stored == np.rint(stored) and -128 <= stored <= 127))
+    return int(stored)
+
+
+def padded(ctx: Context, node: Node, x: Mapped, pads: tuple[int, int, int, int], fill: int, layout: Layout) -> Mapped:
+    n, h, w, c = ctx.map_shape(x)
+    tensor = ctx.tensor(node.output, (n, h + pads[0] + pads[2], w + pads[1] + pads[3], c), x.params)
+    op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, Window((1, 1), (1, 1), (1, 1), pads), Finish(), fill)
+    return ctx.add(op, layout, x.params)

@@ -1,0 +1,162 @@
+"""Maximum and average over windows and over whole maps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from compiler.frontend.constraints import general, windows
+from compiler.frontend.constraints.base import require
+from compiler.frontend.importer.context import Context, rule
+from compiler.frontend.importer.geometry import window_of
+from compiler.frontend.importer.layout import Layout, axis, letters_for, map_shape, plain
+from compiler.frontend.importer.requantise import quantised, records
+from compiler.frontend.importer.values import Mapped, Mean, Params
+from compiler.frontend.importer.views import arranged
+from compiler.frontend.model import MICROSOFT, Node
+from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
+
+
+@rule("MaxPool")
+def max_pool(ctx: Context, node: Node) -> None:
+    require(windows.no_indices, len([name for name in node.outputs if name]))
+    x = ctx.mapped(node.inputs[0])
+    require(windows.one_or_two_sides, len(x.shape))
+    letters = letters_for(len(x.shape))
+    assert letters is not None
+    out = ctx.shape(node.output)
+    window = window_of(node, x.shape[2:], node.integers("kernel_shape", ()), out[2:])
+    x = arranged(ctx, x, letters)
+    tensor = ctx.tensor(node.output, map_shape(letters, out), x.params)
+    op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, window, Finish())
+    ctx.values[node.output] = ctx.add(op, plain(letters, out), x.params)
+
+
+@rule("GlobalMaxPool")
+def global_max_pool(ctx: Context, node: Node) -> None:
+    x, window, layout, shape = _whole(ctx, node)
+    tensor = ctx.tensor(node.output, shape, x.params)
+    op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, window, Finish())
+    ctx.values[node.output] = ctx.add(op, layout, x.params)
+
+
+@rule("ReduceMax")
+def reduce_max(ctx: Context, node: Node) -> None:
+    global_max_pool(ctx, node)
+
+
+def _whole(ctx: Context, node: Node) -> tuple[Mapped, Window, Layout, tuple[int, int, int, int]]:
+    """A reduction over the whole map: the input in its map, and where the output goes."""
+    x = ctx.mapped(node.inputs[0])
+    axes = _axes(ctx, node, len(x.shape))
+    n, h, w, c = ctx.map_shape(x)
+    reduced = {a.axis for i in axes for a in x.layout.dims[i]} | {letter for letter, s in (("H", h), ("W", w)) if s == 1}
+    require(windows.reduces_space, reduced)
+    whole = sorted((a for i in axes for a in x.layout.dims[i]), key=lambda a: a.axis)
+    if whole != sorted((*axis("H", h), *axis("W", w)), key=lambda a: a.axis):
+        require(general.layout_reachable)
+    window = Window((h, w), (1, 1))
+    require(windows.window_fits, window)
+    keep = node.integer("keepdims", 1) or node.op_type.startswith(("Global", "QLinear"))
+    dims = [() if i in axes else dim for i, dim in enumerate(x.layout.dims) if keep or i not in axes]
+    return x, window, Layout(tuple(dims)), (n, 1, 1, c)
+
+
+def _axes(ctx: Context, node: Node, rank: int) -> set[int]:
+    if node.op_type.startswith(("Global", "QLinearGlobal")):
+        return set(range(1, rank - 1)) if node.integer("channels_last", 0) else set(range(2, rank))
+    given = ctx.constant(node.input(1))
+    axes = [int(a) for a in given.reshape(-1)] if given is not None else list(node.integers("axes", range(rank)))
+    return {a % rank for a in axes}
+
+
+@rule("GlobalAveragePool", "ReduceMean", "ReduceSum")
+def global_average(ctx: Context, node: Node) -> None:
+    ctx.values[node.output] = _global_mean(ctx, node)
+
+
+@rule("QLinearGlobalAveragePool", domain=MICROSOFT)
+def qlinear_global_average(ctx: Context, node: Node) -> None:
+    value = _global_mean(ctx, node)
+    source = replace(value.source, params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0])))
+    params = ctx.params(node.inputs[3], node.input(4), ctx.model.elem(node.output))
+    ctx.values[node.output] = finished(replace(value, source=source), params, node.output)
+
+
+def _global_mean(ctx: Context, node: Node) -> Mean:
+    x, window, layout, shape = _whole(ctx, node)
+
+    def build(name: str, scales: dict[int, tuple[int, int, int]], finish: Finish, params: Params) -> Mapped:
+        tensor = ctx.tensor(name, shape, params)
+        op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.AVERAGE, window, finish, 0, True, scales)
+        return ctx.add(op, layout, params)
+
+    return Mean(build, x, [window.kernel[0] * window.kernel[1]], divide=node.op_type != "ReduceSum")
+
+
+@rule("AveragePool")
+def average_pool(ctx: Context, node: Node) -> None:
+    ctx.values[node.output] = _mean(ctx, node, ctx.mapped(node.inputs[0]))
+
+
+@rule("QLinearAveragePool", domain=MICROSOFT)
+def qlinear_average_pool(ctx: Context, node: Node) -> None:
+    x = replace(ctx.mapped(node.inputs[0]), params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0])))
+    require(windows.one_or_two_sides, 0 if node.integer("channels_last", 0) else len(x.shape))
+    params = ctx.params(node.inputs[3], node.input(4), ctx.model.elem(node.output))
+    ctx.values[node.output] = finished(replace(_mean(ctx, node, x), before=True), params, node.output)
+
+
+def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
+    require(windows.one_or_two_sides, len(x.shape))
+    letters = letters_for(len(x.shape))
+    assert letters is not None
+    out = ctx.shape(node.output)
+    window = window_of(node, x.shape[2:], node.integers("kernel_shape", ()), out[2:])
+    x = arranged(ctx, x, letters)
+    shape = map_shape(letters, out)
+    size = ctx.map_shape(x)[1:3]
+    taps = window.kernel[0] * window.kernel[1]
+    beyond = [_beyond(window, side, size[side], shape[1 + side]) for side in (0, 1)]
+    count_pad = bool(node.integer("count_include_pad", 0))
+    if count_pad and any(past for past, _ in beyond):
+        require(windows.counted_inside)
+    padded = any(window.pads[:2]) or any(outside for _, outside in beyond)
+    count_pad = count_pad or not padded
+    if not count_pad:
+        require(windows.counts_fit, taps)
+        require(windows.undilated, window.dilation)
+
+    def build(name: str, scales: dict[int, tuple[int, int, int]], finish: Finish, params: Params) -> Mapped:
+        tensor = ctx.tensor(name, shape, params)
+        op = Pool(
+            node.name, (x.tensor,), (tensor,), PoolKind.AVERAGE, window, finish, x.params.zero_point, count_pad, scales
+        )  # fmt: skip
+        return ctx.add(op, plain(letters, out), params)
+
+    return Mean(build, x, [taps] if count_pad else range(1, taps + 1), count_pad=count_pad)
+
+
+def _beyond(window: Window, side: int, size: int, out: int) -> tuple[bool, bool]:
+    """Whether the last window reaches past the padding, and past the map."""
+    reach = (out - 1) * window.stride[side] + (window.kernel[side] - 1) * window.dilation[side] + 1
+    return reach > size + window.pads[side] + window.pads[side + 2], reach > size + window.pads[side]
+
+
+def finished(value: Mean, params: Params, name: str) -> Mapped:
+    """Each count of pixels has its scale; its bias takes off the input's zero-point."""
+    source = value.source.params
+    scales: dict[int, tuple[int, int, int]] = {}
+    after = params.zero_point
+    units = {n: np.float32(source.scale) / np.float32(np.float32(params.scale) * (n if value.divide else 1)) for n in value.counts}
+    shifts = {n: params.zero_point * np.float64(1) / float(unit) for n, unit in units.items()}
+    if value.before and all(shift == round(shift) for shift in shifts.values()):
+        after = 0
+    for count, unit in units.items():
+        require(general.scale_fits, np.array([unit]))
+        mantissa, shift = records(np.array([unit], np.float32))
+        bias = -count * source.zero_point + (int(shifts[count]) if after != params.zero_point else 0)
+        scales[count] = (bias, int(mantissa[0]), int(shift[0]))
+    finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))
+    return value.build(name, scales, finish, params)

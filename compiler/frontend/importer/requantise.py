@@ -1,0 +1,70 @@
+"""Real factors as what the machine multiplies with: 24-bit mantissas and shifts, or 26-bit factors and one shift."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.importer.values import Params
+from compiler.xgraph.ops import Requantisation
+
+MANTISSA_BITS = 24
+MOST_SHIFT = 63
+FACTOR_BITS = 25
+"""Magnitude bits of a MISC factor."""
+MOST_ELTWISE_SHIFT = 37
+"""So that a zero-point shifted left by it, and every sum, stays within the 48-bit constant."""
+
+Float32 = NDArray[np.float32]
+
+
+def records(scale: Float32) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Mantissas and shifts with ``mantissa / 2^shift`` equal to the float32 scale (nearest, where it is below 2^-40)."""
+    fraction, exponent = np.frexp(scale.astype(np.float64))
+    shift = MANTISSA_BITS - exponent.astype(np.int64)
+    mantissa = np.rint(np.ldexp(fraction, MANTISSA_BITS)).astype(np.int64)
+    excess = np.maximum(shift - MOST_SHIFT, 0)
+    mantissa = np.rint(np.ldexp(mantissa.astype(np.float64), -excess.astype(np.int32))).astype(np.int64)
+    mantissa = np.where(shift < 0, mantissa << np.maximum(-shift, 0), mantissa)
+    return mantissa.astype(np.uint32), np.clip(shift, 0, MOST_SHIFT).astype(np.uint8)
+
+
+def representable(scale: Float32) -> bool:
+    """Whether all scales are below 2^24, the greatest mantissa."""
+    return bool((scale >= 0).all() and (scale < 1 << MANTISSA_BITS).all())
+
+
+def requantisation(bias: NDArray[np.int64], scale: Float32) -> Requantisation:
+    """``bias`` wraps to 32 bits like the accumulator that it is added to."""
+    mantissa, shift = records(np.broadcast_to(scale, bias.shape))
+    return Requantisation(bias.astype(np.int32), mantissa, shift)
+
+
+def output_scale(unit: Float32, params: Params) -> Float32:
+    """From accumulator units to output units, rounded as onnxruntime rounds."""
+    return np.asarray(unit, np.float32) / np.float32(params.scale)
+
+
+def factors(*ratios: float) -> tuple[tuple[int, ...], int]:
+    """Whole factors and a common shift with ``factor / 2^shift`` as near to the ratios as 26 bits allow."""
+    greatest = max(abs(r) for r in ratios)
+    exponent = math.frexp(greatest)[1] if greatest else 0
+    shift = min(max(FACTOR_BITS - 1 - exponent, 0), MOST_ELTWISE_SHIFT)
+    return tuple(round(r * 2**shift) for r in ratios), shift
+
+
+def least_form(factors_: tuple[int, ...], c: int, shift: int) -> tuple[tuple[int, ...], int, int]:
+    """The same sums with common powers of two cancelled."""
+    while shift and c % 2 == 0 and all(f % 2 == 0 for f in factors_):
+        factors_, c, shift = tuple(f // 2 for f in factors_), c // 2, shift - 1
+    return factors_, c, shift
+
+
+def quantised(value: float, params: Params) -> int:
+    """A real value as the int8 that stands for it, saturated."""
+    if math.isinf(value):
+        return 127 if value > 0 else -128
+    stored = np.rint(np.float32(value) / np.float32(params.scale)) + params.zero_point
+    return int(np.clip(stored, -128, 127))

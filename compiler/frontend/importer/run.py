@@ -1,0 +1,27 @@
+"""Walks a quantised model once, node by node, each by the rule of its operator."""
+
+from __future__ import annotations
+
+from compiler.frontend.constraints.base import Unsupported
+from compiler.frontend.importer import elementwise, linear, movement, pools, quantisation, resize, transposed
+from compiler.frontend.importer.context import RULES, Context
+from compiler.frontend.model import Model
+
+
+FAMILIES = (elementwise, linear, movement, pools, quantisation, resize, transposed)
+"""Imported for the rules that they declare."""
+
+
+def interpreted(model: Model) -> Context:
+    """All that the machine can make of the model, wanted or not, and a reason for every node that it cannot compute."""
+    ctx = Context(model)
+    for node in model.nodes:
+        rule = RULES.get((node.domain, node.op_type))
+        if rule is None:
+            ctx.reasons[node.name] = f"no unit of the machine computes {node.op_type}"
+            continue
+        try:
+            rule(ctx, node)
+        except Unsupported as refusal:
+            ctx.reasons[node.name] = refusal.reason
+    return ctx

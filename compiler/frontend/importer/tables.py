@@ -1,0 +1,76 @@
+"""Functions of one quantised tensor: onnxruntime computes them for all 256 values, and the simplest exact form is taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.importer.context import EIGHT_BITS, Context
+from compiler.frontend.importer.requantise import factors, least_form
+from compiler.frontend.importer.values import Mapped, Params
+from compiler.frontend.model import Node, TensorType, part_proto
+from compiler.frontend.session import run
+from compiler.xgraph.ops import Eltwise, EltwiseKind, Finish
+
+Int8 = NDArray[np.int8]
+CODES = np.arange(256, dtype=np.uint8)
+VALUES = CODES.view(np.int8)
+"""The value that each table entry stands for."""
+
+
+def function_of(ctx: Context, node: Node) -> Int8:
+    """The table of a node's int8 output as a function of the one quantised tensor that it depends on."""
+    nodes: dict[str, Node] = {}
+    feeds: dict[str, NDArray[np.uint8] | Int8] = {}
+    types = dict(ctx.model.types)
+
+    def visit(current: Node) -> None:
+        if current.name in nodes:
+            return
+        for name in current.reads():
+            if name in ctx.model.constants:
+                continue
+            if ctx.model.elem(name) in EIGHT_BITS and isinstance(ctx.value(name), Mapped):
+                value = ctx.mapped(name)
+                feeds[name] = CODES ^ 0x80 if value.params.unsigned else VALUES
+                types[name] = TensorType(ctx.model.elem(name), (256,))
+            else:
+                visit(ctx.producers[name])
+        nodes[current.name] = current
+
+    visit(node)
+    types[node.output] = TensorType(ctx.model.elem(node.output), None)
+    part = part_proto(replace(ctx.model, types=types), list(nodes.values()), list(feeds), [node.output])
+    result = run(part, feeds)[node.output].reshape(-1)
+    return (result ^ 0x80).view(np.int8) if result.dtype == np.uint8 else result
+
+
+def applied(ctx: Context, source: Mapped, table: Int8, params: Params, name: str, label: str) -> Mapped:
+    """A table's function as nothing at all, as a clamp, as a multiplication, or as the table."""
+    lo, hi = int(table.min()), int(table.max())
+    same = source.params.unsigned == params.unsigned
+    if (table == VALUES).all() and same:
+        return replace(source, params=params)
+    if (table == np.clip(VALUES, lo, hi)).all():
+        m, c, shift, finish = 1, 0, 0, Finish(0, lo, hi)
+    else:
+        m, c, shift, finish = _linear(source.params, params, table) or (1, 0, 0, Finish(table=table))
+    tensor = ctx.tensor(name, ctx.map_shape(source), params)
+    op = Eltwise(label, (source.tensor,), (tensor,), EltwiseKind.PASS, m, 0, c, shift, finish)
+    return ctx.add(op, source.layout, params)
+
+
+def _linear(source: Params, target: Params, table: Int8) -> tuple[int, int, int, Finish] | None:
+    """Factor, constant, shift and finish, if they give the table in all 256 values."""
+    (m,), shift = factors(source.scale / target.scale)
+    for after in (True, False):
+        c = -source.zero_point * m + (0 if after else target.zero_point << shift)
+        finish = Finish(target.zero_point if after else 0, int(table.min()), int(table.max()))
+        exact = np.ldexp(VALUES.astype(np.float64) * m + c, -shift)
+        found = np.clip(np.rint(exact) + finish.zero_point, finish.lo, finish.hi)
+        if (found == table).all():
+            (m,), c, shift = least_form((m,), c, shift)
+            return m, c, shift, finish
+    return None

@@ -1,0 +1,153 @@
+"""Transposed convolution; with a zero-point, as one convolution for each phase of the output."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.constraints import general, windows
+from compiler.frontend.constraints.base import require
+from compiler.frontend.importer.context import Context, rule
+from compiler.frontend.importer.layout import letters_for, map_shape, plain
+from compiler.frontend.importer.linear import unit_of, with_bias
+from compiler.frontend.importer.values import Linear, Mapped, Params
+from compiler.frontend.importer.views import arranged, joined, sliced
+from compiler.frontend.importer.weights import real_constant, weights_behind
+from compiler.frontend.model import Node
+from compiler.xgraph.ops import Conv, ConvTranspose, Finish, Requantisation, Window
+
+Int8 = NDArray[np.int8]
+
+
+@rule("ConvTranspose")
+def conv_transpose(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    rank = len(x.shape)
+    require(windows.one_or_two_sides, rank)
+    letters = letters_for(rank)
+    assert letters is not None
+    weights = weights_behind(ctx, node.inputs[1])
+    groups = node.integer("group", 1)
+    out = ctx.shape(node.output)
+    window = _window(node, x.shape[2:], weights.values.shape[2:], out[2:])
+    kernel = _kernel(weights.int8(), groups, window.kernel)
+    scale = weights.along(1)
+    if groups > 1 and scale.size > 1:
+        scale = np.tile(scale, groups)
+    x = arranged(ctx, x, letters)
+    shape = map_shape(letters, out)
+    zero = x.params.zero_point
+    require(windows.square_stride_or_symmetric, window.stride, zero)
+
+    def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
+        if zero and window.stride != (1, 1):
+            return _phases(ctx, node, x, window, kernel, q, finish, params, name, letters, out, groups)
+        tensor = ctx.tensor(name, shape, params)
+        op = ConvTranspose(
+            node.name, (x.tensor,), (tensor,), window, kernel, q, finish, _extra(window, ctx.map_shape(x), shape), groups, zero
+        )
+        return ctx.add(op, plain(letters, out), params)
+
+    sums = kernel.astype(np.int64).sum(axis=(1, 2, 3))
+    zero_bias = np.zeros_like(sums) if window.stride != (1, 1) else -zero * sums
+    value = Linear(build, unit_of(x.params, scale), out[1], zero_bias, channel_dim=1, rank=rank)
+    if node.input(2):
+        bias = real_constant(ctx, node.input(2))
+        require(general.bias_constant, bias)
+        assert bias is not None
+        value = with_bias(value, bias)
+    ctx.values[node.output] = value
+
+
+def _kernel(weights: Int8, groups: int, kernel: tuple[int, int]) -> Int8:
+    """ONNX's inputs x outputs of a group x rows x columns, as outputs x rows x columns x inputs of a group."""
+    inputs, outputs = weights.shape[:2]
+    grouped = weights.reshape(groups, inputs // groups, outputs, *kernel)
+    return np.ascontiguousarray(grouped.transpose(0, 2, 3, 4, 1).reshape(groups * outputs, *kernel, inputs // groups))
+
+
+def _window(node: Node, size: tuple[int, ...], kernel: tuple[int, ...], out: tuple[int, ...]) -> Window:
+    """Pads from the attributes, or from the output's size as ONNX derives them."""
+    rank = len(size)
+    stride, dilation = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
+    extra = node.integers("output_padding", [0] * rank)
+    pads = list(node.integers("pads", [0] * 2 * rank))
+    mode = node.text("auto_pad", "NOTSET")
+    if node.attributes.get("output_shape") or mode in ("SAME_UPPER", "SAME_LOWER"):
+        for i in range(rank):
+            total = max(0, stride[i] * (size[i] - 1) + extra[i] + (kernel[i] - 1) * dilation[i] + 1 - out[i])
+            first = total // 2 if mode == "SAME_UPPER" else total - total // 2
+            pads[i], pads[i + rank] = first, total - first
+    if rank == 1:
+        window = Window((1, kernel[0]), (1, stride[0]), (1, dilation[0]), (0, pads[0], 0, pads[1]))
+    else:
+        window = Window((kernel[0], kernel[1]), (stride[0], stride[1]), (dilation[0], dilation[1]), (pads[0], pads[1], pads[2], pads[3]))
+    require(windows.window_fits, window)
+    return window
+
+
+def _extra(window: Window, source: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns that the output has beyond what the pads leave."""
+    found = [
+        target[1 + i] - (window.stride[i] * (source[1 + i] - 1) + (window.kernel[i] - 1) * window.dilation[i] + 1
+                         - window.pads[i] - window.pads[i + 2])
+        for i in (0, 1)
+    ]  # fmt: skip
+    return found[0], found[1]
+
+
+def _taps(stride: int, kernel: int, dilation: int, pad: int, phase: int) -> tuple[list[int], int, int]:
+    """Taps of one phase in the order of rising input, padding before, and the input distance of neighbouring taps."""
+    reached = {
+        (phase + pad - tap * dilation) // stride: tap for tap in range(kernel) if (phase + pad - tap * dilation) % stride == 0
+    }
+    places = sorted(reached)
+    spacing = places[1] - places[0] if len(places) > 1 else 1
+    return [reached[p] for p in places], (-places[0] if places else 0), spacing
+
+
+def _phases(
+    ctx: Context, node: Node, x: Mapped, window: Window, kernel: Int8, q: Requantisation, finish: Finish, params: Params,
+    name: str, letters: str, out: tuple[int, ...], groups: int,
+) -> Mapped:  # fmt: skip
+    """Each phase has its own taps, and so its own share of the zero-point in the bias."""
+    n, h, w, c = map_shape(letters, out)
+    s = window.stride[0]
+    part = (n, -(-h // s), -(-w // s), c)
+    parts = []
+    for y in range(s):
+        for column in range(s):
+            rows, top, d_y = _taps(s, window.kernel[0], window.dilation[0], window.pads[0], y)
+            columns, left, d_x = _taps(s, window.kernel[1], window.dilation[1], window.pads[1], column)
+            taps = kernel[:, rows or [0]][:, :, columns or [0]]
+            taps = taps if rows and columns else np.zeros_like(taps)
+            source, pads, first = _shifted(ctx, x, (top, left), taps.shape[1:3], (d_y, d_x), part)
+            bias = q.bias - x.params.zero_point * taps.astype(np.int64).sum(axis=(1, 2, 3))
+            tensor = ctx.tensor(ctx.fresh(f"{name}/phase{y}{column}"), part, params)
+            op = Conv(
+                tensor, (source,), (tensor,), Window(taps.shape[1:3], (1, 1), (d_y, d_x), pads), np.ascontiguousarray(taps),
+                Requantisation(bias.astype(np.int32), q.mantissa, q.shift), finish, groups, x.params.zero_point,
+            )  # fmt: skip
+            assert first == (0, 0)
+            parts.append(ctx.add(op, plain("NHWC", part), params))
+    whole = (n, part[1] * s, part[2] * s, c)
+    interleaved = joined(ctx, parts, whole, plain("NHWC", whole), s)
+    if whole == (n, h, w, c):
+        return Mapped(interleaved.tensor, plain(letters, out), params, computed=True)
+    return sliced(ctx, interleaved, (0, 0, 0), (1, 1), (n, h, w, c), plain(letters, out))
+
+
+def _shifted(
+    ctx: Context, x: Mapped, before: tuple[int, int], kernel: tuple[int, int], dilation: tuple[int, int], part: tuple[int, int, int, int]
+) -> tuple[str, tuple[int, int, int, int], tuple[int, int]]:
+    """Pads of a phase; where it starts inside the map, the map without its first rows and columns."""
+    n, h, w, c = ctx.map_shape(x)
+    skip = (max(0, -before[0]), max(0, -before[1]))
+    if any(skip):
+        cut = (n, h - skip[0], w - skip[1], c)
+        x = sliced(ctx, x, (*skip, 0), (1, 1), cut, plain("NHWC", cut))
+        h, w = cut[1:3]
+    top, left = max(0, before[0]), max(0, before[1])
+    bottom = part[1] - 1 + (kernel[0] - 1) * dilation[0] + 1 - h - top
+    right = part[2] - 1 + (kernel[1] - 1) * dilation[1] + 1 - w - left
+    return x.tensor, (top, left, bottom, right), (0, 0)

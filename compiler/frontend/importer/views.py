@@ -1,0 +1,143 @@
+"""Brings a tensor into the layout that an operator needs, with views where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from compiler.frontend.constraints import general
+from compiler.frontend.constraints.base import require
+from compiler.frontend.importer.context import Context
+from compiler.frontend.importer.layout import Atom, Dim, Layout, Shape4, _fused, axis, map_shape, memory_order, merged, plain
+from compiler.frontend.importer.values import Mapped
+from compiler.xgraph.ops import Concat, Conv, Finish, Interleave, Requantisation, Reshape, Slice, Window
+
+ONE = 1 << 23
+"""The mantissa of 1, with shift 23."""
+
+
+def arranged(ctx: Context, value: Mapped, letters: str) -> Mapped:
+    """The same tensor in a map whose axes are the ONNX dimensions that the letters name."""
+    shape = value.shape
+    goal = plain(letters, shape)
+    target = map_shape(letters, shape)
+    source = ctx.map_shape(value)
+    if source == target and value.layout == goal:
+        return value
+    sizes = dict(zip(letters, value.layout.dims, strict=True))
+    dims = {letter: sizes.get(letter, ()) for letter in "NHWC"}
+    if _fused([atom for letter in "NHWC" for atom in dims[letter]], source) == _fused(memory_order(source), source):
+        return _reshaped(ctx, value, target, goal)
+    if all(dims[a] == axis(a, s) for a, s in zip("NHW", source[:3], strict=True)) and _only(dims["C"], "C"):
+        return _permuted(ctx, value, dims["C"], goal)
+    if dims["N"] == axis("N", source[0]):
+        moved = _to_space(ctx, value, dims, target, goal) or _to_depth(ctx, value, dims, target, goal)
+        if moved is not None:
+            return moved
+    require(general.layout_reachable)
+    raise AssertionError
+
+
+def _only(dim: Dim, letter: str) -> bool:
+    return all(atom.axis == letter for atom in dim)
+
+
+def _reshaped(ctx: Context, value: Mapped, shape: Shape4, layout: Layout) -> Mapped:
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/reshape"), shape, value.params)
+    return ctx.add(Reshape(name, (value.tensor,), (name,)), layout, value.params, computed=value.computed)
+
+
+def positions(dim: Dim) -> list[int]:
+    """Where along the axis each index of a dimension lies."""
+    found = np.zeros(1, np.int64)
+    for atom in dim:
+        found = (found[:, None] + np.arange(atom.size) * atom.stride).reshape(-1)
+    return [int(p) for p in found]
+
+
+def _permuted(ctx: Context, value: Mapped, order: Dim, layout: Layout) -> Mapped:
+    return selected(ctx, value, positions(order), layout)
+
+
+def selected(ctx: Context, value: Mapped, channels: Sequence[int | None], layout: Layout, fill: int = 0) -> Mapped:
+    """The channels of a map in any order, with ``fill`` where there is none: a 1x1 convolution of ones and zeros."""
+    n, h, w, c = ctx.map_shape(value)
+    weights = np.zeros((len(channels), 1, 1, c), np.int8)
+    bias = np.zeros(len(channels), np.int32)
+    for row, channel in enumerate(channels):
+        if channel is None:
+            bias[row] = fill
+        else:
+            weights[row, 0, 0, channel] = 1
+    unit = Requantisation(bias, np.full(len(channels), ONE, np.uint32), np.full(len(channels), 23, np.uint8))
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/channels"), (n, h, w, len(channels)), value.params)
+    op = Conv(name, (value.tensor,), (name,), Window((1, 1)), weights, unit, Finish())
+    return ctx.add(op, layout, value.params)
+
+
+def sliced(ctx: Context, value: Mapped, begin: tuple[int, int, int], step: tuple[int, int], shape: Shape4, layout: Layout) -> Mapped:
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/slice"), shape, value.params)
+    return ctx.add(Slice(name, (value.tensor,), (name,), begin, step), layout, value.params, computed=value.computed)
+
+
+def joined(ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, block: int | None = None) -> Mapped:
+    """Channels one after another, or pixels interleaved in blocks."""
+    name = ctx.tensor(ctx.fresh(f"{parts[0].tensor}/{'interleave' if block else 'concat'}"), shape, parts[0].params)
+    inputs = tuple(part.tensor for part in parts)
+    op = Interleave(name, inputs, (name,), block) if block else Concat(name, inputs, (name,))
+    return ctx.add(op, layout, parts[0].params, computed=any(part.computed for part in parts))
+
+
+def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:
+    """Height and width end with a stretch of channels each: depth to space."""
+    n, h, w, c = ctx.map_shape(value)
+    rows, columns = dims["H"], dims["W"]
+    block = target[1] // h
+    if block < 2 or target[1] != h * block or target[2] != w * block:
+        return None
+    inner_h, inner_w = rows[len(axis("H", h)) :], columns[len(axis("W", w)) :]
+    if rows[: len(axis("H", h))] != axis("H", h) or columns[: len(axis("W", w))] != axis("W", w):
+        return None
+    order = merged((*inner_h, *inner_w, *dims["C"]))
+    if not _only(order, "C") or len(positions(order)) != c:
+        return None
+    if order != axis("C", c):
+        value = _permuted(ctx, value, order, value.layout)
+    part = (n, h, w, c // block**2)
+    layout = plain("NHWC", part)
+    parts = [sliced(ctx, value, (0, 0, index * part[3]), (1, 1), part, layout) for index in range(block**2)]
+    return joined(ctx, parts, target, goal, block)
+
+
+def _to_depth(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:
+    """Height and width lose their inner stretches to the channels: space to depth."""
+    n, h, w, c = ctx.map_shape(value)
+    block_h, block_w = h // target[1], w // target[2]
+    if h != target[1] * block_h or w != target[2] * block_w:
+        return None
+    outer_h = merged([Atom("H", block_h, target[1])])
+    outer_w = merged([Atom("W", block_w, target[2])])
+    if dims["H"] != outer_h or dims["W"] != outer_w:
+        return None
+    natural = merged([Atom("H", 1, block_h), Atom("W", 1, block_w), Atom("C", 1, c)])
+    reach = {"H": block_w * c, "W": c, "C": 1}
+    if sorted(natural, key=_key) != sorted(_whole(dims["C"]), key=_key):
+        return None
+    part = (n, target[1], target[2], c)
+    layout = plain("NHWC", part)
+    parts = [
+        sliced(ctx, value, (y, x, 0), (block_h, block_w), part, layout) for y in range(block_h) for x in range(block_w)
+    ]
+    whole = joined(ctx, parts, target, goal)
+    order = merged(Atom("C", atom.stride * reach[atom.axis], atom.size) for atom in dims["C"])
+    return whole if order == axis("C", target[3]) else _permuted(ctx, whole, order, goal)
+
+
+def _key(atom: Atom) -> tuple[str, int, int]:
+    return atom.axis, atom.stride, atom.size
+
+
+def _whole(dim: Dim) -> Dim:
+    """Atoms of an axis joined where their order in the dimension keeps them apart."""
+    return merged(sorted(dim, key=lambda atom: ("HWC".index(atom.axis), -atom.stride)))

@@ -1,0 +1,153 @@
+"""An ONNX model as plain Python: nodes, constants as arrays, and the type of every tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+Array = NDArray[Any]
+
+IR_VERSION = 10
+MICROSOFT = "com.microsoft"
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """Element type (of ``onnx.TensorProto``) and shape; ``None`` where only running the model tells."""
+
+    elem: int
+    shape: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operation; ``inputs`` that are left out are empty names."""
+
+    name: str
+    op_type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    domain: str = ""
+
+    @property
+    def output(self) -> str:
+        return self.outputs[0]
+
+    def text(self, name: str, default: str) -> str:
+        value = self.attributes.get(name, default)
+        return value.decode() if isinstance(value, bytes) else str(value)
+
+    def integer(self, name: str, default: int) -> int:
+        return int(self.attributes.get(name, default))
+
+    def integers(self, name: str, default: Sequence[int]) -> tuple[int, ...]:
+        return tuple(int(v) for v in self.attributes.get(name, default))
+
+    def input(self, index: int) -> str:
+        """The name of an input, empty if it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else ""
+
+    def reads(self) -> Iterator[str]:
+        """Every tensor that the node reads, those that its subgraphs take from outside included."""
+        yield from (name for name in self.inputs if name)
+        for value in self.attributes.values():
+            if isinstance(value, onnx.GraphProto):
+                yield from _captured(value)
+
+
+def _captured(graph: onnx.GraphProto) -> Iterator[str]:
+    inside = {v.name for v in graph.input} | {t.name for t in graph.initializer}
+    for proto in graph.node:
+        yield from (name for name in from_node_proto(proto).reads() if name not in inside)
+        inside |= set(proto.output)
+    yield from (v.name for v in graph.output if v.name not in inside)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Nodes in topological order; every tensor that is no constant, input or node output is unknown."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    constants: Mapping[str, Array]
+    types: Mapping[str, TensorType]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    opsets: Mapping[str, int]
+
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        if name in self.constants:
+            return self.constants[name].shape
+        known = self.types.get(name)
+        return known.shape if known else None
+
+    def elem(self, name: str) -> int:
+        if name in self.constants:
+            return helper.np_dtype_to_tensor_dtype(self.constants[name].dtype)
+        known = self.types.get(name)
+        return known.elem if known else onnx.TensorProto.UNDEFINED
+
+    def producers(self) -> dict[str, Node]:
+        return {name: node for node in self.nodes for name in node.outputs if name}
+
+    def consumers(self) -> dict[str, list[Node]]:
+        table: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.reads()):
+                table.setdefault(name, []).append(node)
+        return table
+
+    def with_nodes(self, nodes: Iterable[Node], constants: Mapping[str, Array] | None = None) -> Model:
+        """The same model with other nodes; constants that nobody reads are dropped."""
+        nodes = tuple(nodes)
+        table = self.constants if constants is None else constants
+        used = {name for node in nodes for name in node.reads()} | set(self.outputs)
+        return replace(self, nodes=nodes, constants={k: v for k, v in table.items() if k in used})
+
+
+def from_node_proto(proto: onnx.NodeProto, name: str = "") -> Node:
+    attributes = {a.name: helper.get_attribute_value(a) for a in proto.attribute}
+    domain = "" if proto.domain == "ai.onnx" else proto.domain
+    return Node(name or proto.name, proto.op_type, tuple(proto.input), tuple(proto.output), attributes, domain)
+
+
+def node_proto(node: Node) -> onnx.NodeProto:
+    attributes = {k: v for k, v in node.attributes.items() if not (isinstance(v, list | tuple) and not v)}
+    return helper.make_node(node.op_type, node.inputs, node.outputs, node.name, domain=node.domain, **attributes)
+
+
+def part_proto(model: Model, nodes: Sequence[Node], inputs: Sequence[str], outputs: Sequence[str]) -> onnx.ModelProto:
+    """A runnable model of some of the nodes."""
+    used = {name for node in nodes for name in node.reads()} | set(outputs)
+    graph = helper.make_graph(
+        [node_proto(node) for node in nodes],
+        model.name or "model",
+        [_value_info(model, name) for name in inputs],
+        [_value_info(model, name) for name in outputs],
+        [numpy_helper.from_array(model.constants[k], k) for k in model.constants if k in used],
+    )
+    opsets = [helper.make_opsetid(domain, version) for domain, version in model.opsets.items()]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="tilewright")
+
+
+def to_proto(model: Model) -> onnx.ModelProto:
+    return part_proto(model, model.nodes, model.inputs, model.outputs)
+
+
+def _value_info(model: Model, name: str) -> onnx.ValueInfoProto:
+    elem = model.elem(name)
+    if elem == onnx.TensorProto.UNDEFINED:
+        return onnx.ValueInfoProto(name=name)
+    return helper.make_tensor_value_info(name, elem, model.shape(name))
+
+
+def scalar(value: Array) -> Any:
+    """The only element of an array."""
+    return np.asarray(value).reshape(-1)[0]

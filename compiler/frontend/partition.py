@@ -1,0 +1,186 @@
+"""What runs where: the machine takes what it was able to import and somebody needs, the host takes the rest.
+
+Host nodes are gathered by *phase*: the number of times that data has changed sides before them. All nodes of a
+phase form one CPU part, so there are as few parts as the graph allows, and parts and machine never wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from compiler.frontend.importer.context import EIGHT_BITS, Context
+from compiler.frontend.importer.values import Mapped
+from compiler.frontend.model import Node, part_proto
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu, Op, Port
+
+
+@dataclass
+class _Demand:
+    """What is needed: nodes on the host, operations on the machine, and the tensors that cross."""
+
+    host: dict[str, Node]
+    machine: dict[str, Op]
+    to_machine: dict[str, Mapped]
+    to_host: dict[str, Mapped]
+
+
+def partitioned(ctx: Context) -> tuple[XGraph, tuple[Port, ...], tuple[Port, ...]]:
+    """The graph with its CPU parts, and the ports of model inputs and outputs that the machine reads and makes itself."""
+    demand = _demanded(ctx)
+    phase = _phases(ctx, demand)
+    model = ctx.model
+    parts: dict[int, list[Node]] = {}
+    for node in model.nodes:
+        if node.name in demand.host:
+            parts.setdefault(phase[node.name], []).append(node)
+    cpu = [_cpu(ctx, demand, nodes, index, parts) for index, nodes in sorted(parts.items())]
+    made = [name for name, value in demand.to_machine.items() if name in model.inputs]
+    inputs = tuple(port(ctx, name, demand.to_machine[name]) for name in made)
+    outputs = tuple(port(ctx, name, demand.to_host[name]) for name in model.outputs if name in demand.to_host)
+    input_names = tuple(dict.fromkeys(p.tensor for p in inputs))
+    output_names = tuple(dict.fromkeys(p.tensor for p in outputs))
+    ops = _ordered([op for op in ctx.ops if op.output in demand.machine], cpu)
+    used = {t for op in ops for t in (*op.inputs, *op.outputs)} | {*input_names, *output_names}
+    tensors = {name: tensor for name, tensor in ctx.tensors.items() if name in used}
+    return XGraph(model.name or "model", tensors, ops, input_names, output_names), inputs, outputs
+
+
+def _ordered(machine: list[Op], cpu: list[Cpu]) -> list[Op]:
+    """Machine operations (which come in order) and CPU parts, each after the makers of what it reads, host tensors included."""
+    waiting = {name: part for part in cpu for name in (*part.outputs, *part.onnx_outputs)}
+    makers: dict[str, Op] = {op.output: op for op in machine} | dict(waiting)
+    done: set[str] = set()
+    order: list[Op] = []
+    for last in (*machine, *cpu):
+        stack: list[Op] = [last]
+        while stack:
+            op = stack[-1]
+            reads = (*op.inputs, *op.onnx_inputs) if isinstance(op, Cpu) else op.inputs
+            missing = [makers[name] for name in reads if name in makers and makers[name].name not in done]
+            if op.name in done or not missing:
+                stack.pop()
+                if op.name not in done:
+                    done.add(op.name)
+                    order.append(op)
+            else:
+                stack += missing
+    return order
+
+
+def port(ctx: Context, name: str, value: Mapped) -> Port:
+    """How the host finds an ONNX tensor in a map."""
+    weight = {letter: stride for letter, stride in zip("NHWC", _strides(ctx.map_shape(value)), strict=True)}
+    dims = tuple(tuple((weight[a.axis] * a.stride, a.size) for a in dim) for dim in value.layout.dims)
+    return Port(name, value.tensor, dims)
+
+
+def _strides(shape: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    _, h, w, c = shape
+    return h * w * c, w * c, c, 1
+
+
+def _demanded(ctx: Context) -> _Demand:
+    makers = {op.output: op for op in ctx.ops}
+    demand = _Demand({}, {}, {}, {})
+    waiting = [(name, "") for name in ctx.model.outputs]
+    seen: set[str] = set()
+    while waiting:
+        name, reader = waiting.pop()
+        if name in seen or name in ctx.model.constants:
+            continue
+        seen.add(name)
+        value = ctx.values.get(name)
+        if isinstance(value, Mapped) and value.computed and ctx.model.elem(name) in EIGHT_BITS:
+            demand.to_host[name] = value
+            for root in _machine(ctx, demand, makers, value.tensor):
+                demand.to_machine[root] = ctx.roots[root]
+                if root not in ctx.model.inputs:
+                    waiting.append((root, reader))
+            continue
+        node = ctx.producers.get(name)
+        if node is not None and node.name not in demand.host:
+            demand.host[node.name] = node
+            ctx.reasons.setdefault(node.name, _why(ctx, node, reader))
+            waiting += [(read, node.name) for read in node.reads()]
+    return demand
+
+
+def _why(ctx: Context, node: Node, reader: str) -> str:
+    if node.op_type == "DequantizeLinear":
+        return f"its float result is read on the CPU, by {reader or 'the model output'}"
+    if ctx.values.get(node.output) is None:
+        return "its operands are on the CPU"
+    if reader:
+        return f"its result is not quantised before {reader} reads it, which is on the CPU"
+    return "its result is an output of the model and is not quantised, or needs no computing"
+
+
+def _machine(ctx: Context, demand: _Demand, makers: dict[str, Op], tensor: str) -> Iterable[str]:
+    """Marks the operations behind a map; the host's tensors among what they read."""
+    waiting = [tensor]
+    while waiting:
+        name = waiting.pop()
+        if name in ctx.roots:
+            yield name
+        elif name not in demand.machine:
+            demand.machine[name] = makers[name]
+            waiting += makers[name].inputs
+
+
+def _phases(ctx: Context, demand: _Demand) -> dict[str, int]:
+    """Phase of every host node: machine maps take the phase of what they are made from, crossing to the host adds one."""
+    of_map: dict[str, int] = {}
+    of_node: dict[str, int] = {}
+    order = {op.output: index for index, op in enumerate(ctx.ops)}
+    pending = sorted(demand.machine, key=lambda name: order[name])
+    by_node = {name: node for node in ctx.model.nodes for name in node.outputs}
+
+    def map_phase(tensor: str) -> int:
+        stack = [tensor]
+        while stack:
+            name = stack[-1]
+            if name in of_map:
+                stack.pop()
+            elif name in ctx.roots:
+                maker = by_node.get(name)
+                of_map[name] = of_node[maker.name] if maker is not None and maker.name in of_node else -1
+            else:
+                missing = [i for i in demand.machine[name].inputs if i not in of_map]
+                if missing:
+                    stack += missing
+                else:
+                    of_map[name] = max(of_map[i] for i in demand.machine[name].inputs)
+        return of_map[tensor]
+
+    for node in ctx.model.nodes:
+        if node.name not in demand.host:
+            continue
+        phase = 0
+        for name in node.reads():
+            if name in demand.to_host:
+                phase = max(phase, map_phase(demand.to_host[name].tensor) + 1)
+            elif name in by_node and by_node[name].name in of_node:
+                phase = max(phase, of_node[by_node[name].name])
+        of_node[node.name] = phase
+    assert all(name in demand.machine for name in pending)
+    return of_node
+
+
+def _cpu(ctx: Context, demand: _Demand, nodes: list[Node], index: int, parts: dict[int, list[Node]]) -> Cpu:
+    model = ctx.model
+    made = {name for node in nodes for name in node.outputs if name}
+    read = [n for n in dict.fromkeys(n for node in nodes for n in node.reads()) if n not in made and n not in model.constants]
+    elsewhere = {name for other, group in parts.items() if other != index for node in group for name in node.reads()}
+    wanted = {*model.outputs, *elsewhere, *demand.to_machine}
+    given = [name for node in nodes for name in node.outputs if name and name in wanted]
+    inputs = tuple(port(ctx, name, demand.to_host[name]) for name in read if name in demand.to_host)
+    outputs = tuple(port(ctx, name, demand.to_machine[name]) for name in given if name in demand.to_machine)
+    small = replace(model, name=f"{model.name or 'model'} cpu{index}")
+    proto = part_proto(small, nodes, read, given)
+    return Cpu(
+        f"cpu{index}", tuple(dict.fromkeys(p.tensor for p in inputs)), tuple(dict.fromkeys(p.tensor for p in outputs)),
+        proto.SerializeToString(deterministic=True), {node.name: ctx.reasons[node.name] for node in nodes}, tuple(read), tuple(given),
+        (*inputs, *outputs),
+    )  # fmt: skip

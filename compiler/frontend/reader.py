@@ -1,0 +1,139 @@
+"""ONNX file to a checked, normalised model: types known, constants folded, nothing that only renames left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import inliner, numpy_helper, version_converter
+
+from compiler.frontend.checks import check_constants, check_operators, ordered
+from compiler.frontend.errors import ModelError
+from compiler.frontend.folding import fold_constants, without_identities
+from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto
+from compiler.frontend.types import with_types
+
+LEAST_OPSET = 9
+
+Source = str | Path | bytes | onnx.ModelProto
+
+
+def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Model:
+    """``batch``: what a free first dimension of an input becomes (1 unless told); ``shapes``: whole input shapes."""
+    proto = load(source)
+    model = from_proto(upgraded(proto))
+    model = replace(model, types={**model.types, **_input_types(model, proto, batch, shapes or {})})
+    model = without_identities(model)
+    model = fold_constants(model)
+    check_constants(model)
+    return _resolved(model)
+
+
+def load(source: Source) -> onnx.ModelProto:
+    """The protocol buffer of a file, its bytes, or itself."""
+    if isinstance(source, onnx.ModelProto):
+        return source
+    where = "the model" if isinstance(source, bytes) else str(source)
+    try:
+        data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    except OSError as error:
+        raise ModelError(f"{where}: cannot be read: {error.strerror}; give the path of an ONNX file") from None
+    try:
+        proto = onnx.ModelProto.FromString(data)
+    except DecodeError:
+        raise ModelError(f"{where}: {len(data)} bytes are not a whole ONNX model; export or download it again") from None
+    if not proto.graph.node and not proto.opset_import:
+        raise ModelError(f"{where}: not an ONNX model (no graph and no operator set in it); give a .onnx file")
+    if not isinstance(source, bytes) and _is_external(proto):
+        onnx.load_external_data_for_model(proto, str(Path(source).parent))
+    return proto
+
+
+def _is_external(proto: onnx.ModelProto) -> bool:
+    return any(t.data_location == onnx.TensorProto.EXTERNAL for t in proto.graph.initializer)
+
+
+def opset_of(proto: onnx.ModelProto) -> int:
+    return next((o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")), 0)
+
+
+def upgraded(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Functions inlined; an operator set before 9 converted, if onnx can."""
+    if proto.functions:
+        proto = inliner.inline_local_functions(proto)
+    version = opset_of(proto)
+    if version >= LEAST_OPSET:
+        return proto
+    refusal = f"model {proto.graph.name}: operator set {version} is older than {LEAST_OPSET}; export the model with a newer one"
+    if version < 1:
+        raise ModelError(refusal)
+    try:
+        return version_converter.convert_version(proto, LEAST_OPSET)
+    except Exception:  # the converter raises whatever its C++ side threw
+        raise ModelError(refusal) from None
+
+
+def from_proto(proto: onnx.ModelProto) -> Model:
+    graph = proto.graph
+    constants: dict[str, Array] = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    nodes: list[Node] = []
+    taken: set[str] = set()
+    for index, item in enumerate(graph.node):
+        name = item.name or f"{item.op_type}_{index}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        nodes.append(from_node_proto(item, name))
+    inputs = tuple(v.name for v in graph.input if v.name not in constants)
+    opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
+    check_operators(nodes, opsets)
+    model = Model(
+        graph.name, ordered(nodes, {*inputs, *constants, ""}), constants, {}, inputs,
+        tuple(v.name for v in graph.output), opsets,
+    )  # fmt: skip
+    return model
+
+
+def _input_types(
+    model: Model, proto: onnx.ModelProto, batch: int | None, shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, TensorType]:
+    """Every input with a whole shape."""
+    unknown = [name for name in shapes if name not in model.inputs]
+    if unknown:
+        raise ModelError(f"input {unknown[0]}: the model has no such input; it has {', '.join(model.inputs)}")
+    types = {}
+    for info in proto.graph.input:
+        if info.name not in model.inputs:
+            continue
+        tensor = info.type.tensor_type
+        if info.name in shapes:
+            types[info.name] = TensorType(tensor.elem_type, tuple(shapes[info.name]))
+            continue
+        if not tensor.HasField("shape"):
+            raise ModelError(f"input {info.name}: has no shape; export the model with input shapes, or name them")
+        shape = []
+        for axis, dim in enumerate(tensor.shape.dim):
+            if dim.HasField("dim_value") and dim.dim_value > 0:
+                shape.append(dim.dim_value)
+            elif axis == 0:
+                shape.append(batch or 1)
+            else:
+                raise ModelError(
+                    f"input {info.name}: dimension {axis} is free ({dim.dim_param or 'unnamed'}), a number is expected; "
+                    "export the model with a fixed size, or name the shape"
+                )
+        types[info.name] = TensorType(tensor.elem_type, tuple(shape))
+    return types
+
+
+def _resolved(model: Model) -> Model:
+    """Types inferred and shape arithmetic folded, until neither finds more."""
+    while True:
+        typed = with_types(model)
+        folded = fold_constants(typed)
+        if len(folded.nodes) == len(typed.nodes):
+            return typed
+        model = folded

@@ -1,0 +1,50 @@
+"""onnxruntime as it runs a model word by word: no graph optimisation, so that nothing is fused and no tie is shifted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+
+from isa.errors import TilewrightError
+
+Array = NDArray[Any]
+
+
+class RuntimeRefusal(TilewrightError):
+    """onnxruntime cannot load or run a model."""
+
+
+def session(model: onnx.ModelProto | bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    data = model if isinstance(model, bytes) else model.SerializeToString()
+    try:
+        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's exceptions have no common base but this
+        raise RuntimeRefusal(f"onnxruntime cannot load the model: {_brief(error)}") from None
+
+
+def run(model: onnx.ModelProto | bytes, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
+    """Outputs by name."""
+    return run_session(session(model), feeds, outputs)
+
+
+def run_session(
+    loaded: onnxruntime.InferenceSession, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None
+) -> dict[str, Array]:
+    names = list(outputs) if outputs is not None else [o.name for o in loaded.get_outputs()]
+    try:
+        values = loaded.run(names, dict(feeds))
+    except Exception as error:  # onnxruntime's exceptions have no common base but this
+        raise RuntimeRefusal(f"onnxruntime cannot run the model: {_brief(error)}") from None
+    return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(str(error).split())[:400]

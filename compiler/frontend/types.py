@@ -1,0 +1,42 @@
+"""The type of every tensor, as onnxruntime infers it (it knows its own operators too)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import onnx
+from onnx import helper
+
+from compiler.frontend.model import Model, TensorType, part_proto
+from compiler.frontend.session import session
+
+_SMALL = 256
+"""Constants of more elements cannot be shapes: they are declared, not handed over, which saves their bytes."""
+
+_ELEMS = {
+    "tensor(float)": onnx.TensorProto.FLOAT, "tensor(uint8)": onnx.TensorProto.UINT8, "tensor(int8)": onnx.TensorProto.INT8,
+    "tensor(uint16)": onnx.TensorProto.UINT16, "tensor(int16)": onnx.TensorProto.INT16,
+    "tensor(int32)": onnx.TensorProto.INT32, "tensor(int64)": onnx.TensorProto.INT64,
+    "tensor(bool)": onnx.TensorProto.BOOL, "tensor(float16)": onnx.TensorProto.FLOAT16,
+    "tensor(double)": onnx.TensorProto.DOUBLE, "tensor(uint32)": onnx.TensorProto.UINT32,
+    "tensor(uint64)": onnx.TensorProto.UINT64, "tensor(string)": onnx.TensorProto.STRING,
+    "tensor(bfloat16)": onnx.TensorProto.BFLOAT16,
+}  # fmt: skip
+
+
+def with_types(model: Model) -> Model:
+    made = [name for node in model.nodes for name in node.outputs if name]
+    large = [name for name, value in model.constants.items() if value.size > _SMALL]
+    declared = {
+        name: TensorType(helper.np_dtype_to_tensor_dtype(model.constants[name].dtype), model.constants[name].shape)
+        for name in large
+    }
+    small = {k: v for k, v in model.constants.items() if k not in declared}
+    bare = replace(model, constants=small, types={**{i: model.types[i] for i in model.inputs}, **declared})
+    proto = part_proto(bare, model.nodes, [*model.inputs, *large], made)
+    types = {name: model.types[name] for name in model.inputs}
+    for output in session(proto).get_outputs():
+        shape = tuple(d if isinstance(d, int) else -1 for d in output.shape)
+        elem = _ELEMS.get(output.type, onnx.TensorProto.UNDEFINED)
+        types[output.name] = TensorType(elem, None if -1 in shape else shape)
+    return replace(model, types=types)

@@ -1,0 +1,1 @@
+"""Which operations can run together."""

@@ -1,0 +1,1 @@
+"""DRAM: where feature maps live, and for how long."""

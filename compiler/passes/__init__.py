@@ -1,0 +1,1 @@
+"""Passes over XGraph, one per file."""

@@ -1,0 +1,61 @@
+"""Instructions before tokens: what they do, what they touch, and whom they belong to."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from isa.codec import Op
+from isa.instructions import Unit
+
+
+class Space(enum.IntEnum):
+    """Memories that instructions touch; each is tracked in granules of its own (``GRANULE``)."""
+
+    FM = 0
+    WEIGHT = 1
+    PARAM = 2
+    TAPS = 3
+    POOL_PARAM = 4
+    TABLE = 5
+    ACCUMULATOR = 6
+    WORK = 7
+    INPUT = 8
+    OUTPUT = 9
+    CONST = 10
+
+
+GRANULE: dict[Space, int] = {space: 64 if space >= Space.WORK else 1 for space in Space}
+"""Words (on chip) or bytes (DRAM) that are one unit of dependence; coarser only ever adds waits."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """``count`` runs of ``length`` words or bytes, ``stride`` apart."""
+
+    space: Space
+    start: int
+    length: int
+    count: int = 1
+    stride: int = 0
+
+
+@dataclass(frozen=True)
+class Pending:
+    """One instruction as code generation makes it: no tokens yet."""
+
+    name: str
+    values: dict[str, int]
+    reads: Sequence[Access] = ()
+    writes: Sequence[Access] = ()
+    cycles: int = 0
+    """Estimate of how long its unit is taken, for ordering."""
+    layer: str = ""
+    tile: int = 0
+    unit: Unit = field(init=False)
+
+    def __post_init__(self) -> None:
+        unit = Op(self.name).row.unit
+        assert unit is not None, "START and END are added by the program writer"
+        object.__setattr__(self, "unit", unit)

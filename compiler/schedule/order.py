@@ -1,0 +1,86 @@
+"""Program order by list scheduling: an instruction may overtake others of its unit that cannot start yet."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+
+from compiler.schedule.instruction import Pending
+from isa.instructions import Unit
+
+WINDOW = 48
+"""How many instructions of its unit one may overtake. More finds little, and costs time."""
+LATENCY = {Unit.LOAD: 80, Unit.SAVE: 30, Unit.CONV: 30, Unit.POOL: 30, Unit.MISC: 30}
+"""Cycles from the end of an instruction's work to the start of one that waits for it: DRAM's, or the pipeline's."""
+
+
+class _Lane:
+    """What is left of one unit's instructions."""
+
+    def __init__(self, indices: list[int]) -> None:
+        self.indices = indices
+        self.free = 0
+        self.ready: list[int] = []
+        """Instructions whose predecessors are all scheduled, in program order."""
+        self.first = 0
+        """Place in ``indices`` of the first that is not scheduled."""
+
+
+def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[int]:
+    """The instructions in the order of their estimated starts; ``before`` is from ``hazards.predecessors``.
+
+    Repeatedly takes, over all units, the instruction that can start first (then the first in program order), among
+    those whose predecessors have been taken. Every predecessor is taken earlier, so the order is again a
+    sequential program. Loads of a later group thus fill the time in which the DRAM would rest,
+    and where a group waits for its own data the next one begins.
+    """
+    lanes = {unit: _Lane([i for i, p in enumerate(program) if p.unit is unit]) for unit in Unit}
+    waiting = [len(b) for b in before]
+    after: list[list[int]] = [[] for _ in program]
+    for index, givers in enumerate(before):
+        for giver in givers:
+            after[giver].append(index)
+    earliest = [0] * len(program)
+    done = [False] * len(program)
+    for index, count in enumerate(waiting):
+        if count == 0:
+            lanes[program[index].unit].ready.append(index)
+    best = {unit: _candidate(lane, earliest) for unit, lane in lanes.items()}
+    order: list[int] = []
+    while len(order) < len(program):
+        start, index, unit = min((found[0], found[1], unit) for unit, found in best.items() if found is not None)
+        lane = lanes[unit]
+        lane.ready.remove(index)
+        lane.free = start + max(1, program[index].cycles)
+        order.append(index)
+        done[index] = True
+        while lane.first < len(lane.indices) and done[lane.indices[lane.first]]:
+            lane.first += 1
+        changed = {unit}
+        end = lane.free + LATENCY[unit]
+        for taker in after[index]:
+            earliest[taker] = max(earliest[taker], end)
+            waiting[taker] -= 1
+            if waiting[taker] == 0:
+                bisect.insort(lanes[program[taker].unit].ready, taker)
+                changed.add(program[taker].unit)
+        for name in changed:
+            best[name] = _candidate(lanes[name], earliest)
+    return order
+
+
+def _candidate(lane: _Lane, earliest: Sequence[int]) -> tuple[int, int] | None:
+    """Start and index of the instruction that the unit would take next."""
+    if not lane.ready:
+        return None
+    limit = lane.indices[min(lane.first + WINDOW, len(lane.indices) - 1)]
+    found: tuple[int, int] | None = None
+    for index in lane.ready:
+        if index > limit:
+            break
+        start = max(lane.free, earliest[index])
+        if found is None or start < found[0]:
+            found = start, index
+        if start == lane.free:
+            break
+    return found

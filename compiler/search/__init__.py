@@ -1,0 +1,1 @@
+"""Which partition into groups is best: one strategy per file, all with the same candidates and costs."""

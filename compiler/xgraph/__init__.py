@@ -1,0 +1,1 @@
+"""XGraph: the framework-independent graph of coarse operations that every compiler stage reads and writes."""

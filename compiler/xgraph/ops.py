@@ -1,0 +1,207 @@
+"""The operations of XGraph. Each names its input and output tensors and holds its constants.
+
+All are defined on int8 tensors (see ``Tensor``) and are what the machine computes, bit for bit;
+``docs/machine.md`` has the arithmetic. Feature maps are NHWC.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int8 = NDArray[np.int8]
+Int32 = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Requantisation:
+    """Per output channel: bias, mantissa and shift (``scale = mantissa / 2^shift``)."""
+
+    bias: Int32
+    mantissa: NDArray[np.uint32]
+    shift: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Finish:
+    """What happens to a requantised value: zero-point, LEAKY, clamp, table."""
+
+    zero_point: int = 0
+    lo: int = -128
+    hi: int = 127
+    alpha: int | None = None
+    """LEAKY slope in 1/65536."""
+    table: Int8 | None = None
+    """256 values, indexed by the clamped value as uint8."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Kernel geometry; pads are top, left, bottom, right (negative ones crop)."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """An operation: one output tensor (``Cpu`` alone may have more)."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def output(self) -> str:
+        return self.outputs[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Conv(Op):
+    """Convolution, dense, grouped or depthwise; a dense layer is a 1x1 convolution.
+
+    ``weights`` is int8, output channel x kernel row x kernel column x input channel of the group.
+    The input's zero-point is folded into the bias; padding pixels hold ``pad_value``.
+    """
+
+    window: Window
+    weights: Int8
+    requantisation: Requantisation
+    finish: Finish
+    groups: int = 1
+    pad_value: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ConvTranspose(Op):
+    """Transposed convolution; ``window.pads`` are ONNX's, ``weights`` as in ``Conv`` (not yet flipped).
+
+    An output pixel is the sum over the taps with ``o = i * stride - pad + k * dilation``; input outside is ``pad_value``.
+    """
+
+    window: Window
+    weights: Int8
+    requantisation: Requantisation
+    finish: Finish
+    output_padding: tuple[int, int] = (0, 0)
+    groups: int = 1
+    pad_value: int = 0
+
+
+class PoolKind(enum.Enum):
+    MAX = "max"
+    AVERAGE = "average"
+
+
+@dataclass(frozen=True, eq=False)
+class Pool(Op):
+    """Maximum or average over a window; a global pool has the kernel of the whole map.
+
+    AVERAGE is the sum, then requantised: ``scales[n]`` is the record for a window of ``n`` counted
+    pixels. With ``count_pad`` padding counts (as ``pad_value``) and only the full window has a record.
+    """
+
+    kind: PoolKind
+    window: Window
+    finish: Finish
+    pad_value: int = -128
+    count_pad: bool = True
+    scales: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Counted pixels -> (bias, mantissa, shift)."""
+
+
+class EltwiseKind(enum.Enum):
+    ADD = "add"
+    MUL = "mul"
+    PASS = "pass"
+
+
+@dataclass(frozen=True, eq=False)
+class Eltwise(Op):
+    """ADD: ``a * m_a + b * m_b + c``; MUL: ``(a - a_zp) * (b - b_zp) * m_a + c``; PASS: ``a * m_a + c``; then ``/ 2^shift``.
+
+    The second input may have height and width 1 (one value per channel): it is broadcast.
+    """
+
+    kind: EltwiseKind
+    m_a: int
+    m_b: int
+    c: int
+    shift: int
+    finish: Finish
+    a_zp: int = 0
+    b_zp: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Upsample(Op):
+    """Nearest neighbour: each pixel becomes ``factor[0] x factor[1]`` pixels."""
+
+    factor: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Concat(Op):
+    """Channels of the inputs one after another; all have the output's quantisation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Op):
+    """Rows, columns and channels from ``begin`` on, every ``step``-th, as many as the output has."""
+
+    begin: tuple[int, int, int]
+    step: tuple[int, int] = (1, 1)
+    """Of rows and columns; channels are neighbours."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interleave(Op):
+    """Pixel ``(y block + dy, x block + dx)`` is pixel ``(y, x)`` of input ``dy block + dx``: depth to space, after slices."""
+
+    block: int
+
+
+@dataclass(frozen=True, eq=False)
+class Reshape(Op):
+    """The same bytes in another NHWC shape: costs nothing."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """How the host finds an ONNX tensor in a feature map: each of its dimensions runs over stretches of the map's bytes.
+
+    ``dims``: per ONNX dimension (bytes from one element to the next, elements), outermost first.
+    """
+
+    onnx: str
+    tensor: str
+    dims: tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cpu(Op):
+    """A part of the ONNX model that onnxruntime runs.
+
+    ``model`` is a serialised ONNX model whose inputs and outputs have the names, types and shapes of
+    the original model. Tensors that come from or go to the machine are listed in ``inputs`` and
+    ``outputs`` as XGraph tensors (NHWC int8 seen by the machine; the runtime converts layout, and
+    toggles the top bit where ``flip``). ``reasons``: for each ONNX node, why it is not on the machine.
+    """
+
+    model: bytes
+    reasons: dict[str, str]
+    onnx_inputs: tuple[str, ...] = ()
+    onnx_outputs: tuple[str, ...] = ()
+    ports: tuple[Port, ...] = ()
+    """Of the ONNX inputs that the machine makes, and of the ONNX outputs that the machine reads."""
+
+
+def attributes(op: Op) -> dict[str, Any]:
+    """Everything of an operation except its name and tensors."""
+    return {k: v for k, v in vars(op).items() if k not in ("name", "inputs", "outputs")}

@@ -1,0 +1,172 @@
+"""What a graph computes, plainly: one NumPy function per operation, for tests and for finding a first difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import (
+    Concat,
+    Conv,
+    ConvTranspose,
+    Eltwise,
+    EltwiseKind,
+    Finish,
+    Interleave,
+    Op,
+    Pool,
+    PoolKind,
+    Requantisation,
+    Reshape,
+    Slice,
+    Upsample,
+    Window,
+)
+from isa.errors import TilewrightError
+
+Int8 = NDArray[np.int8]
+Int64 = NDArray[np.int64]
+
+
+def execute(graph: XGraph, inputs: Mapping[str, Int8]) -> dict[str, Int8]:
+    """Every map of a graph without CPU parts."""
+    values = dict(inputs)
+    for op in graph.ops:
+        shape = graph.tensors[op.output].shape
+        values[op.output] = execute_op(op, [values[name] for name in op.inputs], shape)
+    return values
+
+
+def execute_op(op: Op, inputs: list[Int8], shape: tuple[int, int, int, int]) -> Int8:
+    match op:
+        case Conv():
+            taps = _windows(inputs[0], op.window, shape[1:3], op.pad_value)
+            return _finish(_requantise(_convolve(taps, op.weights, op.groups), op.requantisation), op.finish)
+        case ConvTranspose():
+            return _finish(_requantise(_transpose(inputs[0], op, shape), op.requantisation), op.finish)
+        case Pool():
+            return _pool(inputs[0], op, shape)
+        case Eltwise():
+            return _eltwise(op, inputs)
+        case Upsample():
+            return inputs[0].repeat(op.factor[0], axis=1).repeat(op.factor[1], axis=2)
+        case Concat():
+            return np.concatenate(inputs, axis=3)
+        case Slice():
+            (y, x, c), (s_y, s_x) = op.begin, op.step
+            return np.ascontiguousarray(inputs[0][:, y::s_y, x::s_x, c:][:, : shape[1], : shape[2], : shape[3]])
+        case Reshape():
+            return inputs[0].reshape(shape)
+        case Interleave():
+            out = np.empty(shape, np.int8)
+            for index, part in enumerate(inputs):
+                out[:, index // op.block :: op.block, index % op.block :: op.block] = part
+            return out
+    raise TilewrightError(f"operation {op.name}: {type(op).__name__} has no reference")
+
+
+def _windows(x: Int8, window: Window, size: tuple[int, int], pad_value: int) -> Int64:
+    """Batch x rows x columns x kernel rows x kernel columns x channels."""
+    (k_h, k_w), (s_y, s_x), (d_y, d_x) = window.kernel, window.stride, window.dilation
+    n, h, w, c = x.shape
+    out = np.full((n, *size, k_h, k_w, c), pad_value, np.int64)
+    for ky in range(k_h):
+        for kx in range(k_w):
+            iy = np.arange(size[0]) * s_y - window.pads[0] + ky * d_y
+            ix = np.arange(size[1]) * s_x - window.pads[1] + kx * d_x
+            rows, columns = (iy >= 0) & (iy < h), (ix >= 0) & (ix < w)
+            out[:, np.ix_(rows, columns)[0], np.ix_(rows, columns)[1], ky, kx] = x[:, iy[rows]][:, :, ix[columns]]
+    return out
+
+
+def _convolve(taps: Int64, weights: Int8, groups: int) -> Int64:
+    n, h, w, _, _, c = taps.shape
+    outputs = len(weights) // groups
+    parts = []
+    for g in range(groups):
+        inputs = taps[..., g * (c // groups) : (g + 1) * (c // groups)].reshape(n * h * w, -1)
+        kernel = weights[g * outputs : (g + 1) * outputs].astype(np.float64).reshape(outputs, -1)
+        # float64 sums of int8 products are exact far beyond any reduction here.
+        parts.append((inputs.astype(np.float64) @ kernel.T).astype(np.int64))
+    return np.concatenate(parts, axis=1).reshape(n, h, w, -1)
+
+
+def _transpose(x: Int8, op: ConvTranspose, shape: tuple[int, int, int, int]) -> Int64:
+    """Scatters each input pixel; what lies outside the input is padding that contributes ``pad_value``."""
+    (k_h, k_w), (s_y, s_x), (d_y, d_x) = op.window.kernel, op.window.stride, op.window.dilation
+    n, h, w, c = x.shape
+    reach_y, reach_x = k_h * d_y, k_w * d_x
+    padded = np.full((n, h + 2 * reach_y, w + 2 * reach_x, c), op.pad_value, np.int8)
+    padded[:, reach_y : reach_y + h, reach_x : reach_x + w] = x
+    out = np.zeros(shape, np.int64)
+    for ky in range(k_h):
+        for kx in range(k_w):
+            tap = _convolve(padded[:, :, :, None, None].astype(np.int64), op.weights[:, ky : ky + 1, kx : kx + 1], op.groups)
+            for iy in range(padded.shape[1]):
+                oy = (iy - reach_y) * s_y - op.window.pads[0] + ky * d_y
+                if not 0 <= oy < shape[1]:
+                    continue
+                for ix in range(padded.shape[2]):
+                    ox = (ix - reach_x) * s_x - op.window.pads[1] + kx * d_x
+                    if 0 <= ox < shape[2]:
+                        out[:, oy, ox] += tap[:, iy, ix]
+    return out
+
+
+def _requantise(acc: Int64, q: Requantisation) -> Int64:
+    total = (acc + q.bias).astype(np.int32)
+    scale = np.ldexp(q.mantissa.astype(np.float64), -q.shift.astype(np.int64)).astype(np.float32)
+    with np.errstate(under="ignore"):
+        return _round(total.astype(np.float32) * scale)
+
+
+def _round(value: NDArray[np.float32]) -> Int64:
+    return np.clip(np.rint(value), -32768, 32767).astype(np.int64)
+
+
+def _finish(r: Int64, finish: Finish) -> Int8:
+    if finish.alpha is not None:
+        r = np.where(r < 0, np.rint(r * (finish.alpha / 65536.0)).astype(np.int64), r)
+    y = np.minimum(np.maximum(r + finish.zero_point, finish.lo), finish.hi).astype(np.int8)
+    return y if finish.table is None else finish.table[y.view(np.uint8)]
+
+
+def _pool(x: Int8, op: Pool, shape: tuple[int, int, int, int]) -> Int8:
+    taps = _windows(x, op.window, shape[1:3], op.pad_value)
+    if op.kind is PoolKind.MAX:
+        return _finish(taps.max(axis=(3, 4)), op.finish)
+    inside = _windows(np.ones_like(x), op.window, shape[1:3], int(op.count_pad)).astype(bool)
+    counts = inside[..., 0].sum(axis=(3, 4))
+    total = np.where(inside, taps, 0).sum(axis=(3, 4))
+    out = np.zeros(shape, np.int8)
+    for count in np.unique(counts):
+        bias, mantissa, shift = op.scales.get(int(count), (0, 0, 0))
+        one = Requantisation(np.array([bias], np.int32), np.array([mantissa], np.uint32), np.array([shift], np.uint8))
+        where = counts == count
+        out[where] = _finish(_requantise(total[where], one), op.finish)
+    return out
+
+
+def _eltwise(op: Eltwise, inputs: list[Int8]) -> Int8:
+    a = inputs[0].astype(np.int64)
+    if op.kind is EltwiseKind.PASS:
+        total = a * op.m_a + op.c
+    elif op.kind is EltwiseKind.ADD:
+        total = a * op.m_a + inputs[1].astype(np.int64) * op.m_b + op.c
+    else:
+        total = (a - op.a_zp) * (inputs[1].astype(np.int64) - op.b_zp) * op.m_a + op.c
+    return _finish(np.clip(_half_even(total, op.shift), -32768, 32767), op.finish)
+
+
+def _half_even(value: Int64, shift: int) -> Int64:
+    if shift == 0:
+        return value
+    whole: Int64 = value >> shift
+    rest: Int64 = value & ((1 << shift) - 1)
+    half = 1 << (shift - 1)
+    up = (rest > half) | ((rest == half) & (whole & 1 == 1))
+    rounded: Int64 = whole + up
+    return rounded

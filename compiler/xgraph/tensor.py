@@ -1,0 +1,48 @@
+"""Feature maps: what flows between operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """Real value = scale * (stored int8 - zero_point)."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An int8 feature map, batch x height x width x channels.
+
+    ``flip``: outside the machine the tensor is uint8 (its top bit is toggled on the way in and out);
+    on chip and in this graph it is int8 throughout, its zero-point 128 lower.
+    """
+
+    name: str
+    shape: tuple[int, int, int, int]
+    quantisation: Quantisation
+    flip: bool = False
+
+    @property
+    def batch(self) -> int:
+        return self.shape[0]
+
+    @property
+    def height(self) -> int:
+        return self.shape[1]
+
+    @property
+    def width(self) -> int:
+        return self.shape[2]
+
+    @property
+    def channels(self) -> int:
+        return self.shape[3]
+
+    @property
+    def bytes(self) -> int:
+        n, h, w, c = self.shape
+        return n * h * w * c

@@ -1,0 +1,28 @@
+"""Counts the multiply-accumulates of a model's convolutions and dense layers."""
+
+from __future__ import annotations
+
+import math
+
+from onnx import ModelProto, NodeProto
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def multiply_accumulates(model: ModelProto) -> int:
+    """Of one inference over the whole batch; the model must say the shape of every tensor (``value_info``)."""
+    shapes: Shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+    for info in (*model.graph.input, *model.graph.value_info, *model.graph.output):
+        shapes[info.name] = tuple(dimension.dim_value for dimension in info.type.tensor_type.shape.dim)
+    return sum(_of_node(node, shapes) for node in model.graph.node)
+
+
+def _of_node(node: NodeProto, shapes: Shapes) -> int:
+    if node.op_type == "Conv":
+        return math.prod(shapes[node.output[0]]) * math.prod(shapes[node.input[1]][1:])
+    if node.op_type == "ConvTranspose":
+        return math.prod(shapes[node.input[0]]) * math.prod(shapes[node.input[1]][1:])
+    if node.op_type in ("Gemm", "MatMul"):
+        transposed = any(attribute.name == "transA" and attribute.i for attribute in node.attribute)
+        return math.prod(shapes[node.output[0]]) * shapes[node.input[0]][0 if transposed else -1]
+    return 0

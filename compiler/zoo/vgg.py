@@ -1,0 +1,28 @@
+"""VGG-16 and VGG-19 (Simonyan and Zisserman, 2014, configurations D and E)."""
+
+from __future__ import annotations
+
+from onnx import ModelProto
+
+from compiler.zoo.network import Network
+
+
+def vgg16(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:
+    return _vgg("vgg16", (2, 2, 3, 3, 3), batch, size, seed, classes)
+
+
+def vgg19(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:
+    return _vgg("vgg19", (2, 2, 4, 4, 4), batch, size, seed, classes)
+
+
+def _vgg(name: str, convolutions: tuple[int, ...], batch: int, size: int, seed: int, classes: int) -> ModelProto:
+    net = Network(name, seed)
+    x = net.image(batch, size)
+    for stage, count in enumerate(convolutions, start=1):
+        with net.scope(f"stage{stage}"):
+            for _ in range(count):
+                x = net.relu(net.conv(x, min(32 << stage, 512), 3))
+            x = net.max_pool(x)
+    x = net.relu(net.dense(x, 4096))
+    x = net.relu(net.dense(x, 4096))
+    return net.model(logits=net.dense(x, classes))

@@ -1,0 +1,1 @@
+"""The demo: a small network for handwritten digits, trained here."""

@@ -1,0 +1,181 @@
+"""DRAM as a fluid: two streams of beats, read and write, that share one beat per cycle."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from sim.cycle.timing import DRAM_LATENCY, FETCH_READ, LOAD_AHEAD_BEATS
+
+EPSILON = 1e-3
+"""Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
+NEVER = float("inf")
+
+
+@dataclass(slots=True)
+class Transfer:
+    """The beats of one instruction: ``work`` cycles when nobody else uses DRAM, not before ``due``."""
+
+    index: int
+    beats: int
+    work: float
+    due: float
+    gap: int
+    """Cycles that must pass after the transfer before."""
+
+
+class Stream:
+    """One direction: transfers in order; ``served`` counts beats, and ``watch`` is the count that somebody waits for."""
+
+    def __init__(self) -> None:
+        self.queue: deque[Transfer] = deque()
+        self.current: Transfer | None = None
+        self.left = 0.0
+        self.density = 0.0
+        self.served = 0.0
+        self.asked = 0
+        self.watch = NEVER
+
+    def add(self, transfer: Transfer) -> None:
+        self.asked += transfer.beats
+        if self.current is None:
+            self._begin(transfer)
+        else:
+            self.queue.append(transfer)
+
+    def _begin(self, transfer: Transfer, now: float = 0.0) -> None:
+        transfer.due = max(transfer.due, now + transfer.gap)
+        self.current = transfer
+        self.left = transfer.work
+        self.density = transfer.beats / transfer.work if transfer.work else 0.0
+
+    def finish(self, now: float) -> Transfer:
+        done = self.current
+        assert done is not None
+        self.current = None
+        if self.queue:
+            self._begin(self.queue.popleft(), now)
+        return done
+
+
+@dataclass(slots=True)
+class Burst:
+    """An instruction fetch: ``behind`` is the count of LOAD beats that come first, known when it is asked for."""
+
+    number: int
+    beats: int
+    asked: float
+    behind: float = NEVER
+
+
+class Bus:
+    """Serves both streams and instruction fetch; ``step`` goes on to the next event.
+
+    When both directions want the port it alternates. A stream whose unit cannot keep up (``density`` below one
+    beat per cycle) leaves the rest to the other. Reads come back in the order in which they were asked for, so a
+    fetch waits for the LOAD beats that are already on their way, and LOAD then waits for the fetch.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.reads = Stream()
+        self.writes = Stream()
+        self.fetches: deque[Burst] = deque()
+        self.fetch_left = 0.0
+        self.read_done: list[tuple[int, float]] = []
+        self.write_done: list[tuple[int, float]] = []
+        self.fetched: list[tuple[int, float]] = []
+
+    def fetch(self, number: int, beats: int, asked: float) -> None:
+        self.fetches.append(Burst(number, beats, asked))
+
+    def step(self) -> bool:
+        """Go on to the next event; False if there is none."""
+        reads, writes, now = self.reads, self.writes, self.now
+        then = NEVER
+        fetching = self.fetch_left > 0
+        reading = writing = blocked = False
+        if not fetching:
+            for burst in self.fetches:
+                if burst.behind is NEVER:
+                    if burst.asked > now:
+                        then = min(then, burst.asked)
+                    else:
+                        burst.behind = min(reads.served + self._on_the_way(), reads.asked)
+            if self.fetches:
+                burst = self.fetches[0]
+                if burst.behind <= reads.served + EPSILON:
+                    due = burst.asked + FETCH_READ
+                    if due <= now:
+                        self.fetch_left = float(burst.beats)
+                        fetching = True
+                        self.fetched.append((burst.number, now))
+                        return True
+                    blocked = True
+                    then = min(then, due)
+        current = reads.current
+        if current is not None and not fetching and not blocked:
+            if current.due <= now:
+                reading = True
+            else:
+                then = min(then, current.due)
+        current = writes.current
+        if current is not None:
+            if current.due <= now:
+                writing = True
+            else:
+                then = min(then, current.due)
+        read_density = 1.0 if fetching else reads.density if reading else 0.0
+        write_density = writes.density if writing else 0.0
+        read_speed = write_speed = 1.0
+        if read_density + write_density > 1.0:
+            read_share = max(0.5, 1.0 - write_density)
+            read_speed = min(1.0, read_share / read_density)
+            write_speed = min(1.0, max(0.5, 1.0 - read_density) / write_density)
+        if fetching:
+            then = min(then, now + self.fetch_left / read_speed)
+        elif reading:
+            then = min(then, now + reads.left / read_speed)
+            if reads.density:
+                rate = read_speed * reads.density
+                if reads.watch < NEVER:
+                    then = min(then, max(now, now + (reads.watch - reads.served) / rate))
+                if self.fetches and self.fetches[0].behind < NEVER:
+                    then = min(then, now + (self.fetches[0].behind - reads.served) / rate)
+        if writing:
+            then = min(then, now + writes.left / write_speed)
+            if writes.watch < NEVER and writes.density:
+                then = min(then, max(now, now + (writes.watch - writes.served) / (write_speed * writes.density)))
+        if then == NEVER:
+            return False
+        passed = then - now
+        self.now = then
+        if fetching:
+            self.fetch_left -= passed * read_speed
+            if self.fetch_left < EPSILON:
+                self.fetch_left = 0.0
+                self.fetches.popleft()
+        elif reading:
+            self._serve(reads, passed * read_speed, self.read_done)
+        if writing:
+            self._serve(writes, passed * write_speed, self.write_done)
+        return True
+
+    def _serve(self, stream: Stream, work: float, done: list[tuple[int, float]]) -> None:
+        stream.left -= work
+        stream.served += work * stream.density
+        if stream.left < EPSILON:
+            finished = stream.finish(self.now)
+            done.append((finished.index, self.now))
+
+    def _on_the_way(self) -> float:
+        """LOAD beats asked for and not yet there, now."""
+        reads = self.reads
+        if reads.current is None or reads.current.due - DRAM_LATENCY > self.now:
+            return 0.0
+        count = reads.left * reads.density
+        for transfer in reads.queue:
+            if count >= LOAD_AHEAD_BEATS or transfer.due - DRAM_LATENCY > self.now:
+                break
+            count += transfer.beats
+        return min(count, LOAD_AHEAD_BEATS)

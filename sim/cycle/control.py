@@ -1,0 +1,193 @@
+"""Fetch, dispatcher, queues and receivers, and the loop that brings them together with units and DRAM."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from math import ceil
+from typing import Any
+
+from isa.config import MachineConfig
+from isa.instructions import Unit
+from sim.cycle.bus import Bus
+from sim.cycle.program import CycleError, Program
+from sim.cycle.timing import BEGIN, END_TAIL, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE
+from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, window_pipelines
+
+UNKNOWN = -1
+
+
+class Receiver:
+    """A unit's queue and receiver: cycles of all its instructions, in order, filled in as they become known."""
+
+    def __init__(self, indices: list[int], lengths: list[int], pipeline: Pipeline) -> None:
+        self.indices = indices
+        self.sizes = [lengths[index] + 1 for index in indices]
+        """Words in the queue: the pc comes first."""
+        self.ends = [0]
+        """Words in the queue up to and including each instruction."""
+        for size in self.sizes:
+            self.ends.append(self.ends[-1] + size)
+        self.pipeline = pipeline
+        self.dispatched = 0
+        self.sent: list[int] = []
+        """Cycle in which the last word entered the queue."""
+        self.collects: list[int] = [0]
+        """First cycle in which the first word can be taken."""
+        self.offered: list[int] = []
+        self.accepted: list[int] = []
+
+    def room(self, capacity: int) -> int | None:
+        """First cycle in which the last word of the next instruction finds a place; None if that is not known."""
+        word = self.ends[self.dispatched + 1] - capacity - 1
+        if word < 0:
+            return 0
+        owner = bisect_right(self.ends, word, 0, self.dispatched + 1) - 1
+        if owner >= len(self.collects):
+            return None
+        return self.collects[owner] + word - self.ends[owner] + 1
+
+    def send(self, cycle: int) -> None:
+        self.sent.append(cycle)
+        self.dispatched += 1
+
+    def collect(self) -> bool:
+        """Move the next instruction to the offer, if it is known when."""
+        n = len(self.offered)
+        if n >= self.dispatched or n > len(self.accepted):
+            return False
+        taken = max(self.sent[n] + QUEUE, self.collects[n] + self.sizes[n] - 1)
+        moved = max(taken + 1, self.accepted[n - 1] if n else 0)
+        self.offered.append(moved + OFFER)
+        self.collects.append(moved + 1)
+        return True
+
+
+class Execution:
+    """One program on one machine."""
+
+    def __init__(self, config: MachineConfig, program: Program) -> None:
+        self.config = config
+        self.program = program
+        self.bus = Bus()
+        count = len(program.units)
+        self.starts = [UNKNOWN] * count
+        self.finishes = [UNKNOWN] * count
+        self.token_waits = [0] * count
+        costs: Any = program.costs
+        conv, pool = window_pipelines(config, costs, costs)
+        self.load, self.save = LoadPipeline(costs, self.bus), SavePipeline(costs, self.bus)
+        pipelines: dict[Unit, Pipeline] = {
+            Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: MiscPipeline(costs),
+        }  # fmt: skip
+        members: list[list[int]] = [[] for _ in Unit]
+        for index, unit in enumerate(program.units):
+            if unit is not None:
+                members[unit].append(index)
+        self.receivers = [Receiver(members[unit], program.lengths, pipelines[unit]) for unit in Unit]
+        self._words_per_burst = 4 * min(16, max(1, 256 // config.axi_bytes)) * config.axi_bytes // 16
+        self._bursts: list[int | None] = [None] * (-(-program.words // self._words_per_burst) + 1)
+        self._next_instruction = 0
+        self._dispatcher_free = 0
+        for number in range(2):
+            self._fetch(number, BEGIN + 2 * number)
+
+    def run(self) -> int:
+        """Cycles from start to done."""
+        bus = self.bus
+        while True:
+            moved = self._dispatch()
+            for receiver in self.receivers:
+                while receiver.collect() or self._accept(receiver):
+                    moved = True
+            if moved:
+                continue
+            if not bus.step():
+                break
+            self._answers()
+        if self._next_instruction < len(self.program.units) or UNKNOWN in self.finishes:
+            index = self.finishes.index(UNKNOWN)
+            raise CycleError(f"instruction at word {self.program.pcs[index]} never finishes; the program is not sequential")
+        return max(self.finishes) + END_TAIL
+
+    def _answers(self) -> None:
+        bus = self.bus
+        for index, cycle in bus.read_done:
+            self.finishes[index] = self.load.finish(index, cycle)
+        for index, cycle in bus.write_done:
+            self.finishes[index] = self.save.finish(index, cycle)
+        for number, cycle in bus.fetched:
+            self._bursts[number] = ceil(cycle) + FETCH_WORD
+        bus.read_done.clear()
+        bus.write_done.clear()
+        bus.fetched.clear()
+
+    def _accept(self, receiver: Receiver) -> bool:
+        """Let the unit take the instruction at the head, if it is known when it can."""
+        n = len(receiver.accepted)
+        if n >= len(receiver.offered):
+            return False
+        index = receiver.indices[n]
+        finishes = self.finishes
+        offered = receiver.offered[n]
+        tokens = 0
+        for giver in self.program.givers[index]:
+            finish = finishes[giver]
+            if finish < 0:
+                return False
+            if finish >= tokens:
+                tokens = finish + 1
+        ready = receiver.pipeline.ready()
+        if ready is None:
+            return False
+        if n >= IN_FLIGHT:
+            finish = finishes[receiver.indices[n - IN_FLIGHT]]
+            if finish < 0:
+                return False
+            ready = max(ready, finish + 1)
+        start = max(offered, tokens, ready)
+        if tokens > offered:
+            self.token_waits[index] = tokens - offered
+        receiver.accepted.append(start)
+        self.starts[index] = start
+        finish_known = receiver.pipeline.accept(index, start)
+        if finish_known is not None:
+            finishes[index] = finish_known
+        return True
+
+    def _dispatch(self) -> bool:
+        """Send instructions to their queues as far as fetched words and room are known."""
+        program = self.program
+        moved = False
+        while self._next_instruction < len(program.units):
+            index = self._next_instruction
+            length, pc = program.lengths[index], program.pcs[index]
+            first, last = pc // self._words_per_burst, (pc + length - 1) // self._words_per_burst
+            begin = self._bursts[first]
+            rest = self._bursts[last]
+            if begin is None or rest is None:
+                return moved
+            end = max(self._dispatcher_free, begin) + length
+            if last > first:
+                end = max(end, rest + pc + length - 1 - last * self._words_per_burst)
+            unit = program.units[index]
+            if unit is not None:
+                receiver = self.receivers[unit]
+                room = receiver.room(self.config.queue_words)
+                if room is None:
+                    return moved
+                end = max(end, room)
+                receiver.send(end)
+            else:
+                self.starts[index] = self.finishes[index] = end
+            if (pc + length) // self._words_per_burst > first:
+                self._fetch(first + 2, end - (pc + length) % self._words_per_burst + 1)
+            self._dispatcher_free = end + 1
+            self._next_instruction += 1
+            moved = True
+        return moved
+
+    def _fetch(self, number: int, asked: int) -> None:
+        beat_words = self.config.axi_bytes // 4
+        words = min(self._words_per_burst, self.program.words - number * self._words_per_burst)
+        if words > 0:
+            self.bus.fetch(number, -(-words // beat_words), asked)

@@ -1,0 +1,46 @@
+"""Pixel lanes that meet in a bank."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from isa.config import MachineConfig
+
+
+def lanes_meet(config: MachineConfig, o_w: int, s_x: int, i_ys: int, ring: int) -> bool:
+    """Whether the lanes of a pixel group can meet at all: at a row's end, or at strides beyond 2 that are even."""
+    if config.px_p == 1:
+        return False
+    phases = config.fm_phases
+    straight = s_x % 2 == 1 or s_x == 2
+    return not straight or (i_ys - s_x * o_w) % phases != 0 or ring % phases != 0
+
+
+@lru_cache(maxsize=1 << 12)
+def lane_waits(
+    config: MachineConfig, o_h: int, o_w: int, s_y: int, s_x: int, k_h: int, k_w: int, d_y: int, d_x: int,
+    i_h: int, i_w: int, pad_t: int, pad_l: int, i_off: int, i_ys: int, t_ys: int, ring: int,
+) -> int:  # fmt: skip
+    """Extra cycles of one pass over all pixel groups and taps, for one channel vector.
+
+    A step takes as many cycles as lanes meet in its fullest bank. Banks are told apart by their phase alone: lanes in
+    different bank groups, which are rare within a step, count as meeting.
+    """
+    lanes, phases = config.px_p, config.fm_phases
+    pixels = np.arange(-(-o_h * o_w // lanes) * lanes)
+    oy, ox = pixels // o_w, pixels % o_w
+    ky, kx = np.arange(k_h)[:, None, None], np.arange(k_w)[None, :, None]
+    iy, ix = oy * s_y - pad_t + ky * d_y, ox * s_x - pad_l + kx * d_x
+    row = i_off + oy * i_ys + ky * t_ys
+    if ring:
+        row = row % ring
+    phase = (row + ix) % phases
+    read = (iy >= 0) & (iy < i_h) & (ix >= 0) & (ix < i_w) & (oy < o_h)
+    shape = (k_h * k_w * pixels.size // lanes, lanes)
+    phase, read = phase.reshape(shape), read.reshape(shape)
+    fullest = np.zeros(shape[0], np.int64)
+    for bank in range(phases):
+        np.maximum(fullest, ((phase == bank) & read).sum(axis=1), out=fullest)
+    return int(np.maximum(fullest - 1, 0).sum())

@@ -1,0 +1,134 @@
+"""A program as the cycle model needs it: unit, length, dependences and cost of every instruction."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isa.codec import Op
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.instructions import BY_NAME, BY_OPCODE, HEADER, Unit
+from isa.table import Instruction
+from sim.cycle.costs import COSTS, Cost
+
+Ints = npt.NDArray[np.int64]
+
+
+class CycleError(TilewrightError):
+    """A program that would not run to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Columns, one entry for each instruction in program order, START and END included."""
+
+    units: list[int | None]
+    pcs: list[int]
+    lengths: list[int]
+    givers: list[tuple[int, ...]]
+    """The instructions whose tokens it takes."""
+    costs: list[Cost | None]
+    words: int
+
+
+def from_words(config: MachineConfig, words: Sequence[int]) -> Program:
+    """Decode a binary: headers one by one, fields of all instructions of a kind at once."""
+    memory = np.array(words, np.int64)
+    shifts = {}
+    lsb = 0
+    for field in HEADER:
+        shifts[field.name] = lsb
+        lsb += field.bits
+    pcs: list[int] = []
+    kinds: dict[int, list[int]] = {}
+    waits: list[int] = []
+    signals: list[int] = []
+    rows: list[Instruction] = []
+    flat = memory.tolist()
+    pc = 0
+    while True:
+        if pc >= len(flat):
+            raise CycleError(f"program of {len(flat)} words: it has no END; append one")
+        header = flat[pc]
+        row = BY_OPCODE.get(header & 15)
+        if row is None:
+            raise CycleError(f"instruction word {pc}: opcode {header & 15} is unknown; the program is damaged")
+        kinds.setdefault(row.opcode, []).append(len(rows))
+        rows.append(row)
+        pcs.append(pc)
+        waits.append(header >> shifts["wait"] & 31)
+        signals.append(header >> shifts["signal"] & 31)
+        pc += row.length
+        if row.name == "END":
+            break
+    if pc > len(flat):
+        raise CycleError(f"program of {len(flat)} words: it ends within an instruction")
+    costs: list[Cost | None] = [None] * len(rows)
+    places = np.array(pcs)
+    for opcode, indices in kinds.items():
+        row = BY_OPCODE[opcode]
+        if row.name in COSTS:
+            at = places[indices]
+            body = [memory[at + n] for n in range(row.length)]
+            fields = {p.field.name: _field(body[p.word], p.lsb, p.field.bits, p.field.signed) for p in row.placed}
+            for index, cost in zip(indices, COSTS[row.name](config, fields), strict=True):
+                costs[index] = cost
+    return _program(rows, pcs, waits, signals, costs, len(flat))
+
+
+def from_ops(config: MachineConfig, ops: Sequence[Op]) -> Program:
+    """Instructions that are already decoded; START and END are added."""
+    everything = [Op("START"), *ops, Op("END")]
+    rows = [BY_NAME[op.name] for op in everything]
+    pcs = np.cumsum([0, *(row.length for row in rows)]).tolist()
+    costs: list[Cost | None] = [None] * len(rows)
+    kinds: dict[str, list[int]] = {}
+    for index, op in enumerate(everything):
+        kinds.setdefault(op.name, []).append(index)
+    for name, indices in kinds.items():
+        if name in COSTS:
+            values = [everything[index].values for index in indices]
+            fields = {field: np.array([v.get(field, 0) for v in values], np.int64) for field in BY_NAME[name].fields}
+            for index, cost in zip(indices, COSTS[name](config, fields), strict=True):
+                costs[index] = cost
+    waits = [sum(1 << unit for unit in op.wait) for op in everything]
+    signals = [sum(1 << unit for unit in op.signal) for op in everything]
+    return _program(rows, pcs[:-1], waits, signals, costs, pcs[-1])
+
+
+def _field(word: Ints, lsb: int, bits: int, signed: bool) -> Ints:
+    value: Ints = word >> lsb & ((1 << bits) - 1)
+    return value - ((value >> (bits - 1)) << bits) if signed else value
+
+
+_MEMBERS: Mapping[int, tuple[int, ...]] = {mask: tuple(u for u in range(len(Unit)) if mask >> u & 1) for mask in range(1 << len(Unit))}
+
+
+def _program(
+    rows: Sequence[Instruction], pcs: list[int], waits: list[int], signals: list[int], costs: list[Cost | None], words: int
+) -> Program:
+    """Match tokens: in a sequential program the n-th token taken is the n-th given, between every two units."""
+    tokens: list[list[deque[int]]] = [[deque() for _ in Unit] for _ in Unit]
+    givers: list[tuple[int, ...]] = []
+    units: list[int | None] = [None if row.unit is None else int(row.unit) for row in rows]
+    for index, (unit, wait, signal) in enumerate(zip(units, waits, signals, strict=True)):
+        if unit is None:
+            givers.append(())
+            continue
+        taken = []
+        for giver in _MEMBERS[wait]:
+            if not tokens[giver][unit]:
+                raise CycleError(
+                    f"{rows[index].name} at word {pcs[index]} waits for a token from {Unit(giver).name} that no instruction "
+                    "before it gives; the program is not sequential"
+                )
+            taken.append(tokens[giver][unit].popleft())
+        givers.append(tuple(taken))
+        for taker in _MEMBERS[signal]:
+            tokens[unit][taker].append(index)
+    return Program(units, pcs, [row.length for row in rows], givers, costs, words)

@@ -1,0 +1,103 @@
+"""Every latency that the cycle model knows, each with the part of the hardware that it comes from.
+
+None of them is fitted: they are register stages counted in ``hw`` and ``sim/rtl/dram.v``, and the traces of the
+RTL agree with them. Times are those of ``TraceEvent``: cycle 0 is the one after the host's write to CONTROL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isa.config import MachineConfig
+
+DRAM_LATENCY = 64
+"""Cycles from a read address to its first data beat in the DRAM model."""
+DRAM_QUEUE = 16
+"""Read bursts that the DRAM model takes at a time."""
+IN_FLIGHT = 8
+"""Instructions that a receiver lets its unit have unfinished (``hw/control/receiver.py``)."""
+
+BEGIN = 4
+"""From the start of the trace to the sequencer's ``begin``: two cycles on AXI4-Lite, idle to clear, clear to run."""
+FETCH_READ = 3 + DRAM_LATENCY - 1
+"""From ``begin``, or from the word that makes room, to the DRAM read of the burst: counters, AR, register slice."""
+FETCH_WORD = 5
+"""From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2), dispatcher."""
+QUEUE = 2
+"""From a word entering a unit's queue to the receiver taking it (buffered FIFO)."""
+OFFER = 1
+"""From the move into the offer to the first cycle in which the unit may accept."""
+
+RASTER_TO_BEAT = 10
+"""From the first pixel group leaving the raster to its first beat: raster (2), loop, sum, wrap, address, fetch (4)."""
+RASTER_AHEAD = 3
+"""Pixel groups between the raster's counters and the loop over taps."""
+LOOP_TO_BEAT = 8
+"""From the loop over taps to the beat: loop, sum, wrap, address, fetch (4)."""
+PLACES_AHEAD = 6
+"""Places between the placement's counters and the write port: raster, add, sum, address, queue of two."""
+POST_LATENCY = 12
+"""Requantisation (8) and activation (4)."""
+
+LOAD_READ = 6 + DRAM_LATENCY - 1
+"""From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""
+LOAD_TAIL = 5
+"""From the cycle after the last beat's read, or after the last word's, to ``done``: R, slice, packer (2), write, done."""
+LOADP_TAIL = 3
+"""The same for LOADP: R, slice, writer, done."""
+LOAD_FILL = 2
+"""From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk."""
+LOAD_NEXT = 2
+"""From one acceptance to the next when the front is free at once."""
+LOAD_AHEAD_BEATS = 128 + 16
+"""Beats asked for ahead of those that arrived: ``READ_AHEAD_BEATS``, passed by half a burst on average."""
+LOAD_SWITCH = 4
+"""Between LOAD and LOADP the pipeline of the first must be empty."""
+
+SAVE_WRITE = 9
+"""From acceptance of a SAVE to the DRAM write of its first beat: walk (2), read (2), queue, unpacker, W, slice, DRAM."""
+SAVE_ADDRESS = 8
+"""The same by way of the write address, without the cycles that take a row's length: runs, splitter (2), AW, lengths, W, slice, DRAM."""
+SAVE_TAIL = 3
+"""From the cycle after the last beat's write to ``done``: B queue, B, slice, done."""
+SAVE_AHEAD_BEATS = 28
+"""Beats between the reads of the feature maps and the write in DRAM: reader (8), unpacker (2), slice (2), DRAM (16)."""
+
+MISC_LATENCY = 17
+"""From acceptance to ``done`` of a single iteration (``hw/misc/unit.py``)."""
+END_TAIL = 1
+"""From everything being idle to the last busy cycle."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The latencies that depend on the configuration."""
+
+    raster: int
+    """From acceptance to the first pixel group leaving the raster."""
+    conv_done: int
+    """From the last beat to ``done``."""
+    conv_stored: int
+    """The same when sums are kept as accumulators."""
+    pool_done: int
+    """From the last tap to ``done``."""
+
+    @classmethod
+    def of(cls, config: MachineConfig) -> Timing:
+        array = 2 + _stages(config.ic_p)
+        drain = -(-config.px_p // config.post_px)
+        return cls(
+            raster=config.px_p + 1,
+            conv_done=array + POST_LATENCY + 5 + drain * config.words_per_chunk - 1,
+            conv_stored=array + 4,
+            pool_done=POST_LATENCY + config.px_p + 6,
+        )
+
+
+def _stages(terms: int) -> int:
+    """Register stages of the array's adder tree, four operands each."""
+    stages = 0
+    while terms > 1:
+        terms = -(-terms // 4)
+        stages += 1
+    return stages

@@ -1,0 +1,77 @@
+"""What executes machine steps: the functional simulator, or the generated Verilog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.instructions import Unit
+from isa.registers import Counter
+from sim.functional.machine import FunctionalMachine
+from sim.rtl.machine import RtlMachine, TraceEvent
+from sim.runtime.image import Image
+
+
+@dataclass
+class Measured:
+    """What an engine counted; cycles only where there are any."""
+
+    cycles: int = 0
+    read_beats: int = 0
+    write_beats: int = 0
+    counters: dict[Unit, dict[Counter, int]] = field(default_factory=dict)
+    trace: list[TraceEvent] = field(default_factory=list)
+    """Word offsets count from the first word of the program file, cycles from the first step's start."""
+
+
+class Engine(Protocol):
+    def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
+        """Execute one machine step on the image; adds what it counts."""
+
+
+class FunctionalEngine:
+    """Bits only, fast."""
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.machine = FunctionalMachine(config)
+
+    def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
+        self.machine.run(words, image.memory, image.bases)
+
+
+class RtlEngine:
+    """Bits and cycles, from the generated Verilog."""
+
+    def __init__(
+        self, config: MachineConfig, simulator: str = "verilator", *, trace: bool = False, stalls_seed: int | None = None
+    ) -> None:
+        self.machine = RtlMachine(config, simulator)
+        self.trace, self.stalls_seed = trace, stalls_seed
+
+    def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
+        result = self.machine.run(words, image.memory, image.bases, trace=self.trace, stalls_seed=self.stalls_seed)
+        image.memory[:] = result.memory
+        for event in result.trace:
+            finish = None if event.finish is None else event.finish + measured.cycles
+            measured.trace.append(TraceEvent(event.unit, event.pc + first_word, event.start + measured.cycles, finish))
+        measured.cycles += result.cycles
+        measured.read_beats += result.read_beats
+        measured.write_beats += result.write_beats
+        for unit, counters in result.counters.items():
+            total = measured.counters.setdefault(unit, dict.fromkeys(Counter, 0))
+            for counter, value in counters.items():
+                total[counter] += value
+
+
+ENGINES = ("functional", "rtl", "cpu")
+
+
+def make_engine(name: str, config: MachineConfig, *, trace: bool = False) -> Engine:
+    if name == "functional":
+        return FunctionalEngine(config)
+    if name == "rtl":
+        return RtlEngine(config, trace=trace)
+    raise TilewrightError(f"engine {name!r}: expected functional or rtl")

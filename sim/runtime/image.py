@@ -1,0 +1,62 @@
+"""The DRAM image of a program, and the host's arrays in it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from isa.errors import TilewrightError
+from isa.instructions import Region
+from isa.program import Program, TensorBuffer
+
+Bytes = NDArray[np.uint8]
+Array = NDArray[np.generic]
+
+_ALIGN = 4096
+
+
+class HostError(TilewrightError):
+    """An input that the network cannot take."""
+
+
+class Image:
+    """DRAM with all regions of a program, constants filled in."""
+
+    def __init__(self, program: Program) -> None:
+        self.bases: dict[Region, int] = {}
+        end = 0
+        for region in Region:
+            self.bases[region] = end
+            end += -(-program.region_bytes(region) // _ALIGN) * _ALIGN
+        self.memory: Bytes = np.zeros(max(end, _ALIGN), np.uint8)
+        start = self.bases[Region.CONST]
+        self.memory[start : start + len(program.const)] = np.frombuffer(program.const, np.uint8)
+        self._buffers = {buffer.name: buffer for buffer in program.buffers}
+
+    def holds(self, name: str) -> bool:
+        return name in self._buffers
+
+    def read(self, name: str) -> Array:
+        """The tensor as the host has it."""
+        buffer = self._buffers[name]
+        value = self._view(buffer).copy()
+        if buffer.flipped:
+            value = (value.view(np.uint8) ^ 0x80).view(value.dtype)
+        if buffer.host_axes:
+            value = value.transpose(buffer.host_axes)
+        return np.ascontiguousarray(value).reshape(buffer.host_shape or value.shape)
+
+    def write(self, name: str, value: Array) -> None:
+        """Put the host's tensor where the machine reads it."""
+        buffer = self._buffers[name]
+        axes = buffer.host_axes or tuple(range(len(buffer.shape)))
+        ordered = value.reshape([buffer.shape[axis] for axis in axes]).transpose(np.argsort(axes))
+        if buffer.flipped:
+            ordered = (np.ascontiguousarray(ordered).view(np.uint8) ^ 0x80).view(value.dtype)
+        self._view(buffer)[...] = ordered
+
+    def _view(self, buffer: TensorBuffer) -> Array:
+        start = self.bases[buffer.region] + buffer.offset
+        typed = self.memory[start : start + buffer.nbytes].view(np.dtype(buffer.type))
+        return as_strided(typed, buffer.shape, buffer.layout)

