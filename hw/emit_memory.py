@@ -85,7 +85,7 @@ class MemoryModules:
         (write,) = memory.write_ports
         (read,) = memory.read_ports
         if any(memory.init) or read.transparent_for:
-            raise NotImplementedError(f"memory {memory!r}: emission knows cleared memories without transparent reads only")
+            raise ValueError(f"memory {memory!r}: emission knows cleared memories without transparent reads only")
         shape = MemoryShape(memory.depth, Shape.cast(memory.shape).width, len(write.en), read.domain != "comb")
         self._shapes.add(shape)
         return Instance(

@@ -46,4 +46,5 @@ class MachineFault(TilewrightError):
     def __init__(self, fault: Fault, pc: int, detail: str = "") -> None:
         self.fault = fault
         self.pc = pc
+        self.detail = detail
         super().__init__(f"machine stopped at instruction word {pc}: {fault.name}{': ' + detail if detail else ''}")

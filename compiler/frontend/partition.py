@@ -41,10 +41,10 @@ def partitioned(ctx: Context) -> tuple[XGraph, tuple[Port, ...], tuple[Port, ...
     outputs = tuple(port(ctx, name, demand.to_host[name]) for name in model.outputs if name in demand.to_host)
     input_names = tuple(dict.fromkeys(p.tensor for p in inputs))
     output_names = tuple(dict.fromkeys(p.tensor for p in outputs))
-    ops = _ordered([op for op in ctx.ops if op.output in demand.machine], cpu)
+    ops = tuple(_ordered([op for op in ctx.ops if op.output in demand.machine], cpu))
     used = {t for op in ops for t in (*op.inputs, *op.outputs)} | {*input_names, *output_names}
     tensors = {name: tensor for name, tensor in ctx.tensors.items() if name in used}
-    return XGraph(model.name or "model", tensors, ops, input_names, output_names), inputs, outputs
+    return XGraph(model.name or "model", tensors, tuple(ops), input_names, output_names), inputs, outputs
 
 
 def _ordered(machine: list[Op], cpu: list[Cpu]) -> list[Op]:
@@ -71,7 +71,7 @@ def _ordered(machine: list[Op], cpu: list[Cpu]) -> list[Op]:
 
 def port(ctx: Context, name: str, value: Mapped) -> Port:
     """How the host finds an ONNX tensor in a map."""
-    weight = {letter: stride for letter, stride in zip("NHWC", _strides(ctx.map_shape(value)), strict=True)}
+    weight = dict(zip("NHWC", _strides(ctx.map_shape(value)), strict=True))
     dims = tuple(tuple((weight[a.axis] * a.stride, a.size) for a in dim) for dim in value.layout.dims)
     return Port(name, value.tensor, dims)
 
@@ -181,6 +181,6 @@ def _cpu(ctx: Context, demand: _Demand, nodes: list[Node], index: int, parts: di
     proto = part_proto(small, nodes, read, given)
     return Cpu(
         f"cpu{index}", tuple(dict.fromkeys(p.tensor for p in inputs)), tuple(dict.fromkeys(p.tensor for p in outputs)),
-        proto.SerializeToString(deterministic=True), {node.name: ctx.reasons[node.name] for node in nodes}, tuple(read), tuple(given),
-        (*inputs, *outputs),
+        proto.SerializeToString(deterministic=True), {node.name: ctx.reasons[node.name] for node in nodes},
+        tuple(read), tuple(given), (*inputs, *outputs),
     )  # fmt: skip

@@ -106,7 +106,10 @@ def _field(word: Ints, lsb: int, bits: int, signed: bool) -> Ints:
     return value - ((value >> (bits - 1)) << bits) if signed else value
 
 
-_MEMBERS: Mapping[int, tuple[int, ...]] = {mask: tuple(u for u in range(len(Unit)) if mask >> u & 1) for mask in range(1 << len(Unit))}
+_MEMBERS: Mapping[int, tuple[int, ...]] = {
+    mask: tuple(unit for unit in range(len(Unit)) if mask >> unit & 1) for mask in range(1 << len(Unit))
+}
+"""The units of a mask."""
 
 
 def _program(

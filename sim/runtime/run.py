@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import onnxruntime
 
-from isa.program import CpuGraph, HostTensor, MachineStep, Program
+from isa.faults import MachineFault
+from isa.program import WHOLE_MODEL, CpuGraph, HostTensor, MachineStep, Program
 from sim.runtime.engine import Engine, Measured
 from sim.runtime.image import Array, HostError, Image
-
-MODEL = "model"
-"""The CPU graph that is the whole quantised network: what the machine's results are compared with."""
 
 Progress = Callable[[int, int], None]
 """Told the steps done and the steps in all."""
@@ -37,7 +35,10 @@ class Run:
         for number, step in enumerate(steps):
             if isinstance(step, MachineStep):
                 words = self.program.words[step.first_word : step.first_word + step.words]
-                self.engine.run(words, step.first_word, self.image, self.measured)
+                try:
+                    self.engine.run(words, step.first_word, self.image, self.measured)
+                except MachineFault as fault:
+                    raise MachineFault(fault.fault, step.first_word + fault.pc, fault.detail) from None
             else:
                 self._cpu(self._graphs[step.graph], host)
             if progress is not None:
@@ -69,7 +70,7 @@ def session(model: bytes) -> onnxruntime.InferenceSession:
 
 def run_on_cpu(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The quantised network in onnxruntime."""
-    graph = next((g for g in program.cpu_graphs if g.name == MODEL), None)
+    graph = next((g for g in program.cpu_graphs if g.name == WHOLE_MODEL), None)
     if graph is None:
         raise HostError("this program carries no model for the CPU; compile it from ONNX, or choose another engine")
     names = [t.name for t in program.outputs]
@@ -91,5 +92,5 @@ def check_inputs(expected: tuple[HostTensor, ...], given: Mapping[str, Array]) -
             raise HostError(f"input {tensor.name!r}: shape {list(value.shape)}, expected {list(tensor.shape)}")
         if value.dtype != np.dtype(tensor.type):
             raise HostError(f"input {tensor.name!r}: type {value.dtype}, expected {tensor.type}; convert it")
-        checked[tensor.name] = np.ascontiguousarray(value)
+        checked[tensor.name] = np.asarray(value, order="C")
     return checked

@@ -15,6 +15,7 @@ from isa.config import MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import Buffer, MiscMode, PoolMode, Unit
 from isa.registers import STATUS_DONE, STATUS_ERROR, Register
+from tests.hw.axi_lite import read_register, write_register
 
 CONFIG = dataclasses.replace(preset("nano"), fm_depth=16, weight_depth=16, param_depth=2, taps_depth=4, pool_param_depth=2)
 PROGRAM_AT = 0x1000
@@ -69,36 +70,11 @@ class Host:
                     queue.append((at, ctx.get(axi.arid), last) if prefix == "ar" else (at, last))  # type: ignore[arg-type]
         await ctx.tick()
 
-    async def write(self, ctx: Any, register: Register, value: int) -> None:
-        lite = self.core.axi_lite
-        ctx.set(lite.awaddr, register)
-        ctx.set(lite.wdata, value)
-        ctx.set(lite.wstrb, 0xF)
-        ctx.set(lite.bready, 1)
-        ctx.set(lite.awvalid, 1)
-        ctx.set(lite.wvalid, 1)
-        while not ctx.get(lite.bvalid):
-            address_taken, data_taken = ctx.get(lite.awready), ctx.get(lite.wready)
-            await self.cycle(ctx)
-            if address_taken:
-                ctx.set(lite.awvalid, 0)
-            if data_taken:
-                ctx.set(lite.wvalid, 0)
-        await self.cycle(ctx)
+    async def write(self, ctx: Any, register: Register, value: int) -> int:
+        return await write_register(ctx, self.core.axi_lite, register, value, lambda: self.cycle(ctx))
 
     async def read(self, ctx: Any, register: Register) -> int:
-        lite = self.core.axi_lite
-        ctx.set(lite.araddr, register)
-        ctx.set(lite.rready, 1)
-        ctx.set(lite.arvalid, 1)
-        while not ctx.get(lite.rvalid):
-            taken = ctx.get(lite.arready)
-            await self.cycle(ctx)
-            if taken:
-                ctx.set(lite.arvalid, 0)
-        value = int(ctx.get(lite.rdata))
-        await self.cycle(ctx)
-        return value
+        return await read_register(ctx, self.core.axi_lite, register, lambda: self.cycle(ctx))
 
 
 def run(ops: list[Op], memory: bytearray) -> dict[str, int]:

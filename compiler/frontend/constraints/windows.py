@@ -15,7 +15,7 @@ def window_fits(window: Window) -> bool:
     """The kernel is at most 255 x 255, strides at most 15, dilations at most 63, pads above and to the left at most 255."""
     return (
         max(window.kernel) <= 255 and max(window.stride) <= 15 and max(window.dilation) <= 63
-        and 0 <= min(window.pads[:2]) and max(window.pads[:2]) <= 255
+        and min(window.pads[:2]) >= 0 and max(window.pads[:2]) <= 255
     )  # fmt: skip
 
 

@@ -13,12 +13,12 @@ from compiler.frontend.constraints import general, windows
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.geometry import window_of
-from compiler.frontend.importer.layout import AXES, Layout, axis, last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.layout import AXES, Dim, Layout, axis, last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.requantise import output_scale, quantised, requantisation
 from compiler.frontend.importer.values import Linear, Mapped, Params
 from compiler.frontend.importer.views import arranged
-from compiler.frontend.importer.wide import narrowed
 from compiler.frontend.importer.weights import Weights, quantised_weights, real_constant, weights_behind
+from compiler.frontend.importer.wide import narrowed
 from compiler.frontend.model import MICROSOFT, Node
 from compiler.xgraph.ops import Conv, Finish, Requantisation, Reshape, Window
 
@@ -149,7 +149,8 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
     letters = last_letters_for(len(x.shape))
     require(dense_rules.dense_rank, letters)
     assert letters is not None
-    matrix = weights.values.T
+    matrix: NDArray[np.int16] = weights.values.T
+    kernel: NDArray[np.int16]
     window = Window((1, 1))
     whole = _whole_map(ctx, x)
     if whole is not None:
@@ -166,18 +167,18 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
         kernel = matrix.reshape(outputs, 1, 1, inputs)
         target = (*ctx.map_shape(x)[:3], outputs)
     out = ctx.shape(node.output)
-    x, kernel, window = narrowed(ctx, x, kernel, window, 1)
+    x, weights8, window = narrowed(ctx, x, kernel, window, 1)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         tensor = ctx.tensor(name, target, params)
-        op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(kernel), q, finish, 1, x.params.zero_point)
+        op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(weights8), q, finish, 1, x.params.zero_point)
         return ctx.add(op, plain(letters, out), params)
 
-    zero_bias = -x.params.zero_point * kernel.astype(np.int64).sum(axis=(1, 2, 3))
+    zero_bias = -x.params.zero_point * weights8.astype(np.int64).sum(axis=(1, 2, 3))
     return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))
 
 
-def _whole_map(ctx: Context, x: Mapped) -> tuple[object, ...] | None:
+def _whole_map(ctx: Context, x: Mapped) -> Dim | None:
     """Atoms of the last dimension, if it runs over all pixels and channels of each batch element."""
     n, h, w, c = ctx.map_shape(x)
     dims = x.layout.dims
@@ -195,5 +196,5 @@ def _memory_rank(layout: Layout) -> list[int]:
 def _as_one_pixel(ctx: Context, x: Mapped) -> Mapped:
     n, h, w, c = ctx.map_shape(x)
     shape = (n, 1, 1, h * w * c)
-    name = ctx.tensor(ctx.fresh(f"{x.tensor}/flat"), shape, x.params)
+    name = ctx.tensor(ctx.fresh(f"{x.tensor}/flat"), shape, ctx.stored(x))
     return ctx.add(Reshape(name, (x.tensor,), (name,)), plain("NC", (n, h * w * c)), x.params, computed=x.computed)

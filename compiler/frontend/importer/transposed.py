@@ -81,7 +81,9 @@ def _window(node: Node, size: tuple[int, ...], kernel: tuple[int, ...], out: tup
     if rank == 1:
         window = Window((1, kernel[0]), (1, stride[0]), (1, dilation[0]), (0, pads[0], 0, pads[1]))
     else:
-        window = Window((kernel[0], kernel[1]), (stride[0], stride[1]), (dilation[0], dilation[1]), (pads[0], pads[1], pads[2], pads[3]))
+        window = Window(
+            (kernel[0], kernel[1]), (stride[0], stride[1]), (dilation[0], dilation[1]), (pads[0], pads[1], pads[2], pads[3])
+        )
     require(windows.window_fits, window)
     return window
 
@@ -131,14 +133,19 @@ def _phases(
             assert first == (0, 0)
             parts.append(ctx.add(op, plain("NHWC", part), params))
     whole = (n, part[1] * s, part[2] * s, c)
-    interleaved = joined(ctx, parts, whole, plain("NHWC", whole), s)
+    interleaved = joined(ctx, parts, whole, plain("NHWC", whole), block=s)
     if whole == (n, h, w, c):
         return Mapped(interleaved.tensor, plain(letters, out), params, computed=True)
     return sliced(ctx, interleaved, (0, 0, 0), (1, 1), (n, h, w, c), plain(letters, out))
 
 
 def _shifted(
-    ctx: Context, x: Mapped, before: tuple[int, int], kernel: tuple[int, int], dilation: tuple[int, int], part: tuple[int, int, int, int]
+    ctx: Context,
+    x: Mapped,
+    before: tuple[int, int],
+    kernel: tuple[int, int],
+    dilation: tuple[int, int],
+    part: tuple[int, int, int, int],
 ) -> tuple[str, tuple[int, int, int, int], tuple[int, int]]:
     """Pads of a phase; where it starts inside the map, the map without its first rows and columns."""
     n, h, w, c = ctx.map_shape(x)

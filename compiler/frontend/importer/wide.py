@@ -47,13 +47,16 @@ def _pixels_twice(ctx: Context, x: Mapped, low: Int16, high: Int16, window: Wind
     outputs, k_h, k_w, inputs = low.shape
     d = window.dilation[1]
     shape = (n, h, 2 * w, c)
-    name = ctx.tensor(ctx.fresh(f"{x.tensor}/twice"), shape, x.params)
+    name = ctx.tensor(ctx.fresh(f"{x.tensor}/twice"), shape, ctx.stored(x))
     twice = ctx.add(Upsample(name, (x.tensor,), (name,), (1, 2)), plain("NHWC", shape), x.params)
     kernel = np.zeros((outputs, k_h, 2 * ((k_w - 1) * d + 1), inputs), np.int8)
     kernel[:, :, 0 :: 2 * d] = low
     kernel[:, :, 1 :: 2 * d] = high
     top, left, bottom, right = window.pads
     wide = Window(
-        (k_h, kernel.shape[2]), (window.stride[0], 2 * window.stride[1]), (window.dilation[0], 1), (top, 2 * left, bottom, 2 * right)
+        (k_h, kernel.shape[2]),
+        (window.stride[0], 2 * window.stride[1]),
+        (window.dilation[0], 1),
+        (top, 2 * left, bottom, 2 * right),
     )
     return twice, kernel, wide

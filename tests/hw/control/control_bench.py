@@ -16,6 +16,7 @@ from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Unit
 from isa.registers import STATUS_BUSY, Register
+from tests.hw.axi_lite import read_register, write_register
 
 LEGAL = {
     "LOAD": {"rows": 1, "pixels": 1, "run": 4, "step": 4},
@@ -81,38 +82,10 @@ class Bench:
         """Address from which on the memory takes requests and never answers."""
 
     async def write(self, ctx: SimulatorContext, offset: int, value: int) -> int:
-        bus = self.dut.bus
-        ctx.set(bus.awaddr, offset)
-        ctx.set(bus.awvalid, 1)
-        ctx.set(bus.wdata, value)
-        ctx.set(bus.wstrb, 0xF)
-        ctx.set(bus.wvalid, 1)
-        ctx.set(bus.bready, 1)
-        while not ctx.get(bus.awready & bus.wready):
-            await ctx.tick()
-        await ctx.tick()
-        ctx.set(bus.awvalid, 0)
-        ctx.set(bus.wvalid, 0)
-        while not ctx.get(bus.bvalid):
-            await ctx.tick()
-        response: int = ctx.get(bus.bresp)
-        await ctx.tick()
-        return response
+        return await write_register(ctx, self.dut.bus, offset, value, ctx.tick)
 
     async def read(self, ctx: SimulatorContext, offset: int) -> int:
-        bus = self.dut.bus
-        ctx.set(bus.araddr, offset)
-        ctx.set(bus.arvalid, 1)
-        ctx.set(bus.rready, 1)
-        while not ctx.get(bus.arready):
-            await ctx.tick()
-        await ctx.tick()
-        ctx.set(bus.arvalid, 0)
-        while not ctx.get(bus.rvalid):
-            await ctx.tick()
-        value: int = ctx.get(bus.rdata)
-        await ctx.tick()
-        return value
+        return await read_register(ctx, self.dut.bus, offset, ctx.tick)
 
     async def start(self, ctx: SimulatorContext, program: list[int]) -> None:
         self.program = program

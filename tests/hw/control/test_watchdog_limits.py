@@ -9,7 +9,7 @@ from hw.control.watchdog import Watchdog
 
 
 def expiries(limit: int, events: str) -> str:
-    """``.`` quiet, ``p`` progress, ``-`` not running; the answer has an ``X`` in each cycle with ``expired``."""
+    """``.`` quiet, ``p`` progress, ``-`` not running; the answer has an ``!`` in each cycle with ``expired``."""
     dut = Watchdog()
     answer = ""
 
@@ -19,7 +19,7 @@ def expiries(limit: int, events: str) -> str:
         for event in events:
             ctx.set(dut.run, event != "-")
             ctx.set(dut.progress, event == "p")
-            answer += "X" if ctx.get(dut.expired) else " "
+            answer += "!" if ctx.get(dut.expired) else " "
             await ctx.tick()
 
     simulator = Simulator(dut)
@@ -32,10 +32,10 @@ def expiries(limit: int, events: str) -> str:
 @pytest.mark.parametrize(
     ("limit", "events", "expected"),
     [
-        (3, "p......", "   XXXX"),
-        (3, "p..p...p", "      X "),
-        (3, "p..-....", "      XX"),
-        (1, "p.", " X"),
+        (3, "p......", "   !!!!"),
+        (3, "p..p...p", "      ! "),
+        (3, "p..-....", "      !!"),
+        (1, "p.", " !"),
         (0, "p..........", "           "),
         (0xFFFFFFFF, "p....", "     "),
     ],

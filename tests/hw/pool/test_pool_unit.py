@@ -1,3 +1,5 @@
+"""POOL against a naive reference: windows, averages, depthwise products; its rate, its latency and its faults."""
+
 from __future__ import annotations
 
 import copy

@@ -1,3 +1,5 @@
+"""The pipeline from sums to bytes: activations, order under stalls, rate and latency."""
+
 from __future__ import annotations
 
 import random

@@ -1,3 +1,5 @@
+"""The requantiser of one lane in every bit: near ties, at the ends of every field, and against float32."""
+
 from __future__ import annotations
 
 import random

@@ -6,44 +6,22 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.window.generator import WindowGenerator
+from tests.hw.window.window_bench import run_walks
 from tests.hw.window.window_reference import Step, plain_window, random_window, steps
+
+
+def step_of(payload: Any) -> Step:
+    words = tuple(lane.addr if lane.read else None for lane in payload.lanes)
+    flags = (payload.first, payload.last, payload.last_of_outer, payload.last_of_instruction)
+    return Step(words, *(bool(flag) for flag in flags))
 
 
 def run(walks: list[dict[str, int]], lanes: int, stall: float = 0.0) -> tuple[list[Step], list[int]]:
     """The steps that come out, and the cycle of each."""
-    dut = WindowGenerator(lanes)
-    rng = random.Random(1)
-    expected = sum(len(steps(w, lanes)) for w in walks)
-    got: list[Step] = []
-    cycles: list[int] = []
-
-    async def feed(ctx: Any) -> None:
-        for w in walks:
-            ctx.set(dut.i.p, w)
-            ctx.set(dut.i.valid, 1)
-            await ctx.tick().until(dut.i.ready)
-        ctx.set(dut.i.valid, 0)
-
-    async def drain(ctx: Any) -> None:
-        for cycle in range(40 * len(walks) + 4 * expected + 40):
-            ctx.set(dut.o.ready, rng.random() >= stall)
-            if ctx.get(dut.o.valid & dut.o.ready):
-                p = ctx.get(dut.o.p)
-                words = tuple(lane.addr if lane.read else None for lane in p.lanes)
-                flags = (p.first, p.last, p.last_of_outer, p.last_of_instruction)
-                got.append(Step(words, *(bool(f) for f in flags)))
-                cycles.append(cycle)
-            await ctx.tick()
-
-    sim = Simulator(dut)
-    sim.add_clock(1e-6)
-    sim.add_testbench(feed)
-    sim.add_testbench(drain)
-    sim.run()
-    return got, cycles
+    expected = sum(len(steps(walk, lanes)) for walk in walks)
+    return run_walks(WindowGenerator(lanes), walks, step_of, expected, stall)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4])

@@ -6,10 +6,10 @@ import random
 from typing import Any, NamedTuple
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.window.placement import Placement
 from isa.config import PRESETS
+from tests.hw.window.window_bench import run_walks
 
 FM_WORDS = PRESETS["nano"].fm_words
 
@@ -54,34 +54,9 @@ def random_fields(rng: random.Random) -> dict[str, int]:
     }  # fmt: skip
 
 
-def run(dut: Placement, walks: list[dict[str, int]], expected: int, stall: float) -> tuple[list[Place], list[int]]:
-    rng = random.Random(1)
-    got: list[Place] = []
-    cycles: list[int] = []
-
-    async def feed(ctx: Any) -> None:
-        for w in walks:
-            ctx.set(dut.i.p, w)
-            ctx.set(dut.i.valid, 1)
-            await ctx.tick().until(dut.i.ready)
-        ctx.set(dut.i.valid, 0)
-
-    async def drain(ctx: Any) -> None:
-        for cycle in range(40 * len(walks) + 3 * expected):
-            ctx.set(dut.o.ready, rng.random() >= stall)
-            if ctx.get(dut.o.valid & dut.o.ready):
-                p = ctx.get(dut.o.p)
-                lanes = tuple(lane.addr if lane.valid else None for lane in p.lanes)
-                got.append(Place(lanes, p.part, p.word, bool(p.outside), bool(p.last), p.pc))
-                cycles.append(cycle)
-            await ctx.tick()
-
-    sim = Simulator(dut)
-    sim.add_clock(1e-6)
-    sim.add_testbench(feed)
-    sim.add_testbench(drain)
-    sim.run()
-    return got, cycles
+def place_of(payload: Any) -> Place:
+    lanes = tuple(lane.addr if lane.valid else None for lane in payload.lanes)
+    return Place(lanes, payload.part, payload.word, bool(payload.outside), bool(payload.last), payload.pc)
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.4])
@@ -96,7 +71,7 @@ def test_random_places(
     walks = [random_fields(rng) for _ in range(10)]
     expected = [p for w in walks for p in reference(w, lanes, advances, chunks_per_word, words_per_chunk)]
     dut = Placement(PRESETS["nano"], lanes, advances, chunks_per_word, words_per_chunk)
-    got, _ = run(dut, walks, len(expected), stall)
+    got, _ = run_walks(dut, walks, place_of, len(expected), stall)
     assert got == expected
 
 
@@ -104,7 +79,7 @@ def test_one_place_per_cycle_also_between_instructions() -> None:
     rng = random.Random(9)
     walks = [{**random_fields(rng), "o_h": 4, "o_w": 5} for _ in range(3)]
     expected = [p for w in walks for p in reference(w, 2, (2,), 1, 1)]
-    got, cycles = run(Placement(PRESETS["nano"], 2, (2,)), walks, len(expected), 0.0)
+    got, cycles = run_walks(Placement(PRESETS["nano"], 2, (2,)), walks, place_of, len(expected))
     assert got == expected
     assert cycles == list(range(cycles[0], cycles[0] + len(cycles)))
     assert cycles[0] == 2 + 6
