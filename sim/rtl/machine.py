@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
 from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
+from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
 
 Bytes = npt.NDArray[np.uint8]
@@ -150,16 +150,9 @@ class RtlMachine:
     def _simulate(self, command: list[str], work: Path) -> None:
         if self.simulator == "icarus":
             command = [require("vvp", "icarus"), "-n", *command]
-        process = subprocess.Popen(
-            command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        try:
-            output, _ = process.communicate()
-        finally:
-            process.kill()
-            process.wait()
-        if process.returncode:
-            raise SimulatorError(f"the simulation ended with status {process.returncode}: {output.strip()[-2000:]}")
+        status, output = run_process(command, work)
+        if status:
+            raise SimulatorError(f"the simulation ended with status {status}: {output.strip()[-2000:]}")
         if "AXI" in output:
             raise SimulatorError(f"the machine broke the AXI4 protocol (rules in sim/rtl/axi_checker.v):\n{output.strip()}")
 
