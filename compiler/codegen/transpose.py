@@ -120,7 +120,11 @@ class TransposeLayer:
         found = [layer.blocks(budget) for layer in self.layers]
         if any(not blocks for blocks in found):
             return []
-        return [Block(block.sizes, PhasePart(n, block), block.pack, block.divisible) for n, blocks in enumerate(found) for block in blocks]
+        return [
+            Block(block.sizes, PhasePart(n, block), block.pack, block.divisible)
+            for n, blocks in enumerate(found)
+            for block in blocks
+        ]
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         assert isinstance(block.part, PhasePart)

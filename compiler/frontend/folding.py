@@ -7,15 +7,16 @@ import numpy as np
 from compiler.frontend.model import Array, Model, Node, part_proto
 from compiler.frontend.session import run
 
-_NOT_FOLDED = {
-    "DequantizeLinear",  # keeps weights int8
-    "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli",
-}  # fmt: skip
+_RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 _ALIASES = {"Identity", "Dropout"}
 
 
-def fold_constants(model: Model) -> Model:
-    """Everything that depends on constants (or on shapes that are known) only, computed once by onnxruntime."""
+def fold_constants(model: Model, *, weights: bool = False) -> Model:
+    """Everything that depends on constants (or on shapes that are known) only, computed once by onnxruntime.
+
+    Weights that DequantizeLinear makes of int8 are left so, unless ``weights``.
+    """
+    left = _RANDOM if weights else {*_RANDOM, "DequantizeLinear"}
     constants: dict[str, Array] = dict(model.constants)
     kept: list[Node] = []
     folded: list[Node] = []
@@ -25,7 +26,7 @@ def fold_constants(model: Model) -> Model:
         if value is not None:
             constants[node.output] = value
             known.add(node.output)
-        elif node.op_type not in _NOT_FOLDED and all(name in known for name in node.reads()):
+        elif node.op_type not in left and all(name in known for name in node.reads()):
             folded.append(node)
             known.update(node.outputs)
         else:

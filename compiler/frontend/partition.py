@@ -41,7 +41,7 @@ def partitioned(ctx: Context) -> tuple[XGraph, tuple[Port, ...], tuple[Port, ...
     outputs = tuple(port(ctx, name, demand.to_host[name]) for name in model.outputs if name in demand.to_host)
     input_names = tuple(dict.fromkeys(p.tensor for p in inputs))
     output_names = tuple(dict.fromkeys(p.tensor for p in outputs))
-    ops = _ordered([op for op in ctx.ops if op.output in demand.machine], cpu)
+    ops = tuple(_ordered([op for op in ctx.ops if op.output in demand.machine], cpu))
     used = {t for op in ops for t in (*op.inputs, *op.outputs)} | {*input_names, *output_names}
     tensors = {name: tensor for name, tensor in ctx.tensors.items() if name in used}
     return XGraph(model.name or "model", tensors, tuple(ops), input_names, output_names), inputs, outputs

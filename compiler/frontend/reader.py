@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
 from onnx import inliner, numpy_helper, version_converter
 
 from compiler.frontend.checks import check_constants, check_operators, ordered
@@ -42,8 +41,8 @@ def load(source: Source) -> onnx.ModelProto:
     except OSError as error:
         raise ModelError(f"{where}: cannot be read: {error.strerror}; give the path of an ONNX file") from None
     try:
-        proto: onnx.ModelProto = onnx.ModelProto.FromString(data)
-    except DecodeError:
+        proto: onnx.ModelProto = onnx.load_model_from_string(data)
+    except Exception:  # protobuf's DecodeError, which it does not export with types
         raise ModelError(f"{where}: {len(data)} bytes are not a whole ONNX model; export or download it again") from None
     if not proto.graph.node and not proto.opset_import:
         raise ModelError(f"{where}: not an ONNX model (no graph and no operator set in it); give a .onnx file")

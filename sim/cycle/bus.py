@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from sim.cycle.timing import DRAM_LATENCY, FETCH_READ, LOAD_AHEAD_BEATS
+from sim.cycle.runs import MAX_BURST_BEATS
+from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
 NEVER = float("inf")
+BEATS_ON_THE_WAY = LOAD_AHEAD_BEATS + MAX_BURST_BEATS // 2
+"""LOAD beats that a fetch finds before it: the limit, passed by half a burst on average."""
 
 
 @dataclass(slots=True)
@@ -85,6 +88,8 @@ class Bus:
         self.read_done: list[tuple[int, float]] = []
         self.write_done: list[tuple[int, float]] = []
         self.fetched: list[tuple[int, float]] = []
+        self.watched = False
+        """A stream has reached its ``watch``."""
 
     def fetch(self, number: int, beats: int, asked: float) -> None:
         self.fetches.append(Burst(number, beats, asked))
@@ -95,26 +100,24 @@ class Bus:
         then = NEVER
         fetching = self.fetch_left > 0
         reading = writing = blocked = False
-        if not fetching:
-            for burst in self.fetches:
-                if burst.behind is NEVER:
-                    if burst.asked > now:
-                        then = min(then, burst.asked)
-                    else:
-                        burst.behind = min(reads.served + self._on_the_way(), reads.asked)
-            if self.fetches:
-                burst = self.fetches[0]
-                if burst.behind <= reads.served + EPSILON:
-                    due = burst.asked + FETCH_READ
-                    if due <= now:
-                        self.fetch_left = float(burst.beats)
-                        fetching = True
-                        self.fetched.append((burst.number, now))
-                        return True
-                    blocked = True
-                    then = min(then, due)
+        for burst in self.fetches:
+            if burst.behind == NEVER:
+                if burst.asked > now:
+                    then = min(then, burst.asked)
+                else:
+                    burst.behind = min(reads.served + self._on_the_way(), reads.asked)
+        if self.fetches and not fetching:
+            burst = self.fetches[0]
+            if burst.behind <= reads.served + EPSILON:
+                due = burst.asked + DRAM_READ
+                if due <= now:
+                    self.fetch_left = float(burst.beats)
+                    self.fetched.append((burst.number, now))
+                    return True
+                blocked = True
+                then = min(then, due)
         current = reads.current
-        if current is not None and not fetching and not blocked:
+        if current is not None and (not current.beats or not (fetching or blocked)):
             if current.due <= now:
                 reading = True
             else:
@@ -134,8 +137,8 @@ class Bus:
             write_speed = min(1.0, max(0.5, 1.0 - read_density) / write_density)
         if fetching:
             then = min(then, now + self.fetch_left / read_speed)
-        elif reading:
-            then = min(then, now + reads.left / read_speed)
+        if reading:
+            then = min(then, now + reads.left / (read_speed if reads.density else 1.0))
             if reads.density:
                 rate = read_speed * reads.density
                 if reads.watch < NEVER:
@@ -155,8 +158,8 @@ class Bus:
             if self.fetch_left < EPSILON:
                 self.fetch_left = 0.0
                 self.fetches.popleft()
-        elif reading:
-            self._serve(reads, passed * read_speed, self.read_done)
+        if reading:
+            self._serve(reads, passed * (read_speed if reads.density else 1.0), self.read_done)
         if writing:
             self._serve(writes, passed * write_speed, self.write_done)
         return True
@@ -164,6 +167,8 @@ class Bus:
     def _serve(self, stream: Stream, work: float, done: list[tuple[int, float]]) -> None:
         stream.left -= work
         stream.served += work * stream.density
+        if stream.served + EPSILON >= stream.watch:
+            self.watched = True
         if stream.left < EPSILON:
             finished = stream.finish(self.now)
             done.append((finished.index, self.now))
@@ -171,11 +176,11 @@ class Bus:
     def _on_the_way(self) -> float:
         """LOAD beats asked for and not yet there, now."""
         reads = self.reads
-        if reads.current is None or reads.current.due - DRAM_LATENCY > self.now:
+        if reads.current is None or reads.current.due - DRAM_READ > self.now:
             return 0.0
         count = reads.left * reads.density
         for transfer in reads.queue:
-            if count >= LOAD_AHEAD_BEATS or transfer.due - DRAM_LATENCY > self.now:
+            if count >= BEATS_ON_THE_WAY or transfer.due - DRAM_READ > self.now:
                 break
             count += transfer.beats
-        return min(count, LOAD_AHEAD_BEATS)
+        return min(count, BEATS_ON_THE_WAY)

@@ -10,7 +10,7 @@ from isa.config import MachineConfig
 from isa.instructions import Unit
 from sim.cycle.bus import Bus
 from sim.cycle.program import CycleError, Program
-from sim.cycle.timing import BEGIN, END_TAIL, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE
+from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE
 from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, window_pipelines
 
 UNKNOWN = -1
@@ -35,10 +35,12 @@ class Receiver:
         """First cycle in which the first word can be taken."""
         self.offered: list[int] = []
         self.accepted: list[int] = []
+        self.giver = UNKNOWN
+        """The instruction whose end the next one waits for, if that is all that is missing."""
 
-    def room(self, capacity: int) -> int | None:
-        """First cycle in which the last word of the next instruction finds a place; None if that is not known."""
-        word = self.ends[self.dispatched + 1] - capacity - 1
+    def room(self, capacity: int, before_last: int = 0) -> int | None:
+        """First cycle in which a word of the next instruction finds a place; None if that is not known."""
+        word = self.ends[self.dispatched + 1] - capacity - 1 - before_last
         if word < 0:
             return 0
         owner = bisect_right(self.ends, word, 0, self.dispatched + 1) - 1
@@ -88,22 +90,30 @@ class Execution:
         self._bursts: list[int | None] = [None] * (-(-program.words // self._words_per_burst) + 1)
         self._next_instruction = 0
         self._dispatcher_free = 0
+        self._asked = 1
+        """The last burst that was asked for."""
         for number in range(2):
-            self._fetch(number, BEGIN + 2 * number)
+            self._fetch(number, BEGIN + 2 * number + FETCH_ADDRESS)
 
     def run(self) -> int:
         """Cycles from start to done."""
-        bus = self.bus
+        bus, finishes = self.bus, self.finishes
+        receivers = [receiver for receiver in self.receivers if receiver.indices]
         while True:
             moved = self._dispatch()
-            for receiver in self.receivers:
-                while receiver.collect() or self._accept(receiver):
-                    moved = True
+            for receiver in receivers:
+                if receiver.giver < 0 or finishes[receiver.giver] >= 0:
+                    while receiver.collect() or self._accept(receiver):
+                        moved = True
             if moved:
                 continue
-            if not bus.step():
-                break
-            self._answers()
+            while not (bus.read_done or bus.write_done or bus.fetched or bus.watched):
+                if not bus.step():
+                    break
+            else:
+                self._answers()
+                continue
+            break
         if self._next_instruction < len(self.program.units) or UNKNOWN in self.finishes:
             index = self.finishes.index(UNKNOWN)
             raise CycleError(f"instruction at word {self.program.pcs[index]} never finishes; the program is not sequential")
@@ -120,6 +130,7 @@ class Execution:
         bus.read_done.clear()
         bus.write_done.clear()
         bus.fetched.clear()
+        bus.watched = False
 
     def _accept(self, receiver: Receiver) -> bool:
         """Let the unit take the instruction at the head, if it is known when it can."""
@@ -133,9 +144,11 @@ class Execution:
         for giver in self.program.givers[index]:
             finish = finishes[giver]
             if finish < 0:
+                receiver.giver = giver
                 return False
             if finish >= tokens:
                 tokens = finish + 1
+        receiver.giver = UNKNOWN
         ready = receiver.pipeline.ready()
         if ready is None:
             return False
@@ -162,25 +175,29 @@ class Execution:
             index = self._next_instruction
             length, pc = program.lengths[index], program.pcs[index]
             first, last = pc // self._words_per_burst, (pc + length - 1) // self._words_per_burst
-            begin = self._bursts[first]
-            rest = self._bursts[last]
-            if begin is None or rest is None:
+            begin, rest = self._bursts[first], self._bursts[last]
+            if begin is None:
                 return moved
-            end = max(self._dispatcher_free, begin) + length
-            if last > first:
-                end = max(end, rest + pc + length - 1 - last * self._words_per_burst)
             unit = program.units[index]
-            if unit is not None:
-                receiver = self.receivers[unit]
-                room = receiver.room(self.config.queue_words)
+            receiver = None if unit is None else self.receivers[unit]
+            begin = max(self._dispatcher_free, begin)
+            behind = (pc + length) % self._words_per_burst
+            if (pc + length) // self._words_per_burst > first and self._asked < first + 2:
+                room = receiver.room(self.config.queue_words, behind) if receiver else 0
                 if room is None:
                     return moved
-                end = max(end, room)
+                self._asked = first + 2
+                self._fetch(first + 2, max(begin + length - behind, room) + FETCH_ADDRESS)
+            room = receiver.room(self.config.queue_words) if receiver else 0
+            if room is None or rest is None:
+                return moved
+            end = max(begin + length, room)
+            if last > first:
+                end = max(end, rest + behind - 1)
+            if receiver:
                 receiver.send(end)
             else:
                 self.starts[index] = self.finishes[index] = end
-            if (pc + length) // self._words_per_burst > first:
-                self._fetch(first + 2, end - (pc + length) % self._words_per_burst + 1)
             self._dispatcher_free = end + 1
             self._next_instruction += 1
             moved = True

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from isa.instructions import Buffer
-from sim.cycle.lanes import lane_waits, lanes_meet
-from sim.cycle.runs import MAX_BURST_BEATS, beats_of_runs
-from sim.cycle.timing import DRAM_LATENCY, DRAM_QUEUE
+from isa.instructions import Buffer, MiscMode
+from sim.cycle.lanes import Walk, lane_waits, lanes_meet, operand_groups, operand_waits
+from sim.cycle.runs import MAX_BURST_BEATS, Runs, loaded, saved
+from sim.cycle.timing import DRAM_QUEUE, DRAM_READ
 
 Ints = npt.NDArray[np.int64]
 Fields = Mapping[str, Ints]
@@ -35,16 +36,22 @@ class WindowCost:
     def cycles(self) -> int:
         return self.groups * self.group + self.wait_bank
 
+    @property
+    def wait_end(self) -> int:
+        """Cycles in which the last reduction holds up the next one, though its own beats are over."""
+        return self.group - self.active // self.groups
+
 
 @dataclass(frozen=True, slots=True)
 class MiscCost:
     """One word per cycle."""
 
     active: int
+    wait_bank: int = 0
 
     @property
     def cycles(self) -> int:
-        return self.active
+        return self.active + self.wait_bank
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +64,12 @@ class MoveCost:
     """Words, or beats of LOADP."""
     words: int
     address_wait: int = 0
-    """SAVE: cycles until the length of a row is known."""
+    """SAVE: cycles until the length of a row is known, less those until its first beat is there."""
     parameters: bool = False
-    single_runs: int = 0
-    """Beats of the last two runs: so late is the front free for the instruction after the next."""
+    bursts: int = 0
+    """LOAD: read bursts."""
+    run: int = 0
+    """Beats of its longest run."""
 
 
 Cost = WindowCost | MiscCost | MoveCost
@@ -92,34 +101,46 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """One iteration per cycle; two operands in one bank fall out of step once and never meet again."""
-    return [MiscCost(n) for n in (f["n0"] * f["n1"] * f["n2"] * f["n3"] * f["n4"]).tolist()]
+    """One iteration per cycle, unless both operands come from one bank."""
+    counts = list(zip(*_lists(*(f[f"n{n}"] for n in range(5))), strict=True))
+    walks = [
+        list(zip(*_lists(f[f"{operand}_addr"], *(f[f"{operand}_s{n}"] for n in range(5))), strict=True)) for operand in "ab"
+    ]
+    reads_b = (f["mode"] != MiscMode.PASS).tolist()
+    return [
+        MiscCost(prod(n), _operand_waits(config, n, a, b) if two else 0)
+        for n, a, b, two in zip(counts, *walks, reads_b, strict=True)
+    ]
+
+
+def _operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Walk, b: Walk) -> int:
+    first_a, last_a = operand_groups(config, counts, a)
+    first_b, last_b = operand_groups(config, counts, b)
+    return operand_waits(config, counts, a, b) if first_a <= last_b and first_b <= last_a else 0
 
 
 def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """The slowest of: DRAM beats, feature-map words, and read bursts so short that their latency shows."""
-    beat = config.axi_bytes
-    apart = f["step"] > f["run"]
-    pieces = np.where(apart, f["pixels"], 1)
-    length = np.where(apart, f["run"], f["valid"])
-    runs = f["rows"] * pieces
-    vectors = -(-f["run"] // config.ic_p)
-    words_of_run = np.where(apart, 1, f["pixels"]) * vectors
-    costs: list[Cost] = []
-    for offset, stride, rows, step, count, size, lead, words, run_count, silent in zip(
-        *_lists(f["offset"], f["row_stride"], f["rows"], f["step"], pieces, length, f["lead"], words_of_run, runs, f["valid"] == 0),
-        strict=True,
-    ):  # fmt: skip
-        if silent:
-            costs.append(MoveCost(0, words * run_count, words * run_count, words * run_count))
-            continue
-        beats = beats_of_runs(beat, offset % beat, stride % beat, rows, step % beat, count, size)
-        fill = run_count * max(0, -(-(lead - offset % beat) // beat))
-        longest = -(-beats // run_count)
-        bursts = run_count * -(-longest // MAX_BURST_BEATS)
-        cycles = max(beats + fill, words * run_count, _burst_bound(bursts, beats))
-        costs.append(MoveCost(beats, cycles, words * run_count, words * run_count, single_runs=min(2, run_count) * longest))
-    return costs
+    names = ("offset", "row_stride", "rows", "pixels", "step", "run", "lead", "valid")
+    return [_load(config, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
+
+
+def _load(
+    config: MachineConfig, offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int, lead: int, valid: int
+) -> Cost:
+    beat, lanes = config.axi_bytes, config.ic_p
+    vectors = -(-run // lanes)
+    words = rows * pixels * vectors
+    if valid == 0:
+        return MoveCost(0, words, words, words)
+    apart = step > run
+    pieces, in_run, length = (pixels, 1, run) if apart else (1, pixels, valid)
+    runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
+    last_word = (in_run - 1) * step + (vectors - 1) * lanes
+    beats, cycles = loaded(runs, lead, in_run * vectors, last_word, min(run, lanes))
+    longest = -(-beats // (rows * pieces))
+    bursts = rows * pieces * -(-longest // MAX_BURST_BEATS)
+    return MoveCost(beats, _with_addresses(bursts, beats, cycles), words, words, bursts=bursts, run=longest)
 
 
 def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
@@ -129,26 +150,26 @@ def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
         name = Buffer(buffer).name
         beats = count * config.buffer_dram_bytes(name) // config.axi_bytes
         cycles = count * config.buffer_word_bytes(name) if name == "TABLE" else beats
-        costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, single_runs=2 * beats))
+        costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, bursts=-(-beats // MAX_BURST_BEATS), run=beats))
     return costs
 
 
 def save_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """The slower of DRAM beats and feature-map words, run by run."""
-    beat = config.axi_bytes
-    apart = f["step"] != f["run"]
-    pieces = np.where(apart, f["pixels"], 1)
-    length = np.where(apart, f["run"], f["pixels"] * f["run"])
-    words_of_run = np.where(apart, 1, f["pixels"]) * -(-f["run"] // config.ic_p)
-    costs: list[Cost] = []
-    for offset, stride, rows, step, count, size, words, pixels, is_apart in zip(
-        *_lists(f["offset"], f["row_stride"], f["rows"], f["step"], pieces, length, words_of_run, f["pixels"], apart), strict=True
-    ):
-        beats = beats_of_runs(beat, offset % beat, stride % beat, rows, step % beat, count, size)
-        words *= rows * count
-        wait = 0 if is_apart else -(-pixels.bit_length() // 2)
-        costs.append(MoveCost(beats, max(beats, words), words, words, wait))
-    return costs
+    names = ("offset", "row_stride", "rows", "pixels", "step", "run")
+    return [_save(config, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
+
+
+def _save(config: MachineConfig, offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int) -> Cost:
+    beat, lanes = config.axi_bytes, config.ic_p
+    vectors = -(-run // lanes)
+    apart = step != run
+    pieces, in_run = (pixels, 1) if apart else (1, pixels)
+    runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, in_run * run)
+    beats, cycles = saved(runs, in_run * vectors, run - (vectors - 1) * lanes)
+    words = rows * pixels * vectors
+    wait = 0 if apart else -(-pixels.bit_length() // 2) - (-(-beat // lanes) - 1 if words > beats else 0)
+    return MoveCost(beats, cycles, words, words, wait)
 
 
 COSTS = {
@@ -156,15 +177,18 @@ COSTS = {
 }  # fmt: skip
 
 
-def _burst_bound(bursts: int, beats: int) -> int:
-    """DRAM takes ``DRAM_QUEUE`` bursts at a time, each for its latency and its own beats."""
-    return (bursts * (DRAM_LATENCY - 1) + beats) // DRAM_QUEUE
+def _with_addresses(bursts: int, beats: int, cycles: int) -> int:
+    """DRAM takes ``DRAM_QUEUE`` bursts at a time: more may come only when the first of them has ended."""
+    rounds = (bursts - 1) // DRAM_QUEUE
+    of_round = DRAM_QUEUE * cycles // bursts
+    return cycles + rounds * max(0, DRAM_READ + beats // bursts - of_round)
 
 
 def _waits(config: MachineConfig, f: Fields) -> Ints:
     """Extra cycles of each instruction for one channel vector."""
     names = (
-        "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l", "i_off", "i_ys", "t_ys", "i_ring",
+        "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l",
+        "i_off", "i_ys", "t_ys", "i_ring",
     )  # fmt: skip
     waits = np.zeros(len(f["o_h"]), np.int64)
     meeting = [

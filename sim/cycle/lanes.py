@@ -1,10 +1,11 @@
-"""Pixel lanes that meet in a bank."""
+"""Lanes of one instruction that meet in a bank: the pixels of CONV and POOL, the operands of MISC."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from isa.config import MachineConfig
 
@@ -44,3 +45,46 @@ def lane_waits(
     for bank in range(phases):
         np.maximum(fullest, ((phase == bank) & read).sum(axis=1), out=fullest)
     return int(np.maximum(fullest - 1, 0).sum())
+
+
+Walk = tuple[int, int, int, int, int, int]
+"""First word and the five strides of an operand of MISC."""
+RUN_AHEAD = 8
+"""Words by which one operand may be ahead of the other (``hw/misc/operand.py``)."""
+
+
+def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Walk) -> tuple[int, int]:
+    """First and last bank group of an operand."""
+    first, *strides = walk
+    span = config.fm_phases * config.fm_depth
+    reach = sum((count - 1) * stride for count, stride in zip(counts, strides, strict=True))
+    return first // span, (first + reach) // span
+
+
+@lru_cache(maxsize=1 << 12)
+def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Walk, b: Walk) -> int:
+    """Extra cycles of MISC because both operands are read from one bank.
+
+    Operands that move from bank to bank fall out of step once; those that stay in one take turns. So the bound is what
+    the fullest bank must serve, within as many words as one operand may run ahead of the other.
+    """
+    banks = np.stack([_banks(config, counts, walk) for walk in (a, b)])
+    total = banks.shape[1]
+    waits = 0
+    for begin in range(0, total, 1 << 14):
+        block = banks[:, begin : begin + (1 << 14)]
+        windows = np.arange(block.shape[1]) // RUN_AHEAD
+        demand = np.bincount(((windows * config.fm_banks) + block).ravel(), minlength=(windows[-1] + 1) * config.fm_banks)
+        fullest = demand.reshape(-1, config.fm_banks).max(axis=1)
+        waits += int(np.maximum(fullest - np.bincount(windows), 0).sum())
+    return waits
+
+
+def _banks(config: MachineConfig, counts: tuple[int, ...], walk: Walk) -> npt.NDArray[np.int64]:
+    """The bank of every word of a walk, in order."""
+    first, *strides = walk
+    words = np.array([first], np.int64)
+    for count, stride in zip(counts, strides, strict=True):
+        words = (words[:, None] + np.arange(count) * stride).ravel()
+    phases = config.fm_phases
+    return words // phases // config.fm_depth % (config.fm_banks // phases) * phases + words % phases

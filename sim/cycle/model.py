@@ -14,6 +14,8 @@ from sim.cycle.costs import MoveCost
 from sim.cycle.program import Program, from_ops, from_words
 from sim.rtl.machine import TraceEvent
 
+UNITS = tuple(Unit)
+
 
 @dataclass(frozen=True)
 class CycleResult:
@@ -37,35 +39,42 @@ class CycleModel:
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
 
-    def run(self, program_words: Sequence[int]) -> CycleResult:
+    def run(self, program_words: Sequence[int], *, trace: bool = True) -> CycleResult:
         """Of a binary, from START to END."""
-        return self._run(from_words(self.config, program_words))
+        return self._run(from_words(self.config, program_words), trace)
 
-    def run_ops(self, ops: Sequence[Op]) -> CycleResult:
-        """Of decoded instructions without START and END."""
-        return self._run(from_ops(self.config, ops))
+    def run_ops(self, ops: Sequence[Op], *, trace: bool = False) -> CycleResult:
+        """Of decoded instructions without START and END; for a search, which asks often and needs no timeline."""
+        return self._run(from_ops(self.config, ops), trace)
 
-    def _run(self, program: Program) -> CycleResult:
+    def _run(self, program: Program, trace: bool) -> CycleResult:
         execution = Execution(self.config, program)
         cycles = execution.run()
         starts, finishes = execution.starts, execution.finishes
-        trace = []
-        counters = {unit: dict.fromkeys(Counter, 0) for unit in Unit}
-        until = [-1] * len(Unit)
-        for index, unit in enumerate(program.units):
-            cost = program.costs[index]
+        counters: list[dict[Counter, int]] = [dict.fromkeys(Counter, 0) for _ in UNITS]
+        until = [-1] * len(UNITS)
+        beats = [0] * len(UNITS)
+        for unit, cost, start, finish, wait in zip(
+            program.units, program.costs, starts, finishes, execution.token_waits, strict=True
+        ):
             if unit is None or cost is None:
                 continue
-            start, finish = starts[index], finishes[index]
-            trace.append(TraceEvent(Unit(unit), program.pcs[index], start, finish))
-            counts = counters[Unit(unit)]
+            counts = counters[unit]
             counts[Counter.BUSY] += max(0, finish - max(start, until[unit]))
             until[unit] = max(until[unit], finish)
             counts[Counter.ACTIVE] += cost.active
-            counts[Counter.WAIT_TOKEN] += execution.token_waits[index]
-        trace.sort(key=lambda event: (event.start, event.unit))
-        costs = zip(program.units, program.costs, strict=True)
-        moves = [(unit, cost.beats) for unit, cost in costs if isinstance(cost, MoveCost)]
-        reads = sum(beats for unit, beats in moves if unit == Unit.LOAD) + -(-program.words * 4 // self.config.axi_bytes)
-        writes = sum(beats for unit, beats in moves if unit == Unit.SAVE)
-        return CycleResult(cycles, reads, writes, counters, trace)
+            counts[Counter.WAIT_TOKEN] += wait
+            if isinstance(cost, MoveCost):
+                beats[unit] += cost.beats
+            else:
+                counts[Counter.WAIT_BANK] += cost.wait_bank
+        beats[Unit.LOAD] += -(-program.words * 4 // self.config.axi_bytes)
+        events = []
+        if trace:
+            events = [
+                TraceEvent(UNITS[unit], pc, start, finish)
+                for unit, pc, start, finish in zip(program.units, program.pcs, starts, finishes, strict=True)
+                if unit is not None
+            ]
+            events.sort(key=lambda event: (event.start, event.unit))
+        return CycleResult(cycles, beats[Unit.LOAD], beats[Unit.SAVE], dict(zip(UNITS, counters, strict=True)), events)

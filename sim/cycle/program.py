@@ -107,8 +107,9 @@ def _field(word: Ints, lsb: int, bits: int, signed: bool) -> Ints:
 
 
 _MEMBERS: Mapping[int, tuple[int, ...]] = {
-    mask: tuple(u for u in range(len(Unit)) if mask >> u & 1) for mask in range(1 << len(Unit))
+    mask: tuple(unit for unit in range(len(Unit)) if mask >> unit & 1) for mask in range(1 << len(Unit))
 }
+"""The units of a mask."""
 
 
 def _program(

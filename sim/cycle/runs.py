@@ -1,29 +1,81 @@
-"""How bytes fall into DRAM beats."""
+"""How the runs of LOAD and SAVE fall into DRAM beats, and what that costs beside the words on chip."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
 MAX_BURST_BEATS = 32
+"""``hw/axi/burst.py``."""
 
 
-@lru_cache(maxsize=1 << 16)
-def beats_of_runs(beat: int, offset: int, row_stride: int, rows: int, step: int, pieces: int, length: int) -> int:
-    """Beats of ``rows`` times ``pieces`` runs of ``length`` bytes: a beat that two runs share counts twice.
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """``rows`` times ``pieces`` runs; only the lane in which a run begins matters, the address modulo the beat."""
 
-    Only the lane in which a run begins matters, and lanes repeat after at most ``beat`` rows or pieces.
+    beat: int
+    """Bytes."""
+    offset: int
+    row_stride: int
+    rows: int
+    step: int
+    pieces: int
+    length: int
+    """Bytes of a run."""
+
+    def lanes(self) -> list[tuple[int, int]]:
+        """The lane in which runs begin, and how many do; lanes repeat after at most ``beat`` rows or pieces."""
+        return [
+            ((self.offset + row + piece) % self.beat, row_times * piece_times)
+            for row, row_times in _progression(self.beat, self.row_stride, self.rows)
+            for piece, piece_times in _progression(self.beat, self.step, self.pieces)
+        ]
+
+    def beats_from(self, lane: int) -> int:
+        return (lane + self.length - 1) // self.beat + 1
+
+
+@lru_cache(maxsize=1 << 14)
+def loaded(runs: Runs, lead: int, words: int, last_word: int, first_bytes: int) -> tuple[int, int]:
+    """Beats, and cycles in the unit, of runs that fill ``words`` words each, the last of which begins at ``last_word``.
+
+    A chunk (a beat, or fill in ``lead``) comes in and a word goes out per cycle; chunks behind the last word are
+    dropped, one per cycle. ``first_bytes``: those of the first word, which waits for all of its chunks.
     """
-    total = 0
-    for row, row_times in _lanes(beat, row_stride, rows):
-        for piece, piece_times in _lanes(beat, step, pieces):
-            lane = (offset + row + piece) % beat
-            total += row_times * piece_times * ((lane + length - 1) // beat + 1)
-    return total
+    beats = cycles = 0
+    size = runs.beat
+    for lane, times in runs.lanes():
+        count = runs.beats_from(lane)
+        chunks = count + max(0, -(-(lead - lane) // size))
+        dropped = max(0, chunks - 1 - ((lane - lead) % size + last_word) // size)
+        beats += times * count
+        cycles += times * max(chunks, words + dropped)
+    skip = (runs.offset - lead) % size
+    lane = runs.offset % size
+    chunks = runs.beats_from(lane) + max(0, -(-(lead - lane) // size))
+    dropped = max(0, chunks - 1 - (skip + last_word) // size)
+    edge = min(dropped, 1) if chunks >= words + dropped else -(-(skip + first_bytes) // size) - 1
+    return beats, cycles + edge
+
+
+@lru_cache(maxsize=1 << 14)
+def saved(runs: Runs, words: int, last_bytes: int) -> tuple[int, int]:
+    """Beats, and cycles in the unit, of runs that come from ``words`` words each, the last with ``last_bytes`` bytes.
+
+    A word comes in and a beat goes out per cycle; a last word that reaches into another beat costs a cycle more.
+    """
+    beats = cycles = 0
+    for lane, times in runs.lanes():
+        count = runs.beats_from(lane)
+        straddles = (lane + runs.length - last_bytes) % runs.beat + last_bytes > runs.beat
+        beats += times * count
+        cycles += times * max(count, words + straddles)
+    return beats, cycles
 
 
 @lru_cache(maxsize=1 << 12)
-def _lanes(beat: int, step: int, count: int) -> tuple[tuple[int, int], ...]:
+def _progression(beat: int, step: int, count: int) -> tuple[tuple[int, int], ...]:
     """The lanes of ``count`` starts ``step`` bytes apart, and how often each occurs."""
     period = beat // gcd(step, beat)
     full, rest = divmod(count, period)

@@ -17,12 +17,14 @@ DRAM_QUEUE = 16
 IN_FLIGHT = 8
 """Instructions that a receiver lets its unit have unfinished (``hw/control/receiver.py``)."""
 
-BEGIN = 4
-"""From the start of the trace to the sequencer's ``begin``: two cycles on AXI4-Lite, idle to clear, clear to run."""
-FETCH_READ = 3 + DRAM_LATENCY - 1
-"""From ``begin``, or from the word that makes room, to the DRAM read of the burst: counters, AR, register slice."""
-FETCH_WORD = 5
-"""From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2), dispatcher."""
+BEGIN = 3
+"""From the start of the trace to the sequencer's ``begin``: register, idle to clear, clear to run."""
+FETCH_ADDRESS = 3
+"""From ``begin``, or from the word that makes room, to DRAM taking the address: counters, AR, register slice."""
+FETCH_WORD = 4
+"""From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2)."""
+DRAM_READ = DRAM_LATENCY - 1
+"""From DRAM taking an address to the read of the first beat, which is on R in the next cycle."""
 QUEUE = 2
 """From a word entering a unit's queue to the receiver taking it (buffered FIFO)."""
 OFFER = 1
@@ -34,30 +36,28 @@ RASTER_AHEAD = 3
 """Pixel groups between the raster's counters and the loop over taps."""
 LOOP_TO_BEAT = 8
 """From the loop over taps to the beat: loop, sum, wrap, address, fetch (4)."""
-PLACES_AHEAD = 6
-"""Places between the placement's counters and the write port: raster, add, sum, address, queue of two."""
+PLACES_AHEAD = 5
+"""Places between the placement's counters and the write port: raster (2), sum, address, queue."""
 POST_LATENCY = 12
 """Requantisation (8) and activation (4)."""
 
-LOAD_READ = 6 + DRAM_LATENCY - 1
+LOAD_READ = 6 + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""
 LOAD_TAIL = 5
 """From the cycle after the last beat's read, or after the last word's, to ``done``: R, slice, packer (2), write, done."""
-LOADP_TAIL = 3
+LOADP_TAIL = 2
 """The same for LOADP: R, slice, writer, done."""
-LOAD_FILL = 2
+LOAD_FILL = 3
 """From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk."""
 LOAD_NEXT = 2
 """From one acceptance to the next when the front is free at once."""
-LOAD_AHEAD_BEATS = 128 + 16
-"""Beats asked for ahead of those that arrived: ``READ_AHEAD_BEATS``, passed by half a burst on average."""
-LOAD_SWITCH = 4
-"""Between LOAD and LOADP the pipeline of the first must be empty."""
+LOAD_AHEAD_BEATS = 127
+"""Beats that may be on their way when another burst is asked for (``READ_AHEAD_BEATS``)."""
 
-SAVE_WRITE = 9
-"""From acceptance of a SAVE to the DRAM write of its first beat: walk (2), read (2), queue, unpacker, W, slice, DRAM."""
+SAVE_WRITE = 10
+"""From acceptance of a SAVE to the DRAM write of its first beat: walk (2), read (2), queue (2), unpacker, W, slice, DRAM."""
 SAVE_ADDRESS = 8
-"""The same by way of the write address, without the cycles that take a row's length: runs, splitter (2), AW, lengths, W, slice, DRAM."""
+"""The same by way of the address, but for the time that a row's length takes: runs, splitter (2), AW, lengths, W, DRAM."""
 SAVE_TAIL = 3
 """From the cycle after the last beat's write to ``done``: B queue, B, slice, done."""
 SAVE_AHEAD_BEATS = 28
@@ -65,8 +65,8 @@ SAVE_AHEAD_BEATS = 28
 
 MISC_LATENCY = 17
 """From acceptance to ``done`` of a single iteration (``hw/misc/unit.py``)."""
-END_TAIL = 1
-"""From everything being idle to the last busy cycle."""
+END_TAIL = -1
+"""From the last ``done`` to the count of cycles, which begins two cycles later than the trace."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Timing:
         return cls(
             raster=config.px_p + 1,
             conv_done=array + POST_LATENCY + 5 + drain * config.words_per_chunk - 1,
-            conv_stored=array + 4,
+            conv_stored=array + 3,
             pool_done=POST_LATENCY + config.px_p + 6,
         )
 

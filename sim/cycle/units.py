@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from math import ceil
 from typing import Protocol
 
 from isa.config import MachineConfig
 from sim.cycle.bus import EPSILON, NEVER, Bus, Stream, Transfer
 from sim.cycle.costs import MiscCost, MoveCost, WindowCost
+from sim.cycle.runs import MAX_BURST_BEATS
 from sim.cycle.timing import (
+    DRAM_LATENCY,
+    DRAM_QUEUE,
     LOAD_AHEAD_BEATS,
     LOAD_FILL,
     LOAD_NEXT,
     LOAD_READ,
-    LOAD_SWITCH,
     LOAD_TAIL,
     LOADP_TAIL,
     LOOP_TO_BEAT,
@@ -65,11 +68,11 @@ class WindowPipeline:
         ahead = first + (cost.groups - RASTER_AHEAD) * cost.group - LOOP_TO_BEAT
         self._raster_over = max(begin + cost.groups - 1, ahead)
         self._next = begin + 1
-        done = max(self._last_done + 1, self._last_beat + (self._stored if cost.stores else self._done))
+        done = max(self._last_done + 1, self._last_beat - cost.wait_end + (self._stored if cost.stores else self._done))
         if not cost.stores:
             places = max(cycle + self._placement, self._places_over + 1)
             count = cost.groups * self._places
-            written = done - 2 - PLACES_AHEAD * cost.group // self._places
+            written = done - 2 - PLACES_AHEAD // self._places * cost.group
             self._places_over = max(places + count - 1, written if count > PLACES_AHEAD else 0)
             self._next = max(self._next, places + 1)
         self._last_done = done
@@ -124,16 +127,37 @@ class LoadPipeline(_Mover):
     def __init__(self, costs: list[MoveCost | None], bus: Bus) -> None:
         super().__init__(costs, bus.reads, bus)
         self._parameters = False
+        self._runs = (0, 0)
+        """Beats of the last two runs."""
+        self._bursts: deque[tuple[int, float]] = deque(maxlen=DRAM_QUEUE)
+        """Bursts of the last transfers, and their beats each."""
 
     def accept(self, index: int, cycle: int) -> None:
         cost = self._costs[index]
         assert cost is not None
-        switch = LOAD_SWITCH if cost.parameters != self._parameters else 0
-        self._parameters = cost.parameters
+        gap = 0
+        if cost.parameters != self._parameters:
+            gap = LOAD_TAIL if cost.parameters else LOADP_TAIL
+            self._parameters = cost.parameters
         due = cycle + (LOAD_READ if cost.beats else LOAD_FILL)
-        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, switch))
-        self._leaves(self._stream.asked - LOAD_AHEAD_BEATS - cost.single_runs)
+        if cost.beats:
+            gap = max(gap, self._address_gap())
+            self._bursts.append((cost.bursts, cost.beats / cost.bursts))
+            self._runs = (cost.run if cost.beats > cost.run else self._runs[1], cost.run)
+        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap))
+        self._leaves(self._stream.asked - sum(self._runs) - LOAD_AHEAD_BEATS - ((cost.run - 1) % MAX_BURST_BEATS + 1))
         self._next = cycle + LOAD_NEXT
+
+    def _address_gap(self) -> int:
+        """Cycles that DRAM's address queue keeps the next transfer behind the last one, if that one's bursts are short."""
+        bursts, beats = 0, 0.0
+        for count, size in reversed(self._bursts):
+            used = min(count, DRAM_QUEUE - bursts)
+            bursts += used
+            beats += used * size
+            if bursts == DRAM_QUEUE:
+                return max(0, ceil(DRAM_LATENCY - beats))
+        return 0
 
     def finish(self, index: int, served: float) -> int:
         cost = self._costs[index]
@@ -146,6 +170,8 @@ class SavePipeline(_Mover):
 
     def __init__(self, costs: list[MoveCost | None], bus: Bus) -> None:
         super().__init__(costs, bus.writes, bus)
+        self._read = 0
+        """First cycle in which the words of the next instruction can be read."""
 
     def accept(self, index: int, cycle: int) -> None:
         cost = self._costs[index]
@@ -153,7 +179,9 @@ class SavePipeline(_Mover):
         due = cycle + max(SAVE_WRITE, SAVE_ADDRESS + cost.address_wait)
         self._stream.add(Transfer(index, cost.beats, cost.cycles, due, 0))
         self._leaves(self._stream.asked - SAVE_AHEAD_BEATS)
-        self._next = cycle + LOAD_NEXT + cost.address_wait
+        begin = max(cycle + 1, self._read)
+        self._read = begin + cost.words
+        self._next = max(begin + 1, cycle + LOAD_NEXT + max(0, cost.address_wait))
 
     def finish(self, index: int, served: float) -> int:
         return ceil(served - EPSILON) + SAVE_TAIL

@@ -6,9 +6,9 @@ from compiler.frontend.constraints.base import constrains
 from compiler.frontend.model import Array
 
 UNARY = (
-    "Relu", "Clip", "LeakyRelu", "PRelu", "ThresholdedRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Swish", "Tanh",
-    "Elu", "Selu", "Celu", "Softplus", "Softsign", "Mish", "Gelu", "Erf", "Exp", "Log", "Sqrt", "Abs", "Neg", "Reciprocal",
-    "Sin", "Cos", "Floor", "Ceil", "Round", "Sign",
+    "Relu", "Clip", "LeakyRelu", "PRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Tanh", "Elu", "Selu", "Celu", "Softplus",
+    "Softsign", "Mish", "Gelu", "ThresholdedRelu", "Erf", "Exp", "Log", "Sqrt", "Abs", "Neg", "Reciprocal", "Sin", "Cos",
+    "Floor", "Ceil", "Round", "Sign", "Swish",
 )  # fmt: skip
 """Functions of each element alone."""
 
@@ -23,6 +23,12 @@ def scalar_operand(value: Array | None) -> bool:
 def broadcast_fits() -> bool:
     """The shapes are the same, or one operand has one value per channel, one per pixel, or one in all."""
     return False
+
+
+@constrains("Min", "Max", "Sum")
+def two_operands(count: int) -> bool:
+    """There are two operands."""
+    return count == 2
 
 
 @constrains("Sub", "Div", "Pow", "Min", "Max")

@@ -85,5 +85,5 @@ def quantised_after() -> bool:
 
 
 def layout_reachable() -> bool:
-    """The order of dimensions asks for no transposition of bytes in memory (channel shuffles and space to depth are fine)."""
+    """The order of the dimensions asks for no transposition in memory (channel shuffles and space to depth are fine)."""
     return False

@@ -37,12 +37,6 @@ def joined_axis(letter: str) -> bool:
     return letter in ("C", "H", "W")
 
 
-@constrains("Concat", "QLinearConcat")
-def pixel_fits(channels: int) -> bool:
-    """A whole map that is joined along height or width has at most 65535 bytes."""
-    return channels <= 65535
-
-
 @constrains("Pad")
 def constant_mode(mode: str) -> bool:
     """The padding is constant (not reflected, not repeated)."""

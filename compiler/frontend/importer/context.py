@@ -127,6 +127,11 @@ class Context:
         self.tensors[name] = Tensor(name, shape, Quantisation(params.scale, params.zero_point), params.unsigned)
         return name
 
+    def stored(self, value: Mapped) -> Params:
+        """The quantisation that the map itself has; views of it share that."""
+        tensor = self.tensors[value.tensor]
+        return Params(tensor.quantisation.scale, tensor.quantisation.zero_point, tensor.flip)
+
     def add(self, op: Op, layout: Layout, params: Params, *, computed: bool = True) -> Mapped:
         self.ops.append(op)
         return Mapped(op.output, layout, params, computed)

@@ -9,7 +9,7 @@ import numpy as np
 from compiler.frontend.constraints import elementwise, general
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer import linear, pairs
-from compiler.frontend.importer.context import Context, rule
+from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
 from compiler.frontend.importer.tables import applied, function_of
 from compiler.frontend.importer.values import Linear, Mapped, Mean, Pair, Params, Unary, Value
 from compiler.frontend.importer.weights import real_constant
@@ -29,7 +29,7 @@ def unary(ctx: Context, node: Node) -> None:
             require(general.quantised_after)
         else:
             ctx.values[node.output] = value.clamped(*bounds)
-    elif isinstance(value, Mapped) and value.shape == ctx.shape(node.output) and ctx.model.elem(node.output) in (2, 3):
+    elif isinstance(value, Mapped) and value.shape == ctx.shape(node.output) and ctx.model.elem(node.output) in EIGHT_BITS:
         ctx.values[node.output] = applied(ctx, value, function_of(ctx, node), value.params, node.output, node.name)
     elif value is not None:
         ctx.values[node.output] = Unary(_source(value), node.output)
@@ -54,7 +54,7 @@ def _source(value: Value) -> Mapped:
 
 @rule("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max")
 def binary(ctx: Context, node: Node) -> None:
-    require(elementwise.kind_of_pair, node.op_type if len(node.inputs) == 2 else "")
+    require(elementwise.two_operands, len(node.inputs))
     values = [ctx.value(name) for name in node.inputs]
     constants = [real_constant(ctx, name) for name in node.inputs]
     for this, other in ((0, 1), (1, 0)):
@@ -121,23 +121,24 @@ def qlinear_pair(ctx: Context, node: Node) -> None:
     if isinstance(a, Mapped) and isinstance(b, Mapped):
         value = pairs.pair(ctx, kind, a, b, before=True)
     else:
-        mapped, other = (a, b) if isinstance(a, Mapped) else (b, a)
+        mapped, values = (a, b) if isinstance(a, Mapped) else (b, a)
         assert isinstance(mapped, Mapped)
-        assert not isinstance(other, Mapped)
-        if other.size == 1:
+        assert not isinstance(values, Mapped)
+        if values.size == 1:
             ctx.values[node.output] = applied(ctx, mapped, function_of(ctx, node), params, node.output, node.name)
             return
         place = 0 if isinstance(b, Mapped) else 3
         given = ctx.params(node.inputs[place + 1], node.input(place + 2), ctx.model.elem(node.inputs[place]))
-        operand = pairs.constant_map(ctx, other, given, mapped)
+        operand = pairs.constant_map(ctx, values, given, mapped)
         value = pairs.pair(ctx, kind, *((operand, mapped) if place == 0 else (mapped, operand)), before=True)
     ctx.values[node.output] = pairs.finished(ctx, value, params, node.output, node.name)
 
 
 @rule("QLinearLeakyRelu", "QLinearSigmoid", domain=MICROSOFT)
 def qlinear_unary(ctx: Context, node: Node) -> None:
-    given = ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0]))
-    source = replace(ctx.mapped(node.inputs[0]), params=given)
+    source = replace(
+        ctx.mapped(node.inputs[0]), params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0]))
+    )
     params: Params = ctx.params(node.inputs[3], node.input(4), ctx.model.elem(node.output))
     ctx.values[node.output] = applied(ctx, source, function_of(ctx, node), params, node.output, node.name)
 

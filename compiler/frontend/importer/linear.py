@@ -149,7 +149,8 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
     letters = last_letters_for(len(x.shape))
     require(dense_rules.dense_rank, letters)
     assert letters is not None
-    matrix = weights.values.T
+    matrix: NDArray[np.int16] = weights.values.T
+    kernel: NDArray[np.int16]
     window = Window((1, 1))
     whole = _whole_map(ctx, x)
     if whole is not None:
@@ -166,14 +167,14 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
         kernel = matrix.reshape(outputs, 1, 1, inputs)
         target = (*ctx.map_shape(x)[:3], outputs)
     out = ctx.shape(node.output)
-    x, taps, window = narrowed(ctx, x, kernel, window, 1)
+    x, weights8, window = narrowed(ctx, x, kernel, window, 1)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         tensor = ctx.tensor(name, target, params)
-        op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(taps), q, finish, 1, x.params.zero_point)
+        op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(weights8), q, finish, 1, x.params.zero_point)
         return ctx.add(op, plain(letters, out), params)
 
-    zero_bias = -x.params.zero_point * taps.astype(np.int64).sum(axis=(1, 2, 3))
+    zero_bias = -x.params.zero_point * weights8.astype(np.int64).sum(axis=(1, 2, 3))
     return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))
 
 
@@ -195,5 +196,5 @@ def _memory_rank(layout: Layout) -> list[int]:
 def _as_one_pixel(ctx: Context, x: Mapped) -> Mapped:
     n, h, w, c = ctx.map_shape(x)
     shape = (n, 1, 1, h * w * c)
-    name = ctx.tensor(ctx.fresh(f"{x.tensor}/flat"), shape, x.params)
+    name = ctx.tensor(ctx.fresh(f"{x.tensor}/flat"), shape, ctx.stored(x))
     return ctx.add(Reshape(name, (x.tensor,), (name,)), plain("NC", (n, h * w * c)), x.params, computed=x.computed)

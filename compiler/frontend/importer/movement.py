@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from compiler.frontend.constraints import general, movement
-from compiler.frontend.constraints.base import require
+from compiler.frontend.constraints.base import Unsupported, require
 from compiler.frontend.importer.context import Context, rule
-from compiler.frontend.importer.layout import Layout, letters_for, map_shape, plain
+from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Mapped, Params
+from compiler.frontend.importer.values import Mapped
 from compiler.frontend.importer.views import arranged, joined, selected, sliced
-from compiler.frontend.model import MICROSOFT, Array, Node, scalar
-from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
+from compiler.frontend.model import MICROSOFT, Array, Node
 
 
 @rule("Transpose")
@@ -80,8 +79,8 @@ def slice_(ctx: Context, node: Node) -> None:
         require(movement.indices_constant, value if name else np.zeros(0))
     if len(node.inputs) > 1:
         starts, ends = ([int(v) for v in value.reshape(-1)] for value in given[:2] if value is not None)
-        axes = _integers(given[2] if len(given) > 2 else None, range(len(starts)))
-        steps = _integers(given[3] if len(given) > 3 else None, [1] * len(starts))
+        axes = integers(given[2] if len(given) > 2 else None, range(len(starts)))
+        steps = integers(given[3] if len(given) > 3 else None, [1] * len(starts))
     else:
         starts, ends = list(node.integers("starts", ())), list(node.integers("ends", ()))
         axes, steps = list(node.integers("axes", range(len(starts)))), [1] * len(starts)
@@ -94,7 +93,7 @@ def slice_(ctx: Context, node: Node) -> None:
     ctx.values[node.output] = cut(ctx, x, cuts)
 
 
-def _integers(value: Array | None, default: Sequence[int]) -> list[int]:
+def integers(value: Array | None, default: Sequence[int]) -> list[int]:
     return list(default) if value is None else [int(v) for v in value.reshape(-1)]
 
 
@@ -116,9 +115,7 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
     shape = tuple(count for _, _, count in cuts)
     n, h, w, c = ctx.map_shape(x)
     whole = {"N": n, "H": h, "W": w, "C": c}
-    first, step, count = (
-        {letter: by.get(letter, (0, 1, whole[letter]))[part] for letter in "NHWC"} for part in range(3)
-    )
+    first, step, count = ({letter: by.get(letter, (0, 1, whole[letter]))[part] for letter in "NHWC"} for part in range(3))
     require(movement.joined_axis, "N" if (first["N"], count["N"]) != (0, n) else "C")
     if step["C"] > 1:
         channels = [first["C"] + step["C"] * i for i in range(count["C"])]
@@ -179,33 +176,28 @@ def qlinear_concat(ctx: Context, node: Node) -> None:
         label = f"{node.name}/requantise{index // 3}"
         parts.append(applied(ctx, part, table, params, ctx.fresh(f"{name}/requantised{index // 3}"), label))
     require(movement.joins_tensors, len(parts))
-    ctx.values[node.output] = join(ctx, parts, node.integer("axis", 1), ctx.shape(node.output), node.output)
+    ctx.values[node.output] = join(ctx, parts, node.integer("axis", 1), ctx.shape(node.output))
 
 
-def join(ctx: Context, parts: Sequence[Mapped], axis: int, shape: tuple[int, ...], name: str | None = None) -> Mapped:
+def join(ctx: Context, parts: Sequence[Mapped], axis: int, shape: tuple[int, ...]) -> Mapped:
     """One after another along an ONNX dimension."""
     rank = len(shape)
-    letters = letters_for(rank)
     require(general.at_most_four_dimensions, shape)
-    assert letters is not None
-    natural = _common_letters(ctx, parts)
-    letters = natural or letters
-    parts = [arranged(ctx, part, letters) for part in parts]
+    letters, parts = _together(ctx, parts, rank)
     letter = letters[axis % rank]
     require(movement.joined_axis, letter)
-    layout = plain(letters, shape)
-    target = map_shape(letters, shape)
-    if letter == "C":
-        return joined(ctx, parts, target, layout)
-    n, h, w, c = target
-    require(movement.pixel_fits, h * w * c)
-    if letter == "W" and h > 1:
-        flat = [_as_map(ctx, part, (n, h, 1, ctx.map_shape(part)[2] * c)) for part in parts]
-        whole = joined(ctx, flat, (n, h, 1, w * c), plain("NHWC", (n, h, 1, w * c)))
-    else:
-        flat = [_as_map(ctx, part, (n, 1, 1, ctx.map_shape(part)[1] * ctx.map_shape(part)[2] * c)) for part in parts]
-        whole = joined(ctx, flat, (n, 1, 1, h * w * c), plain("NHWC", (n, 1, 1, h * w * c)))
-    return replace(_as_map(ctx, whole, target), layout=layout)
+    return joined(ctx, parts, map_shape(letters, shape), plain(letters, shape), axis="NHWC".index(letter))
+
+
+def _together(ctx: Context, parts: Sequence[Mapped], rank: int) -> tuple[str, list[Mapped]]:
+    """The parts in one layout that all of them can be brought to."""
+    candidates = [letters for letters in (_common_letters(ctx, parts), letters_for(rank), last_letters_for(rank)) if letters]
+    for letters in candidates[:-1]:
+        try:
+            return letters, [arranged(ctx, part, letters) for part in parts]
+        except Unsupported:
+            continue
+    return candidates[-1], [arranged(ctx, part, candidates[-1]) for part in parts]
 
 
 def _common_letters(ctx: Context, parts: Sequence[Mapped]) -> str | None:
@@ -219,66 +211,3 @@ def _common_letters(ctx: Context, parts: Sequence[Mapped]) -> str | None:
     if others or None in names or len(set(names)) < len(names):
         return None
     return "".join(name for name in names if name)
-
-
-def _as_map(ctx: Context, value: Mapped, shape: tuple[int, int, int, int]) -> Mapped:
-    return arranged(ctx, replace(value, layout=_memory(ctx, value, shape)), "NHWC")
-
-
-def _memory(ctx: Context, value: Mapped, shape: tuple[int, int, int, int]) -> Layout:
-    layout = plain("NHWC", ctx.map_shape(value)).reshaped(shape)
-    assert layout is not None
-    return layout
-
-
-@rule("Pad")
-def pad(ctx: Context, node: Node) -> None:
-    x = ctx.mapped(node.inputs[0])
-    require(movement.constant_mode, node.text("mode", "constant"))
-    rank = len(x.shape)
-    given = ctx.constant(node.input(1)) if len(node.inputs) > 1 else np.array(node.integers("pads", ()))
-    require(movement.indices_constant, given)
-    assert given is not None
-    amounts = [int(v) for v in given.reshape(-1)]
-    axes = _integers(ctx.constant(node.input(3)), range(rank)) if len(node.inputs) > 3 else list(range(rank))
-    before, after = {a % rank: v for a, v in zip(axes, amounts, strict=False)}, {}
-    after = {a % rank: v for a, v in zip(axes, amounts[len(axes) :], strict=True)}
-    constant = ctx.constant(node.input(2)) if len(node.inputs) > 2 and node.input(2) else None
-    value = float(scalar(constant)) if constant is not None else float(node.attributes.get("value", 0.0))
-    fill = _fill(ctx, node, x.params, value)
-    if any(v < 0 for v in amounts):
-        cuts = []
-        for i, size in enumerate(x.shape):
-            first, last = max(0, -before.get(i, 0)), max(0, -after.get(i, 0))
-            cuts.append((first, 1, size - first - last))
-        x = cut(ctx, x, cuts)
-    letters = letters_for(rank)
-    require(general.at_most_four_dimensions, x.shape)
-    assert letters is not None
-    x = arranged(ctx, x, letters)
-    low = {letters[i]: max(0, v) for i, v in before.items()}
-    high = {letters[i]: max(0, v) for i, v in after.items()}
-    require(movement.pads_space_or_channels, {letter for side in (low, high) for letter, v in side.items() if v})
-    n, h, w, c = ctx.map_shape(x)
-    if low.get("C", 0) or high.get("C", 0):
-        channels: list[int | None] = [None] * low["C"] + list(range(c)) + [None] * high["C"]
-        middle = {"N": n, "H": h, "W": w, "C": len(channels)}
-        x = selected(ctx, x, channels, plain(letters, [middle[letter] for letter in letters]), fill)
-    pads = (low.get("H", 0), low.get("W", 0), high.get("H", 0), high.get("W", 0))
-    ctx.values[node.output] = padded(ctx, node, x, pads, fill, plain(letters, ctx.shape(node.output))) if any(pads) else x
-
-
-def _fill(ctx: Context, node: Node, params: Params, value: float) -> int:
-    """The padding value as int8; an int8 tensor is padded with the stored value."""
-    if ctx.model.elem(node.inputs[0]) == ctx.model.elem(node.output) and ctx.model.elem(node.output) in (2, 3):
-        return int(value) - (128 if params.unsigned else 0)
-    stored = np.float32(value) / np.float32(params.scale) + params.zero_point
-    require(movement.pad_representable, bool(stored == np.rint(stored) and -128 <= stored <= 127))
-    return int(stored)
-
-
-def padded(ctx: Context, node: Node, x: Mapped, pads: tuple[int, int, int, int], fill: int, layout: Layout) -> Mapped:
-    n, h, w, c = ctx.map_shape(x)
-    tensor = ctx.tensor(node.output, (n, h + pads[0] + pads[2], w + pads[1] + pads[3], c), x.params)
-    op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, Window((1, 1), (1, 1), (1, 1), pads), Finish(), fill)
-    return ctx.add(op, layout, x.params)

@@ -53,7 +53,7 @@ def _all_channels(ctx: Context, value: Mapped, channels: int, letters: str) -> M
     if c != 1:
         require(elementwise.broadcast_fits)
     unit = Requantisation(np.zeros(channels, np.int32), np.full(channels, ONE, np.uint32), np.full(channels, 23, np.uint8))
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/channels"), (n, h, w, channels), value.params)
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/channels"), (n, h, w, channels), ctx.stored(value))
     op = Conv(name, (value.tensor,), (name,), Window((1, 1)), np.ones((channels, 1, 1, 1), np.int8), unit, Finish())
     shape = {"N": n, "H": h, "W": w, "C": channels}
     return ctx.add(op, plain(letters, [shape[letter] for letter in letters]), value.params)

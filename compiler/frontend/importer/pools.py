@@ -28,7 +28,7 @@ def max_pool(ctx: Context, node: Node) -> None:
     out = ctx.shape(node.output)
     window = window_of(node, x.shape[2:], node.integers("kernel_shape", ()), out[2:])
     x = arranged(ctx, x, letters)
-    tensor = ctx.tensor(node.output, map_shape(letters, out), x.params)
+    tensor = ctx.tensor(node.output, map_shape(letters, out), ctx.stored(x))
     op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, window, Finish())
     ctx.values[node.output] = ctx.add(op, plain(letters, out), x.params)
 
@@ -36,7 +36,7 @@ def max_pool(ctx: Context, node: Node) -> None:
 @rule("GlobalMaxPool")
 def global_max_pool(ctx: Context, node: Node) -> None:
     x, window, layout, shape = _whole(ctx, node)
-    tensor = ctx.tensor(node.output, shape, x.params)
+    tensor = ctx.tensor(node.output, shape, ctx.stored(x))
     op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, window, Finish())
     ctx.values[node.output] = ctx.add(op, layout, x.params)
 
@@ -117,6 +117,9 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
     x = arranged(ctx, x, letters)
     shape = map_shape(letters, out)
     size = ctx.map_shape(x)[1:3]
+    if not node.integer("count_include_pad", 0) and shape[1:3] == (1, 1) and window.dilation == (1, 1):
+        inside = [min(window.kernel[side] - window.pads[side], size[side]) for side in (0, 1)]
+        window = Window((inside[0], inside[1]))
     taps = window.kernel[0] * window.kernel[1]
     beyond = [_beyond(window, side, size[side], shape[1 + side]) for side in (0, 1)]
     count_pad = bool(node.integer("count_include_pad", 0))
@@ -149,8 +152,9 @@ def finished(value: Mean, params: Params, name: str) -> Mapped:
     source = value.source.params
     scales: dict[int, tuple[int, int, int]] = {}
     after = params.zero_point
-    divided_by = {n: np.float32(np.float32(params.scale) * (n if value.divide else 1)) for n in value.counts}
-    units = {n: np.float32(source.scale) / divisor for n, divisor in divided_by.items()}
+    units = {
+        n: np.float32(source.scale) / np.float32(np.float32(params.scale) * (n if value.divide else 1)) for n in value.counts
+    }
     shifts = {n: params.zero_point * np.float64(1) / float(unit) for n, unit in units.items()}
     if value.before and all(shift == round(shift) for shift in shifts.values()):
         after = 0

@@ -67,7 +67,7 @@ def _nearest(ctx: Context, node: Node, x: Mapped, rows: Matrix, columns: Matrix)
     factors = [len(s) // size for s, size in zip(source, sizes, strict=True)]
     target = map_shape("NCHW", out)
     if all(f >= 1 and (s == np.arange(len(s)) // f).all() for s, f in zip(source, factors, strict=True)):
-        tensor = ctx.tensor(node.output, target, x.params)
+        tensor = ctx.tensor(node.output, target, ctx.stored(x))
         return ctx.add(Upsample(node.name, (x.tensor,), (tensor,), (factors[0], factors[1])), plain("NCHW", out), x.params)
     steps = [int(s[1] - s[0]) if len(s) > 1 else 1 for s in source]
     if not all(d > 0 and (s == s[0] + d * np.arange(len(s))).all() for s, d in zip(source, steps, strict=True)):
@@ -124,7 +124,7 @@ def _linear(ctx: Context, node: Node, x: Mapped, rows: Matrix, columns: Matrix) 
                 tensor = ctx.tensor(ctx.fresh(f"{name}/phase{y}{column}"), part, params)
                 op = Conv(tensor, (wide.tensor,), (tensor,), Window((3, 3)), kernel, q, finish, channels, x.params.zero_point)
                 parts.append(ctx.add(op, plain("NHWC", part), params))
-        return joined(ctx, parts, (n, h, w, c), plain("NCHW", out), f_y)
+        return joined(ctx, parts, (n, h, w, c), plain("NCHW", out), block=f_y)
 
     return Linear(build, unit, channels, zero_bias)
 
@@ -133,6 +133,7 @@ def _edges(ctx: Context, x: Mapped, axis: int) -> Mapped:
     """The map with its first and last row (or column) repeated once."""
     shape = x.shape
     letter = "NCHW"[axis]
+    _n, _h, _w, _c = ctx.map_shape(x)
     one = tuple(1 if i == axis else s for i, s in enumerate(shape))
     ends = []
     for place in (0, shape[axis] - 1):

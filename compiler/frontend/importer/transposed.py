@@ -133,7 +133,7 @@ def _phases(
             assert first == (0, 0)
             parts.append(ctx.add(op, plain("NHWC", part), params))
     whole = (n, part[1] * s, part[2] * s, c)
-    interleaved = joined(ctx, parts, whole, plain("NHWC", whole), s)
+    interleaved = joined(ctx, parts, whole, plain("NHWC", whole), block=s)
     if whole == (n, h, w, c):
         return Mapped(interleaved.tensor, plain(letters, out), params, computed=True)
     return sliced(ctx, interleaved, (0, 0, 0), (1, 1), (n, h, w, c), plain(letters, out))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +11,7 @@ from numpy.typing import NDArray
 from compiler.frontend.importer.layout import Layout
 from compiler.xgraph.ops import Finish, Requantisation
 
-if TYPE_CHECKING:
-    from compiler.frontend.importer.context import Context
-
-Int8 = NDArray[np.int8]
 Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -120,6 +114,3 @@ class Mean:
 
 Pending = Linear | Unary | Pair | Mean
 Value = Mapped | Pending
-Rule = Callable[["Context", "object"], None]
-
-__all__ = ["Linear", "Mapped", "Mean", "Pair", "Params", "Pending", "Unary", "Value", "field"]

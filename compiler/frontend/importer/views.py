@@ -10,8 +10,8 @@ from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Atom, Dim, Layout, Shape4, _fused, axis, map_shape, memory_order, merged, plain
-from compiler.frontend.importer.values import Mapped
-from compiler.xgraph.ops import Concat, Conv, Finish, Interleave, Requantisation, Reshape, Slice, Window
+from compiler.frontend.importer.values import Mapped, Params
+from compiler.xgraph.ops import Concat, Conv, Eltwise, EltwiseKind, Finish, Interleave, Requantisation, Reshape, Slice, Window
 
 ONE = 1 << 23
 """The mantissa of 1, with shift 23."""
@@ -44,7 +44,7 @@ def _only(dim: Dim, letter: str) -> bool:
 
 
 def _reshaped(ctx: Context, value: Mapped, shape: Shape4, layout: Layout) -> Mapped:
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/reshape"), shape, value.params)
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/reshape"), shape, ctx.stored(value))
     return ctx.add(Reshape(name, (value.tensor,), (name,)), layout, value.params, computed=value.computed)
 
 
@@ -71,22 +71,34 @@ def selected(ctx: Context, value: Mapped, channels: Sequence[int | None], layout
         else:
             weights[row, 0, 0, channel] = 1
     unit = Requantisation(bias, np.full(len(channels), ONE, np.uint32), np.full(len(channels), 23, np.uint8))
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/channels"), (n, h, w, len(channels)), value.params)
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/channels"), (n, h, w, len(channels)), ctx.stored(value))
     op = Conv(name, (value.tensor,), (name,), Window((1, 1)), weights, unit, Finish())
     return ctx.add(op, layout, value.params)
 
 
-def sliced(ctx: Context, value: Mapped, begin: tuple[int, int, int], step: tuple[int, int], shape: Shape4, layout: Layout) -> Mapped:
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/slice"), shape, value.params)
+def sliced(
+    ctx: Context, value: Mapped, begin: tuple[int, int, int], step: tuple[int, int], shape: Shape4, layout: Layout
+) -> Mapped:
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/slice"), shape, ctx.stored(value))
     return ctx.add(Slice(name, (value.tensor,), (name,), begin, step), layout, value.params, computed=value.computed)
 
 
-def joined(ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, block: int | None = None) -> Mapped:
-    """Channels one after another, or pixels interleaved in blocks."""
-    name = ctx.tensor(ctx.fresh(f"{parts[0].tensor}/{'interleave' if block else 'concat'}"), shape, parts[0].params)
+def joined(
+    ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: int | None = None
+) -> Mapped:
+    """One after another along an axis of the map, or pixels interleaved in blocks."""
+    stored = ctx.stored(parts[0])
+    parts = [part if ctx.stored(part) == stored else _copied(ctx, part, stored) for part in parts]
+    name = ctx.tensor(ctx.fresh(f"{parts[0].tensor}/{'interleave' if block else 'concat'}"), shape, stored)
     inputs = tuple(part.tensor for part in parts)
-    op = Interleave(name, inputs, (name,), block) if block else Concat(name, inputs, (name,))
+    op = Interleave(name, inputs, (name,), block) if block else Concat(name, inputs, (name,), axis)
     return ctx.add(op, layout, parts[0].params, computed=any(part.computed for part in parts))
+
+
+def _copied(ctx: Context, value: Mapped, stored: Params) -> Mapped:
+    """The same bytes in a map that says otherwise what they mean."""
+    name = ctx.tensor(ctx.fresh(f"{value.tensor}/as"), ctx.map_shape(value), stored)
+    return ctx.add(Eltwise(name, (value.tensor,), (name,), EltwiseKind.PASS, 1, 0, 0, 0, Finish()), value.layout, value.params)
 
 
 def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:
@@ -107,7 +119,7 @@ def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4,
     part = (n, h, w, c // block**2)
     layout = plain("NHWC", part)
     parts = [sliced(ctx, value, (0, 0, index * part[3]), (1, 1), part, layout) for index in range(block**2)]
-    return joined(ctx, parts, target, goal, block)
+    return joined(ctx, parts, target, goal, block=block)
 
 
 def _to_depth(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:
@@ -126,9 +138,7 @@ def _to_depth(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4,
         return None
     part = (n, target[1], target[2], c)
     layout = plain("NHWC", part)
-    parts = [
-        sliced(ctx, value, (y, x, 0), (block_h, block_w), part, layout) for y in range(block_h) for x in range(block_w)
-    ]
+    parts = [sliced(ctx, value, (y, x, 0), (block_h, block_w), part, layout) for y in range(block_h) for x in range(block_w)]
     whole = joined(ctx, parts, target, goal)
     order = merged(Atom("C", atom.stride * reach[atom.axis], atom.size) for atom in dims["C"])
     return whole if order == axis("C", target[3]) else _permuted(ctx, whole, order, goal)

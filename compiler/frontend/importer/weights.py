@@ -53,8 +53,9 @@ def weights_behind(ctx: Context, name: str) -> Weights:
     if maker.op_type == "Transpose":
         inner = weights_behind(ctx, maker.inputs[0])
         return inner.transposed(maker.integers("perm", tuple(range(inner.values.ndim))[::-1]))
-    plain = maker.op_type == "DequantizeLinear" and not maker.integer("block_size", 0)
-    require(general.weights_constant, maker if plain else None)
+    require(
+        general.weights_constant, maker if maker.op_type == "DequantizeLinear" and not maker.integer("block_size", 0) else None
+    )
     values = ctx.constant(maker.inputs[0])
     axis = maker.integer("axis", 1)
     found = _weights(values, ctx.constant(maker.inputs[1]), ctx.constant(maker.input(2)), axis)
@@ -91,5 +92,6 @@ def real_constant(ctx: Context, name: str) -> NDArray[np.float64] | None:
     if scale.size > 1:
         shape[maker.integer("axis", 1)] = scale.size
     shift = 0 if zero is None else zero.astype(np.float64).reshape(shape if zero.size > 1 else [1] * stored.ndim)
-    factor = scale.astype(np.float64).reshape(shape if scale.size > 1 else [1] * stored.ndim)
-    return np.asarray((stored.astype(np.float64) - shift) * factor)
+    return np.asarray(
+        (stored.astype(np.float64) - shift) * scale.astype(np.float64).reshape(shape if scale.size > 1 else [1] * stored.ndim)
+    )

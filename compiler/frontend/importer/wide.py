@@ -47,7 +47,7 @@ def _pixels_twice(ctx: Context, x: Mapped, low: Int16, high: Int16, window: Wind
     outputs, k_h, k_w, inputs = low.shape
     d = window.dilation[1]
     shape = (n, h, 2 * w, c)
-    name = ctx.tensor(ctx.fresh(f"{x.tensor}/twice"), shape, x.params)
+    name = ctx.tensor(ctx.fresh(f"{x.tensor}/twice"), shape, ctx.stored(x))
     twice = ctx.add(Upsample(name, (x.tensor,), (name,), (1, 2)), plain("NHWC", shape), x.params)
     kernel = np.zeros((outputs, k_h, 2 * ((k_w - 1) * d + 1), inputs), np.int8)
     kernel[:, :, 0 :: 2 * d] = low

@@ -1,0 +1,69 @@
+"""Padding with a constant: rows and columns as a window of one pixel, channels by a selection, negative amounts as a cut."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.frontend.constraints import general, movement
+from compiler.frontend.constraints.base import require
+from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
+from compiler.frontend.importer.layout import Layout, letters_for, plain
+from compiler.frontend.importer.movement import cut, integers
+from compiler.frontend.importer.values import Mapped, Params
+from compiler.frontend.importer.views import arranged, selected
+from compiler.frontend.model import Node, scalar
+from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
+
+
+@rule("Pad")
+def pad(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    require(movement.constant_mode, node.text("mode", "constant"))
+    rank = len(x.shape)
+    given = ctx.constant(node.input(1)) if len(node.inputs) > 1 else np.array(node.integers("pads", ()))
+    require(movement.indices_constant, given)
+    assert given is not None
+    amounts = [int(v) for v in given.reshape(-1)]
+    axes = integers(ctx.constant(node.input(3)), range(rank)) if len(node.inputs) > 3 else list(range(rank))
+    before, after = {a % rank: v for a, v in zip(axes, amounts, strict=False)}, {}
+    after = {a % rank: v for a, v in zip(axes, amounts[len(axes) :], strict=True)}
+    constant = ctx.constant(node.input(2)) if len(node.inputs) > 2 and node.input(2) else None
+    fill = _fill(
+        ctx, node, x.params, float(scalar(constant)) if constant is not None else float(node.attributes.get("value", 0.0))
+    )
+    if any(v < 0 for v in amounts):
+        cuts = []
+        for i, size in enumerate(x.shape):
+            first, last = max(0, -before.get(i, 0)), max(0, -after.get(i, 0))
+            cuts.append((first, 1, size - first - last))
+        x = cut(ctx, x, cuts)
+    letters = letters_for(rank)
+    require(general.at_most_four_dimensions, x.shape)
+    assert letters is not None
+    x = arranged(ctx, x, letters)
+    low = {letters[i]: max(0, v) for i, v in before.items()}
+    high = {letters[i]: max(0, v) for i, v in after.items()}
+    require(movement.pads_space_or_channels, {letter for side in (low, high) for letter, v in side.items() if v})
+    n, h, w, c = ctx.map_shape(x)
+    if low.get("C", 0) or high.get("C", 0):
+        channels: list[int | None] = [None] * low["C"] + list(range(c)) + [None] * high["C"]
+        middle = {"N": n, "H": h, "W": w, "C": len(channels)}
+        x = selected(ctx, x, channels, plain(letters, [middle[letter] for letter in letters]), fill)
+    pads = (low.get("H", 0), low.get("W", 0), high.get("H", 0), high.get("W", 0))
+    ctx.values[node.output] = padded(ctx, node, x, pads, fill, plain(letters, ctx.shape(node.output))) if any(pads) else x
+
+
+def _fill(ctx: Context, node: Node, params: Params, value: float) -> int:
+    """The padding value as int8; an int8 tensor is padded with the stored value."""
+    if ctx.model.elem(node.inputs[0]) == ctx.model.elem(node.output) and ctx.model.elem(node.output) in EIGHT_BITS:
+        return int(value) - (128 if params.unsigned else 0)
+    stored = np.float32(value) / np.float32(params.scale) + params.zero_point
+    require(movement.pad_representable, bool(stored == np.rint(stored) and -128 <= stored <= 127))
+    return int(stored)
+
+
+def padded(ctx: Context, node: Node, x: Mapped, pads: tuple[int, int, int, int], fill: int, layout: Layout) -> Mapped:
+    n, h, w, c = ctx.map_shape(x)
+    tensor = ctx.tensor(node.output, (n, h + pads[0] + pads[2], w + pads[1] + pads[3], c), ctx.stored(x))
+    op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, Window((1, 1), (1, 1), (1, 1), pads), Finish(), fill)
+    return ctx.add(op, layout, x.params)

@@ -1,0 +1,79 @@
+"""A model file to XGraph: read, quantise if it is float, import, divide between machine and CPU, simplify."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import onnx
+
+from compiler.frontend.importer.context import EIGHT_BITS, Context
+from compiler.frontend.importer.run import interpreted
+from compiler.frontend.importer.values import Mapped
+from compiler.frontend.model import Model, to_proto
+from compiler.frontend.partition import partitioned, port
+from compiler.frontend.reader import Source, read
+from compiler.passes.pipeline import optimised
+from compiler.quantise.quantise import CalibrationData, is_float, quantise
+from compiler.quantise.statistics import Statistics
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Port
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedModel:
+    """A model ready for code generation, and what it must agree with.
+
+    ``oracle`` is what onnxruntime runs (without optimisation). ``inputs`` and ``outputs``: those inputs and outputs of
+    the model that the machine reads and makes itself; all others belong to CPU parts.
+    """
+
+    graph: XGraph
+    oracle: onnx.ModelProto
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    tensor_names: Mapping[str, Port]
+    """For each map of the graph that is a tensor of the oracle: which, and in what layout."""
+    reasons: Mapping[str, str]
+    """For each node on the CPU, why."""
+    statistics: Mapping[str, Statistics]
+    """Of a float model's tensors: calibration to be used again."""
+    float_model: Model | None = None
+
+
+def import_model(
+    source: Source,
+    *,
+    calibration: CalibrationData = None,
+    scheme: str = "power_of_two",
+    batch: int | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    progress: Progress | None = None,
+) -> ImportedModel:
+    """``calibration`` and ``scheme`` concern float models; ``batch`` is what a free first dimension becomes."""
+    report = progress or (lambda _: None)
+    model = read(source, batch=batch, shapes=shapes)
+    report(f"read {len(model.nodes)} nodes")
+    statistics: Mapping[str, Statistics] = {}
+    float_model = None
+    if is_float(model):
+        done = quantise(model, calibration, scheme, progress)
+        model, float_model, statistics = done.model, done.float_model, done.statistics
+    ctx = interpreted(model)
+    graph, inputs, outputs = partitioned(ctx)
+    graph = optimised(graph)
+    report(f"imported {len(graph.ops)} operations")
+    reasons = {name: reason for op in graph.ops for name, reason in getattr(op, "reasons", {}).items()}
+    return ImportedModel(graph, to_proto(model), inputs, outputs, _named(ctx, graph), reasons, statistics, float_model)
+
+
+def _named(ctx: Context, graph: XGraph) -> dict[str, Port]:
+    found: dict[str, Port] = {}
+    for name, value in ctx.values.items():
+        if not isinstance(value, Mapped) or value.tensor not in graph.tensors or ctx.model.elem(name) not in EIGHT_BITS:
+            continue
+        if value.tensor not in found or value.tensor == name:
+            found[value.tensor] = port(ctx, name, value)
+    return found
