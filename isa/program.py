@@ -15,6 +15,8 @@ from isa.instructions import Region
 
 ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "float32": 4}
 """The element types that a buffer may have."""
+WHOLE_MODEL = "model"
+"""The CPU subgraph that is the whole quantised network: what the machine's results are compared with."""
 _LIMIT = 1 << 32
 """Offsets within a region have 32 bits."""
 
@@ -32,16 +34,14 @@ class TensorBuffer:
     offset: int
     """First byte, from the base of the region."""
     shape: tuple[int, ...]
-    """As it lies in memory, the last dimension dense: feature maps are NHWC."""
+    """In the order of the host's array; several dimensions may make up one of the host's."""
     type: str = "int8"
     scale: float = 1.0
     zero_point: int = 0
     strides: tuple[int, ...] = ()
     """Bytes from neighbour to neighbour along each dimension; empty: dense."""
-    host_axes: tuple[int, ...] = ()
-    """The dimensions in the order in which the host's array has them; empty: the same order."""
     host_shape: tuple[int, ...] = ()
-    """Shape of the host's array, after reordering; empty: the reordered one."""
+    """Shape of the host's array; empty: ``shape``."""
     flipped: bool = False
     """Memory holds the elements with the top bit toggled (a uint8 tensor within the network)."""
 
@@ -161,10 +161,8 @@ class Program:
             raise ProgramError(f"buffer {buffer.name}: shape {list(buffer.shape)}, expected sizes of at least 1")
         if not (math.isfinite(buffer.scale) and buffer.scale > 0):
             raise ProgramError(f"buffer {buffer.name}: scale {buffer.scale}, expected a positive number")
-        if any(given and len(given) != len(buffer.shape) for given in (buffer.strides, buffer.host_axes)) or (
-            buffer.host_axes and sorted(buffer.host_axes) != list(range(len(buffer.shape)))
-        ):
-            raise ProgramError(f"buffer {buffer.name}: strides or host axes do not fit shape {list(buffer.shape)}")
+        if buffer.strides and len(buffer.strides) != len(buffer.shape):
+            raise ProgramError(f"buffer {buffer.name}: strides {list(buffer.strides)} do not fit shape {list(buffer.shape)}")
         if any(stride < 1 for stride in buffer.strides):
             raise ProgramError(f"buffer {buffer.name}: strides {list(buffer.strides)}, expected at least 1 byte")
         if buffer.host_shape and math.prod(buffer.host_shape) != math.prod(buffer.shape):

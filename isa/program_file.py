@@ -171,7 +171,6 @@ def _buffers(entries: Any) -> tuple[TensorBuffer, ...]:
                 scale=float(entry["scale"]),
                 zero_point=int(entry["zero_point"]),
                 strides=_sizes(entry["strides"]),
-                host_axes=_sizes(entry["host_axes"]),
                 host_shape=_sizes(entry["host_shape"]),
                 flipped=bool(entry["flipped"]),
             )

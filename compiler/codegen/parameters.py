@@ -118,5 +118,5 @@ class Parameters:
 
 def depths(config: MachineConfig) -> Mapping[Space, int]:
     """Sizes of the on-chip spaces, for hazard tracking."""
-    parameters = {SPACE_OF[buffer]: config.buffer_depth(buffer.name) for buffer in Buffer}
-    return {Space.FM: config.fm_words, Space.ACCUMULATOR: config.acc_depth} | parameters
+    buffers = {SPACE_OF[b]: config.buffer_depth(b.name) for b in Buffer}
+    return {Space.FM: config.fm_words, Space.ACCUMULATOR: config.acc_depth} | buffers

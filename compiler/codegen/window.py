@@ -39,6 +39,8 @@ def window_values(window: Window, source: Placed, rows: Rows, columns: Rows, pad
     iy0 = rows.begin * s_y - pad_t
     ix0 = columns.begin * s_x - pad_l
     top, left = max(iy0, 0), max(ix0, 0)
+    if top >= source.height:  # only padding below the map is read: as good as only padding above it
+        iy0, top = -((len(rows) - 1) * s_y + (k_h - 1) * d_y + 1), 0
     values = {
         "i_addr": source.base + left,
         "pad_t": top - iy0,

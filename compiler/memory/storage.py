@@ -100,8 +100,10 @@ def _part(graph: XGraph, parent: View, op: Op, index: int) -> View:
             parent, offset=parent.offset + y * parent.row_stride + x * parent.step, height=shape[1], width=shape[2],
             row_stride=parent.row_stride * op.block, step=parent.step * op.block,
         )  # fmt: skip
-    before = sum(graph.tensors[name].channels for name in op.inputs[:index])
-    return replace(parent, offset=parent.offset + before, channels=shape[3])
+    assert isinstance(op, Concat)
+    before = sum(graph.tensors[name].shape[op.axis] for name in op.inputs[:index])
+    pitch = {1: parent.row_stride, 2: parent.step, 3: 1}[op.axis]
+    return replace(parent, offset=parent.offset + before * pitch, height=shape[1], width=shape[2], channels=shape[3])
 
 
 def allocate(sizes: Mapping[str, int], spans: Mapping[str, tuple[int, int]], align: int = 64) -> tuple[dict[str, int], int]:

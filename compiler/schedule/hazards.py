@@ -27,8 +27,8 @@ def dependences(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[
 
     Units finish in order, so the last one stands for all before it. A unit's own instructions
     write in order and read before later ones write: within a unit only read-after-write counts, and not
-    even that for the accumulators, which CONV alone uses, in order. A writer that was itself overwritten is still
-    reported; whoever overwrote it waited for it, so it costs no token.
+    even that for the accumulators, which CONV alone uses, in order. A writer that was itself overwritten is
+    still reported; whoever overwrote it waited for it, so it costs no token.
     ``sizes`` are in words or bytes. Cost: the granules touched, times the units.
     """
     trackers = _trackers(sizes)

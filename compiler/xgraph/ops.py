@@ -148,7 +148,10 @@ class Upsample(Op):
 
 @dataclass(frozen=True, eq=False)
 class Concat(Op):
-    """Channels of the inputs one after another; all have the output's quantisation."""
+    """Channels (or rows, or columns) of the inputs one after another; all have the output's quantisation."""
+
+    axis: int = 3
+    """Along which axis of batch, height, width, channels."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ def execute_op(op: Op, inputs: list[Int8], shape: tuple[int, int, int, int]) -> 
         case Upsample():
             return inputs[0].repeat(op.factor[0], axis=1).repeat(op.factor[1], axis=2)
         case Concat():
-            return np.concatenate(inputs, axis=3)
+            return np.concatenate(inputs, axis=op.axis)
         case Slice():
             (y, x, c), (s_y, s_x) = op.begin, op.step
             return np.ascontiguousarray(inputs[0][:, y::s_y, x::s_x, c:][:, : shape[1], : shape[2], : shape[3]])

@@ -42,18 +42,14 @@ class Image:
         value = self._view(buffer).copy()
         if buffer.flipped:
             value = (value.view(np.uint8) ^ 0x80).view(value.dtype)
-        if buffer.host_axes:
-            value = value.transpose(buffer.host_axes)
-        return np.ascontiguousarray(value).reshape(buffer.host_shape or value.shape)
+        return value.reshape(buffer.host_shape or value.shape)
 
     def write(self, name: str, value: Array) -> None:
         """Put the host's tensor where the machine reads it."""
         buffer = self._buffers[name]
-        axes = buffer.host_axes or tuple(range(len(buffer.shape)))
-        ordered = value.reshape([buffer.shape[axis] for axis in axes]).transpose(np.argsort(axes))
         if buffer.flipped:
-            ordered = (np.ascontiguousarray(ordered).view(np.uint8) ^ 0x80).view(value.dtype)
-        self._view(buffer)[...] = ordered
+            value = (np.ascontiguousarray(value).view(np.uint8) ^ 0x80).view(value.dtype)
+        self._view(buffer)[...] = value.reshape(buffer.shape)
 
     def _view(self, buffer: TensorBuffer) -> Array:
         start = self.bases[buffer.region] + buffer.offset

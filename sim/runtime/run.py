@@ -8,12 +8,9 @@ import numpy as np
 import onnxruntime
 
 from isa.faults import MachineFault
-from isa.program import CpuGraph, HostTensor, MachineStep, Program
+from isa.program import WHOLE_MODEL, CpuGraph, HostTensor, MachineStep, Program
 from sim.runtime.engine import Engine, Measured
 from sim.runtime.image import Array, HostError, Image
-
-MODEL = "model"
-"""The CPU graph that is the whole quantised network: what the machine's results are compared with."""
 
 Progress = Callable[[int, int], None]
 """Told the steps done and the steps in all."""
@@ -73,7 +70,7 @@ def session(model: bytes) -> onnxruntime.InferenceSession:
 
 def run_on_cpu(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The quantised network in onnxruntime."""
-    graph = next((g for g in program.cpu_graphs if g.name == MODEL), None)
+    graph = next((g for g in program.cpu_graphs if g.name == WHOLE_MODEL), None)
     if graph is None:
         raise HostError("this program carries no model for the CPU; compile it from ONNX, or choose another engine")
     names = [t.name for t in program.outputs]

@@ -15,8 +15,9 @@ from isa.program_file import parse_program, program_bytes
 from sim.runtime.image import Array
 
 NANO = preset("nano")
-NCHW = (0, 3, 1, 2)
 MAP = (1, 2, 5, 3)
+NCHW = (1, 3, 2, 5)
+"""The same map as the host has it."""
 """Of every map: rows, columns and channels last."""
 
 NEGATE = tuple(assemble("""
@@ -71,10 +72,10 @@ def program() -> Program:
         input_bytes=64,
         output_bytes=30,
         buffers=(
-            TensorBuffer("x", Region.INPUT, 8, MAP, "uint8", strides=(48, 24, 4, 1), host_axes=NCHW, flipped=True),
-            TensorBuffer("negated", Region.WORK, 16, MAP, strides=(96, 48, 8, 1), host_axes=NCHW),
-            TensorBuffer("weighed", Region.WORK, 512, MAP, host_axes=NCHW),
-            TensorBuffer("y", Region.OUTPUT, 0, MAP, "uint8", host_axes=NCHW, host_shape=(1, 30)),
+            TensorBuffer("x", Region.INPUT, 8, NCHW, "uint8", strides=(48, 1, 24, 4), flipped=True),
+            TensorBuffer("negated", Region.WORK, 16, NCHW, strides=(96, 1, 48, 8)),
+            TensorBuffer("weighed", Region.WORK, 512, NCHW, strides=(30, 1, 15, 3)),
+            TensorBuffer("y", Region.OUTPUT, 0, NCHW, "uint8", strides=(30, 1, 15, 3), host_shape=(1, 30)),
         ),
         cpu_graphs=(CpuGraph("weigh", weigh()),),
         steps=(MachineStep(0, len(NEGATE)), CpuStep("weigh"), MachineStep(len(NEGATE), len(MOVE))),

@@ -23,19 +23,17 @@ def image_of(buffer: TensorBuffer) -> Image:
 
 
 def host_shape(buffer: TensorBuffer) -> tuple[int, ...]:
-    axes = buffer.host_axes or range(len(buffer.shape))
-    return buffer.host_shape or tuple(buffer.shape[axis] for axis in axes)
+    return buffer.host_shape or buffer.shape
 
 
 def written(image: Image, buffer: TensorBuffer, value: Array) -> bytes:
     """The memory with the array in it, element by element."""
     memory = bytearray(image.memory.tobytes())
-    axes = buffer.host_axes or tuple(range(len(buffer.shape)))
-    in_host_order = itertools.product(*(range(buffer.shape[axis]) for axis in axes))
+    in_host_order = itertools.product(*(range(size) for size in buffer.shape))
     for index, element in zip(in_host_order, value.reshape(-1), strict=True):
         at = image.bases[buffer.region] + buffer.offset
-        for axis, i in zip(axes, index, strict=True):
-            at += i * buffer.layout[axis]
+        for stride, i in zip(buffer.layout, index, strict=True):
+            at += i * stride
         for byte in element.tobytes():
             memory[at] = byte ^ 0x80 if buffer.flipped else byte
             at += 1
@@ -46,16 +44,16 @@ BUFFERS = {
     "dense": TensorBuffer("t", Region.WORK, 5, (2, 3, 4)),
     "rows apart": TensorBuffer("t", Region.WORK, 5, (2, 3, 4), strides=(70, 9, 1)),
     "channels among others": TensorBuffer("t", Region.WORK, 2, (3, 4, 2), strides=(32, 8, 1)),
-    "channels first for the host": TensorBuffer("t", Region.WORK, 0, (1, 2, 5, 3), "uint8", host_axes=(0, 3, 1, 2)),
+    "channels first for the host": TensorBuffer("t", Region.WORK, 0, (1, 3, 2, 5), "uint8", strides=(30, 1, 15, 3)),
     "flipped": TensorBuffer("t", Region.WORK, 3, (4, 5), "uint8", flipped=True),
     "flipped and signed": TensorBuffer("t", Region.WORK, 3, (4, 5), "int8", flipped=True),
     "another shape for the host": TensorBuffer("t", Region.WORK, 0, (2, 3, 4), host_shape=(4, 6)),
     "all at once": TensorBuffer(
-        "t", Region.WORK, 7, (1, 2, 5, 3), "uint8", 0.5, 3, (90, 45, 8, 1), (0, 3, 1, 2), (1, 30), True
+        "t", Region.WORK, 7, (1, 3, 2, 5), "uint8", 0.5, 3, (90, 1, 45, 8), (1, 30), True
     ),
     "words": TensorBuffer("t", Region.WORK, 8, (2, 5), "int32", strides=(64, 8)),
     "half-words at odd addresses": TensorBuffer("t", Region.WORK, 1, (3, 4), "int16", strides=(31, 3)),
-    "floats": TensorBuffer("t", Region.WORK, 6, (3, 4), "float32", host_axes=(1, 0)),
+    "floats": TensorBuffer("t", Region.WORK, 6, (4, 3), "float32", strides=(4, 16)),
     "one number": TensorBuffer("t", Region.WORK, 9, (), "float32"),
     "one flipped number": TensorBuffer("t", Region.WORK, 9, (), "uint8", flipped=True),
 }  # fmt: skip

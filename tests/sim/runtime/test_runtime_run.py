@@ -13,12 +13,12 @@ from isa.assembler import assemble
 from isa.errors import TilewrightError
 from isa.faults import Fault, MachineFault
 from isa.instructions import Unit
-from isa.program import CpuGraph, CpuStep, HostTensor, Program
+from isa.program import WHOLE_MODEL, CpuGraph, CpuStep, HostTensor, Program
 from isa.registers import Counter
 from sim.random.engines import rtl_machine
 from sim.runtime.engine import Engine, FunctionalEngine, RtlEngine, make_engine
 from sim.runtime.image import Array, HostError
-from sim.runtime.run import MODEL, Run, run_on_cpu
+from sim.runtime.run import Run, run_on_cpu
 from tests.sim.runtime.host_program import MOVE, NANO, NEGATE, SAVE_PC, inputs, model, program, reference
 
 
@@ -87,7 +87,7 @@ def doubling(*inputs: HostTensor) -> Program:
     values = {tensor.name: (kind[tensor.type], tensor.shape) for tensor in inputs}
     outputs = {"twice": (kind[inputs[0].type], inputs[0].shape)}
     return Program(
-        NANO, (), cpu_graphs=(CpuGraph(MODEL, model(nodes, values, outputs)),), steps=(CpuStep(MODEL),),
+        NANO, (), cpu_graphs=(CpuGraph(WHOLE_MODEL, model(nodes, values, outputs)),), steps=(CpuStep(WHOLE_MODEL),),
         inputs=inputs, outputs=(HostTensor("twice", inputs[0].shape, inputs[0].type),),
     )  # fmt: skip
 

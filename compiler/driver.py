@@ -1,0 +1,140 @@
+"""From a model to a program: every stage in its turn, with its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+
+from compiler.codegen.plan import Plan
+from compiler.emit.buffers import buffer_of
+from compiler.emit.build import plans_of
+from compiler.emit.grouping import machine_ops, one_each
+from compiler.emit.program import Emitted, Segment, emit_program
+from compiler.frontend.pipeline import ImportedModel
+from compiler.search.best import best
+from compiler.search.cost import OBJECTIVES, Evaluator
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu, Op, Port
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.program import WHOLE_MODEL, CpuGraph, CpuStep, HostTensor, MachineStep, Program
+
+Progress = Callable[[str], None]
+"""Told the name of each stage as it begins."""
+
+
+@dataclass
+class Stages:
+    """Times the stages of a compilation."""
+
+    progress: Progress | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    _name: str = ""
+    _since: float = 0.0
+
+    def begin(self, name: str) -> None:
+        self.end()
+        self._name, self._since = name, time.perf_counter()
+        if self.progress is not None:
+            self.progress(name)
+
+    def end(self) -> None:
+        if self._name:
+            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + time.perf_counter() - self._since
+        self._name = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A program and what led to it."""
+
+    program: Program
+    imported: ImportedModel
+    steps: Sequence[Plan | Cpu]
+    seconds: dict[str, float]
+
+    @property
+    def plans(self) -> list[Plan]:
+        return [step for step in self.steps if isinstance(step, Plan)]
+
+
+def compile_graph(
+    imported: ImportedModel,
+    config: MachineConfig,
+    *,
+    strategy: str = "best",
+    objective: str = "cycles",
+    groups: Sequence[Sequence[str]] | None = None,
+    stages: Stages | None = None,
+) -> Compiled:
+    """``groups`` (names of operations) overrides the strategy; operations that it leaves out run alone."""
+    stages = stages or Stages()
+    graph = imported.graph
+    stages.begin("search")
+    partition = named_groups(graph, groups) if groups is not None else partition_of(config, graph, strategy, objective)
+    stages.begin("plan")
+    steps = plans_of(config, graph, partition)
+    stages.begin("emit")
+    emitted = emit_program(config, graph, steps)
+    stages.begin("pack")
+    program = _program(config, imported, emitted)
+    stages.end()
+    return Compiled(program, imported, steps, dict(stages.seconds))
+
+
+STRATEGIES = ("naive", "best")
+
+
+def partition_of(config: MachineConfig, graph: XGraph, strategy: str, objective: str) -> Sequence[Sequence[Op]]:
+    if strategy not in STRATEGIES:
+        raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
+    if objective not in OBJECTIVES:
+        raise TilewrightError(f"objective {objective!r}: unknown; known are {', '.join(OBJECTIVES)}")
+    if strategy == "naive":
+        return one_each(graph)
+    return best(graph, Evaluator(config, graph), OBJECTIVES[objective]).groups
+
+
+def named_groups(graph: XGraph, groups: Sequence[Sequence[str]]) -> list[list[Op]]:
+    by_name = {op.name: op for op in machine_ops(graph)}
+    named: set[str] = set()
+    for name in (name for group in groups for name in group):
+        if name not in by_name:
+            raise TilewrightError(f"groups: no operation {name!r} on the machine; `tilewright compile --verbose` lists them")
+        if name in named:
+            raise TilewrightError(f"groups: operation {name!r} is in two groups; name it once")
+        named.add(name)
+    alone = [[op] for name, op in by_name.items() if name not in named]
+    return [*([by_name[name] for name in group] for group in groups), *alone]
+
+
+def _program(config: MachineConfig, imported: ImportedModel, emitted: Emitted) -> Program:
+    graph = imported.graph
+    parts = [step for step in emitted.segments if isinstance(step, Cpu)]
+    shared = [*imported.inputs, *imported.outputs, *(port for part in parts for port in part.ports)]
+    ports: dict[str, Port] = {port.onnx: port for port in shared}
+    return Program(
+        config=config,
+        words=emitted.words,
+        const=emitted.const,
+        work_bytes=emitted.work_bytes,
+        input_bytes=emitted.input_bytes,
+        output_bytes=emitted.output_bytes,
+        buffers=tuple(buffer_of(port, graph.tensors[port.tensor], emitted.views) for port in ports.values()),
+        cpu_graphs=(*(CpuGraph(p.name, p.model) for p in parts), CpuGraph(WHOLE_MODEL, imported.oracle.SerializeToString())),
+        debug=emitted.debug,
+        steps=tuple(
+            MachineStep(s.first_word, s.words) if isinstance(s, Segment) else CpuStep(s.name) for s in emitted.segments
+        ),
+        inputs=tuple(_host_tensor(v) for v in imported.oracle.graph.input),
+        outputs=tuple(_host_tensor(v) for v in imported.oracle.graph.output),
+    )
+
+
+def _host_tensor(value: onnx.ValueInfoProto) -> HostTensor:
+    tensor = value.type.tensor_type
+    shape = tuple(dim.dim_value for dim in tensor.shape.dim)
+    return HostTensor(value.name, shape, str(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)))

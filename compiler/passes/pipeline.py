@@ -1,0 +1,38 @@
+"""The passes in their order; the graph is verified after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.passes.dead_code import remove_dead
+from compiler.passes.fold_channels import fold_channels
+from compiler.passes.fold_pads import fold_pads
+from compiler.passes.fold_pointwise import fold_pointwise
+from compiler.passes.insert_copies import insert_copies
+from compiler.passes.remove_identities import remove_identities
+from compiler.passes.share import share_equal
+from compiler.xgraph.graph import GraphError, XGraph
+from compiler.xgraph.verify import verify
+
+Pass = Callable[[XGraph], XGraph]
+
+PASSES: tuple[Pass, ...] = (
+    remove_identities,
+    share_equal,
+    fold_pointwise,
+    fold_channels,
+    fold_pads,
+    fold_pointwise,
+    remove_dead,
+    insert_copies,
+)
+
+
+def optimised(graph: XGraph) -> XGraph:
+    verify(graph)
+    for step in PASSES:
+        try:
+            graph = verify(step(graph))
+        except GraphError as error:
+            raise GraphError(f"pass {step.__name__}: {error}") from None
+    return graph

@@ -1,0 +1,33 @@
+"""Operations that change nothing are left out."""
+
+from __future__ import annotations
+
+from compiler.passes.finish import VALUES, function_of, is_pass
+from compiler.passes.rewrite import with_inputs
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu, Eltwise, Op, Reshape
+
+
+def remove_identities(graph: XGraph) -> XGraph:
+    """Copies and reshapes to the same shape go; their readers read the original."""
+    renamed: dict[str, str] = {}
+    ops: list[Op] = []
+    for op in graph.ops:
+        moved = with_inputs(op, renamed)
+        if _is_identity(graph, op):
+            renamed[op.output] = moved.inputs[0]
+        else:
+            ops.append(moved)
+    return graph.with_ops(ops)
+
+
+def _is_identity(graph: XGraph, op: Op) -> bool:
+    if len(op.inputs) != 1 or isinstance(op, Cpu):
+        return False
+    source, target = graph.tensors[op.inputs[0]], graph.tensors[op.output]
+    named = op.output in graph.outputs or any(isinstance(reader, Cpu) for reader in graph.consumers(op.output))
+    if named or (source.shape, source.quantisation, source.flip) != (target.shape, target.quantisation, target.flip):
+        return False
+    if isinstance(op, Reshape):
+        return True
+    return is_pass(op) and isinstance(op, Eltwise) and bool((function_of(op) == VALUES).all())

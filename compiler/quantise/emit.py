@@ -1,0 +1,239 @@
+"""Writes the quantised model: what onnxruntime runs, and what the machine must agree with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.importer.requantise import quantised
+from compiler.frontend.importer.values import Params
+from compiler.frontend.model import MICROSOFT, Array, Model, Node
+from compiler.quantise.forms import Form, Forms
+from compiler.quantise.schemes import Scheme
+
+Float = NDArray[np.float32]
+
+
+def written(model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme) -> Model:
+    """``params``: of every tensor that gets an int8 form."""
+    return _Writer(model, forms, params, scheme).run()
+
+
+class _Writer:
+    """Each tensor exists in float, in int8, or in both; conversions are written when first asked for."""
+
+    def __init__(self, model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme) -> None:
+        self.model, self.forms, self.params, self.scheme = model, forms, params, scheme
+        self.nodes: list[Node] = []
+        self.constants: dict[str, Array] = dict(model.constants)
+        self.has_float = set(model.inputs) | set(model.constants)
+        self.has_stored: dict[str, str] = {}
+        self.raw = set(model.inputs)
+        """Tensors whose own name means a float value that has not passed through int8."""
+
+    def run(self) -> Model:
+        for node in self.model.nodes:
+            form = self.forms.of.get(node.name)
+            match form:
+                case None:
+                    self._host(node)
+                case Form.INSIDE:
+                    self._inside(node)
+                case Form.CONV | Form.GEMM:
+                    self._linear(node, form)
+                case Form.PAIR:
+                    self._pair(node)
+                case Form.AVERAGE:
+                    self._average(node)
+                case Form.STORED:
+                    self._stored(node)
+                case Form.FLOAT:
+                    self._between(node)
+                case Form.CLAMP:
+                    pass
+        for name in self.model.outputs:
+            self.float(name)
+        model = replace(self.model, types={name: self.model.types[name] for name in (*self.model.inputs, *self.model.outputs)})
+        return model.with_nodes(self.nodes, self.constants)
+
+    # Tensors
+
+    def _constant(self, name: str, value: Array) -> str:
+        self.constants.setdefault(name, value)
+        return name
+
+    def _quantisation(self, name: str) -> tuple[str, str]:
+        """Names of a tensor's scale and zero-point."""
+        p = self.params[name]
+        scale = self._constant(f"{name}_scale", np.array(p.scale, np.float32))
+        return scale, self._constant(f"{name}_zero_point", np.array(p.zero_point, np.int8))
+
+    def float(self, name: str) -> str:
+        """The tensor's float form, under its own name."""
+        if name not in self.has_float:
+            inputs = (self.has_stored[name], *self._quantisation(name))
+            self.nodes.append(Node(f"{name}_DequantizeLinear", "DequantizeLinear", inputs, (name,)))
+            self.has_float.add(name)
+        return name
+
+    def stored(self, name: str) -> str:
+        """The tensor's int8 form."""
+        if name not in self.has_stored:
+            out = f"{name}_quantized"
+            self.nodes.append(Node(f"{name}_QuantizeLinear", "QuantizeLinear", (name, *self._quantisation(name)), (out,)))
+            self.has_stored[name] = out
+        return self.has_stored[name]
+
+    def _result(
+        self, node: Node, op_type: str, inputs: tuple[str, ...], attributes: Mapping[str, object], domain: str = ""
+    ) -> None:
+        """A node with an int8 result, and the clamp that joins it."""
+        source = node.output
+        name, lo, hi = self.forms.clamp.get(source, (source, -np.inf, np.inf))
+        low, high = quantised(lo, self.params[name]), quantised(hi, self.params[name])
+        out = f"{name}_quantized"
+        if (low, high) == (-128, 127):
+            self.nodes.append(Node(node.name, op_type, inputs, (out,), attributes, domain))
+        else:
+            free = f"{name}_unclamped"
+            bounds = tuple(self._constant(f"int8_{v}", np.array(v, np.int8)) for v in (low, high))
+            self.nodes.append(Node(node.name, op_type, inputs, (free,), attributes, domain))
+            self.nodes.append(Node(f"{name}_Clip", "Clip", (free, *bounds), (out,)))
+        self.has_stored[name] = out
+
+    def _final(self, node: Node) -> str:
+        """The tensor that a node's result becomes when its clamp has joined it."""
+        return self.forms.clamp.get(node.output, (node.output,))[0]
+
+    # Operators
+
+    def _host(self, node: Node) -> None:
+        """On float, as it was."""
+        for name in node.reads():
+            if name in self.has_stored:
+                self.float(name)
+        self.nodes.append(node)
+        self.has_float.update(node.outputs)
+        self.raw.update(node.outputs)
+
+    def _inside(self, node: Node) -> None:
+        """Part of a function of one tensor: float, of what int8 can hold."""
+        self.nodes.append(replace(node, inputs=tuple(self._image(name) if name else "" for name in node.inputs)))
+        self.has_float.update(node.outputs)
+        self.raw.update(node.outputs)
+
+    def _linear(self, node: Node, form: Form) -> None:
+        x, out = node.inputs[0], self._final(node)
+        weights = self.model.constants[node.inputs[1]]
+        axis = 0 if form is Form.CONV or node.integer("transB", 0) else 1
+        stored, scale = self._weights(node.inputs[1], weights, axis)
+        bias = self.model.constants[node.input(2)] if node.input(2) else np.zeros(weights.shape[axis], np.float32)
+        bias = np.ascontiguousarray(np.broadcast_to(bias.reshape(-1), weights.shape[axis]))
+        unit = np.float64(np.float32(self.params[x].scale)) * self.constants[scale[0]].astype(np.float64)
+        whole = np.clip(np.rint(bias.astype(np.float64) / unit), -(2.0**31), 2.0**31 - 1).astype(np.int32)
+        name = self._constant(f"{node.output}_bias_quantized", whole)
+        head = (self.stored(x), *self._quantisation(x), stored, *scale)
+        if form is Form.CONV:
+            self._result(node, "QLinearConv", (*head, *self._quantisation(out), name), node.attributes)
+        else:
+            attributes = {"transB": node.integer("transB", 0)}
+            self._result(node, "QGemm", (*head, name, *self._quantisation(out)), attributes, MICROSOFT)
+
+    def _weights(self, name: str, values: Float, axis: int) -> tuple[str, tuple[str, str]]:
+        """Names of the int8 weights, their scale and zero-point."""
+        scale = self.scheme.weights(values.astype(np.float32), axis)
+        shape = [1] * values.ndim
+        if scale.size > 1:
+            shape[axis] = scale.size
+        whole = np.clip(np.rint(values / scale.reshape(shape)), -127, 127).astype(np.int8)
+        kind = scale.size > 1
+        return self._constant(f"{name}_quantized", whole), (
+            self._constant(f"{name}_scale", scale if kind else scale.reshape(())),
+            self._constant(f"{name}_zero_point", np.zeros(scale.size if kind else (), np.int8)),
+        )
+
+    def _pair(self, node: Node) -> None:
+        a, b = node.inputs
+        operands = (self.stored(a), *self._quantisation(a), self.stored(b), *self._quantisation(b))
+        self._result(node, f"QLinear{node.op_type}", (*operands, *self._quantisation(self._final(node))), {}, MICROSOFT)
+
+    def _average(self, node: Node) -> None:
+        x = node.inputs[0]
+        inputs = (self.stored(x), *self._quantisation(x), *self._quantisation(self._final(node)))
+        self._result(node, f"QLinear{node.op_type}", inputs, {**node.attributes, "channels_last": 0}, MICROSOFT)
+
+    def _stored(self, node: Node) -> None:
+        count = len(node.inputs) if node.op_type == "Concat" else 1
+        inputs = (*(self.stored(name) for name in node.inputs[:count]), *node.inputs[count:])
+        outputs = tuple(f"{name}_quantized" for name in node.outputs)
+        self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
+        self.has_stored |= {name: f"{name}_quantized" for name in node.outputs}
+
+    def _between(self, node: Node) -> None:
+        """Float arithmetic on what int8 can hold: every operand has passed through int8."""
+        inputs = []
+        for index, name in enumerate(node.inputs):
+            value = self.model.constants.get(name) if name else None
+            if value is not None and value.dtype == np.float32 and value.size > 1 and _is_operand(node, index):
+                inputs.append(self._dequantised(node, name, value))
+            elif value is not None and node.op_type == "ConvTranspose":
+                inputs.append(self._whole_bias(node, inputs[1], value))
+            else:
+                inputs.append(self._image(name) if name and value is None else name)
+        out, result = self._final(node), f"{node.output}_float"
+        self.nodes.append(replace(node, inputs=tuple(inputs), outputs=(result,)))
+        if out != node.output:
+            _, lo, hi = self.forms.clamp[node.output]
+            bounds = tuple("" if np.isinf(v) else self._constant(f"float_{v}", np.array(v, np.float32)) for v in (lo, hi))
+            self.nodes.append(Node(f"{out}_Clip", "Clip", (result, *bounds), (f"{out}_clamped",)))
+            result = f"{out}_clamped"
+        stored = f"{out}_quantized"
+        self.nodes.append(Node(f"{out}_QuantizeLinear", "QuantizeLinear", (result, *self._quantisation(out)), (stored,)))
+        self.has_stored[out] = stored
+
+    def _image(self, name: str) -> str:
+        """The float image of the int8 form, which is not the float tensor that it may have been made from."""
+        if name not in self.params:
+            return name
+        if name not in self.raw:
+            return self.float(name)
+        image = f"{name}_dequantized"
+        if image not in self.has_float:
+            inputs = (self.stored(name), *self._quantisation(name))
+            self.nodes.append(Node(f"{name}_DequantizeLinear", "DequantizeLinear", inputs, (image,)))
+            self.has_float.add(image)
+        return image
+
+    def _whole_bias(self, node: Node, weights: str, bias: Float) -> str:
+        """A bias of whole accumulator units, so that the sum is one."""
+        scale = self.constants[weights.removesuffix("_dequantized") + "_scale"].astype(np.float64)
+        unit = np.tile(scale.reshape(-1), len(bias) // scale.size) * self.params[node.inputs[0]].scale
+        return self._constant(f"{node.output}_bias", (np.rint(bias / unit) * unit).astype(np.float32))
+
+    def _dequantised(self, node: Node, name: str, value: Float) -> str:
+        """A constant operand in int8 and its float image."""
+        axis = 0 if node.op_type != "ConvTranspose" else 1
+        if node.op_type == "MatMul":
+            axis = 1
+        per_tensor = node.op_type not in ("ConvTranspose", "MatMul") or node.integer("group", 1) > 1
+        stored, scale = self._weights(name, value.reshape(1, -1) if per_tensor else value, 0 if per_tensor else axis)
+        self.constants[stored] = self.constants[stored].reshape(value.shape)
+        if per_tensor:
+            for part in scale:
+                self.constants[part] = self.constants[part].reshape(())
+        image = f"{name}_dequantized"
+        attributes = {} if per_tensor else {"axis": axis}
+        self.nodes.append(
+            Node(f"{node.name}/{name}_DequantizeLinear", "DequantizeLinear", (stored, *scale), (image,), attributes)
+        )
+        return image
+
+
+def _is_operand(node: Node, index: int) -> bool:
+    """Weights and tensors, not biases, sizes or bounds."""
+    if node.op_type in ("ConvTranspose", "MatMul"):
+        return index == 1
+    return node.op_type in ("Add", "Sub", "Mul")

@@ -1,0 +1,189 @@
+"""Which float operators get a quantised form, which clamps join the operator before, and which tensors share a scale."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+
+from compiler.frontend.constraints.elementwise import UNARY
+from compiler.frontend.importer.elementwise import _along
+from compiler.frontend.model import Model, Node, scalar
+
+
+class Form(enum.Enum):
+    """How an operator is written in the quantised model."""
+
+    CONV = "QLinearConv"
+    GEMM = "QGemm"
+    PAIR = "QLinearAdd, QLinearMul"
+    AVERAGE = "QLinearAveragePool, QLinearGlobalAveragePool"
+    STORED = "the same operator on int8"
+    FLOAT = "the float operator between DequantizeLinear and QuantizeLinear"
+    CLAMP = "Clip on int8, after the operator before it"
+    INSIDE = "a float operator within a function of one tensor"
+
+
+HEAVY = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
+WINDOWS = {"MaxPool", "AveragePool", "GlobalAveragePool"}
+"""Worth bringing a tensor to the machine for, like the heavy ones."""
+STORED = {"MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Concat"}
+MOVED = {"DepthToSpace", "SpaceToDepth", "Pad", "Resize", "GlobalMaxPool", "ReduceMax"}
+MEANS = {"ReduceMean", "ReduceSum"}
+_CLAMPED = HEAVY | {"Add", "Mul", "Sub", "AveragePool", "GlobalAveragePool", "Resize"}
+_BINARY = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"}
+
+
+@dataclass
+class Forms:
+    """Forms by node name; ``clamp`` by the tensor that is clamped: the clamped tensor and its bounds."""
+
+    model: Model
+    of: dict[str, Form] = field(default_factory=dict)
+    clamp: dict[str, tuple[str, float, float]] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
+    """Union-find over tensors that share a scale."""
+
+    def root(self, name: str) -> str:
+        while self.groups.get(name, name) != name:
+            self.groups[name] = self.groups.get(self.groups[name], self.groups[name])
+            name = self.groups[name]
+        return name
+
+    def join(self, a: str, b: str) -> None:
+        self.groups[self.root(a)] = self.root(b)
+
+    def quantised(self) -> list[str]:
+        """Every tensor that gets an int8 form."""
+        found: dict[str, None] = {}
+        inside = {name for node in self.model.nodes if self.of.get(node.name) is Form.INSIDE for name in node.outputs}
+        inside |= set(self.clamp)
+        for node in self.model.nodes:
+            form = self.of.get(node.name)
+            if form is None:
+                continue
+            found.update((name, None) for name in _operands(self.model, node) if name not in inside)
+            if form is not Form.INSIDE:
+                found.update((name, None) for name in node.outputs if name and name not in self.clamp)
+        return list(found)
+
+
+def forms_of(model: Model) -> Forms:
+    forms = Forms(model)
+    consumers = model.consumers()
+    reached = {name for name in model.inputs if model.elem(name) == onnx.TensorProto.FLOAT}
+    reached |= {
+        node.inputs[0]
+        for node in model.nodes
+        if node.op_type in HEAVY | WINDOWS and len(model.shape(node.inputs[0]) or ()) >= 2
+    }
+    origin: dict[str, str] = {}
+    for node in model.nodes:
+        form = _form(model, node, reached, origin)
+        if form is None:
+            continue
+        forms.of[node.name] = form
+        reached.update(node.outputs)
+        if form is Form.FLOAT and (node.op_type in UNARY or node.op_type in _BINARY):
+            roots = {origin.get(name, name) for name in _operands(model, node)}
+            if len(roots) == 1:
+                origin[node.output] = roots.pop()
+    _fold_clamps(model, forms, consumers, origin)
+    _hide_insides(model, forms, consumers, origin)
+    _share(model, forms)
+    return forms
+
+
+def _operands(model: Model, node: Node) -> list[str]:
+    """The activations that a node reads."""
+    data = node.inputs if node.op_type in _BINARY or node.op_type == "Concat" else node.inputs[:1]
+    return [name for name in dict.fromkeys(data) if name and name not in model.constants]
+
+
+def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -> Form | None:
+    if node.domain or any(
+        model.elem(name) != onnx.TensorProto.FLOAT or model.shape(name) is None for name in node.outputs if name
+    ):
+        return None
+    operands = _operands(model, node)
+    rank = len(model.shape(operands[0]) or ()) if operands else 0
+    if node.op_type in HEAVY:
+        weights = model.constants.get(node.input(1))
+        constant = weights is not None and all(name in model.constants for name in node.inputs[2:] if name)
+        if not constant or not operands or rank > 4 or (node.op_type == "Gemm" and node.integer("transA", 0)):
+            return None
+        assert weights is not None
+        if node.op_type == "MatMul" and weights.ndim != 2:
+            return None
+        return {"Conv": Form.CONV, "Gemm": Form.GEMM}.get(node.op_type, Form.FLOAT)
+    if not operands or not all(name in reached for name in operands) or rank > 4:
+        return None
+    if node.op_type in STORED:
+        whole = node.op_type != "Concat" or len(set(operands)) == len(node.inputs)
+        return Form.STORED if (whole and not any(node.outputs[1:])) or node.op_type == "Split" else None
+    if node.op_type in ("AveragePool", "GlobalAveragePool"):
+        return Form.AVERAGE
+    if node.op_type in MOVED or node.op_type in MEANS:
+        return Form.FLOAT
+    if node.op_type in UNARY:
+        extra = [model.constants.get(name) for name in node.inputs[1:] if name]
+        return Form.FLOAT if all(value is not None and value.size == 1 for value in extra) else None
+    if node.op_type in _BINARY and len(node.inputs) == 2:
+        return _binary_form(model, node, operands, origin)
+    return None
+
+
+def _binary_form(model: Model, node: Node, operands: list[str], origin: dict[str, str]) -> Form | None:
+    constant = next((model.constants[name] for name in node.inputs if name in model.constants), None)
+    if constant is not None and constant.size > 1:
+        wide = node.op_type in ("Add", "Sub", "Mul") and _along(constant, len(model.shape(node.output) or ())) == 1
+        return Form.FLOAT if wide else None
+    if constant is not None or len({origin.get(name, name) for name in operands}) == 1:
+        return Form.FLOAT
+    return {"Add": Form.PAIR, "Mul": Form.PAIR, "Sub": Form.FLOAT}.get(node.op_type)
+
+
+def _fold_clamps(model: Model, forms: Forms, consumers: dict[str, list[Node]], origin: dict[str, str]) -> None:
+    """ReLU and Clip join the operator before them, if nobody else reads its result."""
+    producers = model.producers()
+    for node in model.nodes:
+        if node.op_type not in ("Relu", "Clip") or forms.of.get(node.name) is not Form.FLOAT:
+            continue
+        source = node.inputs[0]
+        maker = producers.get(source)
+        alone = len(consumers[source]) == 1 and source not in model.outputs
+        if maker is None or maker.op_type not in _CLAMPED or maker.name not in forms.of or source in origin or not alone:
+            continue
+        low = model.constants.get(node.input(1))
+        high = model.constants.get(node.input(2))
+        lo = 0.0 if node.op_type == "Relu" else float(scalar(low)) if low is not None else -np.inf
+        hi = float(scalar(high)) if high is not None else np.inf
+        if lo <= 0.0 <= hi:
+            forms.of[node.name] = Form.CLAMP
+            forms.clamp[source] = (node.output, lo, hi)
+
+
+def _hide_insides(model: Model, forms: Forms, consumers: dict[str, list[Node]], origin: dict[str, str]) -> None:
+    """Within a function of one tensor nothing is quantised."""
+    for node in model.nodes:
+        if forms.of.get(node.name) is not Form.FLOAT or node.output not in origin or node.output in model.outputs:
+            continue
+        if node.output in forms.clamp:
+            continue
+        users = consumers.get(node.output, [])
+        if users and all(forms.of.get(u.name) is Form.FLOAT and origin.get(u.output) == origin[node.output] for u in users):
+            forms.of[node.name] = Form.INSIDE
+
+
+def _share(model: Model, forms: Forms) -> None:
+    """What only moves or selects values keeps their scale; what is joined has one scale.
+
+    Not so linear resize: with one scale on both sides many of its values would be ties.
+    """
+    for node in model.nodes:
+        moved = node.op_type in MOVED and node.text("mode", "") not in ("linear", "cubic")
+        if forms.of.get(node.name) is Form.STORED or (forms.of.get(node.name) is Form.FLOAT and moved):
+            for name in (*_operands(model, node), *node.outputs):
+                forms.join(name, forms.clamp.get(node.output, (node.output,))[0])

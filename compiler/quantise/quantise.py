@@ -1,0 +1,88 @@
+"""Float model to quantised model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler.frontend.folding import fold_constants
+from compiler.frontend.importer.values import Params
+from compiler.frontend.model import Array, Model
+from compiler.frontend.types import with_types
+from compiler.quantise.emit import written
+from compiler.quantise.forms import forms_of
+from compiler.quantise.fuse import fused
+from compiler.quantise.opset import modernised
+from compiler.quantise.schemes import SCHEMES
+from compiler.quantise.statistics import (
+    CalibrationError,
+    Progress,
+    Statistics,
+    collected,
+    load_data,
+    random_data,
+)
+
+CalibrationData = Mapping[str, Array | Statistics] | str | Path | None
+"""Inputs by name (first dimension: samples), an .npz of them, statistics by tensor, or nothing: random noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quantised:
+    """``model`` is what onnxruntime runs; ``statistics`` can be given again instead of calibration data."""
+
+    model: Model
+    float_model: Model
+    statistics: Mapping[str, Statistics]
+
+
+def is_float(model: Model) -> bool:
+    """Whether no activation in the model is quantised yet (weights that are stored in int8 do not count)."""
+    return not any(
+        node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear", "QGemm") or "Integer" in node.op_type
+        or node.op_type.startswith("QLinear")
+        or (node.op_type == "DequantizeLinear" and node.inputs[0] not in model.constants) for node in model.nodes
+    )  # fmt: skip
+
+
+def quantise(
+    model: Model, calibration: CalibrationData = None, scheme: str = "power_of_two", progress: Progress | None = None
+) -> Quantised:
+    if scheme not in SCHEMES:
+        raise CalibrationError(f"quantisation scheme {scheme!r}: unknown; choose one of {', '.join(SCHEMES)}")
+    chosen = SCHEMES[scheme]
+    prepared = with_types(fused(with_types(fold_constants(modernised(model), weights=True))))
+    forms = forms_of(prepared)
+    names = forms.quantised()
+    statistics = _statistics(prepared, names, calibration, progress)
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(forms.root(name), []).append(name)
+    params: dict[str, Params] = {}
+    for group in members.values():
+        together = statistics[group[0]]
+        for name in group[1:]:
+            together = together.joined(statistics[name])
+        params |= dict.fromkeys(group, chosen.activation(together))
+    if progress:
+        progress(f"quantised {len(names)} tensors")
+    return Quantised(with_types(written(prepared, forms, params, chosen)), prepared, statistics)
+
+
+def _statistics(
+    model: Model, names: list[str], calibration: CalibrationData, progress: Progress | None
+) -> Mapping[str, Statistics]:
+    if isinstance(calibration, str | Path):
+        calibration = load_data(calibration)
+    if calibration is None:
+        calibration = random_data(model)
+    known = {name: value for name, value in calibration.items() if isinstance(value, Statistics)}
+    if not known:
+        return collected(model, names, {k: v for k, v in calibration.items() if not isinstance(v, Statistics)}, progress)
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise CalibrationError(
+            f"calibration statistics: tensor {missing[0]} is missing ({len(missing)} in all); collect them again"
+        )
+    return known

@@ -1,0 +1,136 @@
+"""What values tensors take: extremes and a sample of each, from running the float model on calibration data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+
+from compiler.frontend.model import Model, part_proto
+from compiler.frontend.session import RuntimeRefusal
+from isa.errors import TilewrightError
+
+Array = NDArray[Any]
+Feeds = Mapping[str, Array]
+Progress = Callable[[str], None]
+
+SAMPLES = 4096
+"""Values kept of each tensor and batch."""
+_SEED = 20190814
+
+
+class CalibrationError(TilewrightError):
+    """Calibration data that does not fit the model."""
+
+
+class CalibrationWarning(UserWarning):
+    """The quantised model is not fit for use."""
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Of one tensor: least and greatest value, and some values."""
+
+    low: float
+    high: float
+    sample: NDArray[np.float32]
+
+    def joined(self, other: Statistics) -> Statistics:
+        return Statistics(min(self.low, other.low), max(self.high, other.high), np.concatenate([self.sample, other.sample]))
+
+    @classmethod
+    def of(cls, values: Array, rng: np.random.Generator) -> Statistics:
+        flat = np.asarray(values, np.float32).reshape(-1)
+        sample = flat if flat.size <= SAMPLES else flat[rng.integers(0, flat.size, SAMPLES)]
+        return cls(float(flat.min(initial=0.0)), float(flat.max(initial=0.0)), sample)
+
+    @classmethod
+    def of_range(cls, low: float, high: float) -> Statistics:
+        """Known extremes, as if values were spread evenly between them."""
+        return cls(low, high, np.linspace(low, high, 257, dtype=np.float32))
+
+
+Calibration = Mapping[str, Statistics]
+"""Statistics by tensor."""
+
+
+def load_data(path: str | Path) -> dict[str, Array]:
+    """Arrays of an .npz file."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError) as error:
+        raise CalibrationError(f"calibration file {path}: not a readable .npz file: {error}") from None
+
+
+def random_data(model: Model) -> dict[str, Array]:
+    """Seeded noise for every float input."""
+    warnings.warn(
+        "no calibration data: scales come from random noise, so the quantised model computes nothing of use; "
+        "give real inputs (--calibrate data.npz) for anything but timing",
+        CalibrationWarning,
+        stacklevel=2,
+    )
+    rng = np.random.default_rng(_SEED)
+    data: dict[str, Array] = {}
+    for name in model.inputs:
+        shape = model.shape(name) or ()
+        if model.elem(name) == onnx.TensorProto.FLOAT:
+            data[name] = rng.standard_normal(shape).astype(np.float32)
+        else:
+            data[name] = np.zeros(shape, onnx.helper.tensor_dtype_to_np_dtype(model.elem(name)))
+    return data
+
+
+def batches(model: Model, data: Feeds) -> Iterator[dict[str, Array]]:
+    """The data cut to the batch size of the model; an incomplete last batch is left out."""
+    counts = set()
+    for name in model.inputs:
+        shape = model.shape(name) or ()
+        if name not in data:
+            raise CalibrationError(f"calibration data: input {name} is missing; found {', '.join(data) or 'nothing'}")
+        found = data[name].shape
+        if len(found) != len(shape) or found[1:] != shape[1:] or found[0] < shape[0]:
+            raise CalibrationError(
+                f"calibration data: input {name} has shape {found}, (samples, {', '.join(map(str, shape[1:]))}) is expected"
+            )
+        counts.add(found[0] // shape[0])
+    for index in range(min(counts, default=0)):
+        feeds = {}
+        for name in model.inputs:
+            size = (model.shape(name) or (1,))[0]
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(model.elem(name))
+            feeds[name] = data[name][index * size : (index + 1) * size].astype(dtype)
+        yield feeds
+
+
+def collected(model: Model, names: Sequence[str], data: Feeds, progress: Progress | None = None) -> dict[str, Statistics]:
+    """Statistics of these tensors over all the data."""
+    rng = np.random.default_rng(_SEED)
+    outputs = [name for name in names if name not in model.inputs]
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    proto = part_proto(model, model.nodes, model.inputs, outputs or model.outputs)
+    try:
+        session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's exceptions have no common base but this
+        raise RuntimeRefusal(f"onnxruntime cannot load the float model: {' '.join(str(error).split())[:300]}") from None
+    found: dict[str, Statistics] = {}
+    for index, feeds in enumerate(batches(model, data)):
+        values = dict(zip(outputs, session.run(outputs, feeds), strict=True)) if outputs else {}
+        for name in names:
+            value = feeds[name] if name in feeds else values[name]
+            one = Statistics.of(value, rng)
+            found[name] = found[name].joined(one) if name in found else one
+        if progress:
+            progress(f"calibrated on batch {index + 1}")
+    if not found and names:
+        raise CalibrationError("calibration data: holds no whole batch; give at least one sample for each input")
+    return found

@@ -1,0 +1,120 @@
+"""Small ONNX models, and a check that what is imported computes what onnxruntime computes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from compiler.frontend.pipeline import ImportedModel, import_model
+from compiler.frontend.session import run
+from compiler.quantise.statistics import CalibrationWarning
+from compiler.xgraph.host import HostExecutor, from_map
+from compiler.xgraph.ops import Cpu
+
+Array = NDArray[Any]
+RNG = np.random.default_rng(7)
+BORDER = {"QuantizeLinear", "DequantizeLinear"}
+
+
+def model(
+    nodes: Sequence[onnx.NodeProto], shape: Sequence[int | str], constants: Mapping[str, Array] | None = None,
+    outputs: Sequence[str] = ("y",), opset: int = 17, elem: int = TensorProto.FLOAT,
+) -> onnx.ModelProto:  # fmt: skip
+    """One input ``x``."""
+    graph = helper.make_graph(
+        nodes, "test", [helper.make_tensor_value_info("x", elem, shape)], [onnx.ValueInfoProto(name=name) for name in outputs],
+        [numpy_helper.from_array(value, name) for name, value in (constants or {}).items()],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def node(op_type: str, inputs: str, output: str = "y", domain: str = "", **attributes: Any) -> onnx.NodeProto:
+    """``inputs`` and ``output`` are separated by spaces; ``_`` leaves one out."""
+    names = ["" if name == "_" else name for name in inputs.split()]
+    return helper.make_node(op_type, names, output.split(), domain=domain, name=f"{op_type}_{output.split()[0]}", **attributes)
+
+
+def weights(*shape: int, scale: float = 0.3) -> NDArray[np.float32]:
+    return (RNG.standard_normal(shape) * scale).astype(np.float32)
+
+
+def imported(proto: onnx.ModelProto, scheme: str = "power_of_two", seed: int = 0, **options: Any) -> ImportedModel:
+    """Imported with random calibration."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return import_model(proto, scheme=scheme, **options)
+
+
+def feeds_of(found: ImportedModel, seed: int = 0) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    feeds: dict[str, Array] = {}
+    for info in found.oracle.graph.input:
+        shape = [d.dim_value for d in info.type.tensor_type.shape.dim]
+        dtype = helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+        if dtype.kind == "f":
+            feeds[info.name] = rng.standard_normal(shape).astype(np.float32)
+        else:
+            limits = np.iinfo(dtype)
+            feeds[info.name] = rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
+    return feeds
+
+
+def differences(found: ImportedModel, feeds: Mapping[str, Array]) -> dict[str, tuple[int, int, int]]:
+    """For each tensor that both have: elements that differ, elements, and the greatest difference."""
+    host = HostExecutor(found.graph, found.inputs, found.outputs)
+    results = host.run(feeds)
+    ports = {name: port for name, port in found.tensor_names.items() if name in host.maps}
+    oracle = onnx.ModelProto()
+    oracle.CopyFrom(found.oracle)
+    have = {o.name for o in oracle.graph.output}
+    extra = dict.fromkeys(port.onnx for port in ports.values() if port.onnx not in have)
+    oracle.graph.output.extend(onnx.ValueInfoProto(name=name) for name in extra)
+    expected = run(oracle, feeds)
+    table = {}
+    for name, port in ports.items():
+        value = from_map(host.maps[name], port, found.graph.tensors[name])
+        assert value.shape == expected[port.onnx].shape, name
+        table[name] = _difference(value, expected[port.onnx])
+    for info in found.oracle.graph.output:
+        table[info.name] = _difference(results[info.name], expected[info.name])
+    return table
+
+
+def _difference(found: Array, expected: Array) -> tuple[int, int, int]:
+    if found.dtype.kind == "f":
+        return int((found != expected).sum()), 0, 0
+    apart = np.abs(found.astype(np.int64) - expected.astype(np.int64))
+    return int((apart > 0).sum()), apart.size, int(apart.max(initial=0))
+
+
+def check_exact(found: ImportedModel, seeds: int = 2) -> None:
+    """Every tensor equals onnxruntime's in every bit."""
+    for seed in range(seeds):
+        wrong = {name: d for name, d in differences(found, feeds_of(found, seed)).items() if d[0]}
+        assert not wrong
+
+
+def check_counted(found: ImportedModel, seeds: int = 2, per_million: int = 100) -> None:
+    """int8 tensors differ by at most 1, in at most one of 10 000 elements."""
+    differ = elements = 0
+    for seed in range(seeds):
+        for name, (count, size, most) in differences(found, feeds_of(found, seed)).items():
+            assert most <= 1, name
+            differ, elements = differ + (count if size else 0), elements + size
+    assert differ * 1_000_000 <= per_million * max(elements, 10_000)
+
+
+def host_operators(found: ImportedModel) -> set[str]:
+    """Operators that run on the CPU, conversions at the border left out."""
+    names = set()
+    for op in found.graph.ops:
+        if isinstance(op, Cpu):
+            names |= {n.op_type for n in onnx.ModelProto.FromString(op.model).graph.node}
+    return names - BORDER

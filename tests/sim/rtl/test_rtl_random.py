@@ -1,0 +1,29 @@
+"""Random programs with random stalls: the generated Verilog leaves the same memory as the functional simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isa.config import preset
+from sim.random.fuzz import run_fuzz
+
+SLICES = 10
+
+
+@pytest.mark.parametrize("part", range(SLICES))
+def test_five_hundred_programs_on_nano(part: int, tmp_path: Path) -> None:
+    report = run_fuzz(preset("nano"), part * 50, 500 // SLICES, directory=tmp_path)
+    assert report.ok, report.failures
+    assert report.cycles > 50 * 1000
+
+
+@pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
+def test_fifty_programs(name: str, tmp_path: Path) -> None:
+    report = run_fuzz(preset(name), 0, 50, directory=tmp_path)
+    assert report.ok, report.failures
+
+
+def test_a_few_programs_in_icarus(tmp_path: Path) -> None:
+    assert run_fuzz(preset("nano"), 0, 2, "icarus", size=3, directory=tmp_path).ok

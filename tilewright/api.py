@@ -1,0 +1,174 @@
+"""The Python API: compile a model, run a program, compare it with onnxruntime."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from compiler.driver import Compiled, Progress, Stages, compile_graph
+from compiler.frontend.pipeline import import_model
+from compiler.xgraph.ops import Cpu
+from isa.config import MachineConfig, load_config
+from isa.errors import TilewrightError
+from isa.instructions import Unit
+from isa.program import MachineStep, Program
+from sim.cycle.model import CycleModel
+from sim.runtime.engine import Measured, make_engine
+from sim.runtime.run import Run, run_on_cpu
+
+Array = NDArray[Any]
+
+
+def compile_model(
+    model: Path | str | onnx.ModelProto,
+    config: MachineConfig | str = "base",
+    *,
+    strategy: str = "best",
+    objective: str = "cycles",
+    groups: Sequence[Sequence[str]] | None = None,
+    calibration: Mapping[str, Array] | None = None,
+    scheme: str = "power_of_two",
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> Compiled:
+    """From ONNX to a program; ``.program`` of the result is what can be saved and run."""
+    stages = Stages(progress)
+    stages.begin("import")
+    imported = import_model(model, calibration=calibration, scheme=scheme, batch=batch, progress=progress)
+    machine = load_config(config) if isinstance(config, str) else config
+    return compile_graph(imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Outputs of a run; what was measured, where the engine measures."""
+
+    outputs: dict[str, Array]
+    measured: Measured
+
+
+def run_program(
+    program: Program, inputs: Mapping[str, Array], engine: str = "functional", *, trace: bool = False
+) -> Result:
+    """Run on ``functional``, ``rtl`` or ``cpu`` (onnxruntime on the quantised model)."""
+    if engine == "cpu":
+        return Result(run_on_cpu(program, inputs), Measured())
+    run = Run(program, make_engine(engine, program.config, trace=trace))
+    return Result(run(inputs), run.measured)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One tensor of the machine beside onnxruntime's."""
+
+    tensor: str
+    elements: int
+    differ: int
+    greatest: float
+
+
+def compare(mine: Mapping[str, Array], oracle: Mapping[str, Array]) -> list[Comparison]:
+    found = []
+    for name, expected in oracle.items():
+        distance = np.abs(mine[name].astype(np.float64) - expected.astype(np.float64))
+        found.append(Comparison(name, expected.size, int((distance > 0).sum()), float(distance.max(initial=0.0))))
+    return found
+
+
+def random_inputs(program: Program, seed: int = 0) -> dict[str, Array]:
+    """Inputs of the right shape and type: normal floats, uniform integers."""
+    rng = np.random.default_rng(seed)
+    made: dict[str, Array] = {}
+    for tensor in program.inputs:
+        kind = np.dtype(tensor.type)
+        if kind.kind == "f":
+            made[tensor.name] = rng.normal(size=tensor.shape).astype(kind)
+        else:
+            limits = np.iinfo(kind)
+            made[tensor.name] = rng.integers(limits.min, limits.max + 1, tensor.shape).astype(kind)
+    return made
+
+
+def estimated_cycles(program: Program) -> int:
+    """Of all machine steps, by the cycle model."""
+    model = CycleModel(program.config)
+    steps = [step for step in program.run_order if isinstance(step, MachineStep)]
+    return sum(model.run(program.words[s.first_word : s.first_word + s.words]).cycles for s in steps)
+
+
+def array_macs(compiled: Compiled) -> int:
+    """Products of the model's convolutions and dense layers on the machine."""
+    total = 0
+    for plan in compiled.plans:
+        for layer in plan.group.layers:
+            weights = getattr(layer.op, "weights", None)
+            if weights is not None:
+                n, h, w, _ = compiled.imported.graph.tensors[layer.output].shape
+                total += int(weights.size) * n * h * w
+    return total
+
+
+def facts(compiled: Compiled) -> dict[str, Any]:
+    """What a compilation tells about its result."""
+    program, plans = compiled.program, compiled.plans
+    config = program.config
+    batch = [plan.group.tensors[plan.group.outputs[0]].batch for plan in plans]
+    cycles = estimated_cycles(program)
+    macs = array_macs(compiled)
+    parameters = sum(b.bytes(config) for plan in plans for blocks in plan.blocks.values() for b in blocks)
+    words = max((placed.base + placed.words for plan in plans for placed in plan.placed.values()), default=0)
+    return {
+        "operations on machine": sum(len(plan.group.layers) for plan in plans),
+        "groups": len(plans),
+        "nodes on CPU": sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
+        "MACs": macs,
+        "instructions": len(program.debug),
+        "instruction bytes": 4 * len(program.words),
+        "parameter bytes": parameters,
+        "DRAM bytes": sum(plan.dram_bytes * n for plan, n in zip(plans, batch, strict=True)),
+        "DRAM for feature maps": program.work_bytes + program.input_bytes + program.output_bytes,
+        "on-chip words used": min(words, config.fm_words),
+        "estimated cycles": cycles,
+        "estimated utilisation": round(macs / (cycles * config.macs_per_cycle), 4) if cycles else 0.0,
+        "estimated ms": round(cycles / config.clock_mhz / 1000, 3),
+        "seconds": {name: round(value, 3) for name, value in compiled.seconds.items()},
+    }
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of an NPZ file."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not hasattr(archive, "files"):
+                raise TilewrightError(f"{path}: one bare array, expected an NPZ file of named inputs")
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise TilewrightError(f"{path}: not an NPZ file: {error}") from None
+
+
+def read_groups(path: Path) -> list[list[str]]:
+    """Groups from a JSON file: a list of lists of operation names."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise TilewrightError(f"{path}: not JSON: {error}") from None
+    if not isinstance(value, list) or not all(isinstance(g, list) and all(isinstance(n, str) for n in g) for g in value):
+        raise TilewrightError(f'{path}: expected a list of lists of operation names, as [["conv1", "pool1"]]')
+    return value
+
+
+def stalls(measured: Measured) -> dict[str, dict[str, int]]:
+    """Counters by unit and cause, as printed."""
+    return {
+        unit.name: {counter.name: value for counter, value in counters.items()}
+        for unit, counters in measured.counters.items()
+        if isinstance(unit, Unit)
+    }

@@ -1,0 +1,48 @@
+"""``tilewright run``."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import click
+
+from tilewright.options import json_option, print_json, write_file
+
+
+@click.command()
+@click.argument("program", type=click.Path(path_type=Path))
+@click.option("--input", "source", type=click.Path(path_type=Path), required=True, help="NPZ file of the network's inputs.")
+@click.option(
+    "--engine", type=click.Choice(["functional", "rtl", "cpu"]), default="functional", show_default=True,
+    help="The functional simulator, the generated Verilog, or onnxruntime.",
+)  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="NPZ file of the outputs.")
+@json_option()
+def command(program: Path, source: Path, engine: str, output: Path, as_json: bool) -> None:
+    """Run a program file on inputs.
+
+    \b
+    Example:
+      tilewright run model.elf --input image.npz --engine rtl -o out.npz
+    """
+    import numpy as np
+
+    from isa.program_file import load_program
+    from tilewright.api import read_arrays, run_program, stalls
+
+    result = run_program(load_program(program), read_arrays(source), engine)
+    buffer = io.BytesIO()
+    np.savez(buffer, **result.outputs)  # type: ignore[arg-type]
+    write_file(output, buffer.getvalue())
+    measured = result.measured
+    if as_json:
+        print_json({
+            "output": str(output), "cycles": measured.cycles, "read_beats": measured.read_beats,
+            "write_beats": measured.write_beats, "counters": stalls(measured),
+        })  # fmt: skip
+        return
+    for name, value in result.outputs.items():
+        click.echo(f"{name}: {value.dtype}{list(value.shape)}")
+    if measured.cycles:
+        click.echo(f"{measured.cycles} cycles, {measured.read_beats} beats read, {measured.write_beats} written")

@@ -1,0 +1,49 @@
+"""Every tensor of a network on the machine, beside onnxruntime's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import onnx
+
+from compiler.driver import Compiled, compile_graph
+from compiler.xgraph.ops import Port
+from isa.program import WHOLE_MODEL
+from sim.runtime.engine import make_engine
+from sim.runtime.run import Run, session
+from tilewright.api import Array, Comparison, compare
+
+
+def compare_layers(compiled: Compiled, inputs: Mapping[str, Array], engine: str) -> list[Comparison]:
+    """In the order of the network: all maps that are tensors of the oracle, made outputs of both."""
+    imported = compiled.imported
+    graph = imported.graph
+    made = [op.output for op in graph.ops if op.outputs and op.output in imported.tensor_names]
+    ports = [imported.tensor_names[name] for name in made if name not in graph.inputs]
+    oracle = _with_outputs(imported.oracle, ports)
+    everything = replace(
+        imported,
+        graph=replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *(p.tensor for p in ports))))),
+        outputs=tuple({p.onnx: p for p in (*imported.outputs, *ports)}.values()),
+        oracle=oracle,
+    )
+    program = compile_graph(everything, compiled.program.config, strategy="naive").program
+    mine = Run(program, make_engine(engine, program.config))(inputs)
+    names = [tensor.name for tensor in program.outputs]
+    model = next(graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL)
+    theirs = dict(zip(names, session(model).run(names, dict(inputs)), strict=True))
+    order = {port.onnx: number for number, port in enumerate(ports)}
+    return sorted(compare(mine, theirs), key=lambda row: order.get(row.tensor, len(order)))
+
+
+def _with_outputs(model: onnx.ModelProto, ports: list[Port]) -> onnx.ModelProto:
+    """The model with more outputs; their types are those that its value infos state."""
+    extended = onnx.ModelProto()
+    extended.CopyFrom(model)
+    known = {value.name: value for value in extended.graph.value_info}
+    present = {value.name for value in extended.graph.output}
+    for port in ports:
+        if port.onnx not in present and port.onnx in known:
+            extended.graph.output.append(known[port.onnx])
+    return extended
