@@ -13,7 +13,7 @@ from isa.config import preset
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from sim.rtl.build import SimulatorError
-from sim.rtl.machine import RtlMachine, RtlTimeout, parse_trace
+from sim.rtl.machine import RtlMachine, RtlTimeout, parse_trace, read_dump
 from tests.tools import needs
 
 NANO = replace(preset("nano"), build_pool=False, build_misc=False)
@@ -104,3 +104,11 @@ def test_an_instruction_in_work_has_no_finish() -> None:
         (Unit.POOL, 40, 11, None),
         (Unit.CONV, 60, 21, None),
     ]
+
+
+@pytest.mark.parametrize("digit", "xXzZ")
+def test_unknown_bits_in_a_dump_are_named_with_their_beat(digit: str) -> None:
+    """Icarus writes a digit of which all bits are unknown in small letters, others in capitals."""
+    with pytest.raises(SimulatorError, match=rf"wrote unknown bits \({digit}\), first into beat 2"):
+        read_dump(f"00ff\n1234\n00{digit}0\nxxxx\n", 2)
+    np.testing.assert_array_equal(read_dump("00ff\n1234\n", 2), [0xFF, 0x00, 0x34, 0x12])
