@@ -21,8 +21,11 @@ COMMANDS = {
     "disasm": "Print a program file as assembler text.",
     "fuzz": "Run random programs, and compare whole memories.",
     "isa": "Print the instruction set reference.",
+    "ops": "Print which operators run on the machine, and under what conditions.",
     "regress": "Run the benches on a configuration of yours.",
+    "report": "Write a page that shows where a program's cycles, bytes and words go.",
     "run": "Run a program file on inputs.",
+    "trace": "Write the timeline of a program for Perfetto.",
     "verilog": "Write the machine as one Verilog file.",
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
