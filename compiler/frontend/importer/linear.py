@@ -52,7 +52,7 @@ def conv(ctx: Context, node: Node) -> None:
     value = convolution(ctx, node, x, weights_behind(ctx, node.inputs[1]))
     if node.input(2):
         bias = real_constant(ctx, node.input(2))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = with_bias(value, bias)
     ctx.values[node.output] = value
@@ -66,7 +66,7 @@ def qlinear_conv(ctx: Context, node: Node) -> None:
     value = convolution(ctx, node, x, quantised_weights(ctx, node.inputs[3], node.inputs[4], node.inputs[5], 0))
     if node.input(8):
         bias = ctx.constant(node.input(8))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = replace(value, bias=bias.astype(np.int64))
     ctx.values[node.output] = finished(ctx, value, params, node.output)
@@ -103,7 +103,7 @@ def gemm(ctx: Context, node: Node) -> None:
     value = dense(ctx, node, x, weights.transposed((1, 0)) if node.integer("transB", 0) else weights)
     if node.input(2):
         bias = real_constant(ctx, node.input(2))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = with_bias(value, bias)
     ctx.values[node.output] = value
@@ -136,7 +136,7 @@ def qgemm(ctx: Context, node: Node) -> None:
     value = dense(ctx, node, x, weights.transposed((1, 0)) if turned else weights)
     if node.input(6):
         bias = ctx.constant(node.input(6))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = replace(value, bias=np.broadcast_to(bias.astype(np.int64).reshape(-1), value.channels))
     ctx.values[node.output] = finished(ctx, value, params, node.output)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.frontend.constraints.elementwise import UNARY
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.requantise import factors, least_form
 from compiler.frontend.importer.values import Mapped, Params
@@ -15,6 +16,8 @@ from compiler.frontend.session import run
 from compiler.xgraph.ops import Eltwise, EltwiseKind, Finish
 
 Int8 = NDArray[np.int8]
+TABLE_OPERATORS = frozenset({*UNARY, "QLinearLeakyRelu", "QLinearSigmoid"}) - {"Relu", "Clip"}
+"""Functions that need a table, where no clamp and no multiplication gives the same."""
 CODES = np.arange(256, dtype=np.uint8)
 VALUES = CODES.view(np.int8)
 """The value that each table entry stands for."""

@@ -53,7 +53,7 @@ def conv_transpose(ctx: Context, node: Node) -> None:
     value = Linear(build, unit_of(x.params, scale), out[1], zero_bias, channel_dim=1, rank=rank)
     if node.input(2):
         bias = real_constant(ctx, node.input(2))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = with_bias(value, bias)
     ctx.values[node.output] = value
