@@ -7,11 +7,12 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "host.v", "dram.v", "stalls.v", "axi_checker.v")
 VERILATOR_OPTIONS = (
-    "--cc", "--exe", "--build", "-O3", "--threads", "1", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
+    "--cc", "--exe", "--build", "--build-jobs", "2", "-O3", "--threads", "1", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
     "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
 )  # fmt: skip
 INSTALL = {
@@ -151,15 +152,23 @@ def compiler_versions(simulator: str) -> tuple[str, ...]:
 def run_tool(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None, what: str) -> None:
     """Run a build step; on failure the error shows the end of what it printed."""
     process = subprocess.Popen(
-        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    )  # fmt: skip
     try:
         output, _ = process.communicate()
     finally:
-        process.kill()
+        end_all(process)
     if process.returncode:
         tail = "\n".join(output.splitlines()[-25:])
         raise SimulatorError(f"{what} failed with status {process.returncode}; the end of its output:\n{tail}")
+
+
+def end_all(process: subprocess.Popen[str]) -> None:
+    """Kill a process that leads a session, and whatever it has started: an interrupted build leaves no compiler behind."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _make(build: Build, directory: Path, target: Path) -> None:

@@ -16,6 +16,7 @@ from sim.cycle.program import Program as Columns
 from sim.cycle.program import from_words
 from sim.rtl.machine import TraceEvent
 
+MOVES = (Unit.LOAD, Unit.SAVE)
 ISSUE = "issue"
 """Cause of a wait: the instruction was not there yet (fetch, dispatch, queue)."""
 INSIDE = "inside"

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from isa.instructions import Region, Unit
+from isa.instructions import Region
 from sim.functional.footprint import Space, footprint
-from tilewright.profile.activity import Activity
+from tilewright.profile.activity import MOVES, Activity
 
 Runs = npt.NDArray[np.int64]
 _BASES = dict.fromkeys(Region, 0)
-MOVES = (Unit.LOAD, Unit.SAVE)
 
 
 @dataclass(frozen=True, eq=False)

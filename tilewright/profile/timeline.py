@@ -11,7 +11,7 @@ from typing import Any
 from isa.disassembler import format_op
 from isa.instructions import Unit
 from isa.program import Program
-from tilewright.profile.activity import Activity, Timing, activities
+from tilewright.profile.activity import MOVES, Activity, Timing, activities
 from tilewright.profile.rates import array_occupancy, buckets, dram_rates
 
 Event = dict[str, Any]
@@ -35,15 +35,23 @@ def timeline(program: Program, timing: Timing) -> dict[str, Any]:
 
 
 def visible(items: Sequence[Activity]) -> list[tuple[int, int]]:
-    """Start and end as drawn: a unit starts the next instruction while one drains, but slices of a track do not overlap."""
-    ends: list[int] = [item.finish for item in items]
+    """Start and end as drawn, so that the slices of a track do not overlap.
+
+    A unit that computes starts the next instruction while one drains: that one's slice ends there. LOAD and SAVE take
+    instructions long before their data moves: their slices start when the data of the one before has moved.
+    """
+    shown = [(item.start, item.finish) for item in items]
     last: dict[Unit, int] = {}
     for item in items:
-        if item.unit in last:
-            before = last[item.unit]
-            ends[before] = min(ends[before], item.start)
+        before = last.get(item.unit)
+        if before is not None:
+            start, end = shown[before]
+            if item.unit in MOVES:
+                shown[item.number] = (max(item.start, end), max(item.finish, end))
+            else:
+                shown[before] = (start, min(end, item.start))
         last[item.unit] = item.number
-    return [(item.start, max(end, item.start)) for item, end in zip(items, ends, strict=True)]
+    return shown
 
 
 def _names() -> Iterator[Event]:
@@ -75,7 +83,7 @@ def _arrows(items: Sequence[Activity], shown: Sequence[tuple[int, int]]) -> Iter
             start, end = shown[giver]
             common = {"pid": _MACHINE, "name": "token", "cat": "token", "id": number}
             yield {"ph": "s", **common, "tid": items[giver].unit + 1, "ts": max(start, end - 1)}
-            yield {"ph": "f", "bp": "e", **common, "tid": item.unit + 1, "ts": item.start}
+            yield {"ph": "f", "bp": "e", **common, "tid": item.unit + 1, "ts": shown[item.number][0]}
             number += 1
 
 
