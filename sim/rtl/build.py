@@ -7,25 +7,25 @@ import hashlib
 import importlib.util
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
+from sim.rtl.process import run_process
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "host.v", "dram.v", "stalls.v", "axi_checker.v")
 VERILATOR_OPTIONS = (
-    "--cc", "--exe", "--build", "--build-jobs", "2", "-O3", "--threads", "1", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
-    "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
+    "--cc", "--exe", "--build", "--build-jobs", "2", "-O3", "--threads", "1", "--no-timing",
+    "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
 )  # fmt: skip
 INSTALL = {
     "g++": "apt install g++",
@@ -151,24 +151,10 @@ def compiler_versions(simulator: str) -> tuple[str, ...]:
 
 def run_tool(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None, what: str) -> None:
     """Run a build step; on failure the error shows the end of what it printed."""
-    process = subprocess.Popen(
-        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate()
-    finally:
-        end_all(process)
-    if process.returncode:
+    status, output = run_process(command, cwd, env)
+    if status:
         tail = "\n".join(output.splitlines()[-25:])
-        raise SimulatorError(f"{what} failed with status {process.returncode}; the end of its output:\n{tail}")
-
-
-def end_all(process: subprocess.Popen[str]) -> None:
-    """Kill a process that leads a session, and whatever it has started: an interrupted build leaves no compiler behind."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+        raise SimulatorError(f"{what} failed with status {status}; the end of its output:\n{tail}")
 
 
 def _make(build: Build, directory: Path, target: Path) -> None:

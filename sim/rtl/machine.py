@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
-from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, end_all, executable, require, unit_defines
+from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
+from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
 
 Bytes = npt.NDArray[np.uint8]
@@ -24,7 +24,6 @@ READ_LATENCY = 64
 SMALLEST_MEMORY = 1 << 20
 DEFAULT_MAX_CYCLES = 1_000_000_000
 PROGRESS_FILE = "progress.txt"
-PROGRESS_SECONDS = 0.5
 Progress = Callable[[int], None]
 
 
@@ -159,28 +158,17 @@ class RtlMachine:
     def _simulate(self, command: list[str], work: Path, progress: Progress | None) -> None:
         if self.simulator == "icarus":
             command = [require("vvp", "icarus"), "-n", *command]
-        process = subprocess.Popen(
-            command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            start_new_session=True,
-        )  # fmt: skip
-        try:
-            output = _watched(process, work / PROGRESS_FILE, progress)
-        finally:
-            end_all(process)
-        if process.returncode:
-            raise SimulatorError(f"the simulation ended with status {process.returncode}: {output.strip()[-2000:]}")
+
+        def tick() -> None:
+            file = work / PROGRESS_FILE
+            if progress is not None and file.exists():
+                progress(int(file.read_text()))
+
+        status, output = run_process(command, work, tick=None if progress is None else tick)
+        if status:
+            raise SimulatorError(f"the simulation ended with status {status}: {output.strip()[-2000:]}")
         if "AXI" in output:
             raise SimulatorError(f"the machine broke the AXI4 protocol (rules in sim/rtl/axi_checker.v):\n{output.strip()}")
-
-
-def _watched(process: subprocess.Popen[str], file: Path, progress: Progress | None) -> str:
-    """Waits for the end; what was printed."""
-    while True:
-        try:
-            return process.communicate(timeout=None if progress is None else PROGRESS_SECONDS)[0]
-        except subprocess.TimeoutExpired:
-            if progress is not None and file.exists():
-                progress(int(file.read_text() or 0))
 
 
 def write_image(path: Path, image: Bytes, beat: int) -> None:
