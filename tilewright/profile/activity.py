@@ -104,9 +104,7 @@ def _of_step(
         work = cost.groups * cost.group if isinstance(cost, WindowCost) else cost.active
         givers = tuple(numbers[giver] for giver in columns.givers[index])
         found.append(
-            Activity(
-                numbers[index], at, op, Unit(unit), layer, tile, event.start, event.finish, givers, work, read, written
-            )
+            Activity(numbers[index], at, op, Unit(unit), layer, tile, event.start, event.finish, givers, work, read, written)
         )
     return found
 

@@ -43,5 +43,3 @@ def _of_node(node: onnx.NodeProto, shapes: dict[str, tuple[int, ...]]) -> int:
         return math.prod(shapes[node.input[0]]) * math.prod(weights[1:])
     result = shapes[node.output[0]]
     return math.prod(result) * math.prod(weights[-2:]) // result[-1]
-
-
