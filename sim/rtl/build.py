@@ -24,8 +24,8 @@ ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "host.v", "dram.v", "stalls.v", "axi_checker.v")
 VERILATOR_OPTIONS = (
-    "--cc", "--exe", "--build", "-O3", "--threads", "1", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
-    "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
+    "--cc", "--exe", "--build", "--build-jobs", "2", "-O3", "--threads", "1", "--no-timing",
+    "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
 )  # fmt: skip
 INSTALL = {
     "g++": "apt install g++",

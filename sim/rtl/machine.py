@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,8 @@ READ_LATENCY = 64
 """Cycles from a read address to its first data beat in the DRAM model."""
 SMALLEST_MEMORY = 1 << 20
 DEFAULT_MAX_CYCLES = 1_000_000_000
+PROGRESS_FILE = "progress.txt"
+Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,12 @@ class RtlMachine:
         trace: bool = False,
         watchdog: int = DEFAULT_WATCHDOG,
         max_cycles: int = DEFAULT_MAX_CYCLES,
+        progress: Progress | None = None,
     ) -> RtlResult:
-        """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``."""
+        """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``.
+
+        ``progress`` is told the cycles so far, now and then (Verilator only).
+        """
         beat = self.config.axi_bytes
         if memory.size == 0 or memory.size % beat:
             raise SimulatorError(f"memory image of {memory.size} bytes: not a multiple of the {beat}-byte AXI beat; pad it")
@@ -132,7 +138,9 @@ class RtlMachine:
             ]  # fmt: skip
             if trace:
                 arguments.append("+trace=trace.txt")
-            self._simulate([str(sim), *arguments], work)
+            if progress is not None:
+                arguments.append(f"+progress={PROGRESS_FILE}")
+            self._simulate([str(sim), *arguments], work, progress)
             results, ending = read_result((work / "result.txt").read_text())
             if ending == "timeout":
                 raise RtlTimeout(f"no interrupt within {max_cycles} cycles: the machine hangs, or max_cycles is too small")
@@ -148,10 +156,16 @@ class RtlMachine:
         cycles = registers[Register.CYCLES_LO] | registers[Register.CYCLES_HI] << 32
         return RtlResult(after, cycles, counters, registers[Register.READ_BEATS], registers[Register.WRITE_BEATS], events)
 
-    def _simulate(self, command: list[str], work: Path) -> None:
+    def _simulate(self, command: list[str], work: Path, progress: Progress | None) -> None:
         if self.simulator == "icarus":
             command = [require("vvp", "icarus"), "-n", *command]
-        status, output = run_process(command, work)
+
+        def tick() -> None:
+            file = work / PROGRESS_FILE
+            if progress is not None and file.exists():
+                progress(int(file.read_text()))
+
+        status, output = run_process(command, work, tick=None if progress is None else tick)
         if status:
             raise SimulatorError(f"the simulation ended with status {status}: {output.strip()[-2000:]}")
         if "AXI" in output:
