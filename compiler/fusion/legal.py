@@ -33,6 +33,10 @@ class OpSets:
         return {op.output: number for number, op in enumerate(self.ops)}
 
     @cached_property
+    def number(self) -> dict[Op, int]:
+        return {op: number for number, op in enumerate(self.ops)}
+
+    @cached_property
     def everything(self) -> Mask:
         return (1 << len(self.ops)) - 1
 
@@ -67,8 +71,8 @@ class OpSets:
         for number, op in enumerate(self.ops):
             for name in op.inputs:
                 for user in self.graph.consumers(name):
-                    if user is not op and user.output in self.index:
-                        joined[number] |= 1 << self.index[user.output]
+                    if user is not op and user in self.number:
+                        joined[number] |= 1 << self.number[user]
         return joined
 
     @cached_property
@@ -102,7 +106,7 @@ class OpSets:
         """Whether a result must be stored whoever reads it: an output of the graph, or seen through views or the CPU."""
         graph = self.graph
         return [
-            op.output in graph.outputs or any(user.output not in self.index for user in graph.consumers(op.output))
+            op.output in graph.outputs or any(user not in self.number for user in graph.consumers(op.output))
             for op in self.ops
         ]  # fmt: skip
 
@@ -140,7 +144,7 @@ class OpSets:
         return [self.ops[n] for n in bits_of(mask)]
 
     def mask(self, ops: Sequence[Op]) -> Mask:
-        return sum(1 << self.index[op.output] for op in ops)
+        return sum(1 << self.number[op] for op in ops)
 
     def before(self, mask: Mask) -> Mask:
         """What must run before the group."""
