@@ -88,32 +88,33 @@ class Parameters:
     def __init__(self, config: MachineConfig, const: ConstImage) -> None:
         self.config, self.const = config, const
         self.rings = {b: Ring(config.buffer_depth(b.name)) for b in Buffer}
+        self._offsets: dict[Block, dict[Buffer, int]] = {}
 
     def load(self, block: Block, pinned: bool) -> tuple[dict[Buffer, int], list[Pending]]:
         """Where the block's words go, and the instructions that bring them."""
+        if block not in self._offsets:
+            self._offsets[block] = {buffer: self.const.place(words) for buffer, words in block.pack().items()}
         at: dict[Buffer, int] = {}
         pending = []
-        for buffer, words in block.pack().items():
-            ring = self.rings[buffer]
-            at[buffer] = ring.pin(len(words)) if pinned else ring.take(len(words))
-            pending.append(self._load(buffer, words, at[buffer]))
+        for buffer, offset in self._offsets[block].items():
+            ring, words = self.rings[buffer], block.sizes[buffer]
+            at[buffer] = ring.pin(words) if pinned else ring.take(words)
+            pending.append(self._load(buffer, offset, words, at[buffer]))
         return at, pending
 
     def load_table(self, table: NDArray[np.int8]) -> tuple[int, Pending]:
         slot = self.rings[Buffer.TABLE].take(1)
-        return slot, self._load(Buffer.TABLE, table.view(np.uint8).reshape(1, 256), slot)
+        return slot, self._load(Buffer.TABLE, self.const.place(table.view(np.uint8)), 1, slot)
 
     def release(self) -> None:
         for ring in self.rings.values():
             ring.unpin()
 
-    def _load(self, buffer: Buffer, words: NDArray[np.uint8], dst: int) -> Pending:
-        values = {
-            "offset": self.const.place(words), "dst": dst, "count": len(words),
-            "buffer": int(buffer), "region": int(Region.CONST),
-        }  # fmt: skip
-        cycles = words.size if buffer is Buffer.TABLE else words.size // self.config.axi_bytes
-        return Pending("LOADP", values, (), [Access(SPACE_OF[buffer], dst, len(words))], cycles + 4)
+    def _load(self, buffer: Buffer, offset: int, words: int, dst: int) -> Pending:
+        values = {"offset": offset, "dst": dst, "count": words, "buffer": int(buffer), "region": int(Region.CONST)}
+        size = words * self.config.buffer_dram_bytes(buffer.name)
+        cycles = size if buffer is Buffer.TABLE else size // self.config.axi_bytes
+        return Pending("LOADP", values, (), [Access(SPACE_OF[buffer], dst, words)], cycles + 4)
 
 
 def depths(config: MachineConfig) -> Mapping[Space, int]:
