@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen.plan import PARAMETER_BUFFERS, Group
+from compiler.codegen.operations import Group
+from compiler.codegen.plan import PARAMETER_BUFFERS
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from isa.config import MachineConfig
 from isa.instructions import Unit

@@ -62,6 +62,6 @@ def _words(evaluator: Evaluator, mask: Mask) -> int:
     heights = {name: group.tensors[name].height for name in names}
     ranges = deduce(group.layers, heights, group.outputs, min(STEPS, max(heights[name] for name in group.outputs)))
     return sum(
-        group.vectors(evaluator.config, name) * group.width(name) * min(heights[name], ranges.rows_kept(name, 0))
+        group.vectors(evaluator.config, name) * group.width(name) * min(heights[name], ranges.rows_kept(name, name, 0))
         for name in names
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_operands_that_walk_from_bank_to_bank_do_not_wait() -> None:
 
 def test_load_is_bound_by_words_or_by_beats() -> None:
     assert (move(load()).beats, move(load()).cycles) == (32, 64)
-    row = {"valid": 2048, "run": 64, "step": 64}
+    row: dict[str, Any] = {"valid": 2048, "run": 64, "step": 64}
     assert (move(load(**row), BASE).beats, move(load(**row), BASE).cycles) == (128, 128)
 
 

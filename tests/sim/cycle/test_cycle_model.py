@@ -46,7 +46,7 @@ def test_a_unit_runs_its_beats_without_a_gap() -> None:
 
 def test_the_token_wait_is_counted() -> None:
     result = MODEL.run(whole([load(rows=4, signal=[Unit.CONV]), conv(wait=[Unit.LOAD])]))
-    giver, taker = sorted(result.trace, key=lambda event: event.pc)
+    _, taker = sorted(result.trace, key=lambda event: event.pc)
     assert 0 < result.counters[Unit.CONV][Counter.WAIT_TOKEN] < taker.start
     assert result.counters[Unit.CONV][Counter.ACTIVE] == 2160
 
