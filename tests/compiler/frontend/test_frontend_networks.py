@@ -16,12 +16,16 @@ def test_light_networks_agree_in_every_bit(name: str) -> None:
     assert host_operators(found) <= {"Softmax", "Reshape"}
 
 
-@pytest.mark.parametrize(("name", "host"), [("inception_v1", {"LRN", "Softmax"}), ("resnet50", {"Softmax"}), ("densenet121", set())])
+@pytest.mark.parametrize(
+    ("name", "host"), [("inception_v1", {"LRN", "Softmax"}), ("resnet50", {"Softmax"}), ("densenet121", set())]
+)
 def test_larger_light_networks_leave_little_to_the_cpu(name: str, host: set[str]) -> None:
     assert host_operators(imported(light_model(name))) == host
 
 
-@pytest.mark.parametrize("name", ["mobilenet_v2", "efficientnet_lite0", "yolov3_tiny", "unet", "unet_resize", "resnet18", "deeplab"])
+@pytest.mark.parametrize(
+    "name", ["mobilenet_v2", "efficientnet_lite0", "yolov3_tiny", "unet", "unet_resize", "resnet18", "deeplab"]
+)
 def test_small_networks_agree_in_every_bit(name: str) -> None:
     """At a quarter of their size; the last resize of the dilated network, by 8, is the CPU's."""
     found = imported(networks()[name](size=64))
