@@ -24,6 +24,7 @@ from isa.program import MachineStep, Program
 from sim.cycle.model import CycleModel
 from sim.runtime.engine import CycleProgress, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
+from tilewright.profile.macs import macs_of_nodes
 
 Array = NDArray[Any]
 
@@ -122,15 +123,9 @@ def estimated_cycles(program: Program) -> int:
 
 
 def array_macs(compiled: Compiled) -> int:
-    """Products of the model's convolutions and dense layers on the machine."""
-    total = 0
-    for plan in compiled.plans:
-        for layer in plan.group.layers:
-            weights = getattr(layer.op, "weights", None)
-            if weights is not None:
-                n, h, w, _ = compiled.imported.graph.tensors[layer.output].shape
-                total += int(weights.size) * n * h * w
-    return total
+    """Products of the model's convolutions and dense layers on the machine; those that only the compiler added count not."""
+    macs = macs_of_nodes(compiled.program)
+    return sum(macs.get(layer.op.name, 0) for plan in compiled.plans for layer in plan.group.layers)
 
 
 def facts(compiled: Compiled) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def page(program: Program, timing: Timing, title: str) -> str:
         element("div", "".join(_facts(program, timing, layers)), class_="facts"),
         _section("Partition", _partition(program, groups)),
         _section("Layers", _table(program, layers)),
-        _section("Roofline", roofline(program.config, groups, timing.cycles), 
+        _section("Roofline", roofline(program.config, groups, timing.cycles),
             "Circles are groups, their area is their time. What is loaded ahead, in the time of the group before, "
             "may lift a group above the roof.",
         ),
