@@ -56,11 +56,6 @@ def compiled() -> Compiled:
 
 
 def test_waits_are_told_by_cause_and_bytes_by_fields(copy: Program) -> None:
-    events = [
-        TraceEvent(Unit.LOAD, LOAD, 30, 130),
-        TraceEvent(Unit.SAVE, SAVE, 135, 150),
-        TraceEvent(Unit.LOAD, LOADP, 40, 140),
-    ]
     load, save, parameters = activities(copy, BY_HAND)
     assert (load.read, save.written, parameters.read) == (24, 24, 3 * NANO.buffer_dram_bytes("TAPS"))
     assert save.givers == (load.number,)
@@ -99,11 +94,6 @@ def test_layers_that_meet_only_in_dram_are_two_groups() -> None:
 
 
 def test_words_are_held_until_their_last_reader_has_ended(copy: Program) -> None:
-    events = [
-        TraceEvent(Unit.LOAD, LOAD, 30, 130),
-        TraceEvent(Unit.SAVE, SAVE, 135, 150),
-        TraceEvent(Unit.LOAD, LOADP, 40, 140),
-    ]
     (resident,) = dataflow(NANO, activities(copy, BY_HAND)).residents
     assert (resident.words.tolist(), resident.since, resident.until) == ([[0, 8]], 30, 150)
 
