@@ -35,6 +35,8 @@ class GroupEmitter:
         self.config, self.plan, self.homes, self.parameters = config, plan, homes, parameters
         self._resident: dict[str, list[tuple[Block, ParameterWords]]] = {}
         self._tables: dict[str, int] = {}
+        self._pieces = {name: -(-plan.ranges.most_made(name) // PIECES) for name in plan.placed}
+        """Rows of a piece of each map."""
         self._pending: list[Pending] = []
 
     def emit(self, batch: int) -> list[Pending]:
@@ -66,19 +68,15 @@ class GroupEmitter:
         if rows:
             fold = self.plan.group.folds.get(tensor)
             view, placed = self.homes.load[tensor], self.plan.placed[tensor]
-            for piece in rows.pieces(self._piece(tensor)):
+            for piece in rows.pieces(self._pieces[tensor]):
                 self._add(list(load_rows(self.config, view, placed, piece, image, fold)), tensor, step)
 
     def _save(self, tensor: str, step: int, image: int) -> None:
         rows = self._rows(tensor, step)
         if rows:
             for view in self.homes.save[tensor]:
-                for piece in rows.pieces(self._piece(tensor)):
+                for piece in rows.pieces(self._pieces[tensor]):
                     self._add(list(save_rows(self.config, view, self.plan.placed[tensor], piece, image)), tensor, step)
-
-    def _piece(self, tensor: str) -> int:
-        """Rows of a piece of a map's steps."""
-        return -(-max(len(Rows(*self.plan.ranges.made(tensor, t))) for t in range(self.plan.ranges.steps)) // PIECES)
 
     def _compute(self, layer: Layer, step: int) -> None:
         rows = self._rows(layer.output, step)
@@ -108,6 +106,6 @@ class GroupEmitter:
     def _emit(self, layer: Layer, number: int, rows: Rows, block: Block, at: ParameterWords, step: int) -> None:
         """The first and the last block in pieces, those between in one."""
         edge = number in (0, len(self.plan.blocks[layer.output]) - 1)
-        most = self._piece(layer.output) if edge and block.divisible else max(1, len(rows))
+        most = self._pieces[layer.output] if edge and block.divisible else max(1, len(rows))
         for piece in rows.pieces(most):
             self._add(layer.emit(piece, block, at, self.plan.placed), layer.op.name, step)

@@ -38,11 +38,11 @@ def weight_words(config: MachineConfig, weights: NDArray[np.int8], slots: NDArra
     ``weights``: output channel x kernel row x kernel column x input channel (already padded or folded as the
     instruction reads them); ``slots`` as from ``channel_slots``.
     """
-    channels, k_h, k_w, inputs = weights.shape
+    _, k_h, k_w, inputs = weights.shape
     vectors = -(-inputs // config.ic_p)
-    padded = np.zeros((channels + 1, k_h, k_w, vectors * config.ic_p), np.int8)
-    padded[:channels, :, :, :inputs] = weights
-    lanes = padded[slots]  # chunk, lane, ky, kx, input; lane without a channel: the zero row
+    lanes = np.zeros((*slots.shape, k_h, k_w, vectors * config.ic_p), np.int8)
+    used = slots >= 0
+    lanes[..., :inputs][used] = weights[slots[used]]
     words = lanes.reshape(*slots.shape, k_h, k_w, vectors, config.ic_p).transpose(0, 2, 3, 4, 1, 5)
     return _beats(words.reshape(-1, config.oc_p * config.ic_p).view(np.uint8), config.buffer_dram_bytes("WEIGHT"))
 

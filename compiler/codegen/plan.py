@@ -5,50 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen.layer import Block, Layer
+from compiler.codegen.layer import Block
+from compiler.codegen.operations import Group
 from compiler.codegen.placed import Placed
+from compiler.codegen.placement import place
 from compiler.codegen.ranges import Ranges, deduce
-from compiler.codegen.views import Fold
-from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.instructions import Buffer
 
+_INSTRUCTION_CYCLES = 8
+"""What an instruction costs beside its beats, where it follows another."""
+_LATENCY = 100
+"""DRAM's latency and a unit's start and drain."""
+_ENDS = 1
+"""The first load and the last save of a step come in pieces (see ``group.PIECES``), half of which overlaps."""
 PARAMETER_BUFFERS: tuple[Buffer, ...] = (Buffer.WEIGHT, Buffer.PARAM, Buffer.TAPS, Buffer.POOL_PARAM)
 
 
 class FitError(TilewrightError):
     """A group that no tiling fits on chip."""
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Operations that run together: what they read from DRAM, and what they leave there."""
-
-    layers: tuple[Layer, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    tensors: Mapping[str, Tensor]
-    folds: Mapping[str, Fold]
-
-    @property
-    def tables(self) -> tuple[Layer, ...]:
-        """Layers that need an activation table; each keeps its own through all steps."""
-        return tuple(layer for layer in self.layers if layer.table is not None)
-
-    @property
-    def name(self) -> str:
-        return "+".join(layer.op.name for layer in self.layers)
-
-    def vectors(self, config: MachineConfig, tensor: str) -> int:
-        """Planes of the map on chip: whole output chunks, for CONV writes all words of one."""
-        if tensor in self.folds:
-            return self.folds[tensor].vectors(config)
-        used = -(-self.tensors[tensor].channels // config.ic_p)
-        return -(-used // config.words_per_chunk) * config.words_per_chunk
-
-    def width(self, tensor: str) -> int:
-        return self.folds[tensor].columns if tensor in self.folds else self.tensors[tensor].width
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +75,7 @@ def _plan_steps(config: MachineConfig, group: Group, steps: int, upwards: bool) 
             return None
     for pipelined in (True, False):
         skew = _skew(group, pipelined)
-        placed = _place(config, group, ranges, skew, upwards)
+        placed = place(config, group, ranges, skew, upwards)
         if placed is not None:
             cycles, moved = _estimate(config, group, steps, blocks, resident, pipelined)
             return Plan(group, ranges, skew, placed, blocks, resident, cycles, moved)
@@ -162,88 +138,33 @@ def _skew(group: Group, pipelined: bool) -> dict[str, int]:
     return skew
 
 
-def _lag(group: Group, skew: Mapping[str, int], tensor: str) -> int:
-    """Steps between the making of a map and its last reader."""
-    made = skew.get(tensor, skew.get(f"load {tensor}", 0))
-    readers = [skew[layer.output] for layer in group.layers if tensor in layer.inputs]
-    if tensor in group.outputs:
-        readers.append(skew[f"save {tensor}"])
-    return max(readers) - made
-
-
-def _place(
-    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool
-) -> dict[str, Placed] | None:
-    """Rings one after another, each at a bank group's start if the buffer has room for that."""
-    shapes: list[tuple[str, int, int, int]] = []
-    for name in (*group.inputs, *(layer.output for layer in group.layers)):
-        kept = max(ranges.rows_kept(name, _lag(group, skew, name)), _least_ring(group, name))
-        ring = min(group.tensors[name].height, kept)
-        shapes.append((name, ring, _pitch(config, group, name), group.vectors(config, name)))
-    bank_group = config.fm_phases * config.fm_depth
-    for align in (bank_group, 1):
-        where = 0
-        placed = {}
-        for name, ring, pitch, vectors in shapes:
-            words = ring * pitch * vectors
-            base = where if upwards else config.fm_words - where - words
-            if not upwards:
-                base -= base % align
-                where = config.fm_words - base
-            else:
-                base = -(-base // align) * align
-                where = base + words
-            if base < 0 or where > config.fm_words:
-                break
-            placed[name] = Placed(base, pitch, ring, group.tensors[name].height, group.width(name), vectors)
-        else:
-            return placed
-    return None
-
-
-def _least_ring(group: Group, tensor: str) -> int:
-    """A ring must not be shorter than a vertical stride or dilation of a reader (the instruction's rule)."""
-    windows = [layer.window for layer in group.layers if layer.window is not None and tensor in layer.inputs]
-    return max((max(w.stride[0], w.dilation[0]) for w in windows), default=1)
-
-
-def _pitch(config: MachineConfig, group: Group, tensor: str) -> int:
-    """Row pitch: the least at which the pixel lanes of a strided reader do not meet in a bank at a row's end."""
-    width = group.width(tensor)
-    phases = config.fm_phases
-    for layer in group.layers:
-        window = layer.window
-        if window is not None and tensor in layer.inputs and tensor not in group.folds:
-            s_y, s_x = window.stride
-            target = s_x * group.tensors[layer.output].width
-            for pitch in range(width, width + phases):
-                if (s_y * pitch - target) % phases == 0:
-                    return pitch
-    return width
-
-
 def _estimate(
     config: MachineConfig, group: Group, steps: int, blocks: Mapping[str, tuple[Block, ...]],
     resident: frozenset[str], pipelined: bool,
 ) -> tuple[int, int]:  # fmt: skip
-    """Cycles and DRAM bytes: the slowest unit, plus what cannot overlap (first load, last save, start of steps)."""
+    """Cycles and DRAM bytes.
+
+    A layer whose parameters stream takes as long as the slower of its beats and its stream: few blocks are under way, so
+    one layer's slack does not help another. Pipelined, the slowest unit counts, else all units one after the other; never
+    less than everything that moves takes. Besides, what cannot overlap: the first load and the last save.
+    """
     units: dict[int, int] = {}
+    parameters = first = 0
     for layer in group.layers:
-        overhead = steps * len(blocks[layer.output]) * 8
-        units[layer.unit] = units.get(layer.unit, 0) + layer.beats + overhead
-    loads = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.inputs)
-    saves = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.outputs)
-    parameters = sum(
-        sum(b.bytes(config) for b in blocks[la.output]) * (1 if la.output in resident else steps) for la in group.layers
-    )
-    moved = loads + saves + parameters
+        size = sum(block.bytes(config) for block in blocks[layer.output])
+        streamed = 0 if layer.output in resident else size * steps
+        parameters += streamed or size
+        first += 0 if streamed else size
+        overhead = steps * len(blocks[layer.output]) * _INSTRUCTION_CYCLES
+        units[layer.unit] = units.get(layer.unit, 0) + max(layer.beats + overhead, streamed // config.axi_bytes)
+    maps = sum(group.tensors[name].bytes // group.tensors[name].batch for name in (*group.inputs, *group.outputs))
+    moved = maps + parameters
     bus = moved // config.axi_bytes
-    edge = (loads + saves) // config.axi_bytes // steps + 80
-    depth = len(group.layers)
+    ends = maps // config.axi_bytes // (steps * _ENDS) + first // config.axi_bytes // 2
     if pipelined:
-        fill = sum(units.values()) // steps if depth > 1 else 0
-        return max(*units.values(), bus) + edge + fill + steps * 4, moved
-    return max(sum(units.values()) + (loads + saves) // config.axi_bytes, bus) + steps * 100, moved
+        fill = sum(units.values()) // steps if len(group.layers) > 1 else 0
+        return max(*units.values(), bus) + ends + fill + _LATENCY + steps * 4, moved
+    return max(sum(units.values()) + maps // config.axi_bytes // 2, bus) + ends + steps * _LATENCY, moved
 
 
 def _why_not(config: MachineConfig, group: Group) -> str:

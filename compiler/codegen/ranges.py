@@ -28,9 +28,16 @@ class Ranges:
         end = self.end[tensor]
         return (int(end[step - 1]) if step else 0), int(end[step])
 
-    def rows_kept(self, tensor: str, lag: int) -> int:
-        """Rows that a ring must hold if the last reader runs ``lag`` steps behind the maker."""
-        end, begin = self.end[tensor], self.begin[tensor]
+    def most_made(self, tensor: str) -> int:
+        """Rows of the greatest step."""
+        return max(1, int(np.diff(self.end[tensor], prepend=0).max()))
+
+    def rows_kept(self, first: str, last: str, lag: int) -> int:
+        """Rows of a ring into which ``first`` is made, and from which ``last`` (the same, or made in its place) is read.
+
+        The last reader runs ``lag`` steps behind the maker.
+        """
+        end, begin = self.end[first], self.begin[last]
         ahead = np.concatenate([end[lag:], np.full(min(lag, self.steps), end[-1])])
         return max(1, int((ahead - begin).max()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.codegen.lower import fold_of, lower
-from compiler.codegen.plan import Group
+from compiler.codegen.operations import Group
 from compiler.codegen.views import Fold
 from compiler.memory.storage import VIEW_OPS, storage_of
 from compiler.xgraph.graph import XGraph

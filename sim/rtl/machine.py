@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -178,9 +179,10 @@ def write_image(path: Path, image: Bytes, beat: int) -> None:
 
 def read_dump(text: str, beat: int) -> Bytes:
     """The memory that ``dram.v`` has dumped as hexadecimal words."""
-    if "x" in text:
-        number = text[: text.index("x")].count("\n")
-        raise SimulatorError(f"the machine wrote unknown bits (x), first into beat {number}")
+    unknown = re.search("[xz]", text, re.IGNORECASE)
+    if unknown:
+        number = text.count("\n", 0, unknown.start())
+        raise SimulatorError(f"the machine wrote unknown bits ({unknown.group()}), first into beat {number}")
     return np.frombuffer(bytes.fromhex(text), np.uint8).reshape(-1, beat)[:, ::-1].reshape(-1).copy()
 
 

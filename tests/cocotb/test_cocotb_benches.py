@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -14,14 +13,14 @@ from sim.rtl.benches import BENCHES, Bench
 from sim.rtl.build import SimulatorError
 from sim.rtl.regress import run_bench, run_regress
 from sim.rtl.scenario import DONE, Scenario, token
+from tests.tools import needs
 
 NANO = preset("nano")
 SMALL = replace(NANO, name="small", build_pool=False, build_misc=False, ic_p=3, oc_p=2, axi_data_bits=32, axi_addr_bits=36)
 BY_NAME = {bench.name: bench for bench in BENCHES}
-ICARUS = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not installed")
 
 
-@pytest.mark.parametrize("simulator", ["verilator", pytest.param("icarus", marks=ICARUS)])
+@pytest.mark.parametrize("simulator", ["verilator", pytest.param("icarus", marks=needs("iverilog"))])
 @pytest.mark.parametrize("bench", BENCHES, ids=lambda bench: bench.name)
 def test_bench_on_nano(bench: Bench, simulator: str) -> None:
     assert run_bench(bench, NANO, simulator) is None

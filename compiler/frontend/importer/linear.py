@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +92,7 @@ def convolution(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear
         )
         return ctx.add(op, plain(letters, out), params)
 
-    zero_bias = -x.params.zero_point * kernel.astype(np.int64).sum(axis=(1, 2, 3))
+    zero_bias = -x.params.zero_point * kernel.sum(axis=(1, 2, 3), dtype=np.int64)
     return Linear(build, unit_of(x.params, weights.along(0)), out[1], zero_bias, channel_dim=1, rank=rank)
 
 
@@ -149,8 +150,8 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
     letters = last_letters_for(len(x.shape))
     require(dense_rules.dense_rank, letters)
     assert letters is not None
-    matrix: NDArray[np.int16] = weights.values.T
-    kernel: NDArray[np.int16]
+    matrix: NDArray[Any] = weights.values.T
+    kernel: NDArray[Any]
     window = Window((1, 1))
     whole = _whole_map(ctx, x)
     if whole is not None:
@@ -174,7 +175,7 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
         op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(weights8), q, finish, 1, x.params.zero_point)
         return ctx.add(op, plain(letters, out), params)
 
-    zero_bias = -x.params.zero_point * weights8.astype(np.int64).sum(axis=(1, 2, 3))
+    zero_bias = -x.params.zero_point * weights8.sum(axis=(1, 2, 3), dtype=np.int64)
     return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))
 
 

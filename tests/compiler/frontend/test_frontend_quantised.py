@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -30,8 +32,15 @@ def machine(ops: tuple[Op, ...]) -> list[str]:
     return [type(op).__name__ for op in ops if not isinstance(op, Cpu)]
 
 
-SCALES = {"xs": f32(0.0312847), "ys": f32(0.0471931), "xz": i8(5), "yz": i8(-9), "xzu": u8(133), "yzu": u8(119)}
-CONV = {
+SCALES: dict[str, NDArray[Any]] = {
+    "xs": f32(0.0312847),
+    "ys": f32(0.0471931),
+    "xz": i8(5),
+    "yz": i8(-9),
+    "xzu": u8(133),
+    "yzu": u8(119),
+}
+CONV: dict[str, NDArray[Any]] = {
     "w": RNG.integers(-127, 128, (8, 4, 3, 3)).astype(np.int8),
     "ws": RNG.uniform(0.001, 0.004, 8).astype(np.float32),
     "wz": np.zeros(8, np.int8),
@@ -47,7 +56,7 @@ def test_qlinear_conv_with_zero_points_agrees_always() -> None:
     assert not [op for op in found.graph.ops if isinstance(op, Cpu)]
 
 
-def wide_weights(outputs: int, inputs: int) -> dict[str, NDArray[np.generic]]:
+def wide_weights(outputs: int, inputs: int) -> dict[str, NDArray[Any]]:
     """uint8 weights whose distance from the zero-point needs nine bits."""
     values = RNG.integers(60, 160, (outputs, inputs, 3, 3)).astype(np.uint8)
     values[0, 0, 0, 0], values[1, -1, 2, 1] = 255, 250
@@ -70,7 +79,7 @@ def qdq(name: str, scale: str, zero: str, output: str) -> list[onnx.NodeProto]:
     ]
 
 
-def qdq_conv(activation: list[onnx.NodeProto], end: str, **constants: NDArray[np.generic]) -> onnx.ModelProto:
+def qdq_conv(activation: list[onnx.NodeProto], end: str, **constants: NDArray[Any]) -> onnx.ModelProto:
     nodes = [
         node("DequantizeLinear", "x xs xz", "xf"),
         node("DequantizeLinear", "w ws wz", "wf", axis=0),
@@ -136,7 +145,8 @@ def test_constant_operands_of_qlinear_pairs(op_type: str, shape: tuple[int, ...]
 
 @pytest.mark.parametrize("op_type", ["QLinearLeakyRelu", "QLinearSigmoid"])
 def test_qlinear_functions_are_exact(op_type: str) -> None:
-    nodes = [node(op_type, "x xs xzu ys yzu", domain=MICROSOFT, **({"alpha": 0.1} if "Leaky" in op_type else {}))]
+    slope: dict[str, Any] = {"alpha": 0.1} if "Leaky" in op_type else {}
+    nodes = [node(op_type, "x xs xzu ys yzu", domain=MICROSOFT, **slope)]
     found = imported(model(nodes, (1, 4, 9, 8), SCALES, elem=TensorProto.UINT8))
     check_exact(found, seeds=4)
     assert isinstance(found.graph.ops[0], Eltwise)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from compiler.frontend.errors import ModelError
@@ -107,12 +109,16 @@ def test_weights_that_are_no_numbers(value: float, found: str) -> None:
     )
 
 
-QUANTISED = {"w": np.ones((4, 3, 1, 1), np.int8), "s": np.float32(0.1) * np.ones(()), "z": np.zeros((), np.int8)}
+QUANTISED: dict[str, NDArray[Any]] = {
+    "w": np.ones((4, 3, 1, 1), np.int8),
+    "s": np.float32(0.1) * np.ones(()),
+    "z": np.zeros((), np.int8),
+}
 
 
 def test_scale_of_zero() -> None:
     nodes = [node("QLinearConv", "x s z w o z s z")]
-    constants = {**QUANTISED, "s": np.array(0.1, np.float32), "o": np.zeros((), np.float32)}
+    constants: dict[str, NDArray[Any]] = {**QUANTISED, "s": np.array(0.1, np.float32), "o": np.zeros((), np.float32)}
     assert refusal(model(nodes, (1, 3, 8, 8), constants, elem=TensorProto.INT8)) == (
         "node QLinearConv_y: scale o is 0.0, a number above 0 is expected; quantise the model again"
     )

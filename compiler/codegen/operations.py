@@ -1,0 +1,41 @@
+"""A group: operations that run together, lowered, and what they share with DRAM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compiler.codegen.layer import Layer
+from compiler.codegen.views import Fold
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Operations that run together: what they read from DRAM, and what they leave there."""
+
+    layers: tuple[Layer, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    tensors: Mapping[str, Tensor]
+    folds: Mapping[str, Fold]
+
+    @property
+    def tables(self) -> tuple[Layer, ...]:
+        """Layers that need an activation table; each keeps its own through all steps."""
+        return tuple(layer for layer in self.layers if layer.table is not None)
+
+    @property
+    def name(self) -> str:
+        return "+".join(layer.op.name for layer in self.layers)
+
+    def vectors(self, config: MachineConfig, tensor: str) -> int:
+        """Planes of the map on chip: whole output chunks, for CONV writes all words of one."""
+        if tensor in self.folds:
+            return self.folds[tensor].vectors(config)
+        used = -(-self.tensors[tensor].channels // config.ic_p)
+        return -(-used // config.words_per_chunk) * config.words_per_chunk
+
+    def width(self, tensor: str) -> int:
+        return self.folds[tensor].columns if tensor in self.folds else self.tensors[tensor].width

@@ -1,0 +1,125 @@
+"""Where the maps of a group lie on chip: rings just long enough, and results in the place of an operand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compiler.codegen.eltwise import EltwiseLayer
+from compiler.codegen.operations import Group
+from compiler.codegen.placed import Placed
+from compiler.codegen.ranges import Ranges
+from isa.config import MachineConfig
+
+
+@dataclass(frozen=True)
+class _Room:
+    """A ring that one map takes, or several one after the other."""
+
+    maps: list[str]
+    ring: int
+    pitch: int
+    vectors: int
+
+    @property
+    def words(self) -> int:
+        return self.ring * self.pitch * self.vectors
+
+
+def place(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool
+) -> dict[str, Placed] | None:
+    """Rings one after another, each at a bank group's start if the buffer has room for that; None if they do not fit.
+
+    ``skew``: steps by which layers, loads and saves run behind. ``upwards``: from the buffer's bottom, else from its top.
+    """
+    rooms = _rooms(config, group, ranges, skew)
+    for align in (config.fm_phases * config.fm_depth, 1):
+        where = 0
+        placed: dict[str, Placed] = {}
+        for room in rooms:
+            if upwards:
+                base = -(-where // align) * align
+                where = base + room.words
+            else:
+                base = (config.fm_words - where - room.words) // align * align
+                where = config.fm_words - base
+            if base < 0 or where > config.fm_words:
+                break
+            for name in room.maps:
+                height = group.tensors[name].height
+                placed[name] = Placed(base, room.pitch, room.ring, height, group.width(name), room.vectors)
+        else:
+            return placed
+    return None
+
+
+def _rooms(config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int]) -> list[_Room]:
+    follows = _in_place(config, group)
+    chains: dict[str, list[str]] = {}
+    first_of: dict[str, str] = {}
+    for name in (*group.inputs, *(layer.output for layer in group.layers)):
+        first_of[name] = first = first_of[follows[name]] if name in follows else name
+        chains.setdefault(first, []).append(name)
+    rooms = []
+    for first, chain in chains.items():
+        last = chain[-1]
+        made = skew.get(first, skew.get(f"load {first}", 0))
+        lag = _last_read(group, skew, last) - made
+        kept = max(ranges.rows_kept(first, last, lag), _least_ring(group, last))
+        ring = min(group.tensors[last].height, kept)
+        rooms.append(_Room(chain, ring, _pitch(config, group, last), group.vectors(config, last)))
+    return rooms
+
+
+def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
+    """Results of element-wise layers -> the operand in whose place they go.
+
+    That operand is read by nobody else and is not saved. MISC reads a word before it writes it, so the
+    same address at the same iteration is right (docs/machine.md). Operands made on chip come first: a
+    loaded one is needed earlier, for longer.
+    """
+    loaded = set(group.inputs)
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for layer in group.layers:
+        if not isinstance(layer, EltwiseLayer):
+            continue
+        whole = [name for name, wide in zip(layer.inputs, layer.broadcast, strict=True) if not wide]
+        for name in sorted(whole, key=lambda name: name in loaded):
+            readers = [other for other in group.layers for read in other.inputs if read == name]
+            same = group.vectors(config, name) == group.vectors(config, layer.output)
+            if len(readers) == 1 and same and name not in group.outputs and name not in group.folds and name not in taken:
+                found[layer.output] = name
+                taken.add(name)
+                break
+    return found
+
+
+def _last_read(group: Group, skew: Mapping[str, int], tensor: str) -> int:
+    """The skew of the last reader or saver of a map."""
+    readers = [skew[layer.output] for layer in group.layers if tensor in layer.inputs]
+    if tensor in group.outputs:
+        readers.append(skew[f"save {tensor}"])
+    return max(readers)
+
+
+def _least_ring(group: Group, tensor: str) -> int:
+    """A ring must not be shorter than a vertical stride or dilation of a reader (the instruction's rule)."""
+    windows = [layer.window for layer in group.layers if layer.window is not None and tensor in layer.inputs]
+    return max((max(w.stride[0], w.dilation[0]) for w in windows), default=1)
+
+
+def _pitch(config: MachineConfig, group: Group, tensor: str) -> int:
+    """Row pitch: the least at which the pixel lanes of a strided reader do not meet in a bank at a row's end."""
+    width = group.width(tensor)
+    phases = config.fm_phases
+    for layer in group.layers:
+        window = layer.window
+        if window is not None and tensor in layer.inputs and tensor not in group.folds:
+            s_y, s_x = window.stride
+            target = s_x * group.tensors[layer.output].width
+            for pitch in range(width, width + phases):
+                if (s_y * pitch - target) % phases == 0:
+                    return pitch
+    return width
