@@ -15,11 +15,14 @@ from tilewright.version import VERSION
 
 COMMANDS = {
     "asm": "Assemble a program text into a program file.",
+    "check": "Compile a model, run it, and compare it with onnxruntime.",
+    "compile": "Compile an ONNX model to a program file.",
     "config": "Show and list machine configurations.",
     "disasm": "Print a program file as assembler text.",
     "fuzz": "Run random programs, and compare whole memories.",
     "isa": "Print the instruction set reference.",
     "regress": "Run the benches on a configuration of yours.",
+    "run": "Run a program file on inputs.",
     "verilog": "Write the machine as one Verilog file.",
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
