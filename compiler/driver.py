@@ -11,11 +11,11 @@ import onnx
 from compiler.codegen.plan import Plan
 from compiler.emit.buffers import buffer_of
 from compiler.emit.build import plans_of
-from compiler.emit.grouping import machine_ops, one_each
+from compiler.emit.grouping import machine_ops
 from compiler.emit.program import Emitted, Segment, emit_program
 from compiler.frontend.pipeline import ImportedModel
-from compiler.search.best import best
 from compiler.search.cost import OBJECTIVES, Evaluator
+from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
@@ -85,17 +85,12 @@ def compile_graph(
     return Compiled(program, imported, steps, dict(stages.seconds))
 
 
-STRATEGIES = ("naive", "best")
-
-
 def partition_of(config: MachineConfig, graph: XGraph, strategy: str, objective: str) -> Sequence[Sequence[Op]]:
     if strategy not in STRATEGIES:
         raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
     if objective not in OBJECTIVES:
         raise TilewrightError(f"objective {objective!r}: unknown; known are {', '.join(OBJECTIVES)}")
-    if strategy == "naive":
-        return one_each(graph)
-    return best(graph, Evaluator(config, graph), OBJECTIVES[objective]).groups
+    return STRATEGIES[strategy](graph, Evaluator(config, graph), OBJECTIVES[objective]).groups
 
 
 def named_groups(graph: XGraph, groups: Sequence[Sequence[str]]) -> list[list[Op]]:

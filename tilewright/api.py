@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from isa.errors import TilewrightError
 from isa.instructions import Unit
 from isa.program import MachineStep, Program
 from sim.cycle.model import CycleModel
-from sim.runtime.engine import Measured, make_engine
+from sim.runtime.engine import CycleProgress, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
 
 Array = NDArray[Any]
@@ -56,13 +57,29 @@ class Result:
 
 
 def run_program(
-    program: Program, inputs: Mapping[str, Array], engine: str = "functional", *, trace: bool = False
-) -> Result:
+    program: Program, inputs: Mapping[str, Array], engine: str = "functional", *, trace: bool = False,
+    progress: Progress | None = None,
+) -> Result:  # fmt: skip
     """Run on ``functional``, ``rtl`` or ``cpu`` (onnxruntime on the quantised model)."""
     if engine == "cpu":
         return Result(run_on_cpu(program, inputs), Measured())
-    run = Run(program, make_engine(engine, program.config, trace=trace))
+    told = rtl_progress(program, progress) if progress is not None and engine == "rtl" else None
+    run = Run(program, make_engine(engine, program.config, trace=trace, progress=told))
     return Result(run(inputs), run.measured)
+
+
+def rtl_progress(program: Program, progress: Progress) -> CycleProgress:
+    """Turns cycles into a line: how far, how fast, how long still (the cycle model knows how many there will be)."""
+    total = estimated_cycles(program)
+    since = time.perf_counter()
+    progress(f"RTL simulation of about {total} cycles; the first run builds the simulator, which takes a minute or two")
+
+    def told(cycles: int) -> None:
+        seconds = max(time.perf_counter() - since, 1e-6)
+        left = max(0, total - cycles) * seconds / max(cycles, 1)
+        progress(f"RTL simulation: {min(1.0, cycles / total):.0%}, {cycles / seconds:.0f} cycles/s, {left:.0f} s left")
+
+    return told
 
 
 @dataclass(frozen=True)

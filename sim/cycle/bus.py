@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from sim.cycle.runs import MAX_BURST_BEATS
-from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS
+from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS, LOAD_CHUNKS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
@@ -85,6 +85,8 @@ class Bus:
         self.writes = Stream()
         self.fetches: deque[Burst] = deque()
         self.fetch_left = 0.0
+        self.buffered = 0.0
+        """Beats of LOAD that are behind the bus while it brings instructions."""
         self.read_done: list[tuple[int, float]] = []
         self.write_done: list[tuple[int, float]] = []
         self.fetched: list[tuple[int, float]] = []
@@ -112,12 +114,15 @@ class Bus:
                 due = burst.asked + DRAM_READ
                 if due <= now:
                     self.fetch_left = float(burst.beats)
+                    flows = reads.current is not None and reads.current.due < now
+                    self.buffered = LOAD_CHUNKS if flows and reads.density < 1.0 else 0.0
                     self.fetched.append((burst.number, now))
                     return True
                 blocked = True
                 then = min(then, due)
         current = reads.current
-        if current is not None and (not current.beats or not (fetching or blocked)):
+        apart = current is not None and (current.beats == 0 or (fetching and self.buffered > EPSILON))
+        if current is not None and (apart or not (fetching or blocked)):
             if current.due <= now:
                 reading = True
             else:
@@ -129,6 +134,7 @@ class Bus:
             else:
                 then = min(then, current.due)
         read_density = 1.0 if fetching else reads.density if reading else 0.0
+        own_speed = 1.0
         write_density = writes.density if writing else 0.0
         read_speed = write_speed = 1.0
         if read_density + write_density > 1.0:
@@ -138,13 +144,16 @@ class Bus:
         if fetching:
             then = min(then, now + self.fetch_left / read_speed)
         if reading:
-            then = min(then, now + reads.left / (read_speed if reads.density else 1.0))
+            own_speed = 1.0 if apart else read_speed
+            then = min(then, now + reads.left / own_speed)
             if reads.density:
-                rate = read_speed * reads.density
+                rate = own_speed * reads.density
+                if fetching:
+                    then = min(then, now + self.buffered / rate)
+                elif self.fetches and self.fetches[0].behind < NEVER:
+                    then = min(then, now + (self.fetches[0].behind - reads.served) / rate)
                 if reads.watch < NEVER:
                     then = min(then, max(now, now + (reads.watch - reads.served) / rate))
-                if self.fetches and self.fetches[0].behind < NEVER:
-                    then = min(then, now + (self.fetches[0].behind - reads.served) / rate)
         if writing:
             then = min(then, now + writes.left / write_speed)
             if writes.watch < NEVER and writes.density:
@@ -159,7 +168,9 @@ class Bus:
                 self.fetch_left = 0.0
                 self.fetches.popleft()
         if reading:
-            self._serve(reads, passed * (read_speed if reads.density else 1.0), self.read_done)
+            if fetching:
+                self.buffered -= passed * reads.density
+            self._serve(reads, passed * own_speed, self.read_done)
         if writing:
             self._serve(writes, passed * write_speed, self.write_done)
         return True

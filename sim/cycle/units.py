@@ -52,7 +52,7 @@ class WindowPipeline:
         self._places = -(-config.px_p // lanes)
         self._done, self._stored = done, stored
         self._next = 0
-        self._raster_over = self._places_over = -1
+        self._raster_free = self._places_free = 0
         self._last_beat = -1
         self._last_done = -1
 
@@ -62,18 +62,18 @@ class WindowPipeline:
     def accept(self, index: int, cycle: int) -> int:
         cost = self._costs[index]
         assert cost is not None
-        begin = max(cycle + self._raster, self._raster_over + 1)
+        begin = max(cycle + self._raster, self._raster_free)
         first = max(begin + RASTER_TO_BEAT, self._last_beat + 1)
         self._last_beat = first + cost.cycles - 1
         ahead = first + (cost.groups - RASTER_AHEAD) * cost.group - LOOP_TO_BEAT
-        self._raster_over = max(begin + cost.groups - 1, ahead)
+        self._raster_free = max(begin + cost.groups, ahead)
         self._next = begin + 1
         done = max(self._last_done + 1, self._last_beat - cost.wait_end + (self._stored if cost.stores else self._done))
         if not cost.stores:
-            places = max(cycle + self._placement, self._places_over + 1)
+            places = max(cycle + self._placement, self._places_free)
             count = cost.groups * self._places
-            written = done - 2 - PLACES_AHEAD // self._places * cost.group
-            self._places_over = max(places + count - 1, written if count > PLACES_AHEAD else 0)
+            written = done - 1 - PLACES_AHEAD // self._places * cost.group
+            self._places_free = max(places + count, written if count > PLACES_AHEAD else 0)
             self._next = max(self._next, places + 1)
         self._last_done = done
         return done

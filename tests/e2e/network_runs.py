@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from compiler.driver import Compiled
@@ -33,8 +34,8 @@ def differing(program: Program, inputs: Mapping[str, Array] | None = None) -> in
     return sum(row.differ for row in compare(mine, run_on_cpu(program, feeds)))
 
 
-def answers(program: Program, inputs: Array) -> list[int]:
+def answers(program: Program, inputs: Array) -> NDArray[np.int64]:
     """Index of the greatest output for each input, of a network with one of either."""
     run = Run(program, FunctionalEngine(program.config))
     name, output = program.inputs[0].name, program.outputs[0].name
-    return [int(run({name: one[None]})[output].argmax()) for one in inputs]
+    return np.array([run({name: one[None]})[output].argmax() for one in inputs])

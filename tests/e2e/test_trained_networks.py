@@ -62,7 +62,7 @@ def test_mobilenet_v2_sees_the_orange() -> None:
     pixels = (picture.astype(np.float32) / np.float32(127.5) - 1).transpose(2, 0, 1)[None]
     program = compiled(trained("mobilenet_v2_qlinear.onnx")).program
     feeds = {"input": np.ascontiguousarray(pixels)}
-    assert answers(program, feeds["input"]) == [951]
+    assert answers(program, feeds["input"]).tolist() == [951]
     assert differing(program, feeds) == 0
 
 

@@ -101,12 +101,12 @@ def check_exact(found: ImportedModel, seeds: int = 2) -> None:
         assert not wrong
 
 
-def check_counted(found: ImportedModel, seeds: int = 2, per_million: int = 100) -> None:
-    """int8 tensors differ by at most 1, in at most one of 10 000 elements."""
+def check_counted(found: ImportedModel, seeds: int = 2, per_million: int = 100, most: int = 1) -> None:
+    """int8 tensors differ by at most 1, in at most one of 10 000 elements (in networks differences travel further)."""
     differ = elements = 0
     for seed in range(seeds):
-        for name, (count, size, most) in differences(found, feeds_of(found, seed)).items():
-            assert most <= 1, name
+        for name, (count, size, apart) in differences(found, feeds_of(found, seed)).items():
+            assert apart <= most, name
             differ, elements = differ + (count if size else 0), elements + size
     assert differ * 1_000_000 <= per_million * max(elements, 10_000)
 
