@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -15,11 +16,17 @@ from tilewright.version import VERSION
 
 COMMANDS = {
     "asm": "Assemble a program text into a program file.",
+    "check": "Compile a model, run it, and compare what comes out with onnxruntime.",
+    "compile": "Compile an ONNX model to a program file.",
     "config": "Show and list machine configurations.",
     "disasm": "Print a program file as assembler text.",
     "fuzz": "Run random programs, and compare whole memories.",
     "isa": "Print the instruction set reference.",
+    "ops": "Print which operators run on the machine, and under what conditions.",
     "regress": "Run the benches on a configuration of yours.",
+    "report": "Write a page that shows where a program's cycles, bytes and words go.",
+    "run": "Run a program file on inputs.",
+    "trace": "Write the timeline of a program for Perfetto.",
     "verilog": "Write the machine as one Verilog file.",
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
@@ -99,8 +106,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """The console script."""
+    """The console script. Being told to end is an interrupt: what was started is ended, nothing half-written stays."""
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(main())
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _complain(message: str, who: str = "tilewright") -> int:

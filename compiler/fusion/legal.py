@@ -1,13 +1,12 @@
-"""All legal groups: connected, and executable in one go once what they read has been computed.
+"""Which operations may form a group, as bit masks.
 
-Sets of operations are bit masks over the machine operations in topological order. A set is *closed* if it
-holds everything its members read; a partition whose groups can be executed one after the other is a chain of
-closed sets, so its contraction has no cycle (Optimus section 4).
+Sets of operations are masks over the machine operations in topological order. A group is legal if it is connected,
+*convex* (no path leaves it and comes back: it could not run in one go), and joins nothing across a view or a CPU part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +28,15 @@ class OpSets:
         return machine_ops(self.graph)
 
     @cached_property
+    def index(self) -> dict[str, int]:
+        """By the output's name."""
+        return {op.output: number for number, op in enumerate(self.ops)}
+
+    @cached_property
+    def number(self) -> dict[Op, int]:
+        return {op: number for number, op in enumerate(self.ops)}
+
+    @cached_property
     def everything(self) -> Mask:
         return (1 << len(self.ops)) - 1
 
@@ -38,27 +46,69 @@ class OpSets:
         return self._reach[0]
 
     @cached_property
-    def joins(self) -> list[Mask]:
-        """Neighbours with which each may share a group: makers and users of its maps, and readers of the same map.
+    def users(self) -> list[Mask]:
+        """Operations that read the result as it is."""
+        users = [0] * len(self.ops)
+        for number, op in enumerate(self.ops):
+            for name in op.inputs:
+                if name in self.index:
+                    users[self.index[name]] |= 1 << number
+        return users
 
-        A map that is stored before it is read again, as a view or for the CPU, joins nobody.
-        """
-        index = {op.output: n for n, op in enumerate(self.ops)}
+    @cached_property
+    def feeds(self) -> list[Mask]:
+        """Makers and users of each one's maps."""
+        joined = list(self.users)
+        for number, users in enumerate(self.users):
+            for user in bits_of(users):
+                joined[user] |= 1 << number
+        return joined
+
+    @cached_property
+    def shares(self) -> list[Mask]:
+        """Others that read a map that each one reads."""
         joined = [0] * len(self.ops)
         for number, op in enumerate(self.ops):
             for name in op.inputs:
-                if name in index:
-                    joined[number] |= 1 << index[name]
-                    joined[index[name]] |= 1 << number
                 for user in self.graph.consumers(name):
-                    if user is not op and user.output in index:
-                        joined[number] |= 1 << index[user.output]
+                    if user is not op and user in self.number:
+                        joined[number] |= 1 << self.number[user]
         return joined
+
+    @cached_property
+    def joins(self) -> list[Mask]:
+        """All with which each may share a group. A map that is stored for a view or the CPU joins nobody."""
+        return [a | b for a, b in zip(self.feeds, self.shares, strict=True)]
 
     @cached_property
     def apart(self) -> list[Mask]:
         """Operations that lie behind a view or a CPU part of this one's result: never in one group with it."""
         return self._reach[1]
+
+    @cached_property
+    def ancestors(self) -> list[Mask]:
+        """All that must run before each one."""
+        above: list[Mask] = []
+        for needs in self.needs:
+            above.append(needs | union(above, needs))
+        return above
+
+    @cached_property
+    def descendants(self) -> list[Mask]:
+        below = [0] * len(self.ops)
+        for number, above in enumerate(self.ancestors):
+            for other in bits_of(above):
+                below[other] |= 1 << number
+        return below
+
+    @cached_property
+    def kept(self) -> list[bool]:
+        """Whether a result must be stored whoever reads it: an output of the graph, or seen through views or the CPU."""
+        graph = self.graph
+        return [
+            op.output in graph.outputs or any(user not in self.number for user in graph.consumers(op.output))
+            for op in self.ops
+        ]  # fmt: skip
 
     @cached_property
     def _reach(self) -> tuple[list[Mask], list[Mask]]:
@@ -79,10 +129,9 @@ class OpSets:
             if number < len(self.ops) and op is self.ops[number]:
                 needs.append(direct | through)
                 bits[op.output] = 1 << number
-                for other in range(number):
-                    if through >> other & 1:
-                        apart[other] |= 1 << number
-                        apart[number] |= 1 << other
+                for other in bits_of(through):
+                    apart[other] |= 1 << number
+                    apart[number] |= 1 << other
                 number += 1
                 continue
             for name in op.outputs:
@@ -94,29 +143,48 @@ class OpSets:
     def members(self, mask: Mask) -> list[Op]:
         return [self.ops[n] for n in bits_of(mask)]
 
-    def groups(self, done: Mask, most: int) -> Generator[tuple[Mask, Mask], bool | None, None]:
-        """Connected groups of at most ``most`` operations that can run when ``done`` have run.
+    def mask(self, ops: Sequence[Op]) -> Mask:
+        return sum(1 << self.number[op] for op in ops)
 
-        Yields a group and the closed set after it; a caller that finds a group useless may ``send(True)``: what contains
-        it is then not tried.
-        """
-        seen: set[Mask] = set()
-        stack = [1 << n for n in bits_of(self.everything & ~done) if self.needs[n] & ~done == 0]
-        while stack:
-            group = stack.pop()
-            if group in seen:
-                continue
-            seen.add(group)
-            useless = yield group, done | group
-            if useless or group.bit_count() >= most:
-                continue
-            near = barred = 0
-            for n in bits_of(group):
-                near |= self.joins[n]
-                barred |= self.apart[n]
-            for n in bits_of(near & ~group & ~done & ~barred):
-                if self.needs[n] & ~(done | group) == 0:
-                    stack.append(group | 1 << n)
+    def before(self, mask: Mask) -> Mask:
+        """What must run before the group."""
+        return union(self.ancestors, mask) & ~mask
+
+    def after(self, mask: Mask) -> Mask:
+        """What can only run after the group, or parts of it."""
+        return union(self.descendants, mask) & ~mask
+
+    def convex(self, mask: Mask) -> bool:
+        return union(self.ancestors, mask) & union(self.descendants, mask) & ~mask == 0
+
+    def together(self, mask: Mask) -> bool:
+        """Nothing of the group lies behind a view or a CPU part of another member's result."""
+        return union(self.apart, mask) & mask == 0
+
+    def connected(self, mask: Mask, joins: Sequence[Mask]) -> bool:
+        found = front = mask & -mask
+        while front:
+            front = union(joins, front) & mask & ~found
+            found |= front
+        return found == mask
+
+    def legal(self, mask: Mask) -> bool:
+        return self.together(mask) and self.convex(mask) and self.connected(mask, self.joins)
+
+    def in_order(self, groups: Sequence[Mask]) -> list[Mask] | None:
+        """Disjoint groups in an order in which they can run; None if they wait for each other in a cycle."""
+        before = {group: union(self.needs, group) & ~group for group in groups}
+        order: list[Mask] = []
+        done = 0
+        waiting = sorted(groups)
+        while waiting:
+            ready = [group for group in waiting if before[group] & ~done == 0]
+            if not ready:
+                return None
+            order += ready
+            done |= sum(ready)
+            waiting = [group for group in waiting if group & ~done]
+        return order
 
 
 def bits_of(mask: Mask) -> Iterator[int]:
@@ -124,3 +192,13 @@ def bits_of(mask: Mask) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+def union(masks: Sequence[Mask], members: Mask) -> Mask:
+    """Of the masks of all members."""
+    found = 0
+    while members:
+        low = members & -members
+        found |= masks[low.bit_length() - 1]
+        members ^= low
+    return found

@@ -1,77 +1,51 @@
-"""``best``: the cheapest chain of closed sets, by dynamic programming over the sets that legal groups lead to."""
+"""``best``: ours. The widest choice of groups, and never worse than any other strategy."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from compiler.fusion.legal import Mask, OpSets
+from compiler.fusion.grow import grow
+from compiler.fusion.legal import bits_of
 from compiler.search.cost import Evaluator, Objective
+from compiler.search.cover import cheapest
+from compiler.search.dnnvm import dnnvm
+from compiler.search.efficient_s import efficient_s
+from compiler.search.greedy import greedy
+from compiler.search.naive import naive
+from compiler.search.optimus import MOST_GROUPS, MOST_OPS, MOST_STATES, optimus, priced
+from compiler.search.optimus_online import optimus_online
+from compiler.search.partition import Partition, Strategy, made_of
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Op
-from isa.errors import TilewrightError
 
-MOST_OPS = 10
-"""Operations in a group. Longer ones seldom fit, and hardly save more."""
-MOST_STATES = 400
-"""Closed sets of one size that are followed up; with fewer the result is exact."""
-
-
-@dataclass(frozen=True)
-class Partition:
-    """Groups in an order in which they can run."""
-
-    groups: tuple[tuple[Op, ...], ...]
-    value: int
-    """Of the objective."""
-    exact: bool
-    """No partition into legal groups of at most ``MOST_OPS`` operations is better, by the costs used."""
+OTHERS: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, optimus_online, optimus)
 
 
 def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """Visits closed sets from small to large; each keeps the cheapest way to reach it."""
-    sets = OpSets(graph)
-    reached: dict[Mask, tuple[int, Mask]] = {0: (0, 0)}
-    """Closed set -> cost, and the closed set before its last group."""
-    levels: dict[int, set[Mask]] = {0: {0}}
-    exact = True
-    costs: dict[Mask, int | None] = {}
-    for size in range(len(sets.ops)):
-        level = levels.pop(size, set())
-        if len(level) > MOST_STATES:
-            exact = False
-            level = set(heapq.nsmallest(MOST_STATES, level, key=lambda mask: (reached[mask][0], mask)))
-        for done in level:
-            spent = reached[done][0]
-            walk = sets.groups(done, MOST_OPS)
-            useless: bool | None = None
-            while True:
-                try:
-                    group, after = walk.send(useless) if useless is not None else next(walk)
-                except StopIteration:
-                    break
-                if group not in costs:
-                    cost = evaluator.cost(sets.members(group))
-                    costs[group] = None if cost is None else objective(cost)
-                price = costs[group]
-                useless = price is None
-                if price is None:
-                    continue
-                if after not in reached or spent + price < reached[after][0]:
-                    reached[after] = spent + price, done
-                levels.setdefault(after.bit_count(), set()).add(after)
-    if sets.everything not in reached:
-        alone = next(op for op in sets.ops if evaluator.cost([op]) is None)
-        raise TilewrightError(f"layer {alone.name}: no tiling fits configuration {evaluator.config.name}; choose a larger one")
-    return Partition(tuple(_chain(sets, reached)), reached[sets.everything][0], exact)
+    """Groups connected by data flow or by a map that they share, all of them where the graph is small enough.
+
+    The others' partitions come first: the cheapest is what a better one must undercut, so whatever cannot is given
+    up early; it stands if none is found. Where room for states runs out, the cheapest path given up bounds what was missed.
+    """
+    rivals = [strategy(graph, evaluator, objective) for strategy in OTHERS]
+    rival = min(rivals, key=lambda partition: partition.value)
+    sets, floors = evaluator.sets, evaluator.floors
+    grown = grow(sets, sets.joins, MOST_OPS, MOST_GROUPS, lambda mask: evaluator.cost_of(mask) is not None)
+    prices = priced(evaluator, objective, grown.groups)
+    for partition in rivals:
+        prices |= priced(evaluator, objective, [sets.mask(group) for group in partition.groups])
+    cover = cheapest(
+        sets, prices, floors, objective, most_states=MOST_STATES, guide=_guide(evaluator, objective, rival), limit=rival.value
+    )
+    exact = grown.complete and cover.dropped is None
+    if cover.groups is None:
+        return made_of(evaluator, objective, [sets.mask(group) for group in rival.groups], exact=exact)
+    return made_of(evaluator, objective, cover.groups, exact=exact)
 
 
-def _chain(sets: OpSets, reached: dict[Mask, tuple[int, Mask]]) -> Sequence[tuple[Op, ...]]:
-    groups = []
-    at = sets.everything
-    while at:
-        before = reached[at][1]
-        groups.append(tuple(sets.members(at & ~before)))
-        at = before
-    return groups[::-1]
+def _guide(evaluator: Evaluator, objective: Objective, known: Partition) -> list[float]:
+    """The cost of each operation: an equal share of its group in a good partition."""
+    shares = [0.0] * len(evaluator.sets.ops)
+    for group in known.groups:
+        cost = evaluator.cost(group)
+        assert cost is not None
+        for n in bits_of(evaluator.sets.mask(group)):
+            shares[n] = objective(cost) / len(group)
+    return shares

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ import pytest
 
 from hw.emit import MODULE, WAIVERS, _share_modules, verilog
 from isa.config import preset
+from tests.tools import needs
 
 NANO = preset("nano")
 ODD = dataclasses.replace(
@@ -91,17 +91,15 @@ def check(command: list[str], text: str, folder: Path, environment: dict[str, st
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
+@needs("iverilog")
 @pytest.mark.parametrize("which", ["nano", "odd"])
 def test_icarus_reads_it(which: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if shutil.which("iverilog") is None:
-        pytest.skip("Icarus Verilog is not installed")
     check(["iverilog", "-g2005", "-Wall", "-s", MODULE, "-o", "machine", "machine.v"], request.getfixturevalue(which), tmp_path)
 
 
+@needs("yosys")
 @pytest.mark.parametrize("which", ["nano", "odd"])
 def test_yosys_reads_it(which: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if shutil.which("yosys") is None:
-        pytest.skip("yosys is not installed")
     script = f"read_verilog machine.v; hierarchy -check -top {MODULE}; proc; check -assert"
     check(["yosys", "-q", "-p", script], request.getfixturevalue(which), tmp_path)
 

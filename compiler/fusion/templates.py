@@ -1,0 +1,112 @@
+"""Fusion templates as data, and the groups that they propose (DNNVM section 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.codegen.lower import is_depthwise
+from compiler.fusion.isomorphism import LabelledGraph, embeddings
+from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample
+
+FEEDS = frozenset({"feeds"})
+"""The first makes a map that the second reads."""
+SHARES = frozenset({"shares"})
+"""Both read the same map."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """Operations by the labels that they must have, and which feed or share with which."""
+
+    name: str
+    vertices: tuple[str, ...]
+    """Labels of each, separated by blanks; those of ``labels_of``."""
+    feeds: tuple[tuple[int, int], ...] = ()
+    shares: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def graph(self) -> LabelledGraph:
+        edges = dict.fromkeys(self.feeds, FEEDS) | dict.fromkeys(self.shares, SHARES)
+        return LabelledGraph([frozenset(labels.split()) for labels in self.vertices], edges)
+
+
+def chain(*vertices: str) -> Template:
+    """Each feeds the next."""
+    return Template(" > ".join(vertices), vertices, feeds=tuple((n, n + 1) for n in range(len(vertices) - 1)))
+
+
+def side_by_side(*vertices: str) -> Template:
+    """All read one map."""
+    return Template(" | ".join(vertices), vertices, shares=tuple((0, n) for n in range(1, len(vertices))))
+
+
+TEMPLATES: tuple[Template, ...] = (
+    chain("conv", "pool"),
+    chain("conv", "eltwise"),
+    chain("conv", "conv"),
+    chain("conv", "depthwise"),
+    chain("depthwise", "conv"),
+    chain("pool", "conv"),
+    chain("deconv", "conv"),
+    chain("conv", "upsample"),
+    chain("upsample", "conv"),
+    chain("eltwise", "conv"),
+    chain("eltwise", "eltwise"),
+    chain("conv", "conv", "conv"),
+    chain("conv", "conv", "pool"),
+    chain("conv", "conv", "eltwise"),
+    chain("conv", "depthwise", "conv"),
+    chain("conv", "depthwise", "conv", "eltwise"),
+    chain("depthwise", "conv", "depthwise", "conv"),
+    chain("conv", "conv", "conv", "eltwise"),
+    Template("conv, conv > eltwise", ("conv", "conv", "eltwise"), feeds=((0, 2), (1, 2))),
+    side_by_side("conv", "conv"),
+    side_by_side("conv", "pool"),
+    side_by_side("conv", "conv", "conv"),
+    side_by_side("conv", "conv", "conv", "conv"),
+)
+
+
+def labels_of(op: Op) -> frozenset[str]:
+    """Type and geometry of an operation: what templates may ask for."""
+    match op:
+        case Conv():
+            labels = {"depthwise" if is_depthwise(op) else "conv"}
+        case ConvTranspose():
+            labels = {"deconv"}
+        case Pool():
+            labels = {"pool", op.kind.value}
+        case Eltwise():
+            labels = {"eltwise", op.kind.value}
+        case Upsample():
+            labels = {"upsample"}
+        case _:
+            labels = {type(op).__name__.lower()}
+    window = getattr(op, "window", None)
+    if window is not None:
+        labels |= {"kernel{}x{}".format(*window.kernel), "stride{}x{}".format(*window.stride)}
+    return frozenset(labels)
+
+
+def labelled(sets: OpSets) -> LabelledGraph:
+    """The machine operations with both kinds of edges."""
+    edges: dict[tuple[int, int], frozenset[str]] = {}
+    for number in range(len(sets.ops)):
+        for user in bits_of(sets.users[number]):
+            edges[number, user] = edges.get((number, user), frozenset()) | FEEDS
+        for other in bits_of(sets.shares[number]):
+            edges[number, other] = edges.get((number, other), frozenset()) | SHARES
+    return LabelledGraph([labels_of(op) for op in sets.ops], edges)
+
+
+def template_groups(sets: OpSets, templates: tuple[Template, ...] = TEMPLATES) -> dict[Mask, Template]:
+    """Every legal group that a template proposes, with the first that does."""
+    graph = labelled(sets)
+    found: dict[Mask, Template] = {}
+    for template in templates:
+        for embedding in embeddings(template.graph, graph):
+            mask = sum(1 << vertex for vertex in embedding)
+            if mask not in found and sets.together(mask) and sets.convex(mask):
+                found[mask] = template
+    return found

@@ -1,0 +1,137 @@
+"""The cheapest partition into given groups, by dynamic programming over covered sets (Optimus equation 2).
+
+    cost(V) = min over groups G that hold the first operation of V: price(G) + cost(V - G)
+
+Groups are chosen in the order of their first operations, so a group may be chosen before what it waits for. Two convex
+groups can then wait for each other, which Optimus' test (Algorithm 1, lines 24 to 30) does not see. So a state holds, for
+each chosen group that still waits, what it waits for and what waits for it: a group with both is refused. These sets are
+closed over the groups chosen, hence every cycle is seen when its last group is chosen, and states that agree in them can be
+completed in the same ways: the result is exact.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.fusion.legal import Mask, OpSets
+from compiler.search.floors import Floors, Objective
+
+Waits = tuple[tuple[Mask, Mask], ...]
+"""For each chosen group that waits: operations not yet covered that must run before it, and all that must run after it."""
+State = tuple[Mask, Waits]
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The cheapest way to a state."""
+
+    spent: int
+    group: Mask
+    before: _Path | None
+
+
+@dataclass(frozen=True)
+class Cover:
+    """``groups`` is None if every partition found costs ``limit`` or more."""
+
+    groups: list[Mask] | None
+    value: int
+    dropped: int | None
+    """Of the paths given up for lack of room: what the best of them would cost at least; None: none was given up."""
+
+
+def cheapest(
+    sets: OpSets, prices: Mapping[Mask, int], floors: Floors, objective: Objective, *,
+    most_states: int, guide: Sequence[float], limit: int | None = None,
+) -> Cover:  # fmt: skip
+    """``guide``: roughly what each operation costs; decides which states are kept where there are more than ``most_states``.
+
+    ``limit``: the value of a known partition; only cheaper ones are looked for.
+    """
+    count = len(sets.ops)
+    starting: list[list[tuple[int, Mask, Mask, Mask]]] = [[] for _ in range(count)]
+    for mask, price in prices.items():
+        lowest = (mask & -mask).bit_length() - 1
+        starting[lowest].append((price, mask, sets.before(mask), sets.after(mask)))
+    fronts: list[dict[State, _Path]] = [{} for _ in range(count + 1)]
+    fronts[0][0, ()] = _Path(0, 0, None)
+    dropped: int | None = None
+    for first in range(count):
+        front, fronts[first] = fronts[first], {}
+        states = list(front.items())
+        if len(states) > most_states:
+            ranked = heapq.nsmallest(most_states, range(len(states)), key=lambda n: _rank(states[n], guide, first))
+            chosen = set(ranked)
+            for number, ((covered, _), path) in enumerate(states):
+                if number not in chosen:
+                    least = path.spent + floors.rest(first, covered >> first << first, objective)
+                    dropped = least if dropped is None else min(dropped, least)
+            states = [states[n] for n in ranked]
+        for (covered, waits), path in states:
+            if limit is not None and path.spent + floors.rest(first, covered >> first << first, objective) >= limit:
+                continue
+            for price, mask, before, after in starting[first]:
+                if mask & covered:
+                    continue
+                reached = covered | mask
+                waiting = before & ~reached
+                left = waits
+                if waits or waiting:
+                    found = _waits(waits, mask, waiting, after, reached)
+                    if found is None:
+                        continue
+                    left = found
+                spent = path.spent + price
+                front = fronts[(~reached & (reached + 1)).bit_length() - 1]
+                state = reached, left
+                known = front.get(state)
+                if known is None or spent < known.spent:
+                    front[state] = _Path(spent, mask, path)
+    end = fronts[count].get((sets.everything, ()))
+    if end is None or (limit is not None and end.spent >= limit):
+        return Cover(None, 0, dropped)
+    return Cover(_groups(end), end.spent, dropped)
+
+
+def _rank(state: tuple[State, _Path], guide: Sequence[float], first: int) -> tuple[float, Mask]:
+    """What was spent, less what the operations that are covered ahead would have cost."""
+    (covered, _), path = state
+    ahead = covered >> first
+    saved = 0.0
+    number = first
+    while ahead:
+        if ahead & 1:
+            saved += guide[number]
+        ahead >>= 1
+        number += 1
+    return path.spent - saved, covered
+
+
+def _waits(waits: Waits, group: Mask, before: Mask, after: Mask, covered: Mask) -> Waits | None:
+    """The state's second part after another group; None if that closes a cycle."""
+    for ahead, behind in waits:
+        if group & ahead:
+            if group & behind:
+                return None
+            after |= behind
+        if group & behind:
+            before |= ahead
+    # What is both before and after the group would have to be in two places.
+    found = {(before & ~covered, after)} if before & ~covered else set()
+    for ahead, behind in waits:
+        grown = ahead | before if group & ahead else ahead
+        grown &= ~covered
+        if grown:
+            found.add((grown, behind | after if group & behind else behind))
+    return tuple(sorted(found))
+
+
+def _groups(path: _Path) -> list[Mask]:
+    groups = []
+    at: _Path | None = path
+    while at is not None and at.before is not None:
+        groups.append(at.group)
+        at = at.before
+    return groups[::-1]

@@ -1,0 +1,81 @@
+"""Costs of groups that were planned before, kept between runs.
+
+One file per configuration and version of the planner, in the user's cache directory. It can be deleted at any time; a
+damaged one is ignored and written anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from compiler.search.floors import Cost
+from isa.config import MachineConfig
+from isa.files import write_atomically
+
+FOLDERS = ("codegen", "emit", "search", "xgraph", "memory", "schedule")
+"""Where the code lies that costs depend on."""
+
+
+class Database:
+    """A dictionary of costs (None: fits at no tiling) by digest of shape; ``save`` writes what is new."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._costs = _read(path)
+        self._new = False
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._costs
+
+    def __getitem__(self, digest: str) -> Cost | None:
+        return self._costs[digest]
+
+    def __setitem__(self, digest: str, cost: Cost | None) -> None:
+        self._costs[digest] = cost
+        self._new = True
+
+    def __len__(self) -> int:
+        return len(self._costs)
+
+    def save(self) -> None:
+        """Adds to what other processes have written meanwhile; a directory that cannot be written is no error."""
+        if not self._new:
+            return
+        merged = _read(self.path) | self._costs
+        content = {digest: None if cost is None else [cost.cycles, cost.dram_bytes] for digest, cost in merged.items()}
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.path, json.dumps(content).encode())
+            self._new = False
+
+
+def open_database(config: MachineConfig, directory: Path | None = None) -> Database:
+    """The database of this configuration and this version of the planner."""
+    root = directory or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tilewright"
+    key = hashlib.sha256(f"{config.to_json()}{_planner()}".encode()).hexdigest()[:24]
+    return Database(root / "groups" / f"{key}.json")
+
+
+@lru_cache(maxsize=1)
+def _planner() -> str:
+    """Of the sources: costs of another planner must not be taken."""
+    state = hashlib.sha256()
+    for folder in FOLDERS:
+        for source in sorted((Path(__file__).parents[1] / folder).glob("*.py")):
+            state.update(source.name.encode() + b"\0" + source.read_bytes())
+    return state.hexdigest()
+
+
+def _read(path: Path) -> dict[str, Cost | None]:
+    try:
+        content = json.loads(path.read_bytes())
+        return {
+            digest: None if cost is None else Cost(int(cost[0]), int(cost[1])) for digest, cost in content.items()
+        }  # fmt: skip
+    except (OSError, ValueError, TypeError, AttributeError, IndexError):
+        return {}

@@ -1,0 +1,67 @@
+"""``optimus-online``: Optimus with fewer groups, by rules and a look-up table (Optimus section 6, Algorithm 3)."""
+
+from __future__ import annotations
+
+from compiler.codegen.ranges import deduce
+from compiler.fusion.grow import grow
+from compiler.fusion.legal import Mask, bits_of
+from compiler.search.cost import Evaluator, Objective
+from compiler.search.optimus import MOST_GROUPS, MOST_OPS, partition_into, priced
+from compiler.search.partition import Partition
+from compiler.xgraph.graph import XGraph
+
+STEPS = 4
+"""Tiles that the table assumes: with more, parameters are loaded too often."""
+
+
+def optimus_online(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
+    """Groups may be no larger than the table allows; each member runs with all readers of its result, or with none."""
+    sets = evaluator.sets
+    most = group_size(evaluator)
+    grown = grow(sets, sets.feeds, most, MOST_GROUPS, lambda mask: True)
+    groups = [mask for mask in grown.groups if mask.bit_count() == 1 or keeps_readers_together(evaluator, mask)]
+    return partition_into(evaluator, objective, priced(evaluator, objective, groups))
+
+
+def keeps_readers_together(evaluator: Evaluator, group: Mask) -> bool:
+    """A map that one reader keeps on chip and another reads from DRAM saves little."""
+    sets = evaluator.sets
+    return all(sets.users[n] & group in (0, sets.users[n]) for n in bits_of(group))
+
+
+def group_size(evaluator: Evaluator) -> int:
+    """Most operations of a group for which the table has room in the configuration's feature-map buffer."""
+    room = evaluator.config.fm_words
+    table = size_table(evaluator)
+    return max((size for size, words in table.items() if words <= room), default=1)
+
+
+def size_table(evaluator: Evaluator) -> dict[int, int]:
+    """Group size -> feature-map words without which no group of that size runs in ``STEPS`` tiles.
+
+    The paper builds it beforehand for every network; so the groups are not planned here, only measured.
+    """
+    sets = evaluator.sets
+    words: dict[object, int] = {}
+    table: dict[int, int] = {}
+    for mask in grow(sets, sets.feeds, MOST_OPS, MOST_GROUPS, lambda mask: True).groups:
+        if mask.bit_count() > 1 and not keeps_readers_together(evaluator, mask):
+            continue
+        key = evaluator.shapes.key(mask)
+        if key not in words:
+            words[key] = _words(evaluator, mask)
+        size = mask.bit_count()
+        table[size] = min(table.get(size, words[key]), words[key])
+    return table
+
+
+def _words(evaluator: Evaluator, mask: Mask) -> int:
+    """Feature-map words that the group's maps take in ``STEPS`` tiles."""
+    group = evaluator.group(mask)
+    names = (*group.inputs, *(layer.output for layer in group.layers))
+    heights = {name: group.tensors[name].height for name in names}
+    ranges = deduce(group.layers, heights, group.outputs, min(STEPS, max(heights[name] for name in group.outputs)))
+    return sum(
+        group.vectors(evaluator.config, name) * group.width(name) * min(heights[name], ranges.rows_kept(name, name, 0))
+        for name in names
+    )

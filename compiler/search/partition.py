@@ -1,0 +1,59 @@
+"""What every strategy takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from compiler.fusion.legal import Mask
+from compiler.search.cost import Evaluator, Objective
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Op
+from isa.errors import TilewrightError
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Groups in an order in which they can run."""
+
+    groups: tuple[tuple[Op, ...], ...]
+    value: int
+    """Of the objective."""
+    exact: bool = False
+    """No partition into the groups that the strategy may choose from is better, by the costs used."""
+    bound: int = 0
+    """No partition of any kind is better than this, by the costs used."""
+
+    @property
+    def gap(self) -> float:
+        """How far from the best this may be."""
+        return self.value / self.bound - 1 if self.bound else float("inf")
+
+
+Strategy = Callable[[XGraph, Evaluator, Objective], Partition]
+
+
+def made_of(
+    evaluator: Evaluator, objective: Objective, masks: Sequence[Mask], *, exact: bool = False, bound: int = 0
+) -> Partition:
+    """The partition into these groups, ordered."""
+    order = evaluator.sets.in_order(masks)
+    if order is None:
+        raise TilewrightError("partition: groups wait for each other in a cycle; this is an error of the strategy")
+    value = sum(price_of(evaluator, objective, mask) for mask in order)
+    groups = tuple(tuple(evaluator.sets.members(mask)) for mask in order)
+    return Partition(groups, value, exact, max(bound, evaluator.floors.of(evaluator.sets.everything, objective)))
+
+
+def price_of(evaluator: Evaluator, objective: Objective, mask: Mask) -> int:
+    """Of a group that must fit."""
+    cost = evaluator.cost_of(mask)
+    if cost is None:
+        names = "+".join(op.name for op in evaluator.sets.members(mask))
+        raise TilewrightError(f"layer {names}: no tiling fits configuration {evaluator.config.name}; choose a larger one")
+    return objective(cost)
+
+
+def price_or_none(evaluator: Evaluator, objective: Objective, mask: Mask) -> int | None:
+    cost = evaluator.cost_of(mask)
+    return None if cost is None else objective(cost)

@@ -1,0 +1,75 @@
+"""Shapes of groups: equal for groups that planning cannot tell apart."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+
+from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.memory.storage import storage_of
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample
+
+
+class Shapes:
+    """Of all groups of a graph."""
+
+    def __init__(self, sets: OpSets) -> None:
+        self.sets = sets
+        self._numbers: dict[str, int] = {}
+
+    @cached_property
+    def geometries(self) -> list[str]:
+        """Everything that planning looks at in each operation alone."""
+        graph, homes = self.sets.graph, storage_of(self.sets.graph)
+        return [
+            repr((
+                _geometry(op),
+                [graph.tensors[name].shape for name in (*op.inputs, op.output)],
+                # Whether kernel columns can be folded: only out of bytes that lie together.
+                homes[op.inputs[0]].view.dense,
+            )) for op in self.sets.ops
+        ]  # fmt: skip
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The same for equal geometries."""
+        return [self._numbers.setdefault(text, len(self._numbers)) for text in self.geometries]
+
+    @cached_property
+    def _inputs(self) -> list[tuple[int, ...]]:
+        """Maps that each operation reads, then its own, by numbers."""
+        tensors: dict[str, int] = {}
+        return [
+            tuple(tensors.setdefault(name, len(tensors)) for name in (*op.inputs, op.output)) for op in self.sets.ops
+        ]  # fmt: skip
+
+    def key(self, mask: Mask) -> tuple[object, ...]:
+        """Within one run: who has which geometry, who reads what, what is stored."""
+        return tuple(self._parts(mask, self.numbers))
+
+    def digest(self, mask: Mask) -> str:
+        """The same for ever."""
+        return hashlib.sha256(repr(self._parts(mask, self.geometries)).encode()).hexdigest()[:32]
+
+    def _parts(self, mask: Mask, geometries: list[int] | list[str]) -> list[object]:
+        local: dict[int, int] = {}
+        parts: list[object] = []
+        for n in bits_of(mask):
+            maps = self._inputs[n]
+            leaves = self.sets.kept[n] or self.sets.users[n] & ~mask != 0
+            parts += (geometries[n], leaves, *[local.setdefault(name, len(local)) for name in maps])
+        return parts
+
+
+def _geometry(op: Op) -> object:
+    match op:
+        case Conv() | ConvTranspose():
+            padding = op.output_padding if isinstance(op, ConvTranspose) else None
+            return type(op).__name__, op.window, op.groups, op.weights.shape, padding, op.finish.table is not None
+        case Pool():
+            return "Pool", op.kind.value, op.window, op.count_pad, sorted(op.scales), op.finish.table is not None
+        case Eltwise():
+            return "Eltwise", op.kind.value, op.finish.table is not None
+        case Upsample():
+            return "Upsample", op.factor
+    return type(op).__name__

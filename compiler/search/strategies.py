@@ -1,0 +1,22 @@
+"""All strategies by name."""
+
+from __future__ import annotations
+
+from compiler.search.best import best
+from compiler.search.dnnvm import dnnvm
+from compiler.search.efficient_s import efficient_s
+from compiler.search.greedy import greedy
+from compiler.search.naive import naive
+from compiler.search.optimus import optimus
+from compiler.search.optimus_online import optimus_online
+from compiler.search.partition import Strategy
+
+STRATEGIES: dict[str, Strategy] = {
+    "naive": naive,
+    "greedy": greedy,
+    "dnnvm": dnnvm,
+    "efficient-s": efficient_s,
+    "optimus": optimus,
+    "optimus-online": optimus_online,
+    "best": best,
+}

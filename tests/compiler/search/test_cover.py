@@ -1,0 +1,92 @@
+"""The dynamic program against enumeration of all partitions, with random prices."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from compiler.fusion.grow import grow
+from compiler.fusion.legal import Mask, OpSets
+from compiler.search.cost import Evaluator
+from compiler.search.cover import cheapest
+from compiler.search.floors import Floors
+from isa.config import preset
+from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
+
+NO_FLOOR = 0
+
+
+def least(sets: OpSets, prices: dict[Mask, int]) -> int:
+    values = [
+        sum(prices[group] for group in partition)
+        for partition in all_partitions(sets, list(prices)) if sets.in_order(partition) is not None
+    ]  # fmt: skip
+    return min(values)
+
+
+def floors_of(sets: OpSets) -> Floors:
+    return Evaluator(preset("nano"), sets.graph).floors
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_cheapest_partition_of_random_prices_is_found(seed: int) -> None:
+    sets = OpSets(random_graph(seed))
+    rng = random.Random(seed)
+    groups = all_groups(sets, sets.joins)
+    prices = {mask: rng.randint(10, 30) for mask in groups if mask.bit_count() == 1 or rng.random() < 0.8}
+    cover = cheapest(sets, prices, floors_of(sets), lambda cost: NO_FLOOR, most_states=10**6, guide=[1.0] * len(sets.ops))
+    assert cover.groups is not None
+    assert cover.dropped is None
+    assert sum(prices[group] for group in cover.groups) == cover.value == least(sets, prices)
+    assert sets.in_order(cover.groups) is not None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_growing_finds_every_legal_group(seed: int) -> None:
+    sets = OpSets(random_graph(seed))
+    for joins in (sets.joins, sets.feeds):
+        grown = grow(sets, joins, 10, 10**6, lambda mask: True)
+        assert grown.complete
+        assert sorted(grown.groups) == all_groups(sets, joins)
+
+
+def test_groups_that_would_wait_for_each_other_are_not_chosen_together() -> None:
+    refused = 0
+    for seed in range(200):
+        sets = OpSets(random_graph(seed))
+        groups = all_groups(sets, sets.joins)
+        pairs = [
+            (a, b) for a in groups for b in groups
+            if a < b and not a & b and sets.in_order([a, b, *(1 << n for n in range(len(sets.ops)) if not (a | b) >> n & 1)])
+            is None
+        ]  # fmt: skip
+        for a, b in pairs[:3]:
+            refused += 1
+            prices = {1 << n: 100 for n in range(len(sets.ops))} | {a: 1, b: 1}
+            cover = cheapest(sets, prices, floors_of(sets), lambda cost: 0, most_states=1000, guide=[1.0] * len(sets.ops))
+            assert cover.groups is not None
+            assert not {a, b} <= set(cover.groups)
+            assert sets.in_order(cover.groups) is not None
+        if refused > 10:
+            return
+    pytest.fail("no graph has such groups")
+
+
+def test_with_a_limit_only_cheaper_partitions_count() -> None:
+    sets = OpSets(random_graph(1))
+    prices = {1 << n: 10 for n in range(len(sets.ops))}
+    value = 10 * len(sets.ops)
+    for limit, found in ((value, False), (value + 1, True)):
+        guide = [1.0] * len(sets.ops)
+        cover = cheapest(sets, prices, floors_of(sets), lambda cost: 0, most_states=10, guide=guide, limit=limit)
+        assert (cover.groups is not None) == found
+
+
+def test_paths_given_up_are_reported_with_what_they_would_cost_at_least() -> None:
+    sets = OpSets(random_graph(3))
+    rng = random.Random(3)
+    prices = {mask: rng.randint(10, 30) for mask in all_groups(sets, sets.joins)}
+    cover = cheapest(sets, prices, floors_of(sets), lambda cost: 0, most_states=1, guide=[15.0] * len(sets.ops))
+    assert cover.dropped is not None
+    assert cover.dropped <= least(sets, prices) <= cover.value
