@@ -38,10 +38,11 @@ class Runs:
 
 @lru_cache(maxsize=1 << 14)
 def loaded(runs: Runs, lead: int, words: int, last_word: int, run: int, lanes: int) -> tuple[int, int, int]:
-    """Beats, cycles in the unit, and cycles more until the last word is written, of runs that fill ``words`` words each, the last of which begins at ``last_word``.
+    """Beats, cycles in the unit, and cycles more until the last word is written.
 
-    A chunk (a beat, or fill in ``lead``) comes in and a word goes out per cycle; chunks behind the last word are
-    dropped, one per cycle. The first word waits for all of its chunks.
+    Each run fills ``words`` words, the last of which begins at byte ``last_word``. A chunk (a beat, or fill in ``lead``)
+    comes in and a word goes out per cycle; chunks behind the last word are dropped, one per cycle. The first word waits
+    for all of its chunks.
     """
     beats = cycles = 0
     size = runs.beat
