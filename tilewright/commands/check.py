@@ -51,7 +51,7 @@ def command(
         if per_layer:
             rows = compare_layers(compiled, inputs, engine)
         else:
-            result = run_program(compiled.program, inputs, engine)
+            result = run_program(compiled.program, inputs, engine, progress=report)
             rows = compare(result.outputs, run_program(compiled.program, inputs, "cpu").outputs)
     wrong = [row for row in rows if row.differ]
     if as_json:

@@ -7,7 +7,7 @@ STYLE = """
   --card: #1d232a; --link: #74b5ea; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, "Segoe UI", sans-serif; }
-main { max-width: 1120px; margin: 0 auto; padding: 28px 20px 60px; }
+main { max-width: 1280px; margin: 0 auto; padding: 28px 20px 60px; }
 h1 { font-size: 26px; margin: 0 0 2px; } h2 { font-size: 18px; margin: 0 0 10px; }
 a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
 .soft, .note { color: var(--soft); } .note { font-size: 13px; margin: 8px 0 0; }
@@ -17,11 +17,11 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .facts b { display: block; font-size: 21px; font-variant-numeric: tabular-nums; }
 .facts span { color: var(--soft); font-size: 13px; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13px; }
-th, td { padding: 4px 8px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap;
+th, td { padding: 4px 7px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 th { color: var(--soft); font-weight: 600; } th:first-child, td:first-child, .left { text-align: left; }
 tbody tr:hover { background: color-mix(in srgb, var(--link) 8%, transparent); }
-.bar { display: flex; width: 170px; height: 12px; border-radius: 3px; overflow: hidden; background: var(--line); }
+.bar { display: flex; width: 140px; height: 12px; border-radius: 3px; overflow: hidden; background: var(--line); }
 .bar i { display: block; height: 100%; } .legend { font-size: 12px; color: var(--soft); margin: 8px 0 0; }
 .legend span { display: inline-block; margin-right: 14px; } .legend i { display: inline-block; width: 10px; height: 10px;
   border-radius: 2px; margin-right: 5px; }

@@ -41,10 +41,10 @@ def short(name: str) -> str:
 
 def count(value: float) -> str:
     """A number as people read it: 12.3 M."""
-    for factor, unit in ((1e9, " G"), (1e6, " M"), (1e4, " k")):
-        if abs(value) >= factor:
-            scaled = value / (factor if unit != " k" else 1e3)
-            return f"{scaled:.3g}{unit}" if scaled < 1000 else f"{scaled:.0f}{unit}"
+    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor and abs(value) >= 1e4:
+            scaled = value / factor
+            return f"{scaled:.0f} {unit}" if scaled >= 999.5 else f"{scaled:.3g} {unit}"
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}"
 
 
