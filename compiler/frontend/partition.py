@@ -44,7 +44,7 @@ def partitioned(ctx: Context) -> tuple[XGraph, tuple[Port, ...], tuple[Port, ...
     ops = tuple(_ordered([op for op in ctx.ops if op.output in demand.machine], cpu))
     used = {t for op in ops for t in (*op.inputs, *op.outputs)} | {*input_names, *output_names}
     tensors = {name: tensor for name, tensor in ctx.tensors.items() if name in used}
-    return XGraph(model.name or "model", tensors, tuple(ops), input_names, output_names), inputs, outputs
+    return XGraph(model.name or "model", tensors, ops, input_names, output_names), inputs, outputs
 
 
 def _ordered(machine: list[Op], cpu: list[Cpu]) -> list[Op]:

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from compiler.frontend.constraints.elementwise import UNARY
-from compiler.frontend.importer.elementwise import _along
+from compiler.frontend.importer.elementwise import varying_dimension
 from compiler.frontend.model import Model, Node, scalar
 
 
@@ -147,7 +147,7 @@ def _per_output(model: Model, node: Node) -> bool:
 def _binary_form(model: Model, node: Node, operands: list[str], origin: dict[str, str]) -> Form | None:
     constant = next((model.constants[name] for name in node.inputs if name in model.constants), None)
     if constant is not None and constant.size > 1:
-        wide = node.op_type in ("Add", "Sub", "Mul") and _along(constant, len(model.shape(node.output) or ())) == 1
+        wide = node.op_type in ("Add", "Sub", "Mul") and varying_dimension(constant, len(model.shape(node.output) or ())) == 1
         return Form.FLOAT if wide else None
     if constant is not None or len({origin.get(name, name) for name in operands}) == 1:
         return Form.FLOAT

@@ -12,7 +12,9 @@ def run(bus: Bus) -> tuple[dict[int, float], dict[int, float], dict[int, float]]
     """When loads and saves are over, and when bursts of instructions begin."""
     for _ in range(10_000):
         if not bus.step():
-            return dict(bus.read_done), dict(bus.write_done), dict(bus.fetched)
+            reads = {transfer.index: cycle for transfer, cycle in bus.read_done}
+            writes = {transfer.index: cycle for transfer, cycle in bus.write_done}
+            return reads, writes, dict(bus.fetched)
     raise AssertionError("the bus does not come to rest")
 
 

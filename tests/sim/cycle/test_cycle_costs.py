@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from isa.codec import Op
 from isa.config import MachineConfig, preset
-from sim.cycle.costs import COSTS, Cost, MiscCost, MoveCost, WindowCost
-from sim.cycle.lanes import lane_waits, lanes_meet, operand_waits
+from sim.cycle.costs import COSTS, Cost, MoveCost, WindowCost
+from sim.cycle.lanes import inside, lane_waits, lanes_meet, operand_waits
 from sim.cycle.runs import Runs, loaded, saved
 from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save
 
@@ -52,7 +51,7 @@ def test_pool_takes_a_tap_per_cycle_but_no_less_than_a_cycle_for_each_pixel() ->
 
 
 def test_misc_takes_a_word_per_cycle() -> None:
-    assert cost(misc()) == MiscCost(128)
+    assert cost(misc()).cycles == 128
 
 
 def test_two_operands_in_one_bank_take_turns() -> None:
@@ -66,10 +65,19 @@ def test_operands_that_walk_from_bank_to_bank_do_not_wait() -> None:
     assert operand_waits(BASE, counts, (0, 0, 0, 0, 0, 4), (512, 0, 0, 0, 0, 4)) == 64
 
 
+def test_every_instruction_says_which_bank_groups_it_uses() -> None:
+    """On nano 512 words are a group: the input from word 0 on, two planes of 256 words, the output from 2048 on."""
+    assert (window(conv()).use.reads, window(conv()).use.writes) == (0b1, 0b10000)
+    assert window(conv(i_addr=300)).use.reads == 0b11
+    assert window(conv(acc_out=1)).use.writes == 0
+    assert (move(load(d_addr=512)).use.writes, move(save(s_addr=1000)).use.reads) == (0b10, 0b110)
+    assert (cost(misc(mode=0, b_addr=1024)).use.reads, cost(misc(mode=0, b_addr=1024)).use.reads_b) == (0b1, 0b100)
+
+
 def test_load_is_bound_by_words_or_by_beats() -> None:
     assert (move(load()).beats, move(load()).cycles) == (32, 64)
-    row: dict[str, Any] = {"valid": 2048, "run": 64, "step": 64}
-    assert (move(load(**row), BASE).beats, move(load(**row), BASE).cycles) == (128, 128)
+    row = move(load(valid=2048, run=64, step=64), BASE)
+    assert (row.beats, row.cycles) == (128, 128)
 
 
 def test_load_of_fill_alone_needs_no_dram() -> None:
@@ -105,6 +113,15 @@ def test_beats_of_runs_are_counted_address_by_address() -> None:
         runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
         assert loaded(runs, 0, 1, 0, 1)[0] == naive
         assert saved(runs, 1, 1)[0] == naive
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("pad", [0, 1, 4])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_taps_inside_are_counted_one_by_one(stride: int, pad: int, dilation: int) -> None:
+    for outputs, taps, size in ((1, 1, 1), (5, 3, 6), (4, 5, 9), (7, 2, 3)):
+        naive = sum(0 <= o * stride - pad + tap * dilation < size for o in range(outputs) for tap in range(taps))
+        assert inside(outputs, stride, pad, taps, dilation, size) == naive
 
 
 @pytest.mark.parametrize("s_x", [1, 2, 3, 4])

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from compiler.emit.build import build
+from compiler.xgraph.ops import EltwiseKind
 from isa.codec import Op
 from isa.instructions import Region, Unit
 from isa.registers import Counter
@@ -14,6 +16,7 @@ from sim.cycle.model import CycleModel
 from sim.cycle.program import CycleError
 from sim.random.program import random_program
 from sim.rtl.machine import RtlMachine, TraceEvent
+from tests.compiler.graphs import Builder
 from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save, whole
 
 MODEL = CycleModel(NANO)
@@ -133,3 +136,14 @@ def test_random_programs_one_instruction_at_a_time_are_within_half_a_percent(see
     found = MODEL.run(program.words)
     assert found.cycles == pytest.approx(expected.cycles, rel=0.005)
     assert (found.read_beats, found.write_beats) == (expected.read_beats, expected.write_beats)
+
+
+def test_a_compiled_group_whose_units_share_banks_is_within_two_percent(rtl: RtlMachine) -> None:
+    """A residual block on nano: the addition reads the map that the next rows' convolution reads, from its only bank."""
+    builder = Builder(3)
+    x = builder.input(20, 19, 8)
+    graph = builder.graph(builder.eltwise(EltwiseKind.ADD, x, builder.conv(x, 8)))
+    words = build(NANO, graph, [graph.ops]).words
+    expected = rtl.run(words, np.zeros(1 << 20, np.uint8), BASES)
+    assert expected.counters[Unit.MISC][Counter.WAIT_BANK] > 1000
+    assert MODEL.run(words).cycles == pytest.approx(expected.cycles, rel=0.02)
