@@ -68,13 +68,14 @@ class Commands(click.Group):
 @click.command(cls=Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="tilewright")
 def app() -> None:
-    """Generate an instruction-driven CNN accelerator, and prove it.
+    """Generate a CNN accelerator, compile ONNX models to it, and prove every output bit.
 
     \b
     Examples:
       tilewright verilog --config base -o build/
-      tilewright asm program.s --config nano -o program.elf
-      tilewright disasm program.elf
+      tilewright compile model.onnx --calibrate images.npz -o model.elf
+      tilewright check model.onnx --engine rtl
+      tilewright report model.elf -o report/
     """
 
 

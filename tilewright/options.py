@@ -16,6 +16,9 @@ from isa.files import write_atomically
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+STRATEGY_HELP = "How groups are chosen: naive, greedy, dnnvm, efficient-s, optimus, optimus-online, or best."
+
+
 class InputError(TilewrightError):
     """A file that a command was given and cannot use."""
 

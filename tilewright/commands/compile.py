@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import config_option, json_option, print_json, write_file
+from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
 
@@ -16,7 +16,7 @@ from tilewright.progress import stage_reporter
 @click.argument("model", type=click.Path(path_type=Path))
 @config_option()
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Program file.")
-@click.option("--strategy", default="best", show_default=True, help="How groups are chosen: naive, or best.")
+@click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--objective", default="cycles", show_default=True, help="What the search makes least: cycles, dram, energy.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
