@@ -71,6 +71,8 @@ class MoveCost:
     address_wait: int = 0
     """SAVE: cycles until the length of a row is known, less those until its first beat is there."""
     parameters: bool = False
+    edge: int = 0
+    """LOAD: cycles of the last words or first chunks, in which DRAM may already serve another."""
     bursts: int = 0
     """LOAD: read bursts."""
     run: int = 0
@@ -152,11 +154,11 @@ def _load(
     pieces, in_run, length = (pixels, 1, run) if apart else (1, pixels, valid)
     runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
     last_word = (in_run - 1) * step + (vectors - 1) * lanes
-    beats, cycles = loaded(runs, lead, in_run * vectors, last_word, min(run, lanes))
+    beats, cycles, edge = loaded(runs, lead, in_run * vectors, last_word, run, lanes)
     longest = -(-beats // (rows * pieces))
     bursts = rows * pieces * -(-longest // MAX_BURST_BEATS)
     cycles = _with_addresses(bursts, beats, cycles)
-    return MoveCost(beats, cycles, words, words, Use(0, 0.0, touched, words / cycles), bursts=bursts, run=longest)
+    return MoveCost(beats, cycles, words, words, Use(0, 0.0, touched, words / cycles), edge=edge, bursts=bursts, run=longest)
 
 
 def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:

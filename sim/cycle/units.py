@@ -210,7 +210,8 @@ class LoadPipeline(_Mover):
 
     def __init__(self, costs: list[MoveCost | None], bus: Bus) -> None:
         super().__init__(costs, bus.reads, bus)
-        self._parameters = False
+        self._last: MoveCost | None = None
+        """LOAD begins when LOADP is written, and the other way round."""
         self._runs = (0, 0)
         """Beats of the last two runs."""
         self._bursts: deque[tuple[int, float]] = deque(maxlen=DRAM_QUEUE)
@@ -219,9 +220,9 @@ class LoadPipeline(_Mover):
     def accept(self, index: int, cycle: int) -> None:
         cost = self._cost(index)
         gap = 0
-        if cost.parameters != self._parameters:
-            gap = LOAD_TAIL if cost.parameters else LOADP_TAIL
-            self._parameters = cost.parameters
+        if self._last is not None and cost.parameters != self._last.parameters:
+            gap = self._tail(self._last)
+        self._last = cost
         due = cycle + (LOAD_READ if cost.beats else LOAD_FILL)
         if cost.beats:
             gap = max(gap, self._address_gap())
@@ -243,7 +244,7 @@ class LoadPipeline(_Mover):
         return 0
 
     def _tail(self, cost: MoveCost) -> int:
-        return LOADP_TAIL if cost.parameters else LOAD_TAIL
+        return LOADP_TAIL if cost.parameters else LOAD_TAIL + cost.edge
 
 
 class SavePipeline(_Mover):

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 from compiler.driver import Compiled
+from compiler.frontend.session import RuntimeRefusal, run
 from compiler.xgraph.ops import Cpu
 from isa.errors import TilewrightError
 from sim.runtime.engine import FunctionalEngine
@@ -36,6 +37,13 @@ CONVERSIONS = {"QuantizeLinear", "DequantizeLinear", "Cast"}
 """At the border of the machine, whatever the operator."""
 MOST_ERROR = 0.1
 """Of quantised results to the case's own, root mean square over root mean square."""
+
+
+MOVES = {"Concat", "DepthToSpace", "Flatten", "Pad", "Reshape", "Resize", "Slice", "SpaceToDepth", "Split", "Transpose"}
+"""Alone they compute nothing; so what they read goes through a LeakyRelu first, which the machine computes."""
+
+NOT_IN_ONNXRUNTIME = {"test_resize_downsample_scales_linear_align_corners"}
+"""Cases whose results onnxruntime does not reach in float either: it alone is the oracle of these."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,10 @@ def _outcome(case: Any) -> Outcome:
     operator = _operator(case.model)
     inputs, expected = case.data_sets[0]
     model, feeds = _with_weights(case.model, inputs, DATA_INPUTS[operator])
+    if operator in MOVES:
+        model = _after_leaky_relu(model)
+    if operator in MOVES or case.name in NOT_IN_ONNXRUNTIME:
+        expected = _in_float(model, feeds)
     try:
         found = compiled(model, calibration=feeds if any(v.dtype.kind == "f" for v in feeds.values()) else None)
     except TilewrightError as error:
@@ -93,8 +105,25 @@ def _with_weights(model: onnx.ModelProto, values: list[Any], data: int) -> tuple
     return made, {info.name: np.asarray(arrays[info.name]) for info in kept}
 
 
-def _amiss(mine: dict[str, Array], oracle: dict[str, Array], expected: list[Array], quantised: bool) -> str:
-    for (name, value), wanted in zip(mine.items(), expected, strict=True):
+def _after_leaky_relu(model: onnx.ModelProto) -> onnx.ModelProto:
+    (node,) = model.graph.node
+    for info in model.graph.input:
+        if info.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
+            node.input[:] = [f"{name}_" if name == info.name else name for name in node.input]
+            model.graph.node.insert(0, helper.make_node("LeakyRelu", [info.name], [f"{info.name}_"], alpha=0.5))
+    return model
+
+
+def _in_float(model: onnx.ModelProto, feeds: dict[str, Array]) -> list[Array] | None:
+    """Nothing where onnxruntime does not take the model as it is."""
+    try:
+        return list(run(model, feeds).values())
+    except RuntimeRefusal:
+        return None
+
+
+def _amiss(mine: dict[str, Array], oracle: dict[str, Array], expected: list[Array] | None, quantised: bool) -> str:
+    for (name, value), wanted in zip(mine.items(), expected or list(oracle.values()), strict=True):
         if value.shape != oracle[name].shape or value.dtype != oracle[name].dtype:
             return f"{name} is {value.dtype}{list(value.shape)}, {oracle[name].dtype}{list(oracle[name].shape)} in onnxruntime"
         if not np.array_equal(value, oracle[name], equal_nan=value.dtype.kind == "f"):

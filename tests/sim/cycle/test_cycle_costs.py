@@ -111,7 +111,7 @@ def test_beats_of_runs_are_counted_address_by_address() -> None:
         starts = [offset + row * row_stride + piece * step for row in range(rows) for piece in range(pieces)]
         naive = sum((start + length - 1) // beat - start // beat + 1 for start in starts)
         runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
-        assert loaded(runs, 0, 1, 0, 1)[0] == naive
+        assert loaded(runs, 0, 1, 0, 1, 4)[0] == naive
         assert saved(runs, 1, 1)[0] == naive
 
 
