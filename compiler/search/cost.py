@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from compiler.codegen.layer import Layer
-from compiler.codegen.plan import PARAMETER_BUFFERS, FitError, Group, Plan, plan_group
+from compiler.codegen.operations import Group
+from compiler.codegen.plan import PARAMETER_BUFFERS, FitError, Plan, plan_group
 from compiler.emit.grouping import make_group
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.search.database import Database
