@@ -14,9 +14,9 @@ from compiler.xgraph.graph import XGraph
 
 MOST_OPS = 10
 """Operations in a group. Longer ones seldom fit, and hardly save more."""
-MOST_OF_A_SIZE = 700
+MOST_OF_A_SIZE = 300
 """Groups of equal size that are kept; where there are no more, all are."""
-MOST_STATES = 100
+MOST_STATES = 60
 """Sets with the same first uncovered operation that are followed up; where there are no more, the result is exact."""
 
 
