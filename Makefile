@@ -11,9 +11,10 @@ COUNT ?= 20000
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help test check fuzz lint types env lock clean
+.PHONY: help demo test check fuzz lint types env lock clean
 
 help:
+	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
 	@echo "make test    lint, types and the whole suite (JOBS=$(JOBS) processes)"
 	@echo "make lint    ruff"
 	@echo "make types   mypy, strict"
@@ -22,6 +23,9 @@ help:
 	@echo "make env     only the environment, in $(VENV)"
 	@echo "make lock    renew requirements.lock from pyproject.toml (needs uv)"
 	@echo "make clean   remove the environment and everything that was built"
+
+demo: tools $(READY)
+	@$(BIN)/python -m demo.run
 
 test: lint types check
 

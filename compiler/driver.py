@@ -16,6 +16,7 @@ from compiler.emit.program import Emitted, Segment, emit_program
 from compiler.frontend.pipeline import ImportedModel
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.strategies import STRATEGIES
+from compiler.timing import fastest
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
@@ -74,9 +75,10 @@ def compile_graph(
     stages = stages or Stages()
     graph = imported.graph
     stages.begin("search")
-    partition = named_groups(graph, groups) if groups is not None else partition_of(config, graph, strategy, objective)
-    stages.begin("plan")
-    steps = plans_of(config, graph, partition)
+    if groups is not None:
+        steps = plans_of(config, graph, named_groups(graph, groups))
+    else:
+        steps = steps_of(config, graph, strategy, objective)
     stages.begin("emit")
     emitted = emit_program(config, graph, steps)
     stages.begin("pack")
@@ -85,12 +87,16 @@ def compile_graph(
     return Compiled(program, imported, steps, dict(stages.seconds))
 
 
-def partition_of(config: MachineConfig, graph: XGraph, strategy: str, objective: str) -> Sequence[Sequence[Op]]:
+def steps_of(config: MachineConfig, graph: XGraph, strategy: str, objective: str) -> list[Plan | Cpu]:
+    """What a strategy makes of a graph; ``best`` for cycles also times its rivals' whole programs."""
     if strategy not in STRATEGIES:
         raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
     if objective not in OBJECTIVES:
         raise TilewrightError(f"objective {objective!r}: unknown; known are {', '.join(OBJECTIVES)}")
-    return STRATEGIES[strategy](graph, Evaluator(config, graph), OBJECTIVES[objective]).groups
+    evaluator = Evaluator(config, graph)
+    if strategy == "best" and objective == "cycles":
+        return fastest(evaluator)
+    return plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, OBJECTIVES[objective]).groups)
 
 
 def named_groups(graph: XGraph, groups: Sequence[Sequence[str]]) -> list[list[Op]]:

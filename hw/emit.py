@@ -34,7 +34,8 @@ def verilog(config: MachineConfig) -> str:
         text = backend.convert(
             core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
         )
-    return f"{_header(config)}{_share_modules(_drop_empty_wires(_rename_kickstart(text)))}\n{memories.verilog()}"
+    modules = _kick_at_time_0(_share_modules(_drop_empty_wires(_rename_kickstart(text))))
+    return f"{_header(config)}{modules}\n{memories.verilog()}"
 
 
 @contextmanager
@@ -67,6 +68,11 @@ def _header(config: MachineConfig) -> str:
 def _rename_kickstart(text: str) -> str:
     """The register that wakes ``always @*`` at time 0 is named after a line of the back end's source."""
     return re.sub(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ", "kickstart", text)
+
+
+def _kick_at_time_0(text: str) -> str:
+    """In SystemVerilog a value in the declaration is there before any process waits for it, and wakes none."""
+    return re.sub(r"^  reg kickstart = 0;\n", "  reg kickstart;\n  initial kickstart = 0;\n", text, flags=re.MULTILINE)
 
 
 def _drop_empty_wires(text: str) -> str:

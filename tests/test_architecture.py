@@ -89,8 +89,12 @@ BLOCKS = [(page, block) for page in PAGES for block in console_blocks(page)]
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[f"{page}-{number}" for number, (page, _) in enumerate(BLOCKS)])
 def test_commands_of_the_documentation_do_what_it_says(page: Path, block: str, tmp_path: Path) -> None:
-    """``$`` lines are run, one after the other, in an empty folder; what follows is what they print (``...``: anything)."""
-    shell = f'tilewright() {{ "{sys.executable}" -m tilewright "$@"; }}\n'
+    """``$`` lines are run, one after the other; what follows is what they print (``...``: anything).
+
+    The folder holds nothing but the clone's ``demo``; ``tilewright`` and ``python`` are those of the tests.
+    """
+    (tmp_path / "demo").symlink_to(ROOT / "demo")
+    shell = f'tilewright() {{ "{sys.executable}" -m tilewright "$@"; }}\npython() {{ "{sys.executable}" "$@"; }}\n'
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
         done = subprocess.run(
             ["bash", "-c", shell + command],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +23,9 @@ from isa.errors import TilewrightError
 from isa.instructions import Unit
 from isa.program import MachineStep, Program
 from sim.cycle.model import CycleModel
-from sim.runtime.engine import Measured, make_engine
+from sim.runtime.engine import CycleProgress, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
+from tilewright.profile.macs import macs_of_nodes
 
 Array = NDArray[Any]
 
@@ -56,13 +59,31 @@ class Result:
 
 
 def run_program(
-    program: Program, inputs: Mapping[str, Array], engine: str = "functional", *, trace: bool = False
-) -> Result:
+    program: Program, inputs: Mapping[str, Array], engine: str = "functional", *, trace: bool = False,
+    progress: Progress | None = None,
+) -> Result:  # fmt: skip
     """Run on ``functional``, ``rtl`` or ``cpu`` (onnxruntime on the quantised model)."""
     if engine == "cpu":
         return Result(run_on_cpu(program, inputs), Measured())
-    run = Run(program, make_engine(engine, program.config, trace=trace))
+    told = rtl_progress(program, progress) if progress is not None and engine == "rtl" else None
+    run = Run(program, make_engine(engine, program.config, trace=trace, progress=told))
     return Result(run(inputs), run.measured)
+
+
+def rtl_progress(program: Program, progress: Progress) -> CycleProgress:
+    """Turns cycles into a line: how far, how fast, how long still (the cycle model knows how many there will be)."""
+    since = time.perf_counter()
+    total = 0
+    progress("RTL simulation; the first one of a machine builds its simulator, which takes a minute or two")
+
+    def told(cycles: int) -> None:
+        nonlocal total
+        total = total or estimated_cycles(program)
+        seconds = time.perf_counter() - since
+        left = max(0, total - cycles) * seconds / max(cycles, 1)
+        progress(f"RTL simulation: {min(1.0, cycles / total):.0%}, {cycles / seconds:.0f} cycles/s, {left:.0f} s left")
+
+    return told
 
 
 @dataclass(frozen=True)
@@ -105,15 +126,9 @@ def estimated_cycles(program: Program) -> int:
 
 
 def array_macs(compiled: Compiled) -> int:
-    """Products of the model's convolutions and dense layers on the machine."""
-    total = 0
-    for plan in compiled.plans:
-        for layer in plan.group.layers:
-            weights = getattr(layer.op, "weights", None)
-            if weights is not None:
-                n, h, w, _ = compiled.imported.graph.tensors[layer.output].shape
-                total += int(weights.size) * n * h * w
-    return total
+    """Products of the model's convolutions and dense layers on the machine; those that only the compiler added count not."""
+    macs = macs_of_nodes(compiled.program)
+    return sum(macs.get(layer.op.name, 0) for plan in compiled.plans for layer in plan.group.layers)
 
 
 def facts(compiled: Compiled) -> dict[str, Any]:
@@ -146,11 +161,12 @@ def facts(compiled: Compiled) -> dict[str, Any]:
 def read_arrays(path: Path) -> dict[str, Array]:
     """The arrays of an NPZ file."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not hasattr(archive, "files"):
-                raise TilewrightError(f"{path}: one bare array, expected an NPZ file of named inputs")
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise TilewrightError(f"{path}: one bare array, expected an NPZ file of named inputs")
+        with archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise TilewrightError(f"{path}: not an NPZ file: {error}") from None
 
 

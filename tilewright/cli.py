@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -15,11 +16,17 @@ from tilewright.version import VERSION
 
 COMMANDS = {
     "asm": "Assemble a program text into a program file.",
+    "check": "Compile a model, run it, and compare what comes out with onnxruntime.",
+    "compile": "Compile an ONNX model to a program file.",
     "config": "Show and list machine configurations.",
     "disasm": "Print a program file as assembler text.",
     "fuzz": "Run random programs, and compare whole memories.",
     "isa": "Print the instruction set reference.",
+    "ops": "Print which operators run on the machine, and under what conditions.",
     "regress": "Run the benches on a configuration of yours.",
+    "report": "Write a page that shows where a program's cycles, bytes and words go.",
+    "run": "Run a program file on inputs.",
+    "trace": "Write the timeline of a program for Perfetto.",
     "verilog": "Write the machine as one Verilog file.",
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
@@ -61,13 +68,14 @@ class Commands(click.Group):
 @click.command(cls=Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="tilewright")
 def app() -> None:
-    """Generate an instruction-driven CNN accelerator, and prove it.
+    """Generate a CNN accelerator, compile ONNX models to it, and prove every output bit.
 
     \b
     Examples:
       tilewright verilog --config base -o build/
-      tilewright asm program.s --config nano -o program.elf
-      tilewright disasm program.elf
+      tilewright compile model.onnx --calibrate images.npz -o model.elf
+      tilewright check model.onnx --engine rtl
+      tilewright report model.elf -o report/
     """
 
 
@@ -99,8 +107,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """The console script."""
+    """The console script. Being told to end is an interrupt: what was started is ended, nothing half-written stays."""
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(main())
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _complain(message: str, who: str = "tilewright") -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 import onnx
 
 from compiler.driver import Compiled, compile_graph
+from compiler.frontend.pipeline import ImportedModel
 from compiler.xgraph.ops import Port
 from isa.program import WHOLE_MODEL
 from sim.runtime.engine import make_engine
@@ -21,7 +23,7 @@ def compare_layers(compiled: Compiled, inputs: Mapping[str, Array], engine: str)
     graph = imported.graph
     made = [op.output for op in graph.ops if op.outputs and op.output in imported.tensor_names]
     ports = [imported.tensor_names[name] for name in made if name not in graph.inputs]
-    oracle = _with_outputs(imported.oracle, ports)
+    oracle = _with_outputs(imported, ports)
     everything = replace(
         imported,
         graph=replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *(p.tensor for p in ports))))),
@@ -37,13 +39,14 @@ def compare_layers(compiled: Compiled, inputs: Mapping[str, Array], engine: str)
     return sorted(compare(mine, theirs), key=lambda row: order.get(row.tensor, len(order)))
 
 
-def _with_outputs(model: onnx.ModelProto, ports: list[Port]) -> onnx.ModelProto:
-    """The model with more outputs; their types are those that its value infos state."""
+def _with_outputs(imported: ImportedModel, ports: list[Port]) -> onnx.ModelProto:
+    """The oracle with more outputs."""
     extended = onnx.ModelProto()
-    extended.CopyFrom(model)
-    known = {value.name: value for value in extended.graph.value_info}
+    extended.CopyFrom(imported.oracle)
     present = {value.name for value in extended.graph.output}
     for port in ports:
-        if port.onnx not in present and port.onnx in known:
-            extended.graph.output.append(known[port.onnx])
+        if port.onnx not in present:
+            kind = onnx.TensorProto.UINT8 if imported.graph.tensors[port.tensor].flip else onnx.TensorProto.INT8
+            shape = [math.prod(size for _, size in dim) for dim in port.dims]
+            extended.graph.output.append(onnx.helper.make_tensor_value_info(port.onnx, kind, shape))
     return extended

@@ -16,6 +16,9 @@ from isa.files import write_atomically
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+STRATEGY_HELP = "How groups are chosen: naive, greedy, dnnvm, efficient-s, optimus, optimus-online, or best."
+
+
 class InputError(TilewrightError):
     """A file that a command was given and cannot use."""
 
@@ -62,3 +65,16 @@ def write_file(path: Path, content: bytes) -> None:
         raise InputError(f"{path} cannot be written: {path.parent} is not a folder") from None
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def timing_options() -> Decorator:
+    """``--engine`` and ``--input``: where the times of instructions come from."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        help_text = "Where times come from: the cycle model, or a run on the generated Verilog."
+        choice = click.Choice(["cycle", "rtl"])
+        with_engine = click.option("--engine", type=choice, default="cycle", show_default=True, help=help_text)(function)
+        help_text = "NPZ file of inputs, for rtl.  [default: random ones]"
+        return click.option("--input", "source", type=click.Path(path_type=Path), help=help_text)(with_engine)
+
+    return decorate

@@ -41,6 +41,23 @@ class ConstImage:
     def image(self) -> bytes:
         return b"".join(self.pieces)
 
+    def place_block(self, block: Block) -> dict[Buffer, int]:
+        return {buffer: self.place(words) for buffer, words in block.pack().items()}
+
+
+class UnpackedImage(ConstImage):
+    """Offsets without contents, for programs that are only timed."""
+
+    def place(self, words: NDArray[np.uint8]) -> int:
+        return self._reserve(words.size)
+
+    def place_block(self, block: Block) -> dict[Buffer, int]:
+        return {buffer: self._reserve(words) for buffer, words in block.sizes.items()}
+
+    def _reserve(self, size: int) -> int:
+        self.size += -(-size // self.align) * self.align
+        return self.size - -(-size // self.align) * self.align
+
 
 @dataclass
 class Ring:
@@ -93,7 +110,7 @@ class Parameters:
     def load(self, block: Block, pinned: bool) -> tuple[dict[Buffer, int], list[Pending]]:
         """Where the block's words go, and the instructions that bring them."""
         if block not in self._offsets:
-            self._offsets[block] = {buffer: self.const.place(words) for buffer, words in block.pack().items()}
+            self._offsets[block] = self.const.place_block(block)
         at: dict[Buffer, int] = {}
         pending = []
         for buffer, offset in self._offsets[block].items():

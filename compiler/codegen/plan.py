@@ -14,6 +14,12 @@ from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.instructions import Buffer
 
+_INSTRUCTION_CYCLES = 8
+"""What an instruction costs beside its beats, where it follows another."""
+_LATENCY = 100
+"""DRAM's latency and a unit's start and drain."""
+_ENDS = 1
+"""The first load and the last save of a step come in pieces (see ``group.PIECES``), half of which overlaps."""
 PARAMETER_BUFFERS: tuple[Buffer, ...] = (Buffer.WEIGHT, Buffer.PARAM, Buffer.TAPS, Buffer.POOL_PARAM)
 
 
@@ -136,24 +142,29 @@ def _estimate(
     config: MachineConfig, group: Group, steps: int, blocks: Mapping[str, tuple[Block, ...]],
     resident: frozenset[str], pipelined: bool,
 ) -> tuple[int, int]:  # fmt: skip
-    """Cycles and DRAM bytes: the slowest unit, plus what cannot overlap (first load, last save, start of steps)."""
+    """Cycles and DRAM bytes.
+
+    A layer whose parameters stream takes as long as the slower of its beats and its stream: few blocks are under way, so
+    one layer's slack does not help another. Pipelined, the slowest unit counts, else all units one after the other; never
+    less than everything that moves takes. Besides, what cannot overlap: the first load and the last save.
+    """
     units: dict[int, int] = {}
+    parameters = first = 0
     for layer in group.layers:
-        overhead = steps * len(blocks[layer.output]) * 8
-        units[layer.unit] = units.get(layer.unit, 0) + layer.beats + overhead
-    loads = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.inputs)
-    saves = sum(group.tensors[name].bytes // group.tensors[name].batch for name in group.outputs)
-    parameters = sum(
-        sum(b.bytes(config) for b in blocks[la.output]) * (1 if la.output in resident else steps) for la in group.layers
-    )
-    moved = loads + saves + parameters
+        size = sum(block.bytes(config) for block in blocks[layer.output])
+        streamed = 0 if layer.output in resident else size * steps
+        parameters += streamed or size
+        first += 0 if streamed else size
+        overhead = steps * len(blocks[layer.output]) * _INSTRUCTION_CYCLES
+        units[layer.unit] = units.get(layer.unit, 0) + max(layer.beats + overhead, streamed // config.axi_bytes)
+    maps = sum(group.tensors[name].bytes // group.tensors[name].batch for name in (*group.inputs, *group.outputs))
+    moved = maps + parameters
     bus = moved // config.axi_bytes
-    edge = (loads + saves) // config.axi_bytes // steps + 80
-    depth = len(group.layers)
+    ends = maps // config.axi_bytes // (steps * _ENDS) + first // config.axi_bytes // 2
     if pipelined:
-        fill = sum(units.values()) // steps if depth > 1 else 0
-        return max(*units.values(), bus) + edge + fill + steps * 4, moved
-    return max(sum(units.values()) + (loads + saves) // config.axi_bytes, bus) + steps * 100, moved
+        fill = sum(units.values()) // steps if len(group.layers) > 1 else 0
+        return max(*units.values(), bus) + ends + fill + _LATENCY + steps * 4, moved
+    return max(sum(units.values()) + maps // config.axi_bytes // 2, bus) + ends + steps * _LATENCY, moved
 
 
 def _why_not(config: MachineConfig, group: Group) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.codegen.group import GroupEmitter, Homes
-from compiler.codegen.parameters import ConstImage, Parameters, depths
+from compiler.codegen.parameters import ConstImage, Parameters, UnpackedImage, depths
 from compiler.codegen.plan import Plan
 from compiler.codegen.views import View
 from compiler.memory.storage import Home, allocate, storage_of
@@ -49,10 +49,13 @@ class Emitted:
     debug: tuple[DebugRecord, ...]
 
 
-def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> Emitted:
-    """``steps``: plans of groups and CPU parts, in the order of execution."""
+def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], *, timed_only: bool = False) -> Emitted:
+    """``steps``: plans of groups and CPU parts, in the order of execution.
+
+    ``timed_only``: no parameters are packed; the program's time is right, its results are not.
+    """
     views, sizes = _views(graph, steps)
-    const = ConstImage(max(ALIGN, config.axi_bytes))
+    const = (UnpackedImage if timed_only else ConstImage)(max(ALIGN, config.axi_bytes))
     spaces = dict(depths(config)) | {
         Space.WORK: sizes[Region.WORK], Space.INPUT: sizes[Region.INPUT], Space.OUTPUT: sizes[Region.OUTPUT],
     }  # fmt: skip

@@ -82,6 +82,23 @@ def check_constants(model: Model) -> None:
         _check_quantisation(model, node)
 
 
+def check_shapes(model: Model) -> None:
+    """What onnxruntime would only find when it runs the model."""
+    for node in model.nodes:
+        if node.op_type not in ("Conv", "ConvTranspose", "QLinearConv") or node.domain:
+            continue
+        data, weights = model.shape(node.inputs[0]), model.shape(node.inputs[3 if node.op_type == "QLinearConv" else 1])
+        groups = node.integer("group", 1)
+        if data is None or weights is None:
+            continue
+        expected = weights[0] if node.op_type == "ConvTranspose" else weights[1] * groups
+        if data[1] != expected or weights[0] % groups:
+            raise ModelError(
+                f"node {node.name}: input {node.inputs[0]} has {data[1]} channels, {expected} are expected by its weights "
+                f"{list(weights)} in {groups} group{'s' if groups > 1 else ''}; export the model again"
+            )
+
+
 def _is_bound(model: Model, name: str) -> bool:
     """Clip may be unbounded by an infinite bound."""
     return all(node.op_type in ("Clip", "Pad", "Constant") for node in model.nodes if name in node.inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from onnx import numpy_helper
 
 from compiler.frontend.model import Array, Model, Node, part_proto
 from compiler.frontend.session import run
@@ -49,8 +50,6 @@ def _immediate(model: Model, node: Node) -> Array | None:
     if node.op_type == "Constant" and node.domain == "":
         for name, value in node.attributes.items():
             if name == "value":
-                from onnx import numpy_helper
-
                 return numpy_helper.to_array(value)
             if name in ("value_int", "value_ints"):
                 return np.array(value, np.int64)

@@ -125,13 +125,13 @@ def node_proto(node: Node) -> onnx.NodeProto:
 
 def part_proto(model: Model, nodes: Sequence[Node], inputs: Sequence[str], outputs: Sequence[str]) -> onnx.ModelProto:
     """A runnable model of some of the nodes."""
-    used = {name for node in nodes for name in node.reads()} | set(outputs)
+    used = dict.fromkeys([*(name for node in nodes for name in node.reads()), *outputs])
     graph = helper.make_graph(
         [node_proto(node) for node in nodes],
         model.name or "model",
         [_value_info(model, name) for name in inputs],
         [_value_info(model, name) for name in outputs],
-        [numpy_helper.from_array(model.constants[k], k) for k in model.constants if k in used],
+        [numpy_helper.from_array(model.constants[k], k) for k in used if k in model.constants],
     )
     opsets = [helper.make_opsetid(domain, version) for domain, version in model.opsets.items()]
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="tilewright")

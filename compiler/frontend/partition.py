@@ -44,7 +44,7 @@ def partitioned(ctx: Context) -> tuple[XGraph, tuple[Port, ...], tuple[Port, ...
     ops = tuple(_ordered([op for op in ctx.ops if op.output in demand.machine], cpu))
     used = {t for op in ops for t in (*op.inputs, *op.outputs)} | {*input_names, *output_names}
     tensors = {name: tensor for name, tensor in ctx.tensors.items() if name in used}
-    return XGraph(model.name or "model", tensors, tuple(ops), input_names, output_names), inputs, outputs
+    return XGraph(model.name or "model", tensors, ops, input_names, output_names), inputs, outputs
 
 
 def _ordered(machine: list[Op], cpu: list[Cpu]) -> list[Op]:
@@ -108,13 +108,16 @@ def _demanded(ctx: Context) -> _Demand:
 
 
 def _why(ctx: Context, node: Node, reader: str) -> str:
-    if node.op_type == "DequantizeLinear":
+    value = ctx.values.get(node.output)
+    if isinstance(value, Mapped) and not value.computed and node.op_type != "DequantizeLinear":
+        return "it only moves data that the CPU makes and reads, or that is an input and an output of the model"
+    if node.op_type == "DequantizeLinear" or isinstance(value, Mapped):
         return f"its float result is read on the CPU, by {reader or 'the model output'}"
-    if ctx.values.get(node.output) is None:
+    if value is None:
         return "its operands are on the CPU"
     if reader:
         return f"its result is not quantised before {reader} reads it, which is on the CPU"
-    return "its result is an output of the model and is not quantised, or needs no computing"
+    return "its result is an output of the model and is not quantised"
 
 
 def _machine(ctx: Context, demand: _Demand, makers: dict[str, Op], tensor: str) -> Iterable[str]:

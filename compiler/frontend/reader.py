@@ -9,13 +9,15 @@ from pathlib import Path
 import onnx
 from onnx import inliner, numpy_helper, version_converter
 
-from compiler.frontend.checks import check_constants, check_operators, ordered
+from compiler.frontend.checks import check_constants, check_operators, check_shapes, ordered
 from compiler.frontend.errors import ModelError
 from compiler.frontend.folding import fold_constants, without_identities
 from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto
 from compiler.frontend.types import with_types
 
 LEAST_OPSET = 9
+MOST_OPSET = 26
+"""The newest that onnxruntime runs."""
 
 Source = str | Path | bytes | onnx.ModelProto
 
@@ -23,12 +25,14 @@ Source = str | Path | bytes | onnx.ModelProto
 def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Model:
     """``batch``: what a free first dimension of an input becomes (1 unless told); ``shapes``: whole input shapes."""
     proto = load(source)
-    model = from_proto(upgraded(proto))
+    model = from_proto(converted(proto))
     model = replace(model, types={**model.types, **_input_types(model, proto, batch, shapes or {})})
     model = without_identities(model)
     model = fold_constants(model)
     check_constants(model)
-    return _resolved(model)
+    model = _resolved(model)
+    check_shapes(model)
+    return model
 
 
 def load(source: Source) -> onnx.ModelProto:
@@ -59,18 +63,21 @@ def opset_of(proto: onnx.ModelProto) -> int:
     return next((o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")), 0)
 
 
-def upgraded(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Functions inlined; an operator set before 9 converted, if onnx can."""
+def converted(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Functions inlined; an operator set that is older or newer than those supported converted, if onnx can."""
     if proto.functions:
         proto = inliner.inline_local_functions(proto)
     version = opset_of(proto)
-    if version >= LEAST_OPSET:
+    if LEAST_OPSET <= version <= MOST_OPSET:
         return proto
-    refusal = f"model {proto.graph.name}: operator set {version} is older than {LEAST_OPSET}; export the model with a newer one"
+    refusal = (
+        f"model {proto.graph.name}: operator set {version}, {LEAST_OPSET} to {MOST_OPSET} is expected, "
+        "and onnx cannot convert it; export the model with one of these"
+    )
     if version < 1:
         raise ModelError(refusal)
     try:
-        return version_converter.convert_version(proto, LEAST_OPSET)
+        return version_converter.convert_version(proto, min(max(version, LEAST_OPSET), MOST_OPSET))
     except Exception:  # the converter raises whatever its C++ side threw
         raise ModelError(refusal) from None
 

@@ -144,11 +144,13 @@ class _Writer:
 
     def _weights(self, name: str, values: Float, axis: int) -> tuple[str, tuple[str, str]]:
         """Names of the int8 weights, their scale and zero-point."""
-        scale = self.scheme.weights(values.astype(np.float32), axis)
+        scale = self.scheme.weights(values.astype(np.float32, copy=False), axis)
         shape = [1] * values.ndim
         if scale.size > 1:
             shape[axis] = scale.size
-        whole = np.clip(np.rint(values / scale.reshape(shape)), -127, 127).astype(np.int8)
+        ratio = values / scale.reshape(shape)
+        np.rint(ratio, out=ratio)
+        whole = np.clip(ratio, -127, 127, out=ratio).astype(np.int8)
         kind = scale.size > 1
         return self._constant(f"{name}_quantized", whole), (
             self._constant(f"{name}_scale", scale if kind else scale.reshape(())),

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from compiler.frontend.constraints.elementwise import UNARY
-from compiler.frontend.importer.elementwise import _along
+from compiler.frontend.importer.elementwise import varying_dimension
 from compiler.frontend.model import Model, Node, scalar
 
 
@@ -117,6 +117,8 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         assert weights is not None
         if node.op_type == "MatMul" and weights.ndim != 2:
             return None
+        if node.op_type == "Gemm" and not _per_output(model, node):
+            return None
         return {"Conv": Form.CONV, "Gemm": Form.GEMM}.get(node.op_type, Form.FLOAT)
     if not operands or not all(name in reached for name in operands) or rank > 4:
         return None
@@ -124,7 +126,7 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         whole = node.op_type != "Concat" or len(set(operands)) == len(node.inputs)
         return Form.STORED if (whole and not any(node.outputs[1:])) or node.op_type == "Split" else None
     if node.op_type in ("AveragePool", "GlobalAveragePool"):
-        return Form.AVERAGE
+        return Form.FLOAT if max(node.integers("dilations", (1,))) > 1 else Form.AVERAGE
     if node.op_type in MOVED or node.op_type in MEANS:
         return Form.FLOAT
     if node.op_type in UNARY:
@@ -135,10 +137,17 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
     return None
 
 
+def _per_output(model: Model, node: Node) -> bool:
+    """Whether the bias of a Gemm is one number per column, or one in all."""
+    bias = model.constants.get(node.input(2))
+    columns = (model.shape(node.output) or (0,))[-1]
+    return bias is None or bias.size == 1 or (bias.size == columns and bias.shape[-1] == columns)
+
+
 def _binary_form(model: Model, node: Node, operands: list[str], origin: dict[str, str]) -> Form | None:
     constant = next((model.constants[name] for name in node.inputs if name in model.constants), None)
     if constant is not None and constant.size > 1:
-        wide = node.op_type in ("Add", "Sub", "Mul") and _along(constant, len(model.shape(node.output) or ())) == 1
+        wide = node.op_type in ("Add", "Sub", "Mul") and varying_dimension(constant, len(model.shape(node.output) or ())) == 1
         return Form.FLOAT if wide else None
     if constant is not None or len({origin.get(name, name) for name in operands}) == 1:
         return Form.FLOAT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from onnx import version_converter
+from onnx import numpy_helper, version_converter
 
 from compiler.frontend.errors import ModelError
 from compiler.frontend.model import MICROSOFT, Array, Model, TensorType, from_node_proto, part_proto
@@ -31,8 +31,6 @@ def modernised(model: Model) -> Model:
             f"model {model.name}: operator set {version} cannot be converted to {TARGET} for quantisation "
             f"({' '.join(str(error).split())[:120]}); export the model with operator set {TARGET}"
         ) from None
-    from onnx import numpy_helper
-
     constants: dict[str, Array] = dict(model.constants)
     constants |= {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
     nodes = tuple(from_node_proto(n, n.name or f"{n.op_type}_{i}") for i, n in enumerate(proto.graph.node))

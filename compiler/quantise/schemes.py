@@ -46,7 +46,7 @@ class PowerOfTwo:
     def weights(self, values: Float, axis: int) -> Float:
         flat = values.reshape(-1)
         sample = flat if flat.size <= _SAMPLE else flat[:: flat.size // _SAMPLE]
-        return np.array([self._best(sample, float(np.abs(flat).max(initial=0.0)))], np.float32)
+        return np.array([self._best(sample, max(-float(flat.min(initial=0.0)), float(flat.max(initial=0.0))))], np.float32)
 
     @staticmethod
     def _best(sample: Float, greatest: float) -> float:

@@ -97,6 +97,9 @@ def batches(model: Model, data: Feeds) -> Iterator[dict[str, Array]]:
         if name not in data:
             raise CalibrationError(f"calibration data: input {name} is missing; found {', '.join(data) or 'nothing'}")
         found = data[name].shape
+        if found == shape:
+            counts.add(1)
+            continue
         if len(found) != len(shape) or found[1:] != shape[1:] or found[0] < shape[0]:
             raise CalibrationError(
                 f"calibration data: input {name} has shape {found}, (samples, {', '.join(map(str, shape[1:]))}) is expected"
@@ -105,9 +108,9 @@ def batches(model: Model, data: Feeds) -> Iterator[dict[str, Array]]:
     for index in range(min(counts, default=0)):
         feeds = {}
         for name in model.inputs:
-            size = (model.shape(name) or (1,))[0]
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(model.elem(name))
-            feeds[name] = data[name][index * size : (index + 1) * size].astype(dtype)
+            shape = model.shape(name) or ()
+            part = data[name] if data[name].shape == shape else data[name][index * shape[0] : (index + 1) * shape[0]]
+            feeds[name] = part.astype(onnx.helper.tensor_dtype_to_np_dtype(model.elem(name)))
         yield feeds
 
 

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from sim.cycle.runs import MAX_BURST_BEATS
-from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS
+from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS, LOAD_CHUNKS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
@@ -85,8 +85,10 @@ class Bus:
         self.writes = Stream()
         self.fetches: deque[Burst] = deque()
         self.fetch_left = 0.0
-        self.read_done: list[tuple[int, float]] = []
-        self.write_done: list[tuple[int, float]] = []
+        self.buffered = 0.0
+        """Beats of LOAD that are behind the bus while it brings instructions."""
+        self.read_done: list[tuple[Transfer, float]] = []
+        self.write_done: list[tuple[Transfer, float]] = []
         self.fetched: list[tuple[int, float]] = []
         self.watched = False
         """A stream has reached its ``watch``."""
@@ -94,63 +96,63 @@ class Bus:
     def fetch(self, number: int, beats: int, asked: float) -> None:
         self.fetches.append(Burst(number, beats, asked))
 
-    def step(self) -> bool:
-        """Go on to the next event; False if there is none."""
+    def step(self, until: float = NEVER) -> bool:
+        """Go on to the next event; False, and nothing is changed, if there is none before ``until``."""
         reads, writes, now = self.reads, self.writes, self.now
-        then = NEVER
         fetching = self.fetch_left > 0
         reading = writing = blocked = False
-        for burst in self.fetches:
-            if burst.behind == NEVER:
-                if burst.asked > now:
-                    then = min(then, burst.asked)
-                else:
-                    burst.behind = min(reads.served + self._on_the_way(), reads.asked)
-        if self.fetches and not fetching:
-            burst = self.fetches[0]
-            if burst.behind <= reads.served + EPSILON:
-                due = burst.asked + DRAM_READ
-                if due <= now:
-                    self.fetch_left = float(burst.beats)
-                    self.fetched.append((burst.number, now))
-                    return True
-                blocked = True
-                then = min(then, due)
+        then = NEVER
+        if self.fetches:
+            then, blocked, begins = self._fetches(fetching)
+            if begins:
+                return True
         current = reads.current
-        if current is not None and (not current.beats or not (fetching or blocked)):
-            if current.due <= now:
-                reading = True
-            else:
-                then = min(then, current.due)
+        apart = False
+        if current is not None:
+            apart = current.beats == 0 or (fetching and self.buffered > EPSILON)
+            if apart or not (fetching or blocked):
+                if current.due <= now:
+                    reading = True
+                elif current.due < then:
+                    then = current.due
         current = writes.current
         if current is not None:
             if current.due <= now:
                 writing = True
-            else:
-                then = min(then, current.due)
-        read_density = 1.0 if fetching else reads.density if reading else 0.0
-        write_density = writes.density if writing else 0.0
+            elif current.due < then:
+                then = current.due
+
         read_speed = write_speed = 1.0
-        if read_density + write_density > 1.0:
-            read_share = max(0.5, 1.0 - write_density)
-            read_speed = min(1.0, read_share / read_density)
-            write_speed = min(1.0, max(0.5, 1.0 - read_density) / write_density)
-        if fetching:
-            then = min(then, now + self.fetch_left / read_speed)
+        if writing and (reading or fetching):
+            read_density = 1.0 if fetching else reads.density
+            write_density = writes.density
+            if read_density + write_density > 1.0:
+                read_speed = min(1.0, max(0.5, 1.0 - write_density) / read_density)
+                write_speed = min(1.0, max(0.5, 1.0 - read_density) / write_density)
+        own_speed = 1.0 if apart else read_speed
+        if fetching and now + self.fetch_left / read_speed < then:
+            then = now + self.fetch_left / read_speed
         if reading:
-            then = min(then, now + reads.left / (read_speed if reads.density else 1.0))
-            if reads.density:
-                rate = read_speed * reads.density
+            span = reads.left / own_speed
+            rate = own_speed * reads.density
+            if rate:
+                if fetching:
+                    span = min(span, self.buffered / rate)
+                elif self.fetches and self.fetches[0].behind < NEVER:
+                    span = min(span, (self.fetches[0].behind - reads.served) / rate)
                 if reads.watch < NEVER:
-                    then = min(then, max(now, now + (reads.watch - reads.served) / rate))
-                if self.fetches and self.fetches[0].behind < NEVER:
-                    then = min(then, now + (self.fetches[0].behind - reads.served) / rate)
+                    span = min(span, max(0.0, (reads.watch - reads.served) / rate))
+            if now + span < then:
+                then = now + span
         if writing:
-            then = min(then, now + writes.left / write_speed)
-            if writes.watch < NEVER and writes.density:
-                then = min(then, max(now, now + (writes.watch - writes.served) / (write_speed * writes.density)))
-        if then == NEVER:
+            span = writes.left / write_speed
+            if writes.watch < NEVER:
+                span = min(span, max(0.0, (writes.watch - writes.served) / (write_speed * writes.density)))
+            if now + span < then:
+                then = now + span
+        if then > until or then == NEVER:
             return False
+
         passed = then - now
         self.now = then
         if fetching:
@@ -158,20 +160,43 @@ class Bus:
             if self.fetch_left < EPSILON:
                 self.fetch_left = 0.0
                 self.fetches.popleft()
+            if reading:
+                self.buffered -= passed * reads.density
         if reading:
-            self._serve(reads, passed * (read_speed if reads.density else 1.0), self.read_done)
+            self._serve(reads, passed * own_speed, self.read_done)
         if writing:
             self._serve(writes, passed * write_speed, self.write_done)
         return True
 
-    def _serve(self, stream: Stream, work: float, done: list[tuple[int, float]]) -> None:
+    def _fetches(self, fetching: bool) -> tuple[float, bool, bool]:
+        """When something happens to instruction fetch next; whether it keeps LOAD waiting; whether it begins now."""
+        reads, now = self.reads, self.now
+        then = NEVER
+        for burst in self.fetches:
+            if burst.behind == NEVER:
+                if burst.asked > now:
+                    then = min(then, burst.asked)
+                else:
+                    burst.behind = min(reads.served + self._on_the_way(), reads.asked)
+        burst = self.fetches[0]
+        if fetching or burst.behind > reads.served + EPSILON:
+            return then, False, False
+        due = burst.asked + DRAM_READ
+        if due > now:
+            return min(then, due), True, False
+        self.fetch_left = float(burst.beats)
+        flows = reads.current is not None and reads.current.due < now
+        self.buffered = LOAD_CHUNKS if flows and reads.density < 1.0 else 0.0
+        self.fetched.append((burst.number, now))
+        return now, False, True
+
+    def _serve(self, stream: Stream, work: float, done: list[tuple[Transfer, float]]) -> None:
         stream.left -= work
         stream.served += work * stream.density
         if stream.served + EPSILON >= stream.watch:
             self.watched = True
         if stream.left < EPSILON:
-            finished = stream.finish(self.now)
-            done.append((finished.index, self.now))
+            done.append((stream.finish(self.now), self.now))
 
     def _on_the_way(self) -> float:
         """LOAD beats asked for and not yet there, now."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from math import ceil
 from typing import Any
 
 from isa.config import MachineConfig
 from isa.instructions import Unit
-from sim.cycle.bus import Bus
+from sim.cycle.bus import NEVER, Bus
 from sim.cycle.program import CycleError, Program
-from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE
-from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, window_pipelines
+from sim.cycle.rivals import IDLE, contended
+from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE, Timing
+from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, WindowPipeline
 
 UNKNOWN = -1
+FEATURE_MAP_ORDER = (Unit.LOAD, Unit.SAVE, Unit.CONV, Unit.POOL, Unit.MISC)
+"""Who goes first at a bank (``hw/core.py``)."""
 
 
 class Receiver:
@@ -28,13 +30,16 @@ class Receiver:
         for size in self.sizes:
             self.ends.append(self.ends[-1] + size)
         self.pipeline = pipeline
-        self.dispatched = 0
+        self.dispatched = self.taken = 0
+        """Instructions that were sent, and those that the unit has accepted."""
         self.sent: list[int] = []
         """Cycle in which the last word entered the queue."""
         self.collects: list[int] = [0]
         """First cycle in which the first word can be taken."""
         self.offered: list[int] = []
         self.accepted: list[int] = []
+        self._owner = 0
+        """The instruction whose words make room for those that are sent now."""
         self.giver = UNKNOWN
         """The instruction whose end the next one waits for, if that is all that is missing."""
 
@@ -43,7 +48,10 @@ class Receiver:
         word = self.ends[self.dispatched + 1] - capacity - 1 - before_last
         if word < 0:
             return 0
-        owner = bisect_right(self.ends, word, 0, self.dispatched + 1) - 1
+        owner = self._owner
+        while self.ends[owner + 1] <= word:
+            owner += 1
+        self._owner = owner
         if owner >= len(self.collects):
             return None
         return self.collects[owner] + word - self.ends[owner] + 1
@@ -52,16 +60,18 @@ class Receiver:
         self.sent.append(cycle)
         self.dispatched += 1
 
-    def collect(self) -> bool:
-        """Move the next instruction to the offer, if it is known when."""
-        n = len(self.offered)
-        if n >= self.dispatched or n > len(self.accepted):
-            return False
-        taken = max(self.sent[n] + QUEUE, self.collects[n] + self.sizes[n] - 1)
-        moved = max(taken + 1, self.accepted[n - 1] if n else 0)
+    def collect(self) -> None:
+        """Move the instruction at the head of the queue to the offer."""
+        n = self.taken
+        if len(self.offered) > n:
+            return
+        moved = self.collects[n] + self.sizes[n]
+        if self.sent[n] + QUEUE >= moved:
+            moved = self.sent[n] + QUEUE + 1
+        if n and self.accepted[n - 1] > moved:
+            moved = self.accepted[n - 1]
         self.offered.append(moved + OFFER)
         self.collects.append(moved + 1)
-        return True
 
 
 class Execution:
@@ -76,11 +86,17 @@ class Execution:
         self.finishes = [UNKNOWN] * count
         self.token_waits = [0] * count
         costs: Any = program.costs
-        conv, pool = window_pipelines(config, costs, costs)
+        timing = Timing.of(config)
+        meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, FEATURE_MAP_ORDER)
         self.load, self.save = LoadPipeline(costs, self.bus), SavePipeline(costs, self.bus)
+        ahead: list[Pipeline] = [self.load, self.save]
+        conv = WindowPipeline(config, costs, config.post_px, timing.conv_done, timing.conv_stored, meets, ahead)
+        pool = WindowPipeline(config, costs, 1, timing.pool_done, timing.pool_done, meets, [*ahead, conv])
+        misc = MiscPipeline(config, costs, meets, [*ahead, conv, pool])
         pipelines: dict[Unit, Pipeline] = {
-            Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: MiscPipeline(costs),
+            Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: misc,
         }  # fmt: skip
+        self.workers = (conv, pool, misc)
         members: list[list[int]] = [[] for _ in Unit]
         for index, unit in enumerate(program.units):
             if unit is not None:
@@ -97,34 +113,49 @@ class Execution:
 
     def run(self) -> int:
         """Cycles from start to done."""
-        bus, finishes = self.bus, self.finishes
+        finishes = self.finishes
         receivers = [receiver for receiver in self.receivers if receiver.indices]
         while True:
             moved = self._dispatch()
             for receiver in receivers:
-                if receiver.giver < 0 or finishes[receiver.giver] >= 0:
-                    while receiver.collect() or self._accept(receiver):
-                        moved = True
+                while receiver.taken < receiver.dispatched and (receiver.giver < 0 or finishes[receiver.giver] >= 0):
+                    receiver.collect()
+                    if not self._accept(receiver):
+                        break
+                    moved = True
             if moved:
                 continue
-            while not (bus.read_done or bus.write_done or bus.fetched or bus.watched):
-                if not bus.step():
-                    break
-            else:
-                self._answers()
-                continue
-            break
+            if not self._wait():
+                break
         if self._next_instruction < len(self.program.units) or UNKNOWN in self.finishes:
             index = self.finishes.index(UNKNOWN)
             raise CycleError(f"instruction at word {self.program.pcs[index]} never finishes; the program is not sequential")
         return max(self.finishes) + END_TAIL
 
+    def _wait(self) -> bool:
+        """Go on to the next answer of DRAM, or to the end of work that had to wait for it; False if there is neither."""
+        bus = self.bus
+        workers = [worker for worker in self.workers if worker.open]
+        while True:
+            for worker in workers:
+                worker.estimate()
+            until = min((worker.expected for worker in workers), default=NEVER)
+            if not bus.step(until):
+                if not workers:
+                    return False
+                index, finish = min(workers, key=lambda worker: worker.expected).settle()
+                self.finishes[index] = finish
+                return True
+            if bus.read_done or bus.write_done or bus.fetched or bus.watched:
+                self._answers()
+                return True
+
     def _answers(self) -> None:
         bus = self.bus
-        for index, cycle in bus.read_done:
-            self.finishes[index] = self.load.finish(index, cycle)
-        for index, cycle in bus.write_done:
-            self.finishes[index] = self.save.finish(index, cycle)
+        for transfer, cycle in bus.read_done:
+            self.finishes[transfer.index] = self.load.finished(transfer, cycle)
+        for transfer, cycle in bus.write_done:
+            self.finishes[transfer.index] = self.save.finished(transfer, cycle)
         for number, cycle in bus.fetched:
             self._bursts[number] = ceil(cycle) + FETCH_WORD
         bus.read_done.clear()
@@ -134,9 +165,7 @@ class Execution:
 
     def _accept(self, receiver: Receiver) -> bool:
         """Let the unit take the instruction at the head, if it is known when it can."""
-        n = len(receiver.accepted)
-        if n >= len(receiver.offered):
-            return False
+        n = receiver.taken
         index = receiver.indices[n]
         finishes = self.finishes
         offered = receiver.offered[n]
@@ -157,10 +186,13 @@ class Execution:
             if finish < 0:
                 return False
             ready = max(ready, finish + 1)
-        start = max(offered, tokens, ready)
+        start = ready if ready > offered else offered
         if tokens > offered:
             self.token_waits[index] = tokens - offered
+            if tokens > start:
+                start = tokens
         receiver.accepted.append(start)
+        receiver.taken += 1
         self.starts[index] = start
         finish_known = receiver.pipeline.accept(index, start)
         if finish_known is not None:

@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from isa.config import MachineConfig
 from isa.instructions import Buffer, MiscMode
-from sim.cycle.lanes import Walk, lane_waits, lanes_meet, operand_groups, operand_waits
+from sim.cycle.lanes import Walk, inside, lane_waits, lanes_meet, operand_groups, operand_waits
+from sim.cycle.rivals import IDLE, Groups, Use
+from sim.cycle.rivals import groups as bank_groups
 from sim.cycle.runs import MAX_BURST_BEATS, Runs, loaded, saved
 from sim.cycle.timing import DRAM_QUEUE, DRAM_READ
 
@@ -29,6 +31,7 @@ class WindowCost:
     active: int
     """Beats or taps, that is cycles without waits."""
     wait_bank: int
+    use: Use
     stores: bool = False
     """Leaves its sums in the accumulators."""
 
@@ -47,6 +50,7 @@ class MiscCost:
     """One word per cycle."""
 
     active: int
+    use: Use
     wait_bank: int = 0
 
     @property
@@ -63,9 +67,12 @@ class MoveCost:
     active: int
     """Words, or beats of LOADP."""
     words: int
+    use: Use = IDLE
     address_wait: int = 0
     """SAVE: cycles until the length of a row is known, less those until its first beat is there."""
     parameters: bool = False
+    edge: int = 0
+    """LOAD: cycles of the last words or first chunks, in which DRAM may already serve another."""
     bursts: int = 0
     """LOAD: read bursts."""
     run: int = 0
@@ -83,9 +90,13 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     group = np.where(f["acc_out"] == 0, np.maximum(beats, drain), beats)
     waits = _waits(config, f) * f["chunks"] * f["vectors"]
     groups = f["chunks"] * pixel_groups
+    words = config.px_p * config.words_per_chunk
     return [
-        WindowCost(n, size, n * b, w, bool(stores))
-        for n, size, b, w, stores in zip(*_lists(groups, group, beats, waits, f["acc_out"]), strict=True)
+        WindowCost(n, size, n * b, w, Use(read, rate * b / size, 0 if stores else written, words / size), bool(stores))
+        for n, size, b, w, stores, rate, read, written in zip(
+            *_lists(groups, group, beats, waits, f["acc_out"]),
+            _read_rates(config, f), _reads(config, f), _writes(config, f, f["chunks"]), strict=True,
+        )
     ]
 
 
@@ -95,8 +106,11 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     taps = f["k_h"] * f["k_w"]
     waits = _waits(config, f) * f["vectors"]
     return [
-        WindowCost(n, size, n * t, w)
-        for n, size, t, w in zip(*_lists(groups, np.maximum(taps, config.px_p), taps, waits), strict=True)
+        WindowCost(n, size, n * t, w, Use(read, rate * t / size, written, config.px_p / size))
+        for n, size, t, w, rate, read, written in zip(
+            *_lists(groups, np.maximum(taps, config.px_p), taps, waits),
+            _read_rates(config, f), _reads(config, f), _writes(config, f, f["vectors"]), strict=True,
+        )
     ]
 
 
@@ -104,43 +118,47 @@ def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """One iteration per cycle, unless both operands come from one bank."""
     counts = list(zip(*_lists(*(f[f"n{n}"] for n in range(5))), strict=True))
     walks = [
-        list(zip(*_lists(f[f"{operand}_addr"], *(f[f"{operand}_s{n}"] for n in range(5))), strict=True)) for operand in "ab"
+        list(zip(*_lists(f[f"{operand}_addr"], *(f[f"{operand}_s{n}"] for n in range(5))), strict=True)) for operand in "abo"
     ]
     reads_b = (f["mode"] != MiscMode.PASS).tolist()
-    return [
-        MiscCost(prod(n), _operand_waits(config, n, a, b) if two else 0)
-        for n, a, b, two in zip(counts, *walks, reads_b, strict=True)
-    ]
+    return [_misc(config, n, a, b if two else None, o) for n, a, b, o, two in zip(counts, *walks, reads_b, strict=True)]
 
 
-def _operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Walk, b: Walk) -> int:
-    first_a, last_a = operand_groups(config, counts, a)
-    first_b, last_b = operand_groups(config, counts, b)
-    return operand_waits(config, counts, a, b) if first_a <= last_b and first_b <= last_a else 0
+def _misc(config: MachineConfig, counts: tuple[int, ...], a: Walk, b: Walk | None, o: Walk) -> Cost:
+    reads, written = operand_groups(config, counts, a), operand_groups(config, counts, o)
+    if b is None:
+        return MiscCost(prod(counts), Use(reads, 1.0, written, 1.0))
+    reads_b = operand_groups(config, counts, b)
+    waits = operand_waits(config, counts, a, b) if reads & reads_b else 0
+    return MiscCost(prod(counts), Use(reads, 1.0, written, 1.0, reads_b), waits)
 
 
 def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """The slowest of: DRAM beats, feature-map words, and read bursts so short that their latency shows."""
     names = ("offset", "row_stride", "rows", "pixels", "step", "run", "lead", "valid")
-    return [_load(config, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
+    vectors = -(-f["run"] // config.ic_p)
+    touched = _touched(config, f["d_addr"], f["d_ys"], f["d_xs"], f["d_cs"], f["rows"], f["pixels"], vectors)
+    return [_load(config, t, *values) for t, *values in zip(touched, *_lists(*(f[name] for name in names)), strict=True)]
 
 
 def _load(
-    config: MachineConfig, offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int, lead: int, valid: int
-) -> Cost:
+    config: MachineConfig, touched: Groups,
+    offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int, lead: int, valid: int,
+) -> Cost:  # fmt: skip
     beat, lanes = config.axi_bytes, config.ic_p
     vectors = -(-run // lanes)
     words = rows * pixels * vectors
     if valid == 0:
-        return MoveCost(0, words, words, words)
+        return MoveCost(0, words, words, words, Use(0, 0.0, touched, 1.0))
     apart = step > run
     pieces, in_run, length = (pixels, 1, run) if apart else (1, pixels, valid)
     runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
     last_word = (in_run - 1) * step + (vectors - 1) * lanes
-    beats, cycles = loaded(runs, lead, in_run * vectors, last_word, min(run, lanes))
+    beats, cycles, edge = loaded(runs, lead, in_run * vectors, last_word, run, lanes)
     longest = -(-beats // (rows * pieces))
     bursts = rows * pieces * -(-longest // MAX_BURST_BEATS)
-    return MoveCost(beats, _with_addresses(bursts, beats, cycles), words, words, bursts=bursts, run=longest)
+    cycles = _with_addresses(bursts, beats, cycles)
+    return MoveCost(beats, cycles, words, words, Use(0, 0.0, touched, words / cycles), edge=edge, bursts=bursts, run=longest)
 
 
 def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
@@ -157,10 +175,14 @@ def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 def save_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """The slower of DRAM beats and feature-map words, run by run."""
     names = ("offset", "row_stride", "rows", "pixels", "step", "run")
-    return [_save(config, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
+    vectors = -(-f["run"] // config.ic_p)
+    touched = _touched(config, f["s_addr"], f["s_ys"], f["s_xs"], f["s_cs"], f["rows"], f["pixels"], vectors)
+    return [_save(config, t, *values) for t, *values in zip(touched, *_lists(*(f[name] for name in names)), strict=True)]
 
 
-def _save(config: MachineConfig, offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int) -> Cost:
+def _save(
+    config: MachineConfig, touched: Groups, offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int
+) -> Cost:
     beat, lanes = config.axi_bytes, config.ic_p
     vectors = -(-run // lanes)
     apart = step != run
@@ -169,7 +191,7 @@ def _save(config: MachineConfig, offset: int, row_stride: int, rows: int, pixels
     beats, cycles = saved(runs, in_run * vectors, run - (vectors - 1) * lanes)
     words = rows * pixels * vectors
     wait = 0 if apart else -(-pixels.bit_length() // 2) - (-(-beat // lanes) - 1 if words > beats else 0)
-    return MoveCost(beats, cycles, words, words, wait)
+    return MoveCost(beats, cycles, words, words, Use(touched, words / cycles, 0, 0.0), wait)
 
 
 COSTS = {
@@ -198,6 +220,40 @@ def _waits(config: MachineConfig, f: Fields) -> Ints:
     for n in meeting:
         waits[n] = lane_waits(config, *(int(f[name][n]) for name in names))
     return waits
+
+
+def _read_rates(config: MachineConfig, f: Fields) -> list[float]:
+    """Words read in each beat: lanes that see padding, and surplus lanes, read nothing."""
+    rates = []
+    names = ("o_h", "s_y", "pad_t", "k_h", "d_y", "i_h", "o_w", "s_x", "pad_l", "k_w", "d_x", "i_w")
+    for values in zip(*_lists(*(f[name] for name in names)), strict=True):
+        read = inside(*values[:6]) * inside(*values[6:])
+        beats = -(-values[0] * values[6] // config.px_p) * values[3] * values[9]
+        rates.append(read / beats)
+    return rates
+
+
+def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
+    rows = np.where(f["i_ring"] > 0, f["i_ring"], f["i_h"] * f["i_ys"] // f["s_y"])
+    return _masks(config, f["i_addr"], np.maximum(rows, f["i_w"]) + (f["vectors"] - 1) * f["i_cs"])
+
+
+def _writes(config: MachineConfig, f: Fields, outer: Ints) -> list[Groups]:
+    planes = -(-outer // config.chunks_per_word) * config.words_per_chunk if "chunks" in f else outer
+    return _masks(config, f["o_addr"], (f["o_h"] - 1) * f["o_ys"] + f["o_w"] * f["o_xs"] + (planes - 1) * f["o_cs"])
+
+
+def _touched(config: MachineConfig, first: Ints, *steps_and_counts: Ints) -> list[Groups]:
+    """The bank groups of rows, pixels and vectors: three steps, then three counts."""
+    steps, counts = steps_and_counts[:3], steps_and_counts[3:]
+    return _masks(config, first, np.sum([(count - 1) * step for step, count in zip(steps, counts, strict=True)], axis=0) + 1)
+
+
+def _masks(config: MachineConfig, first: Ints, length: Ints) -> list[Groups]:
+    """The bank groups of ``length`` words from ``first`` on."""
+    span = config.fm_phases * config.fm_depth
+    last = np.clip(first + length - 1, first, config.fm_words - 1)
+    return [bank_groups(low, high) for low, high in zip(*_lists(first // span, last // span), strict=True)]
 
 
 def _lists(*columns: Ints | npt.NDArray[np.bool_]) -> list[list[int]]:

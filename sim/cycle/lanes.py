@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
+from sim.cycle.rivals import Groups, groups
 
 
 def lanes_meet(config: MachineConfig, o_w: int, s_x: int, i_ys: int, ring: int) -> bool:
@@ -17,6 +18,18 @@ def lanes_meet(config: MachineConfig, o_w: int, s_x: int, i_ys: int, ring: int) 
     phases = config.fm_phases
     straight = s_x % 2 == 1 or s_x == 2
     return not straight or (i_ys - s_x * o_w) % phases != 0 or ring % phases != 0
+
+
+@lru_cache(maxsize=1 << 14)
+def inside(outputs: int, stride: int, pad: int, taps: int, dilation: int, size: int) -> int:
+    """Pairs of output position and tap, along one axis, that are not padding."""
+    count = 0
+    for tap in range(taps):
+        shift = tap * dilation - pad
+        first = max(0, -(shift // stride))
+        last = min(outputs - 1, (size - 1 - shift) // stride)
+        count += max(0, last - first + 1)
+    return count
 
 
 @lru_cache(maxsize=1 << 12)
@@ -53,12 +66,12 @@ RUN_AHEAD = 8
 """Words by which one operand may be ahead of the other (``hw/misc/operand.py``)."""
 
 
-def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Walk) -> tuple[int, int]:
-    """First and last bank group of an operand."""
+def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Walk) -> Groups:
+    """The bank groups of an operand."""
     first, *strides = walk
     span = config.fm_phases * config.fm_depth
     reach = sum((count - 1) * stride for count, stride in zip(counts, strides, strict=True))
-    return first // span, (first + reach) // span
+    return groups(first // span, min(first + reach, config.fm_words - 1) // span)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -37,11 +37,12 @@ class Runs:
 
 
 @lru_cache(maxsize=1 << 14)
-def loaded(runs: Runs, lead: int, words: int, last_word: int, first_bytes: int) -> tuple[int, int]:
-    """Beats, and cycles in the unit, of runs that fill ``words`` words each, the last of which begins at ``last_word``.
+def loaded(runs: Runs, lead: int, words: int, last_word: int, run: int, lanes: int) -> tuple[int, int, int]:
+    """Beats, cycles in the unit, and cycles more until the last word is written.
 
-    A chunk (a beat, or fill in ``lead``) comes in and a word goes out per cycle; chunks behind the last word are
-    dropped, one per cycle. ``first_bytes``: those of the first word, which waits for all of its chunks.
+    Each run fills ``words`` words, the last of which begins at byte ``last_word``. A chunk (a beat, or fill in ``lead``)
+    comes in and a word goes out per cycle; chunks behind the last word are dropped, one per cycle. The first word waits
+    for all of its chunks.
     """
     beats = cycles = 0
     size = runs.beat
@@ -55,8 +56,9 @@ def loaded(runs: Runs, lead: int, words: int, last_word: int, first_bytes: int) 
     lane = runs.offset % size
     chunks = runs.beats_from(lane) + max(0, -(-(lead - lane) // size))
     dropped = max(0, chunks - 1 - (skip + last_word) // size)
-    edge = min(dropped, 1) if chunks >= words + dropped else -(-(skip + first_bytes) // size) - 1
-    return beats, cycles + edge
+    reach = -(-(size - 1 + lanes) // size)
+    edge = min(dropped, reach - 1) if chunks >= words + dropped else -(-(skip + min(run, lanes)) // size) - 1
+    return beats, cycles, edge
 
 
 @lru_cache(maxsize=1 << 14)

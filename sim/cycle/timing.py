@@ -32,8 +32,8 @@ OFFER = 1
 
 RASTER_TO_BEAT = 10
 """From the first pixel group leaving the raster to its first beat: raster (2), loop, sum, wrap, address, fetch (4)."""
-RASTER_AHEAD = 3
-"""Pixel groups between the raster's counters and the loop over taps."""
+RASTER_AHEAD = 2
+"""Pixel groups between the raster's counters and the loop over taps: the next walk begins when the loop takes so many."""
 LOOP_TO_BEAT = 8
 """From the loop over taps to the beat: loop, sum, wrap, address, fetch (4)."""
 PLACES_AHEAD = 5
@@ -49,6 +49,8 @@ LOADP_TAIL = 2
 """The same for LOADP: R, slice, writer, done."""
 LOAD_FILL = 3
 """From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk."""
+LOAD_CHUNKS = 5
+"""Beats that wait in the packer when words are slower than beats: fetch then holds up nobody for so long."""
 LOAD_NEXT = 2
 """From one acceptance to the next when the front is free at once."""
 LOAD_AHEAD_BEATS = 127

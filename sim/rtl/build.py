@@ -17,14 +17,15 @@ from pathlib import Path
 
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
+from sim.rtl.process import run_process
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "host.v", "dram.v", "stalls.v", "axi_checker.v")
 VERILATOR_OPTIONS = (
-    "--cc", "--exe", "--build", "-O3", "--threads", "1", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
-    "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
+    "--cc", "--exe", "--build", "--build-jobs", "2", "-O3", "--threads", "1", "--no-timing",
+    "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
 )  # fmt: skip
 INSTALL = {
     "g++": "apt install g++",
@@ -150,16 +151,10 @@ def compiler_versions(simulator: str) -> tuple[str, ...]:
 
 def run_tool(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None, what: str) -> None:
     """Run a build step; on failure the error shows the end of what it printed."""
-    process = subprocess.Popen(
-        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    try:
-        output, _ = process.communicate()
-    finally:
-        process.kill()
-    if process.returncode:
+    status, output = run_process(command, cwd, env)
+    if status:
         tail = "\n".join(output.splitlines()[-25:])
-        raise SimulatorError(f"{what} failed with status {process.returncode}; the end of its output:\n{tail}")
+        raise SimulatorError(f"{what} failed with status {status}; the end of its output:\n{tail}")
 
 
 def _make(build: Build, directory: Path, target: Path) -> None:

@@ -28,7 +28,7 @@ module tilewright_lite_bench #(
   input         rready /* verilator public_flat_rw */
 );
   localparam ID_BITS = 2;
-  localparam BYTES = MEMORY_WORDS * (DATA_BITS / 8);
+  localparam [63:0] BYTES = MEMORY_WORDS * (DATA_BITS / 8);
 
   wire [ADDR_BITS-1:0] m_araddr, m_awaddr;
   wire [ID_BITS-1:0] m_arid, m_awid, m_rid, m_bid;

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
+import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
 from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
+from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
 
 Bytes = npt.NDArray[np.uint8]
@@ -23,6 +24,8 @@ READ_LATENCY = 64
 """Cycles from a read address to its first data beat in the DRAM model."""
 SMALLEST_MEMORY = 1 << 20
 DEFAULT_MAX_CYCLES = 1_000_000_000
+PROGRESS_FILE = "progress.txt"
+Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,12 @@ class RtlMachine:
         trace: bool = False,
         watchdog: int = DEFAULT_WATCHDOG,
         max_cycles: int = DEFAULT_MAX_CYCLES,
+        progress: Progress | None = None,
     ) -> RtlResult:
-        """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``."""
+        """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``.
+
+        ``progress`` is told the cycles so far, now and then (Verilator only).
+        """
         beat = self.config.axi_bytes
         if memory.size == 0 or memory.size % beat:
             raise SimulatorError(f"memory image of {memory.size} bytes: not a multiple of the {beat}-byte AXI beat; pad it")
@@ -131,7 +138,9 @@ class RtlMachine:
             ]  # fmt: skip
             if trace:
                 arguments.append("+trace=trace.txt")
-            self._simulate([str(sim), *arguments], work)
+            if progress is not None:
+                arguments.append(f"+progress={PROGRESS_FILE}")
+            self._simulate([str(sim), *arguments], work, progress)
             results, ending = read_result((work / "result.txt").read_text())
             if ending == "timeout":
                 raise RtlTimeout(f"no interrupt within {max_cycles} cycles: the machine hangs, or max_cycles is too small")
@@ -147,19 +156,18 @@ class RtlMachine:
         cycles = registers[Register.CYCLES_LO] | registers[Register.CYCLES_HI] << 32
         return RtlResult(after, cycles, counters, registers[Register.READ_BEATS], registers[Register.WRITE_BEATS], events)
 
-    def _simulate(self, command: list[str], work: Path) -> None:
+    def _simulate(self, command: list[str], work: Path, progress: Progress | None) -> None:
         if self.simulator == "icarus":
             command = [require("vvp", "icarus"), "-n", *command]
-        process = subprocess.Popen(
-            command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        try:
-            output, _ = process.communicate()
-        finally:
-            process.kill()
-            process.wait()
-        if process.returncode:
-            raise SimulatorError(f"the simulation ended with status {process.returncode}: {output.strip()[-2000:]}")
+
+        def tick() -> None:
+            file = work / PROGRESS_FILE
+            if progress is not None and file.exists():
+                progress(int(file.read_text()))
+
+        status, output = run_process(command, work, tick=None if progress is None else tick)
+        if status:
+            raise SimulatorError(f"the simulation ended with status {status}: {output.strip()[-2000:]}")
         if "AXI" in output:
             raise SimulatorError(f"the machine broke the AXI4 protocol (rules in sim/rtl/axi_checker.v):\n{output.strip()}")
 
@@ -171,9 +179,10 @@ def write_image(path: Path, image: Bytes, beat: int) -> None:
 
 def read_dump(text: str, beat: int) -> Bytes:
     """The memory that ``dram.v`` has dumped as hexadecimal words."""
-    if "x" in text:
-        number = text[: text.index("x")].count("\n")
-        raise SimulatorError(f"the machine wrote unknown bits (x), first into beat {number}")
+    unknown = re.search("[xz]", text, re.IGNORECASE)
+    if unknown:
+        number = text.count("\n", 0, unknown.start())
+        raise SimulatorError(f"the machine wrote unknown bits ({unknown.group()}), first into beat {number}")
     return np.frombuffer(bytes.fromhex(text), np.uint8).reshape(-1, beat)[:, ::-1].reshape(-1).copy()
 
 

@@ -1,5 +1,7 @@
 // Runs the bench to its end. The memory image is read into and written from the model's own array:
 // +image=FILE and +dump=FILE, raw bytes; +dump_bytes=N says how many are written.
+// +progress=FILE: the cycles so far, every 65536 of them.
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -13,6 +15,16 @@ static std::string plusarg(VerilatedContext& context, const char* name) {
     const std::string prefix = std::string(name) + "=";
     const char* match = context.commandArgsPlusMatch(prefix.c_str());
     return *match ? match + 1 + prefix.size() : "";
+}
+
+// The cycles so far, for whoever waits: replaced in one step, so that no reader sees half a number.
+static void report(const std::string& path, uint64_t cycles) {
+    const std::string next = path + ".next";
+    FILE* file = std::fopen(next.c_str(), "w");
+    if (!file) return;
+    std::fprintf(file, "%llu", (unsigned long long)cycles);
+    std::fclose(file);
+    std::rename(next.c_str(), path.c_str());
 }
 
 int main(int argc, char** argv) {
@@ -32,7 +44,10 @@ int main(int argc, char** argv) {
         (void)count;
         std::fclose(file);
     }
+    const std::string progress = plusarg(context, "progress");
+    uint64_t cycles = 0;
     while (!context.gotFinish() && !top->finished) {
+        if ((++cycles & 0xffff) == 0 && !progress.empty()) report(progress, cycles);
         top->clk = 1;
         top->eval();
         top->clk = 0;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,6 +13,9 @@ from isa.registers import Counter
 from sim.functional.machine import FunctionalMachine
 from sim.rtl.machine import RtlMachine, TraceEvent
 from sim.runtime.image import Image
+
+CycleProgress = Callable[[int], None]
+"""Told the cycles so far."""
 
 
 @dataclass
@@ -46,13 +49,18 @@ class RtlEngine:
     """Bits and cycles, from the generated Verilog."""
 
     def __init__(
-        self, config: MachineConfig, simulator: str = "verilator", *, trace: bool = False, stalls_seed: int | None = None
-    ) -> None:
+        self, config: MachineConfig, simulator: str = "verilator", *, trace: bool = False, stalls_seed: int | None = None,
+        progress: CycleProgress | None = None,
+    ) -> None:  # fmt: skip
         self.machine = RtlMachine(config, simulator)
-        self.trace, self.stalls_seed = trace, stalls_seed
+        self.trace, self.stalls_seed, self.progress = trace, stalls_seed, progress
 
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
-        result = self.machine.run(words, image.memory, image.bases, trace=self.trace, stalls_seed=self.stalls_seed)
+        report = self.progress
+        result = self.machine.run(
+            words, image.memory, image.bases, trace=self.trace, stalls_seed=self.stalls_seed,
+            progress=None if report is None else lambda cycles: report(measured.cycles + cycles),
+        )  # fmt: skip
         image.memory[:] = result.memory
         for event in result.trace:
             finish = None if event.finish is None else event.finish + measured.cycles
@@ -69,9 +77,9 @@ class RtlEngine:
 ENGINES = ("functional", "rtl", "cpu")
 
 
-def make_engine(name: str, config: MachineConfig, *, trace: bool = False) -> Engine:
+def make_engine(name: str, config: MachineConfig, *, trace: bool = False, progress: CycleProgress | None = None) -> Engine:
     if name == "functional":
         return FunctionalEngine(config)
     if name == "rtl":
-        return RtlEngine(config, trace=trace)
+        return RtlEngine(config, trace=trace, progress=progress)
     raise TilewrightError(f"engine {name!r}: expected functional or rtl")

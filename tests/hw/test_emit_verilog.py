@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ import pytest
 
 from hw.emit import MODULE, WAIVERS, _share_modules, verilog
 from isa.config import preset
+from tests.tools import needs
 
 NANO = preset("nano")
 ODD = dataclasses.replace(
@@ -91,17 +91,30 @@ def check(command: list[str], text: str, folder: Path, environment: dict[str, st
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
+@needs("iverilog")
+@pytest.mark.parametrize("language", ["-g2005", "-g2012"])
+def test_no_combinational_block_sleeps_from_the_start(language: str, nano: str, tmp_path: Path) -> None:
+    """An ``always @*`` of which no input ever changes has run once all the same: the packer of a machine at rest."""
+    module = nano[nano.index(f"module {MODULE}_load_packer(") :]
+    module = module[: module.index("\nendmodule") + len("\nendmodule")]
+    probe = (
+        f"module probe; {MODULE}_load_packer dut (.clk(1'b0), .rst(1'b0));\n"
+        'initial #5 if (^dut.\\real === 1\'bx) $display("asleep"); endmodule\n'
+    )
+    (tmp_path / "probe.v").write_text(f"{module}\n{probe}")
+    subprocess.run(["iverilog", language, "-s", "probe", "-o", "probe", "probe.v"], cwd=tmp_path, check=True)
+    assert subprocess.run(["vvp", "-n", "probe"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout == ""
+
+
+@needs("iverilog")
 @pytest.mark.parametrize("which", ["nano", "odd"])
 def test_icarus_reads_it(which: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if shutil.which("iverilog") is None:
-        pytest.skip("Icarus Verilog is not installed")
     check(["iverilog", "-g2005", "-Wall", "-s", MODULE, "-o", "machine", "machine.v"], request.getfixturevalue(which), tmp_path)
 
 
+@needs("yosys")
 @pytest.mark.parametrize("which", ["nano", "odd"])
 def test_yosys_reads_it(which: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if shutil.which("yosys") is None:
-        pytest.skip("yosys is not installed")
     script = f"read_verilog machine.v; hierarchy -check -top {MODULE}; proc; check -assert"
     check(["yosys", "-q", "-p", script], request.getfixturevalue(which), tmp_path)
 

@@ -9,7 +9,7 @@ import click
 
 from isa.config import MachineConfig
 from tilewright.exits import Exit
-from tilewright.options import config_option, json_option, print_json
+from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json
 from tilewright.progress import stage_reporter
 
 
@@ -22,7 +22,7 @@ from tilewright.progress import stage_reporter
 @click.option("--input", "source", type=click.Path(path_type=Path), help="NPZ file of inputs.  [default: random ones]")
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
-@click.option("--strategy", default="best", show_default=True, help="How groups are chosen: naive, or best.")
+@click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--per-layer", is_flag=True, help="Compare every tensor of the network, and name the first that differs.")
 @json_option()
 def command(
@@ -51,7 +51,7 @@ def command(
         if per_layer:
             rows = compare_layers(compiled, inputs, engine)
         else:
-            result = run_program(compiled.program, inputs, engine)
+            result = run_program(compiled.program, inputs, engine, progress=report)
             rows = compare(result.outputs, run_program(compiled.program, inputs, "cpu").outputs)
     wrong = [row for row in rows if row.differ]
     if as_json:

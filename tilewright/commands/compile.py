@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import config_option, json_option, print_json, write_file
+from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
-
-if TYPE_CHECKING:
-    from compiler.driver import Compiled
 
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @config_option()
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Program file.")
-@click.option("--strategy", default="best", show_default=True, help="How groups are chosen: naive, or best.")
+@click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--objective", default="cycles", show_default=True, help="What the search makes least: cycles, dram, energy.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
-@click.option("--batch", type=int, help="What a free batch dimension becomes; 1 unless given.")
+@click.option("--batch", type=click.IntRange(min=1), help="What a free batch dimension becomes; 1 unless given.")
 @click.option("-v", "--verbose", is_flag=True, help="List groups, and the nodes that stay on the CPU.")
 @json_option()
 def command(
@@ -39,7 +36,7 @@ def command(
       tilewright compile float.onnx --calibrate images.npz -o float.elf
     """
     from isa.program_file import program_bytes
-    from tilewright.api import compile_model, read_arrays, read_groups
+    from tilewright.api import compile_model, facts, read_arrays, read_groups
 
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
@@ -47,12 +44,12 @@ def command(
             groups=read_groups(groups) if groups else None, calibration=read_arrays(calibrate) if calibrate else None,
         )  # fmt: skip
     write_file(output, program_bytes(compiled.program))
-    facts = summary(compiled)
+    summary = facts(compiled)
     if as_json:
-        print_json({"output": str(output), **facts})
+        print_json({"output": str(output), **summary})
         return
-    for name, value in facts.items():
-        click.echo(f"{name:24} {value}")
+    for name, value in summary.items():
+        click.echo(f"{name:24} {_readable(value)}")
     if verbose:
         for plan in compiled.plans:
             cost = f"about {plan.cycles} cycles, {plan.dram_bytes} bytes"
@@ -61,8 +58,7 @@ def command(
             click.echo(f"on the CPU: {node}: {reason}")
 
 
-def summary(compiled: Compiled) -> dict[str, Any]:
-    """What a compilation prints."""
-    from tilewright.api import facts
-
-    return facts(compiled)
+def _readable(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {seconds:.2f}" for name, seconds in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value)

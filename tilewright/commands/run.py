@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tilewright.options import json_option, print_json, write_file
+from tilewright.progress import stage_reporter
 
 
 @click.command()
@@ -31,7 +32,8 @@ def command(program: Path, source: Path, engine: str, output: Path, as_json: boo
     from isa.program_file import load_program
     from tilewright.api import read_arrays, run_program, stalls
 
-    result = run_program(load_program(program), read_arrays(source), engine)
+    with stage_reporter(quiet=as_json) as report:
+        result = run_program(load_program(program), read_arrays(source), engine, progress=report)
     buffer = io.BytesIO()
     np.savez(buffer, **result.outputs)  # type: ignore[arg-type]
     write_file(output, buffer.getvalue())

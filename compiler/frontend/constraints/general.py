@@ -39,6 +39,11 @@ def input_or_sum(value: object) -> bool:
     return value is not None
 
 
+def made_on_machine(value: object) -> bool:
+    """What is quantised is made by the machine (float inputs of the model and results of the CPU are quantised on the CPU)."""
+    return value is not None
+
+
 def shape_known(shape: tuple[int, ...] | None) -> bool:
     """All shapes are known before the model runs."""
     return shape is not None
@@ -67,9 +72,9 @@ def weights_fit(values: Array) -> bool:
 
 
 @constrains(*LINEAR)
-def bias_constant(bias: Array | None) -> bool:
-    """The bias is a constant."""
-    return bias is not None
+def bias_constant(bias: Array | None, channels: int) -> bool:
+    """The bias is a constant: one number for each output channel, or one in all."""
+    return bias is not None and (bias.size == 1 or (bias.size == channels and bias.shape[-1] == channels))
 
 
 @constrains(*LINEAR, *PAIRS)

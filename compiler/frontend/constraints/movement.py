@@ -13,7 +13,7 @@ def reshape_regular(layout: Layout | None) -> bool:
     return layout is not None
 
 
-@constrains("Slice", "Split", "Pad", "Gather")
+@constrains("Slice", "Pad")
 def indices_constant(value: Array | None) -> bool:
     """Indices, sizes and pads are constants."""
     return value is not None

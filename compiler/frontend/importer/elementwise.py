@@ -82,7 +82,10 @@ def binary(ctx: Context, node: Node) -> None:
 
 def _with_constant(ctx: Context, node: Node, value: Value, constant: Array, place: int) -> Value:
     if isinstance(value, Linear):
-        per_channel = constant.size in (1, value.channels) and _along(constant, value.rank) in (None, value.channel_dim)
+        per_channel = constant.size in (1, value.channels) and varying_dimension(constant, value.rank) in (
+            None,
+            value.channel_dim,
+        )
         if node.op_type == "Add" and per_channel and not value.is_clamped:
             return linear.with_bias(value, constant)
         require(general.quantised_after)
@@ -102,7 +105,7 @@ def _with_constant(ctx: Context, node: Node, value: Value, constant: Array, plac
     return pairs.pair(ctx, node.op_type, *((value, operand) if place else (operand, value)))
 
 
-def _along(constant: Array, rank: int) -> int | None:
+def varying_dimension(constant: Array, rank: int) -> int | None:
     """The dimension (of a tensor of that rank) along which a broadcast constant varies; -1: more than one."""
     wide = [i + rank - constant.ndim for i, size in enumerate(constant.shape) if size > 1]
     return None if not wide else wide[0] if len(wide) == 1 else -1

@@ -107,12 +107,7 @@ def memory_order(shape: Shape4) -> Dim:
     return merged(Atom(letter, 1, size) for letter, size in zip(AXES, shape, strict=True))
 
 
-def is_memory_order(layout: Layout, shape: Shape4) -> bool:
-    """Whether ONNX's elements follow each other as the map's bytes do."""
-    return _fused(layout.flat(), shape) == _fused(memory_order(shape), shape)
-
-
-def _fused(atoms: Iterable[Atom], shape: Shape4) -> Dim:
+def as_bytes(atoms: Iterable[Atom], shape: Shape4) -> Dim:
     """Atoms of all axes as stretches of the map's bytes."""
     weight = {"C": 1, "W": shape[3], "H": shape[3] * shape[2], "N": shape[3] * shape[2] * shape[1]}
     return merged(Atom("", weight[a.axis] * a.stride, a.size) for a in atoms)

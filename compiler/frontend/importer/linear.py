@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ def conv(ctx: Context, node: Node) -> None:
     value = convolution(ctx, node, x, weights_behind(ctx, node.inputs[1]))
     if node.input(2):
         bias = real_constant(ctx, node.input(2))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = with_bias(value, bias)
     ctx.values[node.output] = value
@@ -66,7 +67,7 @@ def qlinear_conv(ctx: Context, node: Node) -> None:
     value = convolution(ctx, node, x, quantised_weights(ctx, node.inputs[3], node.inputs[4], node.inputs[5], 0))
     if node.input(8):
         bias = ctx.constant(node.input(8))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = replace(value, bias=bias.astype(np.int64))
     ctx.values[node.output] = finished(ctx, value, params, node.output)
@@ -91,7 +92,7 @@ def convolution(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear
         )
         return ctx.add(op, plain(letters, out), params)
 
-    zero_bias = -x.params.zero_point * kernel.astype(np.int64).sum(axis=(1, 2, 3))
+    zero_bias = -x.params.zero_point * kernel.sum(axis=(1, 2, 3), dtype=np.int64)
     return Linear(build, unit_of(x.params, weights.along(0)), out[1], zero_bias, channel_dim=1, rank=rank)
 
 
@@ -103,7 +104,7 @@ def gemm(ctx: Context, node: Node) -> None:
     value = dense(ctx, node, x, weights.transposed((1, 0)) if node.integer("transB", 0) else weights)
     if node.input(2):
         bias = real_constant(ctx, node.input(2))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = with_bias(value, bias)
     ctx.values[node.output] = value
@@ -136,7 +137,7 @@ def qgemm(ctx: Context, node: Node) -> None:
     value = dense(ctx, node, x, weights.transposed((1, 0)) if turned else weights)
     if node.input(6):
         bias = ctx.constant(node.input(6))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = replace(value, bias=np.broadcast_to(bias.astype(np.int64).reshape(-1), value.channels))
     ctx.values[node.output] = finished(ctx, value, params, node.output)
@@ -149,8 +150,8 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
     letters = last_letters_for(len(x.shape))
     require(dense_rules.dense_rank, letters)
     assert letters is not None
-    matrix: NDArray[np.int16] = weights.values.T
-    kernel: NDArray[np.int16]
+    matrix: NDArray[Any] = weights.values.T
+    kernel: NDArray[Any]
     window = Window((1, 1))
     whole = _whole_map(ctx, x)
     if whole is not None:
@@ -174,7 +175,7 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
         op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(weights8), q, finish, 1, x.params.zero_point)
         return ctx.add(op, plain(letters, out), params)
 
-    zero_bias = -x.params.zero_point * weights8.astype(np.int64).sum(axis=(1, 2, 3))
+    zero_bias = -x.params.zero_point * weights8.sum(axis=(1, 2, 3), dtype=np.int64)
     return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))
 
 

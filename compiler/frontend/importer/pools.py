@@ -155,7 +155,7 @@ def finished(value: Mean, params: Params, name: str) -> Mapped:
     units = {
         n: np.float32(source.scale) / np.float32(np.float32(params.scale) * (n if value.divide else 1)) for n in value.counts
     }
-    shifts = {n: params.zero_point * np.float64(1) / float(unit) for n, unit in units.items()}
+    shifts = {n: params.zero_point * params.scale * (n if value.divide else 1) / source.scale for n in value.counts}
     if value.before and all(shift == round(shift) for shift in shifts.values()):
         after = 0
     for count, unit in units.items():

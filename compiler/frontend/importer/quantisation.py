@@ -25,7 +25,7 @@ def dequantize(ctx: Context, node: Node) -> None:
 @rule("QuantizeLinear")
 def quantize(ctx: Context, node: Node) -> None:
     value = ctx.value(node.inputs[0])
-    require(general.input_or_sum, value)
+    require(general.made_on_machine, value)
     params = ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.output))
     ctx.values[node.output] = settled(ctx, node, params)
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
+from compiler.frontend.constraints.elementwise import UNARY
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.requantise import factors, least_form
 from compiler.frontend.importer.values import Mapped, Params
-from compiler.frontend.model import Node, TensorType, part_proto
-from compiler.frontend.session import run
+from compiler.frontend.model import Node, TensorType, part_proto, scalar
+from compiler.frontend.session import run_session, session
 from compiler.xgraph.ops import Eltwise, EltwiseKind, Finish
 
 Int8 = NDArray[np.int8]
+TABLE_OPERATORS = frozenset({*UNARY, "QLinearLeakyRelu", "QLinearSigmoid"}) - {"Relu", "Clip"}
+"""Functions that need a table, where no clamp and no multiplication gives the same."""
 CODES = np.arange(256, dtype=np.uint8)
 VALUES = CODES.view(np.int8)
 """The value that each table entry stands for."""
@@ -22,6 +26,9 @@ VALUES = CODES.view(np.int8)
 
 def function_of(ctx: Context, node: Node) -> Int8:
     """The table of a node's int8 output as a function of the one quantised tensor that it depends on."""
+    if node.op_type == "Clip" and ctx.model.elem(node.inputs[0]) == onnx.TensorProto.INT8:
+        low, high = (ctx.constant(node.input(i)) for i in (1, 2))
+        return np.clip(VALUES, -128 if low is None else scalar(low), 127 if high is None else scalar(high))
     nodes: dict[str, Node] = {}
     feeds: dict[str, NDArray[np.uint8] | Int8] = {}
     types = dict(ctx.model.types)
@@ -43,7 +50,7 @@ def function_of(ctx: Context, node: Node) -> Int8:
     visit(node)
     types[node.output] = TensorType(ctx.model.elem(node.output), None)
     part = part_proto(replace(ctx.model, types=types), list(nodes.values()), list(feeds), [node.output])
-    result = run(part, feeds)[node.output].reshape(-1)
+    result = run_session(session(part, threads=1), feeds)[node.output].reshape(-1)
     return (result ^ 0x80).view(np.int8) if result.dtype == np.uint8 else result
 
 

@@ -48,12 +48,12 @@ def conv_transpose(ctx: Context, node: Node) -> None:
         )
         return ctx.add(op, plain(letters, out), params)
 
-    sums = kernel.astype(np.int64).sum(axis=(1, 2, 3))
+    sums = kernel.sum(axis=(1, 2, 3), dtype=np.int64)
     zero_bias = np.zeros_like(sums) if window.stride != (1, 1) else -zero * sums
     value = Linear(build, unit_of(x.params, scale), out[1], zero_bias, channel_dim=1, rank=rank)
     if node.input(2):
         bias = real_constant(ctx, node.input(2))
-        require(general.bias_constant, bias)
+        require(general.bias_constant, bias, value.channels)
         assert bias is not None
         value = with_bias(value, bias)
     ctx.values[node.output] = value
@@ -124,7 +124,7 @@ def _phases(
             taps = kernel[:, rows or [0]][:, :, columns or [0]]
             taps = taps if rows and columns else np.zeros_like(taps)
             source, pads, first = _shifted(ctx, x, (top, left), taps.shape[1:3], (d_y, d_x), part)
-            bias = q.bias - x.params.zero_point * taps.astype(np.int64).sum(axis=(1, 2, 3))
+            bias = q.bias - x.params.zero_point * taps.sum(axis=(1, 2, 3), dtype=np.int64)
             tensor = ctx.tensor(ctx.fresh(f"{name}/phase{y}{column}"), part, params)
             op = Conv(
                 tensor, (source,), (tensor,), Window(taps.shape[1:3], (1, 1), (d_y, d_x), pads), np.ascontiguousarray(taps),

@@ -9,7 +9,7 @@ import numpy as np
 from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
-from compiler.frontend.importer.layout import Atom, Dim, Layout, Shape4, _fused, axis, map_shape, memory_order, merged, plain
+from compiler.frontend.importer.layout import Atom, Dim, Layout, Shape4, as_bytes, axis, map_shape, memory_order, merged, plain
 from compiler.frontend.importer.values import Mapped, Params
 from compiler.xgraph.ops import Concat, Conv, Eltwise, EltwiseKind, Finish, Interleave, Requantisation, Reshape, Slice, Window
 
@@ -27,7 +27,7 @@ def arranged(ctx: Context, value: Mapped, letters: str) -> Mapped:
         return value
     sizes = dict(zip(letters, value.layout.dims, strict=True))
     dims = {letter: sizes.get(letter, ()) for letter in "NHWC"}
-    if _fused([atom for letter in "NHWC" for atom in dims[letter]], source) == _fused(memory_order(source), source):
+    if as_bytes([atom for letter in "NHWC" for atom in dims[letter]], source) == as_bytes(memory_order(source), source):
         return _reshaped(ctx, value, target, goal)
     if all(dims[a] == axis(a, s) for a, s in zip("NHW", source[:3], strict=True)) and _only(dims["C"], "C"):
         return _permuted(ctx, value, dims["C"], goal)

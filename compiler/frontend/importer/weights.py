@@ -13,6 +13,7 @@ from compiler.frontend.importer.context import Context
 from compiler.frontend.model import Array
 
 Int16 = NDArray[np.int16]
+Int8 = NDArray[np.int8]
 Float32 = NDArray[np.float32]
 
 
@@ -20,7 +21,7 @@ Float32 = NDArray[np.float32]
 class Weights:
     """Real value = scale * values; ``scale`` is one number or runs along ``axis``."""
 
-    values: Int16
+    values: Int16 | Int8
     """Zero-point taken off."""
     scale: Float32
     axis: int
@@ -67,6 +68,8 @@ def _weights(values: Array | None, scale: Array | None, zero_point: Array | None
     require(general.weights_constant, values if known else None)
     assert values is not None
     assert scale is not None
+    if values.dtype == np.int8 and (zero_point is None or not zero_point.any()):
+        return Weights(values, scale.astype(np.float32).reshape(-1), axis)
     wide = values.astype(np.int16)
     if zero_point is not None:
         zero = zero_point.astype(np.int16)

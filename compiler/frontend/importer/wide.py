@@ -21,10 +21,12 @@ Int16 = NDArray[np.int16]
 Int8 = NDArray[np.int8]
 
 
-def narrowed(ctx: Context, x: Mapped, kernel: Int16, window: Window, groups: int) -> tuple[Mapped, Int8, Window]:
+def narrowed(ctx: Context, x: Mapped, kernel: Int16 | Int8, window: Window, groups: int) -> tuple[Mapped, Int8, Window]:
     """Input map, int8 kernel (outputs x rows x columns x inputs) and window that compute the same sums."""
-    low = np.clip(kernel, -128, 127)
-    high = kernel - low
+    if kernel.dtype == np.int8:
+        return x, kernel.astype(np.int8, copy=False), window
+    low: Int16 = np.clip(kernel.astype(np.int16), -128, 127)
+    high: Int16 = kernel - low
     if not high.any():
         return x, low.astype(np.int8), window
     require(general.weights_fit, high)

@@ -8,6 +8,7 @@ import pytest
 
 from isa.config import preset
 from sim.random.fuzz import run_fuzz
+from tests.tools import needs
 
 SLICES = 10
 
@@ -25,5 +26,6 @@ def test_fifty_programs(name: str, tmp_path: Path) -> None:
     assert report.ok, report.failures
 
 
+@needs("iverilog")
 def test_a_few_programs_in_icarus(tmp_path: Path) -> None:
     assert run_fuzz(preset("nano"), 0, 2, "icarus", size=3, directory=tmp_path).ok

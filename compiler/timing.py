@@ -1,0 +1,39 @@
+"""The last choice: of several partitions the one whose whole program is fastest, by the cycle model.
+
+The search adds up costs of groups; how neighbouring groups overlap shows only in the whole program. The contenders
+are the partitions of all cheap strategies, so what is chosen is never slower than theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.codegen.plan import Plan
+from compiler.emit.build import plans_of
+from compiler.emit.program import Segment, emit_program
+from compiler.search.cost import OBJECTIVES, Evaluator
+from compiler.search.strategies import STRATEGIES
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu
+from isa.config import MachineConfig
+from sim.cycle.model import CycleModel
+
+CONTENDERS = ("best", "greedy", "dnnvm", "naive")
+
+
+def program_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> int:
+    """Of all machine segments of the program that these steps make."""
+    emitted = emit_program(config, graph, steps, timed_only=True)
+    model = CycleModel(config)
+    segments = [segment for segment in emitted.segments if isinstance(segment, Segment)]
+    return sum(model.run(emitted.words[s.first_word : s.first_word + s.words]).cycles for s in segments)
+
+
+def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
+    """The steps of the fastest contender."""
+    config, graph = evaluator.config, evaluator.graph
+    partitions = {STRATEGIES[name](graph, evaluator, OBJECTIVES["cycles"]).groups: name for name in CONTENDERS}
+    contenders = [plans_of(config, graph, groups) for groups in partitions]
+    if len(contenders) == 1:
+        return contenders[0]
+    return min(contenders, key=lambda steps: program_cycles(config, graph, steps))

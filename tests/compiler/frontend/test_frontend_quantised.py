@@ -1,0 +1,227 @@
+"""Models that are quantised already: QDQ and QLinear, int8 and uint8, with zero-points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+from compiler.xgraph.ops import Conv, Cpu, Eltwise, Op, Upsample
+from tests.compiler.frontend.quantised_models import RNG, check_counted, check_exact, host_operators, imported, model, node
+
+MICROSOFT = "com.microsoft"
+
+
+def f32(value: float) -> NDArray[np.float32]:
+    return np.array(value, np.float32)
+
+
+def i8(value: int) -> NDArray[np.int8]:
+    return np.array(value, np.int8)
+
+
+def u8(value: int) -> NDArray[np.uint8]:
+    return np.array(value, np.uint8)
+
+
+def machine(ops: tuple[Op, ...]) -> list[str]:
+    return [type(op).__name__ for op in ops if not isinstance(op, Cpu)]
+
+
+SCALES: dict[str, NDArray[Any]] = {
+    "xs": f32(0.0312847),
+    "ys": f32(0.0471931),
+    "xz": i8(5),
+    "yz": i8(-9),
+    "xzu": u8(133),
+    "yzu": u8(119),
+}
+CONV: dict[str, NDArray[Any]] = {
+    "w": RNG.integers(-127, 128, (8, 4, 3, 3)).astype(np.int8),
+    "ws": RNG.uniform(0.001, 0.004, 8).astype(np.float32),
+    "wz": np.zeros(8, np.int8),
+    "b": RNG.integers(-3000, 3000, 8).astype(np.int32),
+}
+
+
+def test_qlinear_conv_with_zero_points_agrees_always() -> None:
+    nodes = [node("QLinearConv", "x xs xz w ws wz ys yz b", pads=[1, 1, 1, 1])]
+    found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV}, elem=TensorProto.INT8))
+    check_exact(found, seeds=8)
+    assert machine(found.graph.ops) == ["Conv"]
+    assert not [op for op in found.graph.ops if isinstance(op, Cpu)]
+
+
+def wide_weights(outputs: int, inputs: int) -> dict[str, NDArray[Any]]:
+    """uint8 weights whose distance from the zero-point needs nine bits."""
+    values = RNG.integers(60, 160, (outputs, inputs, 3, 3)).astype(np.uint8)
+    values[0, 0, 0, 0], values[1, -1, 2, 1] = 255, 250
+    return {"w": values, "ws": f32(0.003), "wz": u8(109), "b": RNG.integers(-3000, 3000, outputs).astype(np.int32)}
+
+
+@pytest.mark.parametrize(("group", "shape", "added"), [(1, (8, 4), "Conv"), (4, (4, 1), "Upsample")])
+def test_weights_of_nine_bits_are_two_of_eight(group: int, shape: tuple[int, int], added: str) -> None:
+    nodes = [node("QLinearConv", "x xs xzu w ws wz ys yzu b", group=group, pads=[1, 1, 1, 1], strides=[2, 2])]
+    found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **wide_weights(*shape)}, elem=TensorProto.UINT8))
+    check_exact(found)
+    assert added in machine(found.graph.ops)
+    assert all(tensor.flip for tensor in found.graph.tensors.values())
+
+
+def qdq(name: str, scale: str, zero: str, output: str) -> list[onnx.NodeProto]:
+    return [
+        node("QuantizeLinear", f"{name} {scale} {zero}", f"{output}_q"),
+        node("DequantizeLinear", f"{output}_q {scale} {zero}", output),
+    ]
+
+
+def qdq_conv(activation: list[onnx.NodeProto], end: str, **constants: NDArray[Any]) -> onnx.ModelProto:
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"),
+        node("DequantizeLinear", "w ws wz", "wf", axis=0),
+        node("DequantizeLinear", "b bs", "bf", axis=0),
+        node("Conv", "xf wf bf", "c", pads=[1, 1, 1, 1]),
+        *activation,
+        node("QuantizeLinear", f"{end} ys yz"),
+    ]
+    bias_scale = (SCALES["xs"] * CONV["ws"]).astype(np.float32)
+    return model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, "bs": bias_scale, **constants}, elem=TensorProto.INT8)
+
+
+@pytest.mark.parametrize(
+    ("activation", "end"),
+    [
+        ([], "c"),
+        ([node("Relu", "c", "r")], "r"),
+        ([node("Clip", "c lo hi", "r")], "r"),
+        ([node("Clip", "c _ hi", "p"), node("Relu", "p", "r")], "r"),
+    ],
+)
+def test_qdq_convolution_is_one_operation(activation: list[onnx.NodeProto], end: str) -> None:
+    found = imported(qdq_conv(activation, end, lo=f32(-0.5), hi=f32(2.0)))
+    check_counted(found, seeds=8)
+    assert machine(found.graph.ops) == ["Conv"]
+
+
+def test_function_between_convolution_and_quantisation_stays_on_the_cpu_with_its_reason() -> None:
+    found = imported(qdq_conv([node("LeakyRelu", "c", "r", alpha=0.1)], "r"))
+    check_exact(found)
+    assert machine(found.graph.ops) == []
+    assert found.reasons["LeakyRelu_r"] == (
+        "not satisfied: What follows, before the result is quantised, is at most an added constant, ReLU or Clip."
+    )
+
+
+@pytest.mark.parametrize("unsigned", [False, True])
+@pytest.mark.parametrize("op_type", ["LeakyRelu", "Sigmoid", "HardSwish", "Relu"])
+def test_qdq_function_is_a_table_folded_into_the_convolution(op_type: str, unsigned: bool) -> None:
+    nodes = [
+        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"),
+        node("DequantizeLinear", "c ys yz", "d"),
+        node(op_type, "d", "e"),
+        node("QuantizeLinear", f"e xs {'xzu' if unsigned else 'xz'}"),
+    ]
+    found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV}, elem=TensorProto.INT8))
+    check_exact(found)
+    (conv,) = [op for op in found.graph.ops if not isinstance(op, Cpu)]
+    assert isinstance(conv, Conv)
+    assert (conv.finish.table is not None) or op_type == "Relu"
+
+
+@pytest.mark.parametrize("op_type", ["QLinearAdd", "QLinearMul"])
+@pytest.mark.parametrize("shape", [(1, 8, 6, 5), (1, 8, 1, 1), (8, 1, 1), (1,)])
+def test_constant_operands_of_qlinear_pairs(op_type: str, shape: tuple[int, ...]) -> None:
+    """One per channel becomes a map of constants; one in all a table; more stays on the CPU."""
+    constant = RNG.integers(0, 256, shape).astype(np.uint8)
+    nodes = [node(op_type, "x xs xzu c ys yzu zs yzu", domain=MICROSOFT)]
+    found = imported(model(nodes, (1, 8, 6, 5), {**SCALES, "c": constant, "zs": f32(0.0528713)}, elem=TensorProto.UINT8))
+    check_counted(found, seeds=8)
+    assert bool(machine(found.graph.ops)) == (shape != (1, 8, 6, 5))
+
+
+@pytest.mark.parametrize("op_type", ["QLinearLeakyRelu", "QLinearSigmoid"])
+def test_qlinear_functions_are_exact(op_type: str) -> None:
+    slope: dict[str, Any] = {"alpha": 0.1} if "Leaky" in op_type else {}
+    nodes = [node(op_type, "x xs xzu ys yzu", domain=MICROSOFT, **slope)]
+    found = imported(model(nodes, (1, 4, 9, 8), SCALES, elem=TensorProto.UINT8))
+    check_exact(found, seeds=4)
+    assert isinstance(found.graph.ops[0], Eltwise)
+
+
+def test_qlinear_concat_brings_its_parts_to_one_scale() -> None:
+    nodes = [
+        node("QLinearConv", "x xs xz w ws wz ys yz b", "c", pads=[1, 1, 1, 1]),
+        node("QLinearConcat", "zs yz c ys yz x xs xz", domain=MICROSOFT, axis=1),
+    ]
+    found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, "zs": f32(0.0528713)}, elem=TensorProto.INT8))
+    check_exact(found, seeds=4)
+    assert host_operators(found) == set()
+
+
+def test_global_average_adds_its_zero_point_after_rounding() -> None:
+    nodes = [node("QLinearGlobalAveragePool", "x xs xz ys yz", domain=MICROSOFT, channels_last=0)]
+    scales = {**SCALES, "xs": f32(0.5), "ys": f32(0.25)}
+    check_exact(imported(model(nodes, (1, 64, 2, 2), scales, elem=TensorProto.INT8)), seeds=8)
+
+
+def test_average_adds_its_zero_point_before_rounding() -> None:
+    nodes = [node("QLinearAveragePool", "x xs xz ys yz", domain=MICROSOFT, kernel_shape=[2, 2], pads=[1, 1, 1, 1])]
+    scales = {**SCALES, "xs": f32(0.25), "ys": f32(0.25)}
+    check_exact(imported(model(nodes, (1, 8, 9, 9), scales, elem=TensorProto.INT8)), seeds=4)
+
+
+def test_a_part_on_the_cpu_lies_between_two_on_the_machine() -> None:
+    nodes = [
+        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"),
+        node("DequantizeLinear", "c ys yz", "d"),
+        node("LRN", "d", "n", size=3),
+        node("QuantizeLinear", "n ys yz", "q"),
+        node("QLinearConv", "q ys yz w2 ws wz ys yz b"),
+    ]
+    second = RNG.integers(-127, 128, (8, 8, 1, 1)).astype(np.int8)
+    found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, "w2": second}, elem=TensorProto.INT8))
+    check_exact(found)
+    assert [type(op).__name__ for op in found.graph.ops] == ["Conv", "Cpu", "Conv"]
+    assert found.reasons["LRN_n"] == "no unit of the machine computes LRN"
+
+
+def test_branches_on_the_cpu_join_in_one_part() -> None:
+    """Two LRN side by side are one CPU part: as few parts as the graph allows."""
+    nodes = [
+        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"),
+        node("DequantizeLinear", "c ys yz", "d"),
+        node("LRN", "d", "n", size=3),
+        node("QLinearConv", "x xs xz w ws wz xs yz b", "e"),
+        node("DequantizeLinear", "e xs yz", "f"),
+        node("LRN", "f", "m", size=5),
+        node("QuantizeLinear", "n ys yz", "q"),
+        node("QuantizeLinear", "m ys yz", "p"),
+        node("QLinearAdd", "q ys yz p ys yz xs xz", domain=MICROSOFT),
+    ]
+    found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV}, elem=TensorProto.INT8))
+    check_counted(found)
+    assert [type(op).__name__ for op in found.graph.ops].count("Cpu") == 1
+
+
+def test_nhwc_input_costs_no_transposition() -> None:
+    nodes = [node("Transpose", "x", "t", perm=[0, 3, 1, 2]), node("QLinearConv", "t xs xz w ws wz ys yz b")]
+    found = imported(model(nodes, (1, 9, 8, 4), {**SCALES, **CONV}, elem=TensorProto.INT8))
+    check_exact(found)
+    assert machine(found.graph.ops) == ["Conv"]
+    assert found.inputs[0].dims == (((288, 1),) * 0, ((32, 9),), ((4, 8),), ((1, 4),))
+
+
+def test_upsampling_twice_is_one_map() -> None:
+    """Two grouped layers with nine-bit weights on one input read one doubled map."""
+    constants = wide_weights(4, 1)
+    nodes = [
+        node("QLinearConv", "x xs xzu w ws wz ys yzu b", "p", group=4),
+        node("QLinearConv", "x xs xzu w ws wz xs yzu b", "q", group=4),
+    ]
+    found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **constants}, ("p", "q"), elem=TensorProto.UINT8))
+    check_exact(found)
+    assert sum(isinstance(op, Upsample) for op in found.graph.ops) == 1

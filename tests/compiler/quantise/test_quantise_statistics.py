@@ -1,0 +1,86 @@
+"""Calibration: what is collected, and what data that does not fit gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compiler.frontend.reader import read
+from compiler.quantise.quantise import quantise
+from compiler.quantise.statistics import (
+    SAMPLES,
+    CalibrationError,
+    CalibrationWarning,
+    Statistics,
+    collected,
+    load_data,
+    random_data,
+)
+from tests.compiler.frontend.quantised_models import model, node, weights
+
+READ = read(model([node("Conv", "x w", "c"), node("Relu", "c")], (1, 3, 6, 5), {"w": weights(4, 3, 1, 1)}))
+DATA = np.random.default_rng(0).standard_normal((3, 3, 6, 5)).astype(np.float32)
+
+
+def test_extremes_are_of_all_samples_and_of_zero() -> None:
+    found = collected(READ, ["x", "y"], {"x": DATA})
+    assert (found["x"].low, found["x"].high) == (DATA.min(), DATA.max())
+    assert found["y"].low == 0
+    assert found["y"].sample.size == 3 * 4 * 6 * 5
+
+
+def test_long_tensors_are_sampled() -> None:
+    values = np.arange(100000, dtype=np.float32)
+    found = Statistics.of(values, np.random.default_rng(0))
+    assert found.sample.size == SAMPLES
+    assert found.high == 99999
+
+
+def test_random_data_is_seeded_and_loud() -> None:
+    with pytest.warns(CalibrationWarning, match="no calibration data: scales come from random noise"):
+        first = random_data(READ)
+    with pytest.warns(CalibrationWarning):
+        assert (random_data(READ)["x"] == first["x"]).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, "calibration data: input x is missing; found nothing"),
+        ({"z": DATA}, "calibration data: input x is missing; found z"),
+        ({"x": DATA[:, :2]}, r"input x has shape \(3, 2, 6, 5\), \(samples, 3, 6, 5\) is expected"),
+        ({"x": DATA[0]}, r"input x has shape \(3, 6, 5\), \(samples, 3, 6, 5\) is expected"),
+        ({"x": DATA[:0]}, r"input x has shape \(0, 3, 6, 5\)"),
+    ],
+)
+def test_data_that_does_not_fit_is_refused(
+    data: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]], message: str
+) -> None:
+    with pytest.raises(CalibrationError, match=message):
+        quantise(READ, data)
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "data.npz"
+    np.savez(path, x=DATA)
+    assert quantise(READ, path).statistics["x"].high == DATA.max()
+    path.write_bytes(b"nothing")
+    with pytest.raises(CalibrationError, match=r"calibration file .*data\.npz: not a readable \.npz file"):
+        load_data(path)
+
+
+def test_statistics_serve_again_in_place_of_data() -> None:
+    first = quantise(READ, {"x": DATA})
+    again = quantise(READ, first.statistics)
+    assert {k: v.tolist() for k, v in again.model.constants.items()} == {
+        k: v.tolist() for k, v in first.model.constants.items()
+    }
+    with pytest.raises(CalibrationError, match=r"calibration statistics: tensor x is missing \(1 in all\)"):
+        quantise(READ, {"y": Statistics.of_range(0.0, 1.0)})
+
+
+def test_unknown_scheme() -> None:
+    with pytest.raises(CalibrationError, match="quantisation scheme 'log': unknown; choose one of power_of_two, free"):
+        quantise(READ, {"x": DATA}, "log")

@@ -1,0 +1,50 @@
+"""Networks with random weights and power-of-two scales, small: every bit as onnxruntime has it.
+
+``make networks`` runs all of them at their full size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compiler.zoo.networks import networks
+from tests.e2e.network_runs import compiled, differing
+
+NAIVE: dict[str, dict[str, Any]] = {
+    "deeplab": {"size": 32, "width": 16},
+    "densenet": {"size": 32, "classes": 10},
+    "efficientnet_lite0": {"size": 40, "classes": 10},
+    "googlenet": {"size": 32, "classes": 10},
+    "mobilenet_v1": {"size": 32, "classes": 10},
+    "nasnet_a_large": {"size": 75, "cells": 1, "filters": 24, "classes": 10},
+    "resnet50_v1": {"size": 32, "classes": 10},
+    "squeezenet": {"size": 48, "batch": 2, "classes": 10},
+    "unet": {"size": 16},
+    "unet_resize": {"size": 32},
+    "yolov3_tiny": {"size": 64},
+}
+SEARCHED: dict[str, dict[str, Any]] = {
+    "mobilenet_v2": {"size": 32, "classes": 10},
+    "resnet18": {"size": 32, "classes": 10},
+    "squeezenet": {"size": 64, "classes": 10},
+    "unet": {"size": 32},
+}
+CONFIGS = ("nano", "zu2", "zu9")
+
+
+@pytest.mark.parametrize("name", NAIVE)
+def test_one_operation_per_group_is_onnxruntime_in_every_bit(name: str) -> None:
+    assert differing(compiled(networks()[name](**NAIVE[name])).program) == 0
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_fused_groups_are_onnxruntime_in_every_bit(name: str) -> None:
+    assert differing(compiled(networks()[name](**SEARCHED[name]), strategy="best").program) == 0
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("name", ["mobilenet_v2", "squeezenet"])
+def test_other_configurations_compute_the_same(name: str, config: str) -> None:
+    assert differing(compiled(networks()[name](size=32, classes=10), config).program) == 0

@@ -1,0 +1,58 @@
+"""Small programs for the cycle model, in fields that nano has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isa.codec import Op, encode
+from isa.config import MachineConfig, preset
+from isa.instructions import Unit
+
+NANO = preset("nano")
+Values = dict[str, int]
+
+
+def whole(ops: Sequence[Op], config: MachineConfig = NANO) -> list[int]:
+    return [word for op in (Op("START", {"config": config.hash}), *ops, Op("END")) for word in encode(op)]
+
+
+def load(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int) -> Op:
+    """A row of 32 pixels of 8 channels: 256 bytes, 32 beats, 64 words."""
+    values = {"rows": 1, "pixels": 32, "step": 8, "run": 8, "valid": 256, "row_stride": 256, "d_xs": 1, "d_cs": 32, "d_ys": 64}
+    return Op("LOAD", values | fields, frozenset(wait), frozenset(signal))
+
+
+def loadp(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int) -> Op:
+    """20 weight words of 16 bytes: 40 beats."""
+    return Op("LOADP", {"count": 20} | fields, frozenset(wait), frozenset(signal))
+
+
+def save(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int) -> Op:
+    """The same row: 32 beats from 64 words."""
+    values = {"rows": 1, "pixels": 32, "step": 8, "run": 8, "row_stride": 256, "s_xs": 1, "s_cs": 32, "s_ys": 64}
+    return Op("SAVE", values | fields, frozenset(wait), frozenset(signal))
+
+
+_WINDOW: Values = {
+    "i_h": 8, "i_w": 32, "i_ys": 32, "t_ys": 32, "i_cs": 256, "s_y": 1, "s_x": 1, "d_y": 1, "d_x": 1,
+    "o_h": 2, "o_w": 30, "o_xs": 1, "o_ys": 32, "o_cs": 64, "o_addr": 2048, "lo": -128, "hi": 127,
+}  # fmt: skip
+
+
+def conv(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int) -> Op:
+    """60 pixels, 2 chunks, 3 x 3 taps, 2 vectors: 2160 beats on nano."""
+    return Op("CONV", _WINDOW | {"k_h": 3, "k_w": 3, "vectors": 2, "chunks": 2} | fields, frozenset(wait), frozenset(signal))
+
+
+def pool(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int) -> Op:
+    """60 pixels, 3 x 3 taps, 2 vectors: 1080 taps on nano."""
+    return Op("POOL", _WINDOW | {"k_h": 3, "k_w": 3, "vectors": 2} | fields, frozenset(wait), frozenset(signal))
+
+
+def misc(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int) -> Op:
+    """128 words, one operand."""
+    values = {
+        "n0": 1, "n1": 1, "n2": 1, "n3": 4, "n4": 32, "a_s4": 1, "a_s3": 32, "o_s4": 1, "o_s3": 32, "o_addr": 2048,
+        "mode": 2, "lo": -128, "hi": 127,
+    }  # fmt: skip
+    return Op("MISC", values | fields, frozenset(wait), frozenset(signal))

@@ -1,0 +1,65 @@
+"""DRAM as the cycle model sees it: two streams and instruction fetch share one beat per cycle."""
+
+from __future__ import annotations
+
+import pytest
+
+from sim.cycle.bus import Bus, Transfer
+from sim.cycle.timing import DRAM_READ
+
+
+def run(bus: Bus) -> tuple[dict[int, float], dict[int, float], dict[int, float]]:
+    """When loads and saves are over, and when bursts of instructions begin."""
+    for _ in range(10_000):
+        if not bus.step():
+            reads = {transfer.index: cycle for transfer, cycle in bus.read_done}
+            writes = {transfer.index: cycle for transfer, cycle in bus.write_done}
+            return reads, writes, dict(bus.fetched)
+    raise AssertionError("the bus does not come to rest")
+
+
+def test_a_transfer_begins_when_due_and_moves_a_beat_per_cycle() -> None:
+    bus = Bus()
+    bus.reads.add(Transfer(1, 100, 100, 70, 0))
+    bus.reads.add(Transfer(2, 50, 50, 80, 0))
+    assert run(bus)[0] == {1: 170, 2: 220}
+
+
+def test_both_directions_alternate() -> None:
+    bus = Bus()
+    bus.reads.add(Transfer(1, 100, 100, 0, 0))
+    bus.writes.add(Transfer(2, 60, 60, 0, 0))
+    reads, writes, _ = run(bus)
+    assert writes == {2: 120}
+    assert reads == {1: 160}
+
+
+def test_a_stream_that_is_slower_than_its_share_leaves_the_rest() -> None:
+    bus = Bus()
+    bus.reads.add(Transfer(1, 25, 100, 0, 0))
+    bus.writes.add(Transfer(2, 90, 90, 0, 0))
+    reads, writes, _ = run(bus)
+    assert reads[1] == pytest.approx(100)
+    assert writes[2] == pytest.approx(100 + 15)
+
+
+def test_a_fetch_waits_for_the_beats_that_were_asked_for_before_it() -> None:
+    bus = Bus()
+    bus.reads.add(Transfer(1, 1000, 1000, DRAM_READ, 0))
+    bus.fetch(0, 16, 200)
+    reads, _, fetched = run(bus)
+    assert 200 + 127 <= fetched[0] <= 200 + 127 + 32
+    assert reads[1] == pytest.approx(DRAM_READ + 1000 + 16)
+
+
+def test_a_fetch_alone_takes_the_latency_of_dram() -> None:
+    bus = Bus()
+    bus.fetch(0, 16, 10)
+    assert run(bus)[2] == {0: 10 + DRAM_READ}
+
+
+def test_fill_needs_no_bus() -> None:
+    bus = Bus()
+    bus.fetch(0, 16, 0)
+    bus.reads.add(Transfer(1, 0, 40, 50, 0))
+    assert run(bus)[0] == {1: 90}

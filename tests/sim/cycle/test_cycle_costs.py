@@ -1,0 +1,148 @@
+"""Costs of single instructions: known answers, and naive counts beside the closed forms."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from isa.codec import Op
+from isa.config import MachineConfig, preset
+from sim.cycle.costs import COSTS, Cost, MoveCost, WindowCost
+from sim.cycle.lanes import inside, lane_waits, lanes_meet, operand_waits
+from sim.cycle.runs import Runs, loaded, saved
+from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save
+
+BASE = preset("base")
+
+
+def cost(op: Op, config: MachineConfig = NANO) -> Cost:
+    return COSTS[op.name](config, {name: np.array([op[name]]) for name in op.row.fields})[0]
+
+
+def move(op: Op, config: MachineConfig = NANO) -> MoveCost:
+    found = cost(op, config)
+    assert isinstance(found, MoveCost)
+    return found
+
+
+def window(op: Op, config: MachineConfig = NANO) -> WindowCost:
+    found = cost(op, config)
+    assert isinstance(found, WindowCost)
+    return found
+
+
+def test_conv_takes_a_beat_for_each_tap_and_vector_of_each_group_and_chunk() -> None:
+    assert window(conv()).cycles == 2 * 60 * 9 * 2
+    assert window(conv(), BASE).cycles == 2 * 30 * 9 * 2
+
+
+def test_the_drain_bounds_short_reductions() -> None:
+    config = replace(NANO, name="wide", px_p=2, post_px=1, fm_banks=8)
+    assert window(conv(k_h=1, k_w=1, vectors=1, chunks=1), config).cycles == 30 * 2
+    assert window(conv(k_h=1, k_w=1, vectors=1, chunks=1, acc_out=1), config).cycles == 30
+
+
+def test_pool_takes_a_tap_per_cycle_but_no_less_than_a_cycle_for_each_pixel() -> None:
+    assert window(pool()).cycles == 2 * 60 * 9
+    assert window(pool(k_h=1, k_w=1), BASE).cycles == 2 * 30 * 2
+
+
+def test_misc_takes_a_word_per_cycle() -> None:
+    assert cost(misc()).cycles == 128
+
+
+def test_two_operands_in_one_bank_take_turns() -> None:
+    assert cost(misc(mode=0, b_addr=128, b_s4=1, b_s3=32)).cycles == 2 * 128
+    assert cost(misc(mode=0, b_addr=1024, b_s4=1, b_s3=32)).cycles == 128
+
+
+def test_operands_that_walk_from_bank_to_bank_do_not_wait() -> None:
+    counts, a = (1, 1, 1, 1, 64), (0, 0, 0, 0, 0, 1)
+    assert operand_waits(BASE, counts, a, (512, 0, 0, 0, 0, 1)) == 0
+    assert operand_waits(BASE, counts, (0, 0, 0, 0, 0, 4), (512, 0, 0, 0, 0, 4)) == 64
+
+
+def test_every_instruction_says_which_bank_groups_it_uses() -> None:
+    """On nano 512 words are a group: the input from word 0 on, two planes of 256 words, the output from 2048 on."""
+    assert (window(conv()).use.reads, window(conv()).use.writes) == (0b1, 0b10000)
+    assert window(conv(i_addr=300)).use.reads == 0b11
+    assert window(conv(acc_out=1)).use.writes == 0
+    assert (move(load(d_addr=512)).use.writes, move(save(s_addr=1000)).use.reads) == (0b10, 0b110)
+    assert (cost(misc(mode=0, b_addr=1024)).use.reads, cost(misc(mode=0, b_addr=1024)).use.reads_b) == (0b1, 0b100)
+
+
+def test_load_is_bound_by_words_or_by_beats() -> None:
+    assert (move(load()).beats, move(load()).cycles) == (32, 64)
+    row = move(load(valid=2048, run=64, step=64), BASE)
+    assert (row.beats, row.cycles) == (128, 128)
+
+
+def test_load_of_fill_alone_needs_no_dram() -> None:
+    assert (move(load(valid=0)).beats, move(load(valid=0)).cycles) == (0, 64)
+
+
+def test_short_bursts_are_bound_by_the_latency_of_dram() -> None:
+    rows = load(rows=32, pixels=1, run=16, step=16, valid=16)
+    assert move(rows, BASE).beats == 32
+    assert move(rows, BASE).cycles == 64 + 16
+
+
+def test_loadp_counts_whole_beats_and_the_bytes_of_tables() -> None:
+    assert move(loadp()).cycles == 40
+    table = move(loadp(buffer=4, count=1))
+    assert (table.beats, table.cycles) == (32, 256)
+
+
+def test_save_is_bound_by_words_or_by_beats() -> None:
+    assert (move(save()).beats, move(save()).cycles) == (32, 64)
+    assert move(save(run=4, step=16)).beats == 32
+    assert move(save(offset=5)).beats == 33
+
+
+def test_beats_of_runs_are_counted_address_by_address() -> None:
+    rng = random.Random(1)
+    for _ in range(200):
+        beat = rng.choice([4, 8, 16, 64])
+        offset, row_stride, step = rng.randrange(beat), rng.randrange(200), rng.randrange(1, 200)
+        rows, pieces, length = rng.randint(1, 20), rng.randint(1, 20), rng.randint(1, 100)
+        starts = [offset + row * row_stride + piece * step for row in range(rows) for piece in range(pieces)]
+        naive = sum((start + length - 1) // beat - start // beat + 1 for start in starts)
+        runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
+        assert loaded(runs, 0, 1, 0, 1, 4)[0] == naive
+        assert saved(runs, 1, 1)[0] == naive
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("pad", [0, 1, 4])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_taps_inside_are_counted_one_by_one(stride: int, pad: int, dilation: int) -> None:
+    for outputs, taps, size in ((1, 1, 1), (5, 3, 6), (4, 5, 9), (7, 2, 3)):
+        naive = sum(0 <= o * stride - pad + tap * dilation < size for o in range(outputs) for tap in range(taps))
+        assert inside(outputs, stride, pad, taps, dilation, size) == naive
+
+
+@pytest.mark.parametrize("s_x", [1, 2, 3, 4])
+@pytest.mark.parametrize("pitch", [8, 9, 11])
+@pytest.mark.parametrize("ring", [0, 33])
+def test_lanes_that_meet_are_counted_step_by_step(s_x: int, pitch: int, ring: int) -> None:
+    o_h, o_w, s_y, k, pad = 5, 7, 1, 3, 1
+    i_h, i_w, i_off = 6, 5 + s_x * 6, 3
+    waits = 0
+    for first in range(0, o_h * o_w, BASE.px_p):
+        for ky in range(k):
+            for kx in range(k):
+                phases = []
+                for pixel in range(first, min(first + BASE.px_p, o_h * o_w)):
+                    oy, ox = divmod(pixel, o_w)
+                    iy, ix = oy * s_y - pad + ky, ox * s_x - pad + kx
+                    row = i_off + oy * s_y * pitch + ky * pitch
+                    if 0 <= iy < i_h and 0 <= ix < i_w:
+                        phases.append(((row % ring if ring else row) + ix) % BASE.fm_phases)
+                waits += max((phases.count(phase) for phase in phases), default=1) - 1
+    found = lane_waits(BASE, o_h, o_w, s_y, s_x, k, k, 1, 1, i_h, i_w, pad, pad, i_off, s_y * pitch, pitch, ring)
+    assert found == waits
+    if not lanes_meet(BASE, o_w, s_x, s_y * pitch, ring):
+        assert waits == 0

@@ -1,0 +1,149 @@
+"""The cycle model on small programs: tokens, queues, in-order units, and agreement with the RTL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from compiler.emit.build import build
+from compiler.xgraph.ops import EltwiseKind
+from isa.codec import Op
+from isa.instructions import Region, Unit
+from isa.registers import Counter
+from sim.cycle.model import CycleModel
+from sim.cycle.program import CycleError
+from sim.random.program import random_program
+from sim.rtl.machine import RtlMachine, TraceEvent
+from tests.compiler.graphs import Builder
+from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save, whole
+
+MODEL = CycleModel(NANO)
+BASES = {region: int(region) << 18 for region in Region}
+
+
+def events(ops: Sequence[Op]) -> list[TraceEvent]:
+    """In program order."""
+    return sorted(MODEL.run(whole(ops)).trace, key=lambda event: event.pc)
+
+
+def test_an_instruction_starts_a_cycle_after_the_token_was_given() -> None:
+    giver, taker = events([load(signal=[Unit.CONV]), conv(wait=[Unit.LOAD])])
+    assert giver.finish is not None
+    assert taker.start == giver.finish + 1
+
+
+def test_without_a_token_units_run_side_by_side() -> None:
+    first, second = events([conv(), pool()])
+    assert first.finish is not None
+    assert second.start < first.finish
+
+
+def test_a_unit_runs_its_beats_without_a_gap() -> None:
+    first, second, third = (event.finish for event in events([conv()] * 3))
+    assert first is not None
+    assert second == first + 2160
+    assert third == second + 2160
+
+
+def test_the_token_wait_is_counted() -> None:
+    result = MODEL.run(whole([load(rows=4, signal=[Unit.CONV]), conv(wait=[Unit.LOAD])]))
+    _, taker = sorted(result.trace, key=lambda event: event.pc)
+    assert 0 < result.counters[Unit.CONV][Counter.WAIT_TOKEN] < taker.start
+    assert result.counters[Unit.CONV][Counter.ACTIVE] == 2160
+
+
+def test_a_full_queue_holds_up_every_unit_behind_it() -> None:
+    """Nano's queue holds 64 words: three CONVs of 16 words and their program counters, and not all of a fourth."""
+    last = [misc()]
+    few, many = events([conv()] * 5 + last), events([conv()] * 9 + last)
+    assert few[-1].start < few[0].start + 500
+    assert few[0].finish is not None
+    assert many[-1].start > few[0].finish
+
+
+def test_dispatch_takes_a_cycle_more_than_words() -> None:
+    """Both receivers are idle, so an instruction of 24 words is accepted 25 cycles after the one before it."""
+    first, second = events([conv(), misc()])
+    assert second.start - first.start == 24 + 1
+
+
+def test_dram_beats_are_exact() -> None:
+    result = MODEL.run(whole([load(), loadp(), save()]))
+    words = len(whole([load(), loadp(), save()]))
+    assert (result.read_beats, result.write_beats) == (32 + 40 + -(-words // 2), 32)
+
+
+def test_decoded_instructions_take_the_same_time_as_the_binary() -> None:
+    ops = [load(signal=[Unit.CONV]), loadp(), conv(wait=[Unit.LOAD], signal=[Unit.SAVE]), save(wait=[Unit.CONV])]
+    assert MODEL.run_ops(ops, trace=True) == MODEL.run(whole(ops))
+
+
+def test_the_answer_is_always_the_same() -> None:
+    words = random_program(NANO, 7).words
+    assert MODEL.run(words) == CycleModel(NANO).run(words)
+
+
+def test_a_token_that_nobody_gives_is_an_error() -> None:
+    with pytest.raises(CycleError, match="waits for a token from LOAD"):
+        MODEL.run(whole([conv(wait=[Unit.LOAD])]))
+
+
+def test_a_program_without_end_is_an_error() -> None:
+    with pytest.raises(CycleError, match="no END"):
+        MODEL.run(whole([conv()])[:-1])
+
+
+EXACT = {
+    "load": [load()],
+    "load from an odd byte": [load(offset=5)],
+    "load with fill before": [load(lead=9)],
+    "fill": [load(valid=0)] * 3,
+    "gather": [load(step=16)],
+    "parameters": [loadp(), loadp(buffer=1, count=4), loadp(buffer=4, count=1)],
+    "loads and parameters": [load(), loadp(count=4), load(), loadp(count=4)],
+    "save": [save()] * 2,
+    "save of pixels apart": [save(step=16)],
+    "conv": [conv()] * 4,
+    "short conv": [conv(k_h=1, k_w=1, vectors=1, chunks=1, o_h=1, o_w=3)] * 8,
+    "accumulated conv": [conv(o_h=1, o_w=16, acc_out=1), conv(o_h=1, o_w=16, acc_in=1)],
+    "pool": [pool()] * 2,
+    "misc": [misc()] * 3,
+    "conv and save": [conv(signal=[Unit.SAVE]), save(wait=[Unit.CONV])],
+}
+
+
+@pytest.fixture(scope="module")
+def rtl() -> RtlMachine:
+    return RtlMachine(NANO)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_unit_that_has_dram_for_itself_is_exact(name: str, rtl: RtlMachine) -> None:
+    words = whole(EXACT[name])
+    expected = rtl.run(words, np.zeros(1 << 20, np.uint8), BASES, trace=True)
+    found = MODEL.run(words)
+    assert found.trace == expected.trace
+    assert (found.cycles, found.read_beats, found.write_beats) == (expected.cycles, expected.read_beats, expected.write_beats)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 23, 31])
+def test_random_programs_one_instruction_at_a_time_are_within_half_a_percent(seed: int, rtl: RtlMachine) -> None:
+    program = random_program(NANO, seed)
+    assert program.order == "serial"
+    expected = rtl.run(program.words, program.memory, program.bases)
+    found = MODEL.run(program.words)
+    assert found.cycles == pytest.approx(expected.cycles, rel=0.005)
+    assert (found.read_beats, found.write_beats) == (expected.read_beats, expected.write_beats)
+
+
+def test_a_compiled_group_whose_units_share_banks_is_within_two_percent(rtl: RtlMachine) -> None:
+    """A residual block on nano: the addition reads the map that the next rows' convolution reads, from its only bank."""
+    builder = Builder(3)
+    x = builder.input(20, 19, 8)
+    graph = builder.graph(builder.eltwise(EltwiseKind.ADD, x, builder.conv(x, 8)))
+    words = build(NANO, graph, [graph.ops]).words
+    expected = rtl.run(words, np.zeros(1 << 20, np.uint8), BASES)
+    assert expected.counters[Unit.MISC][Counter.WAIT_BANK] > 1000
+    assert MODEL.run(words).cycles == pytest.approx(expected.cycles, rel=0.02)

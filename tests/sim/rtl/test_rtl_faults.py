@@ -1,0 +1,27 @@
+"""Random programs with one illegal instruction stop at the same instruction for the same reason on both engines."""
+
+from __future__ import annotations
+
+import pytest
+
+from isa.config import preset
+from isa.faults import Fault
+from sim.random.engines import Outcome, functional, rtl, rtl_machine
+from sim.random.faulty import faulty_program, stops_alike
+
+
+@pytest.mark.parametrize(("name", "count"), [("nano", 80), ("base", 8), ("zu2", 8), ("zu9", 8)])
+def test_spoiled_programs_stop_alike(name: str, count: int) -> None:
+    run = rtl(rtl_machine(preset(name)))
+    for seed in range(count):
+        program = faulty_program(preset(name), seed)
+        expected, actual = functional(program), run(program)
+        assert stops_alike(expected, actual), f"seed {seed}: expected {expected.fault}, got {actual.fault} {actual.failure}"
+
+
+def test_another_instruction_or_another_kind_of_fault_is_not_alike() -> None:
+    stop = Outcome(fault=(Fault.FM_ADDRESS, 7))
+    assert stops_alike(stop, Outcome(fault=(Fault.BUFFER_ADDRESS, 7)))
+    assert not stops_alike(stop, Outcome(fault=(Fault.FM_ADDRESS, 8)))
+    assert not stops_alike(stop, Outcome(fault=(Fault.ILLEGAL_FIELD, 7)))
+    assert not stops_alike(stop, Outcome())

@@ -1,0 +1,53 @@
+"""Networks of a few nodes, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+INPUT_SHAPE = (1, 3, 6, 6)
+
+
+def float_model() -> onnx.ModelProto:
+    """Convolution, ReLU, pool, and a Softmax, which the machine has not."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(0, 0.3, (5, 3, 3, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["image", "w"], ["conv"], "conv", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["conv"], ["relu"], "relu"),
+        helper.make_node("MaxPool", ["relu"], ["pool"], "pool", kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Softmax", ["pool"], ["answer"], "softmax", axis=1),
+    ]
+    return _model(nodes, INPUT_SHAPE, (1, 5, 3, 3), [numpy_helper.from_array(weights, "w")])
+
+
+def odd_model() -> onnx.ModelProto:
+    """A node that nobody knows."""
+    return _model([helper.make_node("Frobnicate", ["image"], ["answer"], "odd")], INPUT_SHAPE, INPUT_SHAPE, [])
+
+
+def _model(
+    nodes: list[onnx.NodeProto], given: tuple[int, ...], made: tuple[int, ...], constants: list[onnx.TensorProto]
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, given)],
+        [helper.make_tensor_value_info("answer", TensorProto.FLOAT, made)],
+        constants,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def images(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, *INPUT_SHAPE[1:])).astype(np.float32)
+
+
+def write_small_files(folder: Path) -> None:
+    """``model.onnx``, ``calibration.npz`` and ``image.npz``."""
+    (folder / "model.onnx").write_bytes(float_model().SerializeToString())
+    np.savez(folder / "calibration.npz", image=images(8))
+    np.savez(folder / "image.npz", image=images(1, seed=1))

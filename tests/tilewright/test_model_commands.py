@@ -1,0 +1,172 @@
+"""compile, run, check and ops: what they print and write, exit codes, and the answer to every bad file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isa.program_file import load_program
+from tests.tilewright.small_models import float_model, images, odd_model, write_small_files
+from tilewright.cli import main
+from tilewright.exits import Exit
+
+COMPILE = ("compile", "model.onnx", "--config", "nano", "--calibrate", "calibration.npz", "-o", "model.elf")
+CHECK = ("check", "model.onnx", "--config", "nano", "--calibrate", "calibration.npz")
+INPUTS = ["calibration.npz", "image.npz", "model.onnx"]
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the small files and ``model.elf``."""
+    folder = tmp_path_factory.mktemp("compiled")
+    write_small_files(folder)
+    names = {"model.onnx", "calibration.npz", "model.elf"}
+    assert main([str(folder / word) if word in names else word for word in COMPILE]) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the inputs."""
+    for name in INPUTS:
+        shutil.copy(compiled / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_compile_prints_a_summary_and_writes_a_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *COMPILE, "--verbose")
+    assert (code, err) == (0, "")
+    facts = dict(line.split(None, 1) for line in out.splitlines() if line.startswith(("MACs", "instructions", "groups")))
+    assert facts["MACs"].strip() == f"{5 * 3 * 9 * 36:,}"
+    assert "on the CPU: softmax: " in out
+    assert out.count("\ngroup ") == int(facts["groups"])
+    program = load_program(folder / "model.elf")
+    assert len(program.debug) == int(facts["instructions"])
+
+
+def test_compile_for_scripts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *COMPILE, "--json", "--strategy", "naive")
+    facts = json.loads(out)
+    assert (code, err, facts["output"], facts["groups"]) == (0, "", "model.elf", 2)
+    assert set(facts["seconds"]) >= {"import", "search", "plan", "emit", "pack"}
+
+
+def test_groups_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("groups.json").write_text('[["conv", "pool"]]')
+    assert json.loads(run(capsys, *COMPILE, "--json", "--groups", "groups.json")[1])["groups"] == 1
+
+
+def test_run_gives_what_onnxruntime_gives(compiled: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    elf = str(compiled / "model.elf")
+    assert run(capsys, "run", elf, "--input", "image.npz", "-o", "mine.npz")[:2] == (0, "answer: float32[1, 5, 3, 3]\n")
+    assert run(capsys, "run", elf, "--input", "image.npz", "-o", "theirs.npz", "--engine", "cpu")[0] == 0
+    with np.load("mine.npz") as mine, np.load("theirs.npz") as theirs:
+        assert mine.files == theirs.files == ["answer"]
+        assert np.array_equal(mine["answer"], theirs["answer"])
+        assert np.allclose(mine["answer"].sum(axis=1), 1, atol=1e-5)
+
+
+def test_check_compares_outputs_or_every_tensor(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, *CHECK)[:2] == (0, "answer: equal\n")
+    code, out, _ = run(capsys, *CHECK, "--per-layer", "--input", "image.npz", "--json")
+    found = json.loads(out)
+    assert (code, found["equal"]) == (0, True)
+    assert [row["tensor"] for row in found["tensors"]][-1] == "answer"
+    assert {row["elements"] for row in found["tensors"]} >= {5 * 36, 5 * 9}
+    assert sorted(os.listdir()) == INPUTS
+
+
+def test_check_ends_with_1_and_names_the_first_tensor_that_differs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sim.functional.machine.FunctionalMachine.run", lambda *_: None)
+    code, out, _ = run(capsys, *CHECK, "--per-layer")  # on a machine that does nothing
+    assert code == Exit.CHECK_FAILED
+    assert "differ, by at most" in out
+    assert "first to differ: " in out.splitlines()[-1]
+
+
+def test_ops_prints_the_constraints(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "ops")
+    assert code == 0
+    assert "Conv (ai.onnx, machine)\n" in out
+    assert out.splitlines()[-1] == "Every operator that is not listed runs on the CPU, in onnxruntime."
+    code, out, _ = run(capsys, "ops", "maxpool", "--json")
+    (row,) = json.loads(out)
+    assert row["operator"] == "MaxPool"
+    assert "Only the maxima are asked for, not their places." in row["conditions"]
+    assert run(capsys, "ops", "--markdown")[1].startswith("| operator |")
+    complaint = (
+        "tilewright: operator 'Softmax': runs on the CPU, in onnxruntime, or is unknown; "
+        "`tilewright ops` lists those that the machine knows\n"
+    )
+    assert run(capsys, "ops", "Softmax") == (2, "", complaint)
+
+
+BAD = {
+    "no model": (["compile", "none.onnx", "-o", "x.elf"], "none.onnx"),
+    "a folder": (["compile", ".", "-o", "x.elf"], "."),
+    "no ONNX": (["compile", "text.onnx", "-o", "x.elf"], "text.onnx"),
+    "truncated": (["compile", "short.onnx", "-o", "x.elf"], "short.onnx"),
+    "unknown operator": (["compile", "odd.onnx", "-o", "x.elf"], "node odd: operator Frobnicate is unknown"),
+    "no output": (["compile", "model.onnx"], "Missing option '-o'"),
+    "no calibration": ([*COMPILE[:-3], "none.npz", "-o", "x.elf"], "none.npz: No such file or directory"),
+    "calibration that is text": ([*COMPILE[:-3], "text.onnx", "-o", "x.elf"], "text.onnx: not an NPZ file"),
+    "calibration of another name": ([*COMPILE[:-3], "other.npz", "-o", "x.elf"], "image"),
+    "strategy": ([*COMPILE, "--strategy", "clever"], "strategy 'clever'"),
+    "objective": ([*COMPILE, "--objective", "beauty"], "objective 'beauty'"),
+    "scheme": ([*COMPILE, "--scheme", "loose"], "'loose'"),
+    "batch": ([*COMPILE, "--batch", "0"], "Invalid value for '--batch'"),
+    "groups that are no JSON": ([*COMPILE, "--groups", "text.onnx"], "text.onnx: not JSON"),
+    "groups of another shape": ([*COMPILE, "--groups", "flat.json"], "flat.json: expected a list of lists"),
+    "groups of nobody": ([*COMPILE, "--groups", "nobody.json"], "groups: no operation 'nobody'"),
+    "output that is a folder": ([*COMPILE[:-1], "."], ". cannot be written"),
+    "output below a file": ([*COMPILE[:-1], "model.onnx/x.elf"], "model.onnx/x.elf cannot be written: model.onnx is not"),
+    "run of no program": (["run", "model.onnx", "--input", "image.npz", "-o", "x.npz"], "not an ELF file"),
+    "run on no input": (["run", "ELF", "--input", "none.npz", "-o", "x.npz"], "none.npz: No such file"),
+    "run on a bare array": (["run", "ELF", "--input", "bare.npy", "-o", "x.npz"], "bare.npy: one bare array"),
+    "run on another name": (["run", "ELF", "--input", "other.npz", "-o", "x.npz"], "input 'picture'"),
+    "run on another shape": (["run", "ELF", "--input", "wide.npz", "-o", "x.npz"], "shape [1, 3, 7, 7], expected [1, 3, 6, 6]"),
+    "run on another type": (["run", "ELF", "--input", "double.npz", "-o", "x.npz"], "type float64, expected float32"),
+    "run into a folder": (["run", "ELF", "--input", "image.npz", "-o", "."], ". cannot be written"),
+    "run on no engine": (["run", "ELF", "--input", "image.npz", "-o", "x.npz", "--engine", "abacus"], "Invalid value"),
+    "check of no model": (["check", "none.onnx"], "none.onnx"),
+    "check on another name": ([*CHECK, "--input", "other.npz"], "input 'picture'"),
+    "trace of no program": (["trace", "model.onnx", "-o", "x.json"], "not an ELF file"),
+    "report of no program": (["report", "none.elf", "-o", "x"], "none.elf' cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gets_one_line_exit_code_2_and_leaves_no_file(
+    case: str, compiled: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, complaint = BAD[case]
+    Path("text.onnx").write_text("no model")
+    Path("short.onnx").write_bytes(float_model().SerializeToString()[:200])
+    Path("odd.onnx").write_bytes(odd_model().SerializeToString())
+    Path("flat.json").write_text('["conv"]')
+    Path("nobody.json").write_text('[["nobody"]]')
+    np.save("bare.npy", images(1))
+    np.savez("other.npz", picture=images(1))
+    np.savez("wide.npz", image=np.zeros((1, 3, 7, 7), np.float32))
+    np.savez("double.npz", image=images(1).astype(np.float64))
+    before = sorted(os.listdir())
+    code, out, err = run(capsys, *(str(compiled / "model.elf") if word == "ELF" else word for word in arguments))
+    assert (code, out) == (Exit.BAD_INPUT, "")
+    assert complaint in err
+    assert err.startswith("tilewright")
+    assert err.count("\n") == 1
+    assert sorted(os.listdir()) == before

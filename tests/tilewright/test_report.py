@@ -1,0 +1,131 @@
+"""The report: what the page says is what the program does, and it loads nothing."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compiler.driver import Compiled
+from isa.config import preset
+from isa.instructions import Unit
+from isa.program_file import save_program
+from tests.tilewright.small_models import float_model, images
+from tilewright.api import compile_model
+from tilewright.cli import main
+from tilewright.profile.activity import activities, modelled
+from tilewright.profile.dataflow import Resident, dataflow
+from tilewright.profile.macs import macs_of_nodes
+from tilewright.report.layers import LayerRow, group_rows, layer_rows
+from tilewright.report.memory import COLUMNS, ROWS, occupancy, rectangles
+from tilewright.report.page import page
+from tilewright.report.roofline import roofline
+from tilewright.report.svg import count, short, ticks
+
+NANO = preset("nano")
+VOID = {"meta", "br"}
+
+
+class Outline(HTMLParser):
+    """Refuses elements that are not closed in order; collects ids, anchors and whatever could load something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.anchors: list[str] = []
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.ids += [given["id"] or ""] if "id" in given else []
+        self.anchors += [given["href"] or ""] if tag == "a" else []
+        self.loads += [tag] if tag in ("script", "link", "img", "iframe") or "src" in given else []
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Compiled:
+    return compile_model(float_model(), "nano", calibration={"image": images(8)}, strategy="naive")
+
+
+def test_page_is_whole_and_loads_nothing(compiled: Compiled) -> None:
+    text = page(compiled.program, modelled(compiled.program), "small <model>")
+    outline = Outline()
+    outline.feed(text)
+    assert outline.open == []
+    assert outline.loads == []
+    assert "url(" not in text
+    assert "small &lt;model&gt;" in text
+    assert len(set(outline.ids)) == len(outline.ids)
+    assert {anchor[1:] for anchor in outline.anchors} <= set(outline.ids), "every link leads somewhere on the page"
+    for heading in ("Partition", "Layers", "Roofline", "Units over time", "Feature-map buffer over time", "Instructions"):
+        assert f"<h2>{heading}</h2>" in text
+    assert len(re.findall(r"^ *\d+ +\d+  0x", re.sub("<pre>", "\n", text), re.MULTILINE)) == len(compiled.program.debug)
+
+
+def test_layers_have_all_bytes_and_macs(compiled: Compiled) -> None:
+    program = compiled.program
+    items = activities(program, modelled(program))
+    rows = layer_rows(items, dataflow(NANO, items), macs_of_nodes(program))
+    assert [(row.name, row.unit, row.group) for row in rows] == [("conv", Unit.CONV, 1), ("pool", Unit.POOL, 2)]
+    assert sum(row.read for row in rows) == sum(item.read for item in items)
+    assert sum(row.written for row in rows) == sum(item.written for item in items)
+    assert rows[0].macs == 5 * 3 * 9 * 36
+    assert all(row.cycles == row.work + row.waits.total() for row in rows)
+    assert rows[0].utilisation(NANO.macs_per_cycle) == rows[0].macs / rows[0].cycles / 16
+    first, second = group_rows(rows)
+    assert first.cycles + second.cycles == max(row.finish for row in rows)
+    assert first.dram_bytes == rows[0].read + rows[0].written
+
+
+def test_rectangles_cover_the_grid_once() -> None:
+    grid = np.random.default_rng(0).integers(-1, 3, (7, 9)).astype(np.int32)
+    painted = np.full_like(grid, -1)
+    for number, row, column, height, width in rectangles(grid):
+        assert (painted[row : row + height, column : column + width] == -1).all()
+        painted[row : row + height, column : column + width] = number
+    assert (painted == grid).all()
+
+
+def test_equal_rows_are_one_rectangle() -> None:
+    grid = np.full((4, 5), -1, np.int32)
+    grid[1:3, 2:4] = 6
+    assert list(rectangles(grid)) == [(6, 1, 2, 2, 2)]
+
+
+def test_occupancy_places_words_and_times() -> None:
+    half = np.array([[0, NANO.fm_words // 2]], np.int64)
+    grid = occupancy(NANO, [Resident("a", half, 0, 50), Resident("b", half, 50, 100)], 100, {"a": 0, "b": 1})
+    assert grid.shape == (ROWS, COLUMNS)
+    assert (grid[: ROWS // 2, : COLUMNS // 2] == 0).all()
+    assert (grid[: ROWS // 2, COLUMNS // 2 :] == 1).all()
+    assert (grid[ROWS // 2 :] == -1).all()
+
+
+def test_roofline_of_a_program_that_multiplies_nothing() -> None:
+    row = LayerRow("copy", 1, Unit.MISC, cycles=10, read=8, finish=10)
+    assert "No layer multiplies" in roofline(NANO, group_rows([row]), 10)
+
+
+def test_numbers_and_names_are_short() -> None:
+    assert [count(n) for n in (7, 9999, 12_345, 999_999, 2_500_000, 0.1)] == ["7", "9999", "12.3 k", "1000 k", "2.5 M", "0.1"]
+    assert ticks(1978, 5) == [0, 500, 1000, 1500]
+    assert ticks(0) == [0.0]
+    assert short("a;b;last") == "last"
+    assert len(short("x" * 200)) < 40
+
+
+def test_report_command(compiled: Compiled, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_program(compiled.program, tmp_path / "small.elf")
+    assert main(["report", str(tmp_path / "small.elf"), "-o", str(tmp_path / "out")]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["report.html", "trace.json"]
+    assert "<title>small</title>" in (tmp_path / "out" / "report.html").read_text()
+    assert capsys.readouterr().out.startswith(f"{tmp_path / 'out' / 'report.html'}: ")

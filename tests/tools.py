@@ -1,0 +1,15 @@
+"""Programs of the system that give a second opinion: a test whose program is missing says so and is skipped."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+PACKAGES = {"iverilog": "iverilog", "yosys": "yosys", "readelf": "binutils"}
+"""The Debian package of each."""
+
+
+def needs(tool: str) -> pytest.MarkDecorator:
+    """For a test, or a parameter of one, that runs this program."""
+    return pytest.mark.skipif(shutil.which(tool) is None, reason=f"{tool} is not installed: apt-get install {PACKAGES[tool]}")

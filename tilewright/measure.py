@@ -1,0 +1,22 @@
+"""Where a program's timing comes from: the cycle model, or a run on the RTL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from isa.program import Program
+from tilewright.api import random_inputs, read_arrays, run_program
+from tilewright.profile.activity import Timing, modelled
+from tilewright.progress import stage_reporter
+
+
+def timing_of(program: Program, engine: str, source: Path | None, *, quiet: bool = False) -> Timing:
+    """``engine``: ``cycle`` or ``rtl``; the RTL's timing does not depend on the data, so random inputs will do."""
+    with stage_reporter(quiet=quiet) as report:
+        if engine == "cycle":
+            report("cycle model")
+            return modelled(program)
+        inputs = read_arrays(source) if source else random_inputs(program)
+        report("run on rtl")
+        measured = run_program(program, inputs, "rtl", trace=True, progress=report).measured
+        return Timing("RTL", measured.cycles, measured.trace)

@@ -1,0 +1,1 @@
+"""What a program does, instruction by instruction: times, causes of waits, bytes, memory."""

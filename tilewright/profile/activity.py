@@ -1,0 +1,133 @@
+"""Every instruction of a program with its time, what it waited for, and what it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from isa.codec import Op, decode
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.instructions import Buffer, Unit
+from isa.program import MachineStep, Program
+from sim.cycle.costs import WindowCost
+from sim.cycle.model import CycleModel
+from sim.cycle.program import Program as Columns
+from sim.cycle.program import from_words
+from sim.rtl.machine import TraceEvent
+
+MOVES = (Unit.LOAD, Unit.SAVE)
+ISSUE = "issue"
+"""Cause of a wait: the instruction was not there yet (fetch, dispatch, queue)."""
+INSIDE = "inside"
+"""Cause of a wait within an instruction's own time: banks that meet, DRAM, the pipeline's length."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When each instruction ran: by the cycle model, or on the RTL."""
+
+    source: str
+    cycles: int
+    events: Sequence[TraceEvent]
+    """Word offsets count from the program's first word, cycles from the first machine step's start."""
+
+
+@dataclass(eq=False)
+class Activity:
+    """One instruction."""
+
+    number: int
+    pc: int
+    op: Op
+    unit: Unit
+    layer: str
+    tile: int | None
+    start: int
+    finish: int
+    givers: tuple[int, ...]
+    """Numbers of the instructions whose tokens it took."""
+    work: int
+    """Cycles that its unit needs for it if nothing is in the way."""
+    read: int = 0
+    written: int = 0
+    """Bytes of DRAM."""
+    waits: dict[str, int] = field(default_factory=dict)
+    """Cycles in which its unit stood still before or within it, by cause: a unit's name, ``issue``, ``inside``."""
+
+
+def modelled(program: Program) -> Timing:
+    """The timing of all machine steps by the cycle model, one step right after the other."""
+    model = CycleModel(program.config)
+    cycles, events = 0, []
+    for step in machine_steps(program):
+        result = model.run(program.words[step.first_word : step.first_word + step.words])
+        for e in result.trace:
+            assert e.finish is not None, "the model finishes what it starts"
+            events.append(TraceEvent(e.unit, e.pc + step.first_word, e.start + cycles, e.finish + cycles))
+        cycles += result.cycles
+    return Timing("cycle model", cycles, events)
+
+
+def machine_steps(program: Program) -> list[MachineStep]:
+    return [step for step in program.run_order if isinstance(step, MachineStep)]
+
+
+def activities(program: Program, timing: Timing) -> list[Activity]:
+    """In program order, START and END left out."""
+    when = {event.pc: event for event in timing.events}
+    found: list[Activity] = []
+    for step in machine_steps(program):
+        columns = from_words(program.config, program.words[step.first_word : step.first_word + step.words])
+        found += _of_step(program, step, columns, when, len(found))
+    _explain(found)
+    return found
+
+
+def _of_step(
+    program: Program, step: MachineStep, columns: Columns, when: Mapping[int, TraceEvent], first: int
+) -> list[Activity]:
+    numbers: dict[int, int] = {}
+    found: list[Activity] = []
+    for index, (unit, pc, cost) in enumerate(zip(columns.units, columns.pcs, columns.costs, strict=True)):
+        if unit is None or cost is None:
+            continue
+        at = pc + step.first_word
+        event = when.get(at)
+        if event is None or event.finish is None:
+            raise TilewrightError(f"timing: the instruction at word {at} has no start and end; measure the whole program")
+        numbers[index] = first + len(found)
+        op, _ = decode(program.words, at)
+        record = program.origin(at)
+        layer, tile = (record.layer, record.tile) if record is not None and record.pc == at else (op.name.lower(), None)
+        read, written = moved_bytes(program.config, op)
+        work = cost.groups * cost.group if isinstance(cost, WindowCost) else cost.active
+        givers = tuple(numbers[giver] for giver in columns.givers[index])
+        found.append(
+            Activity(numbers[index], at, op, Unit(unit), layer, tile, event.start, event.finish, givers, work, read, written)
+        )
+    return found
+
+
+def _explain(found: Sequence[Activity]) -> None:
+    """Why each unit stood still: the token that came last, else the way of the instruction to its unit."""
+    free: dict[Unit, int] = dict.fromkeys(Unit, 0)
+    for item in found:
+        before = free[item.unit]
+        gap = max(0, item.start - before)
+        last = max((found[giver] for giver in item.givers), key=lambda giver: giver.finish, default=None)
+        for_token = max(0, min(gap, last.finish + 1 - before)) if last is not None else 0
+        inside = max(0, item.finish - max(item.start, before) - item.work)
+        named = {last.unit.name: for_token} if last is not None else {}
+        item.waits = {cause: n for cause, n in {**named, ISSUE: gap - for_token, INSIDE: inside}.items() if n}
+        free[item.unit] = max(before, item.finish)
+
+
+def moved_bytes(config: MachineConfig, op: Op) -> tuple[int, int]:
+    """DRAM bytes that an instruction asks for, and that it writes."""
+    if op.name == "LOADP":
+        return op["count"] * config.buffer_dram_bytes(Buffer(op["buffer"]).name), 0
+    if op.name == "LOAD":
+        row = op["pixels"] * op["run"] if op["step"] > op["run"] and op["valid"] else op["valid"]
+        return op["rows"] * row, 0
+    return 0, op["rows"] * op["pixels"] * op["run"] if op.name == "SAVE" else 0

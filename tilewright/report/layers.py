@@ -1,0 +1,89 @@
+"""A program by layer: whose cycles, waits, bytes and multiply-accumulates they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from isa.instructions import Unit
+from tilewright.profile.activity import MOVES, Activity
+from tilewright.profile.dataflow import Dataflow
+
+
+@dataclass
+class LayerRow:
+    """One layer. Cycles of all layers of a unit add up to the time until the unit's last instruction ends."""
+
+    name: str
+    group: int
+    unit: Unit
+    macs: int = 0
+    instructions: int = 0
+    cycles: int = 0
+    """Of its unit: work and waits."""
+    work: int = 0
+    waits: Counter[str] = field(default_factory=Counter)
+    read: int = 0
+    written: int = 0
+    start: int = 0
+    finish: int = 0
+
+    @property
+    def active(self) -> float:
+        """Share of its cycles in which its unit works."""
+        return self.work / self.cycles if self.cycles else 0.0
+
+    def utilisation(self, macs_per_cycle: int) -> float:
+        return self.macs / (self.cycles * macs_per_cycle) if self.cycles else 0.0
+
+
+def layer_rows(items: Sequence[Activity], flow: Dataflow, macs: Mapping[str, int]) -> list[LayerRow]:
+    """In the order in which they start to compute; layers that only move data come with LOAD or SAVE as their unit."""
+    members: dict[str, list[Activity]] = {}
+    for item in items:
+        members.setdefault(flow.layer_of[item.number], []).append(item)
+    rows = [_row(name, flow.group_of[name], found, macs.get(name, 0)) for name, found in members.items()]
+    return sorted(rows, key=lambda row: row.start)
+
+
+def _row(name: str, group: int, members: Sequence[Activity], macs: int) -> LayerRow:
+    computing = [item for item in members if item.unit not in MOVES] or list(members)
+    row = LayerRow(name, group, computing[0].unit, macs, len(members))
+    row.start, row.finish = min(item.start for item in computing), max(item.finish for item in computing)
+    for item in computing:
+        row.work += item.work
+        row.waits.update(item.waits)
+    row.cycles = row.work + row.waits.total()
+    row.read, row.written = sum(item.read for item in members), sum(item.written for item in members)
+    return row
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """Layers that run together."""
+
+    number: int
+    layers: tuple[LayerRow, ...]
+    cycles: int
+    """From the end of all earlier groups' computation to the end of its own: those of all groups add up."""
+
+    @property
+    def macs(self) -> int:
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def dram_bytes(self) -> int:
+        return sum(layer.read + layer.written for layer in self.layers)
+
+
+def group_rows(layers: Sequence[LayerRow]) -> list[GroupRow]:
+    """In the order in which they start."""
+    rows: list[GroupRow] = []
+    before = 0
+    for number in sorted({layer.group for layer in layers}):
+        members = tuple(layer for layer in layers if layer.group == number)
+        end = max(layer.finish for layer in members)
+        rows.append(GroupRow(number, members, max(0, end - before)))
+        before = max(before, end)
+    return rows

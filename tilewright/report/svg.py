@@ -1,0 +1,58 @@
+"""Small pieces of SVG and HTML that the report's parts share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from html import escape
+
+NAME_LENGTH = 34
+
+
+def element(tag: str, content: str = "", /, **attributes: object) -> str:
+    """One element; ``class_`` and ``stroke_width`` become ``class`` and ``stroke-width``."""
+    text = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(_text(value))}"' for key, value in attributes.items())
+    return f"<{tag}{text}>{content}</{tag}>"
+
+
+def _text(value: object) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def titled(text: str) -> str:
+    """What the browser shows when the pointer rests."""
+    return element("title", escape(text))
+
+
+def picture(width: int, height: int, parts: Iterable[str], label: str) -> str:
+    return element("svg", "".join(parts), viewBox=f"0 0 {width} {height}", role="img", aria_label=label)
+
+
+def hue(number: int) -> str:
+    """A colour for each number; neighbours differ as much as can be."""
+    return f"hsl({number * 137.508 % 360:.0f} 55% {(58, 48, 66)[number % 3]}%)"
+
+
+def short(name: str) -> str:
+    """A name that fits a column: the last part of those that converters join."""
+    last = name.split(";")[-1] or name
+    return last if len(last) <= NAME_LENGTH else f"{last[:12]}...{last[-(NAME_LENGTH - 15) :]}"
+
+
+def count(value: float) -> str:
+    """A number as people read it: 12.3 M."""
+    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor and abs(value) >= 1e4:
+            scaled = value / factor
+            return f"{scaled:.0f} {unit}" if scaled >= 999.5 else f"{scaled:.3g} {unit}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}"
+
+
+def ticks(limit: float, about: int = 6) -> list[float]:
+    """Round numbers from 0 to a limit."""
+    if limit <= 0:
+        return [0.0]
+    rough = limit / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * f for f in (1, 2, 5, 10) if power * f >= rough)
+    return [n * step for n in range(int(limit / step) + 1)]
