@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 
 import click
@@ -82,7 +83,9 @@ def app() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code."""
     try:
-        result = app.main(arguments, prog_name="tilewright", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            result = app.main(arguments, prog_name="tilewright", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return Exit.BAD_INPUT
@@ -119,6 +122,11 @@ def _interrupt(number: int, frame: object) -> None:
 def _complain(message: str, who: str = "tilewright") -> int:
     click.echo(f"{who}: {message.replace(chr(10), ' ')}", err=True)
     return Exit.BAD_INPUT
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """One line, without the place in our code that gave it."""
+    click.echo(f"tilewright: warning: {message}", err=True)
 
 
 def _forget_output() -> None:

@@ -53,7 +53,7 @@ def plan_group(config: MachineConfig, group: Group, upwards: bool = True) -> Pla
         if plan is not None and (best is None or plan.cycles < best.cycles):
             best = plan
     if best is None:
-        raise FitError(_why_not(config, group))
+        raise FitError(why_not(config, group))
     return best
 
 
@@ -167,7 +167,7 @@ def _estimate(
     return max(sum(units.values()) + maps // config.axi_bytes // 2, bus) + ends + steps * _LATENCY, moved
 
 
-def _why_not(config: MachineConfig, group: Group) -> str:
+def why_not(config: MachineConfig, group: Group) -> str:
     """Names the map or parameter that asks for most."""
     names = (*group.inputs, *(layer.output for layer in group.layers))
     words, name = max((group.vectors(config, name) * group.width(name), name) for name in names)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compiler.fusion.legal import Mask
+from compiler.codegen.plan import FitError, why_not
 from compiler.search.cost import Evaluator, Objective
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Op
@@ -49,8 +50,7 @@ def price_of(evaluator: Evaluator, objective: Objective, mask: Mask) -> int:
     """Of a group that must fit."""
     cost = evaluator.cost_of(mask)
     if cost is None:
-        names = "+".join(op.name for op in evaluator.sets.members(mask))
-        raise TilewrightError(f"layer {names}: no tiling fits configuration {evaluator.config.name}; choose a larger one")
+        raise FitError(why_not(evaluator.config, evaluator.group(mask)))
     return objective(cost)
 
 

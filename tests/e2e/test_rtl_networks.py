@@ -21,7 +21,8 @@ from tilewright.api import random_inputs
 
 DIGITS = Path(__file__).parents[2] / "demo" / "digits.onnx"
 TRAINED = ("resnet8_int8_qdq.onnx", "vww_mobilenet_int8_qdq.onnx", "kws_dscnn_int8_qdq.onnx")
-SMALL = {"mobilenet_v2": {"size": 32, "classes": 10}, "yolov3_tiny": {"size": 32}, "unet": {"size": 16}}
+SMALL = {"deeplab": {"size": 32, "width": 8}, "unet": {"size": 16, "width": 8}}
+"""With a memory below 1 MB, as the trained ones: one simulator serves all."""
 LARGER = [config for config in os.environ.get("TILEWRIGHT_RTL_CONFIGS", "").split(",") if config]
 """Further configurations, whose simulators take a while to build: ``make rtl-full`` names them."""
 CONFIGS = ["nano", *LARGER]
