@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.fusion.legal import Mask
 from compiler.codegen.plan import FitError, why_not
+from compiler.fusion.legal import Mask
 from compiler.search.cost import Evaluator, Objective
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Op
