@@ -20,6 +20,8 @@ help:
 	@echo "make types   mypy, strict"
 	@echo "make check   the suite alone; ARGS='tests/isa -k assembler' chooses"
 	@echo "make fuzz    $(COUNT) random programs from seed $(SEED) on the RTL of $(CONFIG), whole memories compared"
+	@echo "make networks  all networks at full size on the functional simulator, into docs/networks.md; ARGS chooses"
+	@echo "make rtl-full  the large networks on the RTL of base, the short ones on zu2 too, into docs/networks.md"
 	@echo "make env     only the environment, in $(VENV)"
 	@echo "make lock    renew requirements.lock from pyproject.toml (needs uv)"
 	@echo "make clean   remove the environment and everything that was built"
@@ -34,6 +36,13 @@ check: tools $(READY)
 
 fuzz: tools $(READY)
 	$(BIN)/tilewright fuzz --config $(CONFIG) --seed $(SEED) --count $(COUNT) --engine rtl
+
+networks: $(READY)
+	$(BIN)/python -m bench.networks $(ARGS)
+
+rtl-full: tools $(READY)
+	TILEWRIGHT_RTL_CONFIGS=base,zu2 $(BIN)/python -m pytest tests/e2e/test_rtl_networks.py
+	$(BIN)/python -m bench.networks_rtl $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

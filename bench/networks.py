@@ -1,0 +1,112 @@
+"""Whole networks at full size on the functional simulator: ``python -m bench.networks [--naive] [network ...]``.
+
+For each network: output elements that differ from onnxruntime's, with power-of-two and with free scales; seconds of
+every stage of compilation and of the simulation; cycles and utilisation that the cycle model estimates on ``base``, for
+one operation per group and for the groups of the search (which ``--naive`` leaves out). Rows go into docs/networks.md.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from bench.network_table import put_row
+from compiler.driver import Compiled, Stages, compile_graph
+from compiler.frontend.pipeline import ImportedModel, import_model
+from compiler.frontend.reader import Source
+from compiler.quantise.statistics import CalibrationWarning
+from compiler.zoo.light import LIGHT_MODELS, light_model
+from compiler.zoo.networks import networks
+from isa.config import MachineConfig, preset
+from isa.program import Program
+from sim.runtime.engine import FunctionalEngine
+from sim.runtime.run import Run, run_on_cpu
+from tilewright.api import array_macs, compare, estimated_cycles, random_inputs
+
+ROOT = Path(__file__).parents[1]
+TITLE = "Functional simulator"
+COLUMNS = (
+    "network", "power of two: differ", "free scales: differ", "outputs", "import s", "search s", "plan s", "emit s", "run s",
+    "cycles, naive", "utilisation", "cycles, best", "utilisation, best",
+)  # fmt: skip
+
+
+def sources() -> dict[str, Callable[[], Source]]:
+    """The demo, the zoo, the onnx package's light models, and trained models where they lie beside the project."""
+    found: dict[str, Callable[[], Source]] = {"digits": lambda: ROOT / "demo" / "digits.onnx"}
+    found |= networks()
+    found |= {f"light_{name}": partial(light_model, name) for name in LIGHT_MODELS}
+    folder = next((p / "shared" / "models" for p in ROOT.parents if (p / "shared" / "models").is_dir()), None)
+    for path in sorted(folder.glob("*.onnx")) if folder else []:
+        found[path.stem] = partial(Path, path)
+    return found
+
+
+def imported(source: Source, scheme: str, known: ImportedModel | None = None) -> ImportedModel:
+    """Calibrated with noise, or as ``known`` was."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return import_model(source, scheme=scheme, calibration=known.statistics if known and known.statistics else None)
+
+
+def utilisation(compiled: Compiled, cycles: int) -> float:
+    return array_macs(compiled) / (cycles * compiled.program.config.macs_per_cycle)
+
+
+def differing(program: Program) -> tuple[int, int, float]:
+    """Output elements that are not onnxruntime's, of how many, and the seconds of the simulation."""
+    inputs = random_inputs(program)
+    run = Run(program, FunctionalEngine(program.config))
+    since = time.perf_counter()
+    mine = run(inputs)
+    seconds = time.perf_counter() - since
+    rows = compare(mine, run_on_cpu(program, inputs))
+    return sum(row.differ for row in rows), sum(row.elements for row in rows), seconds
+
+
+def measured(source: Source, config: MachineConfig, *, search: bool) -> list[str]:
+    """The cells of one network's row, after its name."""
+    stages = Stages()
+    stages.begin("import")
+    model = imported(source, "power_of_two")
+    naive = compile_graph(model, config, strategy="naive", stages=stages)
+    differ, elements, seconds = differing(naive.program)
+    cycles = estimated_cycles(naive.program)
+    free = "-"
+    if model.float_model is not None:
+        free = str(differing(compile_graph(imported(source, "free", model), config, strategy="naive").program)[0])
+    best, spent = ["-", "-"], "-"
+    if search:
+        searched = compile_graph(model, config, strategy="best")
+        found, _, _ = differing(searched.program)
+        differ += found
+        least = estimated_cycles(searched.program)
+        best, spent = [str(least), f"{utilisation(searched, least):.3f}"], f"{searched.seconds['search']:.1f}"
+    times = naive.seconds
+    return [
+        str(differ), free, str(elements), f"{times['import']:.1f}", spent, f"{times['search']:.1f}",
+        f"{times['emit'] + times['pack']:.1f}", f"{seconds:.1f}", str(cycles), f"{utilisation(naive, cycles):.3f}", *best,
+    ]  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    search = "--naive" not in arguments
+    names = [name for name in arguments if not name.startswith("-")]
+    every = sources()
+    unknown = [name for name in names if name not in every]
+    if unknown:
+        raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join(every)}")
+    config = preset("base")
+    print(" | ".join(COLUMNS))
+    for name in names or every:
+        row = [name, *measured(every[name](), config, search=search)]
+        print(" | ".join(row), flush=True)
+        put_row(TITLE, COLUMNS, row, 1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

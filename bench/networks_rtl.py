@@ -1,0 +1,85 @@
+"""Whole networks on the generated Verilog: ``python -m bench.networks_rtl [--best] [--config base] [network ...]``.
+
+For each network: bytes of memory that are not the functional simulator's, cycles from start to done, utilisation (MACs
+of convolutions and dense layers over cycles times the MACs of the array), how far the cycle model's estimate is off,
+and where the cycles of each unit go, as the machine's counters say. Rows go into docs/networks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from bench.network_table import put_row
+from bench.networks import imported, sources, utilisation
+from compiler.driver import compile_graph
+from compiler.frontend.reader import Source
+from isa.config import MachineConfig, preset
+from isa.instructions import Unit
+from isa.registers import Counter
+from sim.runtime.engine import FunctionalEngine, Measured, RtlEngine
+from sim.runtime.run import Run
+from tilewright.api import estimated_cycles, random_inputs
+
+LARGE = (
+    "digits", "resnet8_int8_qdq", "vww_mobilenet_int8_qdq", "kws_dscnn_int8_qdq", "squeezenet", "mobilenet_v2", "resnet50",
+    "googlenet",
+)  # fmt: skip
+TITLE = "RTL"
+COLUMNS = (
+    "network", "configuration", "groups", "bytes that differ", "cycles", "utilisation", "model off by", "RTL s",
+    *(f"{unit.name} active / token / bank / DRAM" for unit in Unit),
+)  # fmt: skip
+
+
+def shares(measured: Measured, unit: Unit) -> str:
+    """Of all cycles, in percent: at work, and waiting for a token, a bank, and DRAM."""
+    counters = measured.counters[unit]
+    shown = (Counter.ACTIVE, Counter.WAIT_TOKEN, Counter.WAIT_BANK, Counter.WAIT_DRAM)
+    return " / ".join(f"{100 * counters[counter] / measured.cycles:.0f}" for counter in shown)
+
+
+def row_of(name: str, source: Source, config: MachineConfig, strategy: str) -> list[str]:
+    compiled = compile_graph(imported(source, "power_of_two"), config, strategy=strategy)
+    program = compiled.program
+    inputs = random_inputs(program)
+    engine = RtlEngine(config)
+    functional, rtl = Run(program, FunctionalEngine(config)), Run(program, engine)
+    engine.machine.build(rtl.image.memory.size + 4 * len(program.words))
+    functional(inputs)
+    since = time.perf_counter()
+    rtl(inputs)
+    seconds = time.perf_counter() - since
+    cycles = rtl.measured.cycles
+    differ = int((functional.image.memory != rtl.image.memory).sum())
+    return [
+        name, config.name, strategy, str(differ), str(cycles), f"{utilisation(compiled, cycles):.3f}",
+        f"{100 * (estimated_cycles(program) / cycles - 1):+.2f} %", f"{seconds:.0f}",
+        *(shares(rtl.measured, unit) for unit in Unit),
+    ]  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.networks_rtl")
+    parser.add_argument("networks", nargs="*")
+    parser.add_argument("--config", default="base")
+    parser.add_argument("--best", action="store_true", help="groups of the search, not one operation per group")
+    options = parser.parse_args(arguments)
+    every = sources()
+    wanted = options.networks or [name for name in LARGE if name in every]
+    unknown = [name for name in wanted if name not in every]
+    if unknown:
+        parser.error(f"network {unknown[0]!r}: unknown; known are {', '.join(every)}")
+    wrong = 0
+    print(" | ".join(COLUMNS))
+    for name in wanted:
+        row = row_of(name, every[name](), preset(options.config), "best" if options.best else "naive")
+        print(" | ".join(row), flush=True)
+        put_row(TITLE, COLUMNS, row, 3)
+        wrong += int(row[COLUMNS.index("bytes that differ")])
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
