@@ -8,7 +8,7 @@ groups that are legal themselves, by one neighbour at a time.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.fusion.legal import Mask, OpSets, bits_of, union
@@ -28,7 +28,8 @@ def grow(
     """Groups connected by ``joins``, of at most ``most_ops`` operations.
 
     ``worth``: the more the better; None: the group cannot be executed, and is not extended. Of more than
-    ``most_of_a_size`` groups of equal size those of least worth are given up.
+    ``most_of_a_size`` groups of equal size some are given up: the best of each first operation stay, then the second
+    best, and so on, so that no part of a large graph is left without.
     """
     found: list[Mask] = []
     level = [1 << number for number in range(len(sets.ops))]
@@ -37,12 +38,22 @@ def grow(
         values = {group: worth(group) for group in level}
         level = [group for group, value in values.items() if value is not None]
         if size > 1 and len(level) > most_of_a_size:
-            level = heapq.nsmallest(most_of_a_size, level, key=lambda group: (-(values[group] or 0), group))
+            level = _fairly(level, values, most_of_a_size)
             complete = False
         found += level
         if size < most_ops:
             level = list({extended: None for group in level for extended in _extensions(sets, joins, group)})
     return Grown(found, complete)
+
+
+def _fairly(level: Sequence[Mask], values: Mapping[Mask, int | None], most: int) -> list[Mask]:
+    place: dict[Mask, int] = {}
+    ranked = []
+    for group in sorted(level, key=lambda group: (-(values[group] or 0), group)):
+        first = group & -group
+        place[first] = place.get(first, -1) + 1
+        ranked.append((place[first], -(values[group] or 0), group))
+    return [group for _, _, group in heapq.nsmallest(most, ranked)]
 
 
 def _extensions(sets: OpSets, joins: Sequence[Mask], group: Mask) -> list[Mask]:

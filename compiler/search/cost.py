@@ -9,6 +9,7 @@ from functools import cached_property
 from compiler.codegen.layer import Layer
 from compiler.codegen.operations import Group
 from compiler.codegen.plan import PARAMETER_BUFFERS, FitError, Plan, plan_group
+from compiler.codegen.room import Room
 from compiler.emit.grouping import make_group
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.search.database import Database
@@ -116,8 +117,13 @@ class Evaluator:
 
     def _planned(self, mask: Mask) -> Cost | None:
         self.evaluated += 1
-        plan = self.plan(mask)
-        if plan is None:
+        group = self.group(mask)
+        finest = max(group.tensors[name].height for name in group.outputs)
+        if not Room(self.config, group).may_hold(finest):
+            return None
+        try:
+            plan = plan_group(self.config, group)
+        except FitError:
             return None
         batch = self.graph.tensors[plan.group.outputs[0]].batch
         # What stays on chip is loaded once for all images of the batch.
