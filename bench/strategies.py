@@ -1,0 +1,155 @@
+"""Strategies side by side, as tables in docs/search.md.
+
+    python -m bench.strategies cycles [--config base] [network ...]          DNNVM's table 3
+    python -m bench.strategies dram [--kib 128] [--batch 1] [network ...]    Optimus' figures 14 and 16, and its table 5
+
+``cycles``: whole programs on the cycle model. ``dram``: bytes of all groups, on a machine of 16 x 16 multipliers whose
+buffers take the given KiB together; times are of one process, cold, each strategy by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+
+from bench.network_table import put_row
+from compiler.emit.build import plans_of
+from compiler.frontend.pipeline import import_model
+from compiler.fusion.legal import OpSets
+from compiler.fusion.templates import template_groups
+from compiler.quantise.statistics import CalibrationWarning
+from compiler.search.cost import OBJECTIVES, Evaluator
+from compiler.search.partition import Partition
+from compiler.search.strategies import STRATEGIES
+from compiler.timing import fastest, program_cycles
+from compiler.xgraph.graph import XGraph
+from compiler.zoo.macs import multiply_accumulates
+from compiler.zoo.networks import networks
+from isa.config import MachineConfig, config_from_dict, preset
+
+PAGE = Path(__file__).parents[1] / "docs" / "search.md"
+FEW = ("squeezenet", "googlenet", "resnet18", "resnet50", "mobilenet_v2")
+TIMED = ("naive", "greedy", "dnnvm", "optimus", "best")
+PAPER_MS = {"vgg16": "0.48", "resnet50": "2.73", "resnet152": "5.01", "googlenet": "27.89", "squeezenet": "2.19",
+    "nasnet_a": "8713"}  # fmt: skip
+"""Optimus' table 5, bottom-up."""
+PAPER_GROUPS = {"vgg16": "180", "resnet50": "1019", "resnet152": "4671", "googlenet": "4235", "squeezenet": "716",
+    "nasnet_a": "2.9e7"}  # fmt: skip
+
+
+def imported(name: str, batch: int = 1) -> XGraph:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return import_model(networks()[name](batch=batch)).graph
+
+
+def timed(name: str, evaluator: Evaluator, objective: str) -> tuple[Partition, float]:
+    since = time.process_time()
+    partition = STRATEGIES[name](evaluator.graph, evaluator, OBJECTIVES[objective])
+    return partition, time.process_time() - since
+
+
+def small_machine(kib: int) -> MachineConfig:
+    """Optimus' table 2 as near as this machine comes: half the room for maps, 5/16 for weights, 1/8 for accumulators."""
+    share = kib / 128
+    return config_from_dict(
+        {
+            "base": "base", "name": f"{kib} KiB", "px_p": 1, "post_px": 1, "fm_banks": round(8 * share), "fm_depth": 512,
+            "weight_depth": round(160 * share), "param_depth": 32, "taps_depth": 64, "pool_param_depth": 16,
+            "acc_depth": max(240, round(256 * share)),
+        },
+        origin="bench",
+    )  # fmt: skip
+
+
+def fitting(graph: XGraph, config: MachineConfig) -> tuple[XGraph, list[str]]:
+    """Without the operations that fit nowhere on a small machine, and all after them."""
+    evaluator = Evaluator(config, graph)
+    sets = evaluator.sets
+    without = [n for n in range(len(sets.ops)) if evaluator.cost_of(1 << n) is None]
+    names = [sets.ops[n].name for n in without]
+    gone: set[str] = set()
+    kept = []
+    for op in graph.ops:
+        if op.name in names or any(name in gone for name in op.inputs):
+            gone.update(op.outputs)
+        else:
+            kept.append(op)
+    read = {name for op in kept for name in op.inputs}
+    outputs = tuple(name for op in kept for name in op.outputs if name not in read or name in graph.outputs)
+    used = {name for op in kept for name in (*op.inputs, *op.outputs)}
+    tensors = {name: tensor for name, tensor in graph.tensors.items() if name in used}
+    return XGraph(graph.name, tensors, tuple(kept), graph.inputs, outputs), names
+
+
+def cycles_row(name: str, config: MachineConfig) -> None:
+    graph = imported(name)
+    sets = OpSets(graph)
+    since = time.process_time()
+    embeddings = len(template_groups(sets))
+    isomorphism = time.process_time() - since
+    work = 2 * multiply_accumulates(networks()[name]())
+    cells = []
+    for strategy in TIMED[:-1]:
+        partition, _ = timed(strategy, Evaluator(config, graph), "cycles")
+        cycles = program_cycles(config, graph, plans_of(config, graph, partition.groups))
+        cells.append((cycles, work * config.clock_mhz / cycles / 1000))
+    evaluator = Evaluator(config, graph)
+    _, search = timed("best", evaluator, "cycles")
+    since = time.process_time()
+    cycles = program_cycles(config, graph, fastest(Evaluator(config, graph)))
+    final = time.process_time() - since
+    cells.append((cycles, work * config.clock_mhz / cycles / 1000))
+    columns = ("configuration", "network", "operations", "embeddings", "isomorphism ms", "groups planned", "search s",
+        "with cycle model s", *(f"{s}: cycles, GOP/s" for s in TIMED), "gain")  # fmt: skip
+    row = [config.name, name, str(len(sets.ops)), str(embeddings), f"{1000 * isomorphism:.1f}", str(evaluator.evaluated),
+        f"{search:.2f}", f"{final:.1f}", *(f"{c:,}, {g:.1f}" for c, g in cells),
+        f"{cells[0][0] / cells[-1][0]:.2f}"]  # fmt: skip
+    put_row("Cycles", columns, row, 2, PAGE)
+    print(" | ".join(row), flush=True)
+
+
+def dram_row(name: str, kib: int, batch: int) -> None:
+    config = small_machine(kib)
+    graph, without = fitting(imported(name, batch), config)
+    found, seconds, planned = {}, {}, {}
+    for strategy in STRATEGIES:
+        evaluator = Evaluator(config, graph)
+        found[strategy], seconds[strategy] = timed(strategy, evaluator, "dram")
+        planned[strategy] = evaluator.evaluated
+    oracle = evaluator.floors.of(evaluator.sets.everything, OBJECTIVES["dram"])
+    best, rival = found["best"], found["dnnvm"]
+    columns = ("KiB", "batch", "network", *(f"{s} MB" for s in STRATEGIES), "oracle MB", "best below dnnvm", "left out")
+    row = [str(kib), str(batch), name, *(f"{found[s].value / 1e6:.3f}" for s in STRATEGIES), f"{oracle / 1e6:.3f}",
+        f"{1 - best.value / rival.value:.1%}", ", ".join(without)]  # fmt: skip
+    put_row("DRAM bytes", columns, row, 3, PAGE)
+    print(" | ".join(row), flush=True)
+    if (kib, batch) == (128, 1):
+        columns = ("network", "operations", "groups planned, optimus", "optimus s", "groups planned, online", "online s",
+            "groups planned, best", "best s", "exact", "gap at most", "paper: groups", "paper: ms")  # fmt: skip
+        row = [name, str(len(evaluator.sets.ops))]
+        for strategy in ("optimus", "optimus-online", "best"):
+            row += [str(planned[strategy]), f"{seconds[strategy]:.2f}"]
+        row += ["yes" if best.exact else "no", f"{best.gap:.1%}", PAPER_GROUPS.get(name, ""), PAPER_MS.get(name, "")]
+        put_row("Search time", columns, row, 1, PAGE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=("cycles", "dram"))
+    parser.add_argument("networks", nargs="*", default=FEW)
+    parser.add_argument("--config", default="base")
+    parser.add_argument("--kib", type=int, default=128)
+    parser.add_argument("--batch", type=int, default=1)
+    arguments = parser.parse_intermixed_args()
+    for name in arguments.networks:
+        if arguments.table == "cycles":
+            cycles_row(name, preset(arguments.config))
+        else:
+            dram_row(name, arguments.kib, arguments.batch)
+
+
+if __name__ == "__main__":
+    main()
