@@ -18,11 +18,18 @@ from isa.config import PRESETS, MachineConfig, preset
 from isa.errors import TilewrightError
 from sim.rtl.build import core_verilog, run_tool
 
+LUTS = dict.fromkeys(("LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6"), 1)
+MEMORY_LUTS = {
+    "SRL16E": 1, "SRLC32E": 1, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1D": 8, "RAM32M": 4, "RAM64M": 4,
+    "RAM32M16": 8, "RAM64M8": 8, "RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM32X1S": 1, "RAM64X1S": 1, "RAM128X1S": 2,
+    "RAM256X1S": 4, "RAM512X1S": 8,
+}  # fmt: skip
+"""LUTs that one cell of distributed memory takes (Xilinx UG574)."""
 CELLS = {
-    "LUT": ("LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6"),
-    "LUT as memory": ("RAM32X1D", "RAM64X1D", "RAM128X1D", "RAM32M", "RAM64M", "SRL16E", "SRLC32E"),
-    "FF": ("FDRE", "FDSE", "FDCE", "FDPE"),
-    "DSP": ("DSP48E2",),
+    "LUT": LUTS,
+    "LUT as memory": MEMORY_LUTS,
+    "FF": dict.fromkeys(("FDRE", "FDSE", "FDCE", "FDPE"), 1),
+    "DSP": {"DSP48E2": 1},
 }
 
 
@@ -37,7 +44,7 @@ def synthesise(config: MachineConfig) -> dict[str, float]:
         script = "read_verilog core.v; synth_xilinx -family xcup -top tilewright_core -flatten; tee -q -o stat.json stat -json"
         run_tool([yosys, "-q", "-p", script], cwd=work, env=None, what="yosys")
         cells = json.loads((work / "stat.json").read_text())["design"]["num_cells_by_type"]
-    result = {kind: float(sum(cells.get(cell, 0) for cell in names)) for kind, names in CELLS.items()}
+    result = {kind: float(sum(cells.get(cell, 0) * weight for cell, weight in names.items())) for kind, names in CELLS.items()}
     result["BRAM"] = cells.get("RAMB36E2", 0) + cells.get("RAMB18E2", 0) / 2
     return result
 

@@ -14,7 +14,8 @@ from compiler.emit.build import plans_of
 from compiler.emit.grouping import machine_ops
 from compiler.emit.program import Emitted, Segment, emit_program
 from compiler.frontend.pipeline import ImportedModel
-from compiler.search.cost import OBJECTIVES, Evaluator
+from compiler.search.cost import OBJECTIVES, Evaluator, Objective
+from compiler.search.database import Database
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest
 from compiler.xgraph.graph import XGraph
@@ -70,15 +71,19 @@ def compile_graph(
     objective: str = "cycles",
     groups: Sequence[Sequence[str]] | None = None,
     stages: Stages | None = None,
+    database: Database | None = None,
 ) -> Compiled:
-    """``groups`` (names of operations) overrides the strategy; operations that it leaves out run alone."""
+    """``groups`` (names of operations) overrides the strategy; operations that it leaves out run alone.
+
+    ``database``: costs of groups from earlier compilations; new ones are added.
+    """
     stages = stages or Stages()
     graph = imported.graph
     stages.begin("search")
     if groups is not None:
         steps = plans_of(config, graph, named_groups(graph, groups))
     else:
-        steps = steps_of(config, graph, strategy, objective)
+        steps = steps_of(config, graph, strategy, objective, database)
     stages.begin("emit")
     emitted = emit_program(config, graph, steps)
     stages.begin("pack")
@@ -87,16 +92,27 @@ def compile_graph(
     return Compiled(program, imported, steps, dict(stages.seconds))
 
 
-def steps_of(config: MachineConfig, graph: XGraph, strategy: str, objective: str) -> list[Plan | Cpu]:
+def steps_of(
+    config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None
+) -> list[Plan | Cpu]:
     """What a strategy makes of a graph; ``best`` for cycles also times its rivals' whole programs."""
     if strategy not in STRATEGIES:
         raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
-    if objective not in OBJECTIVES:
-        raise TilewrightError(f"objective {objective!r}: unknown; known are {', '.join(OBJECTIVES)}")
-    evaluator = Evaluator(config, graph)
+    wanted = objective_of(objective)
+    evaluator = Evaluator(config, graph, database)
     if strategy == "best" and objective == "cycles":
-        return fastest(evaluator)
-    return plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, OBJECTIVES[objective]).groups)
+        steps = fastest(evaluator)
+    else:
+        steps = plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, wanted).groups)
+    if database is not None:
+        database.save()
+    return steps
+
+
+def objective_of(name: str) -> Objective:
+    if name not in OBJECTIVES:
+        raise TilewrightError(f"objective {name!r}: unknown; known are {', '.join(OBJECTIVES)}")
+    return OBJECTIVES[name]
 
 
 def named_groups(graph: XGraph, groups: Sequence[Sequence[str]]) -> list[list[Op]]:

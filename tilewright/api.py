@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from compiler.driver import Compiled, Progress, Stages, compile_graph
 from compiler.frontend.pipeline import import_model
+from compiler.search.database import open_database
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
@@ -41,13 +42,20 @@ def compile_model(
     scheme: str = "power_of_two",
     batch: int | None = None,
     progress: Progress | None = None,
+    cache: bool = True,
 ) -> Compiled:
-    """From ONNX to a program; ``.program`` of the result is what can be saved and run."""
+    """From ONNX to a program; ``.program`` of the result is what can be saved and run.
+
+    ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
+    """
     stages = Stages(progress)
     stages.begin("import")
     imported = import_model(model, calibration=calibration, scheme=scheme, batch=batch, progress=progress)
     machine = load_config(config) if isinstance(config, str) else config
-    return compile_graph(imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages)
+    database = open_database(machine) if cache else None
+    return compile_graph(
+        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

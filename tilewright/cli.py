@@ -21,6 +21,7 @@ COMMANDS = {
     "compile": "Compile an ONNX model to a program file.",
     "config": "Show and list machine configurations.",
     "disasm": "Print a program file as assembler text.",
+    "explain": "Say which operations run together, and what that saves.",
     "fuzz": "Run random programs, and compare whole memories.",
     "isa": "Print the instruction set reference.",
     "ops": "Print which operators run on the machine, and under what conditions.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,17 @@ def read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not text: byte {error.start} is not UTF-8") from None
+
+
+def check_output(path: Path) -> None:
+    """Refuse an output file that cannot be written, before any work is done for it."""
+    if path.is_dir():
+        raise InputError(f"{path} cannot be written: it is a folder")
+    above = next(folder for folder in (path.parent, *path.parent.parents) if folder.exists())
+    if not above.is_dir():
+        raise InputError(f"{path} cannot be written: {above} is not a folder")
+    if not os.access(above, os.W_OK):
+        raise InputError(f"{path} cannot be written: no permission to write in {above}")
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -7,6 +7,7 @@ groups that are legal themselves, by one neighbour at a time.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,25 +22,27 @@ class Grown:
     complete: bool
 
 
-def grow(sets: OpSets, joins: Sequence[Mask], most_ops: int, most_groups: int, useful: Callable[[Mask], bool]) -> Grown:
-    """Groups connected by ``joins``, of at most ``most_ops`` operations; what is not ``useful`` is not extended.
+def grow(
+    sets: OpSets, joins: Sequence[Mask], most_ops: int, most_of_a_size: int, worth: Callable[[Mask], int | None]
+) -> Grown:
+    """Groups connected by ``joins``, of at most ``most_ops`` operations.
 
-    Small groups come first: with ``most_groups`` reached, it is larger ones that are left out.
+    ``worth``: the more the better; None: the group cannot be executed, and is not extended. Of more than
+    ``most_of_a_size`` groups of equal size those of least worth are given up.
     """
     found: list[Mask] = []
     level = [1 << number for number in range(len(sets.ops))]
+    complete = True
     for size in range(1, most_ops + 1):
-        extended: dict[Mask, None] = {}
-        for group in level:
-            if len(found) == most_groups:
-                return Grown(found, complete=False)
-            if not useful(group):
-                continue
-            found.append(group)
-            if size < most_ops:
-                extended |= dict.fromkeys(_extensions(sets, joins, group))
-        level = list(extended)
-    return Grown(found, complete=True)
+        values = {group: worth(group) for group in level}
+        level = [group for group, value in values.items() if value is not None]
+        if size > 1 and len(level) > most_of_a_size:
+            level = heapq.nsmallest(most_of_a_size, level, key=lambda group: (-(values[group] or 0), group))
+            complete = False
+        found += level
+        if size < most_ops:
+            level = list({extended: None for group in level for extended in _extensions(sets, joins, group)})
+    return Grown(found, complete)
 
 
 def _extensions(sets: OpSets, joins: Sequence[Mask], group: Mask) -> list[Mask]:

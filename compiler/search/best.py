@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import bits_of
 from compiler.search.cost import Evaluator, Objective
@@ -10,34 +12,37 @@ from compiler.search.dnnvm import dnnvm
 from compiler.search.efficient_s import efficient_s
 from compiler.search.greedy import greedy
 from compiler.search.naive import naive
-from compiler.search.optimus import MOST_GROUPS, MOST_OPS, MOST_STATES, optimus, priced
+from compiler.search.optimus import MOST_OF_A_SIZE, MOST_OPS, MOST_STATES, optimus, priced, saving_over_alone
 from compiler.search.optimus_online import optimus_online
 from compiler.search.partition import Partition, Strategy, made_of
 from compiler.xgraph.graph import XGraph
 
-OTHERS: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, optimus_online, optimus)
+QUICK: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, optimus_online)
 
 
 def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
     """Groups connected by data flow or by a map that they share, all of them where the graph is small enough.
 
     The others' partitions come first: the cheapest is what a better one must undercut, so whatever cannot is given
-    up early; it stands if none is found. Where room for states runs out, the cheapest path given up bounds what was missed.
+    up early; it stands if none is found. ``optimus`` is only asked where the choice was narrowed for lack of room:
+    otherwise all its groups are among ours.
     """
-    rivals = [strategy(graph, evaluator, objective) for strategy in OTHERS]
+    rivals = [strategy(graph, evaluator, objective) for strategy in QUICK]
     rival = min(rivals, key=lambda partition: partition.value)
-    sets, floors = evaluator.sets, evaluator.floors
-    grown = grow(sets, sets.joins, MOST_OPS, MOST_GROUPS, lambda mask: evaluator.cost_of(mask) is not None)
-    prices = priced(evaluator, objective, grown.groups)
-    for partition in rivals:
-        prices |= priced(evaluator, objective, [sets.mask(group) for group in partition.groups])
+    sets = evaluator.sets
+    grown = grow(sets, sets.joins, MOST_OPS, MOST_OF_A_SIZE, saving_over_alone(evaluator, objective))
+    known = {sets.mask(group) for partition in rivals for group in partition.groups}
     cover = cheapest(
-        sets, prices, floors, objective, most_states=MOST_STATES, guide=_guide(evaluator, objective, rival), limit=rival.value
-    )
+        sets, priced(evaluator, objective, [*known.union(grown.groups)]), evaluator.floors, objective,
+        most_states=MOST_STATES, guide=_guide(evaluator, objective, rival), limit=rival.value,
+    )  # fmt: skip
     exact = grown.complete and cover.dropped is None
-    if cover.groups is None:
-        return made_of(evaluator, objective, [sets.mask(group) for group in rival.groups], exact=exact)
-    return made_of(evaluator, objective, cover.groups, exact=exact)
+    found = [*rivals]
+    if cover.groups is not None:
+        found.append(made_of(evaluator, objective, cover.groups))
+    if not exact:
+        found.append(optimus(graph, evaluator, objective))
+    return replace(min(found, key=lambda partition: partition.value), exact=exact)
 
 
 def _guide(evaluator: Evaluator, objective: Objective, known: Partition) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from compiler.codegen.operations import Group
 from compiler.codegen.plan import PARAMETER_BUFFERS
@@ -23,33 +24,26 @@ class Cost:
 Objective = Callable[[Cost], int]
 
 
-@dataclass(frozen=True)
-class Share:
-    """What one operation adds at least."""
-
-    beats: tuple[int, ...]
-    """Per unit."""
-    moved: int
-    """Bytes: parameters, and maps that pass through DRAM in every partition."""
-
-
 class Floors:
-    """Each unit must do its beats and the bus must move what cannot stay: the busiest of them bounds the time."""
+    """Each unit must do its beats and the bus must move what cannot stay: the busiest of them bounds the time.
+
+    Bytes: parameters once, and maps that pass through DRAM in every partition.
+    """
 
     def __init__(self, config: MachineConfig, sets: OpSets, alone: Sequence[Group]) -> None:
         """``alone``: each operation as a group of its own."""
         self.config = config
-        self.shares = [self._share(sets, n, group) for n, group in enumerate(alone)]
-        zero = Share((0,) * len(Unit), 0)
-        self._suffix = [zero]
-        for share in reversed(self.shares):
-            self._suffix.append(_sum(self._suffix[-1], share, 1))
-        self._suffix.reverse()
+        self.moved = [self._moved(sets, n, group) for n, group in enumerate(alone)]
+        self.beats: dict[Unit, list[int]] = {}
+        for number, group in enumerate(alone):
+            (layer,) = group.layers
+            beats = self.beats.setdefault(layer.unit, [0] * len(alone))
+            beats[number] = layer.beats * sets.graph.tensors[layer.output].batch
+        self._ends = [_suffix_sums(values) for values in (*self.beats.values(), self.moved)]
 
-    def _share(self, sets: OpSets, number: int, group: Group) -> Share:
+    def _moved(self, sets: OpSets, number: int, group: Group) -> int:
         (layer,) = group.layers
         graph, op = sets.graph, sets.ops[number]
-        batch = graph.tensors[op.output].batch
         depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
         moved = sum(block.bytes(self.config) for block in layer.blocks(depth))
         for name in dict.fromkeys(op.inputs):
@@ -58,26 +52,28 @@ class Floors:
                 moved += graph.tensors[name].bytes
         if sets.kept[number]:
             moved += graph.tensors[op.output].bytes
-        return Share(tuple(layer.beats * batch if unit is layer.unit else 0 for unit in Unit), moved)
+        return moved
 
     def of(self, mask: Mask, objective: Objective) -> int:
-        total = Share((0,) * len(Unit), 0)
-        for n in bits_of(mask):
-            total = _sum(total, self.shares[n], 1)
-        return self._value(total, objective)
+        """What these operations cost at least."""
+        members = list(bits_of(mask))
+        totals = [sum(values[n] for n in members) for values in (*self.beats.values(), self.moved)]
+        return self._value(totals, objective)
 
     def rest(self, first: int, but: Mask, objective: Objective) -> int:
-        """Of the operations from ``first`` on, without some."""
-        total = self._suffix[first]
-        for n in bits_of(but):
-            total = _sum(total, self.shares[n], -1)
-        return self._value(total, objective)
+        """What the operations from ``first`` on, without some, cost at least."""
+        totals = [ends[first] for ends in self._ends]
+        if but:
+            for n in bits_of(but):
+                for index, values in enumerate((*self.beats.values(), self.moved)):
+                    totals[index] -= values[n]
+        return self._value(totals, objective)
 
-    def _value(self, total: Share, objective: Objective) -> int:
+    def _value(self, totals: Sequence[int], objective: Objective) -> int:
         # A group's bytes are rounded down to whole beats: less than one beat for each of them.
-        bus = max(0, total.moved // self.config.axi_bytes - len(self.shares))
-        return objective(Cost(max(*total.beats, bus), total.moved))
+        bus = max(0, totals[-1] // self.config.axi_bytes - len(self.moved))
+        return objective(Cost(max(*totals[:-1], bus), totals[-1]))
 
 
-def _sum(a: Share, b: Share, sign: int) -> Share:
-    return Share(tuple(x + sign * y for x, y in zip(a.beats, b.beats, strict=True)), a.moved + sign * b.moved)
+def _suffix_sums(values: Sequence[int]) -> list[int]:
+    return [*accumulate(reversed(values), initial=0)][::-1]

@@ -11,7 +11,7 @@ from compiler.xgraph.graph import XGraph
 
 def greedy(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
     """Operations in topological order; one that is free takes the largest embedding that starts with it, whose other
-    members are free, that fits on chip and costs no more than its members alone."""
+    members are free, that fits on chip with all its parameters and costs no more than its members alone."""
     sets = evaluator.sets
     starting: dict[int, list[Mask]] = {}
     for group in template_groups(sets):
@@ -24,7 +24,8 @@ def greedy(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partiti
         for group in sorted(starting.get(1 << number, []), key=lambda mask: (-mask.bit_count(), mask)):
             price = price_or_none(evaluator, objective, group)
             alone = [1 << n for n in range(len(sets.ops)) if group >> n & 1]
-            if group & taken or price is None or price > sum(price_of(evaluator, objective, mask) for mask in alone):
+            fits = not group & taken and evaluator.parameters_fit(group)
+            if not fits or price is None or price > sum(price_of(evaluator, objective, mask) for mask in alone):
                 continue
             candidate = [mask for mask in chosen if not mask & group] + [group]
             if sets.in_order(candidate) is not None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from compiler.fusion.grow import grow
-from compiler.fusion.legal import Mask
+from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.cover import cheapest
 from compiler.search.naive import naive
@@ -14,23 +14,52 @@ from compiler.xgraph.graph import XGraph
 
 MOST_OPS = 10
 """Operations in a group. Longer ones seldom fit, and hardly save more."""
-MOST_GROUPS = 20_000
-MOST_STATES = 200
-"""Sets with the same first uncovered operation that are followed up; with fewer the result is exact."""
+MOST_OF_A_SIZE = 300
+"""Groups of equal size that are kept; where there are no more, all are."""
+MOST_STATES = 60
+"""Sets with the same first uncovered operation that are followed up; where there are no more, the result is exact."""
 
 
 def optimus(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
     """The paper's recurrence without its flaw: see ``cover``."""
     sets = evaluator.sets
-    grown = grow(sets, sets.feeds, MOST_OPS, MOST_GROUPS, lambda mask: evaluator.cost_of(mask) is not None)
-    prices = priced(evaluator, objective, grown.groups)
-    return partition_into(evaluator, objective, prices, complete=grown.complete)
+    worth = saving_over_alone(evaluator, objective)
+    grown = grow(sets, sets.feeds, MOST_OPS, MOST_OF_A_SIZE, worth)
+    return partition_into(evaluator, objective, priced(evaluator, objective, grown.groups), complete=grown.complete)
+
+
+def saving_over_alone(evaluator: Evaluator, objective: Objective) -> Callable[[Mask], int | None]:
+    """What a group saves against its operations alone; None if it does not fit."""
+    alone = [price_of(evaluator, objective, 1 << n) for n in range(len(evaluator.sets.ops))]
+
+    def saving(mask: Mask) -> int | None:
+        price = price_or_none(evaluator, objective, mask)
+        return None if price is None else sum(alone[n] for n in bits_of(mask)) - price
+
+    return saving
 
 
 def priced(evaluator: Evaluator, objective: Objective, groups: list[Mask]) -> dict[Mask, int]:
-    """Of the groups that fit."""
-    found = {mask: price_or_none(evaluator, objective, mask) for mask in groups}
-    return {mask: price for mask, price in found.items() if price is not None}
+    """Of the groups that fit, less those that are dearer than without their first, or last, operation and that one alone.
+
+    A group in a partition may be cut at either end of its data flow: what follows can still run. So no partition gets
+    worse without such groups.
+    """
+    prices: dict[Mask, int] = {}
+    for mask in sorted(groups, key=int.bit_count):
+        price = price_or_none(evaluator, objective, mask)
+        if price is not None and not _dearer_than_parts(evaluator.sets, prices, mask, price):
+            prices[mask] = price
+    return prices
+
+
+def _dearer_than_parts(sets: OpSets, prices: Mapping[Mask, int], mask: Mask, price: int) -> bool:
+    for n in bits_of(mask):
+        one = 1 << n
+        at_an_end = not sets.ancestors[n] & mask or not sets.descendants[n] & mask
+        if at_an_end and mask ^ one in prices and one in prices and prices[mask ^ one] + prices[one] <= price:
+            return True
+    return False
 
 
 def partition_into(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
 from math import ceil
@@ -46,7 +47,7 @@ class Pipeline(Protocol):
         """When its last instructions work, for the units that come after it."""
 
 
-class _Worker:
+class _Worker(ABC):
     """What CONV, POOL and MISC share: an instruction that may meet units which go first is settled when its end has come."""
 
     def __init__(self, config: MachineConfig, contended: Sequence[bool], rivals: Sequence[Pipeline]) -> None:
@@ -91,9 +92,9 @@ class _Worker:
         self._occupation.add(first, self.expected, use)
         return index, self._end(first, self.expected)
 
+    @abstractmethod
     def _end(self, first: int, end: int) -> int:
         """Work lies between these cycles: when the instruction is done, and the next can be accepted."""
-        raise NotImplementedError
 
 
 class WindowPipeline(_Worker):
@@ -158,7 +159,7 @@ class MiscPipeline(_Worker):
         return end - 1 + MISC_LATENCY
 
 
-class _Mover:
+class _Mover(ABC):
     """What LOAD and SAVE share: an instruction is accepted when the one before the last has left the front."""
 
     def __init__(self, costs: list[MoveCost | None], stream: Stream, bus: Bus) -> None:
@@ -198,8 +199,9 @@ class _Mover:
         assert cost is not None
         return cost
 
+    @abstractmethod
     def _tail(self, cost: MoveCost) -> int:
-        raise NotImplementedError
+        """Cycles from when DRAM has served it until it is done."""
 
     def _leaves(self, served: float) -> None:
         self._left = [self._left[1], served]

@@ -22,7 +22,8 @@ from sim.rtl.script import Start, host_script, read_result
 Bytes = npt.NDArray[np.uint8]
 READ_LATENCY = 64
 """Cycles from a read address to its first data beat in the DRAM model."""
-SMALLEST_MEMORY = 1 << 20
+SMALLEST_MEMORY = 1 << 22
+"""Bytes of DRAM in the smallest build: enough for random programs on every preset, so that these share it."""
 DEFAULT_MAX_CYCLES = 1_000_000_000
 PROGRESS_FILE = "progress.txt"
 Progress = Callable[[int], None]

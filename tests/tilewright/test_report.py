@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from tilewright.report.svg import count, short, ticks
 
 NANO = preset("nano")
 VOID = {"meta", "br"}
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 class Outline(HTMLParser):
@@ -69,6 +72,28 @@ def test_page_is_whole_and_loads_nothing(compiled: Compiled) -> None:
     for heading in ("Partition", "Layers", "Roofline", "Units over time", "Feature-map buffer over time", "Instructions"):
         assert f"<h2>{heading}</h2>" in text
     assert len(re.findall(r"^ *\d+ +\d+  0x", re.sub("<pre>", "\n", text), re.MULTILINE)) == len(compiled.program.debug)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_browser_shows_the_page_without_complaint(compiled: Compiled, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(page(compiled.program, modelled(compiled.program), "small"))
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
+    shot = tmp_path / "shot.png"
+    done = subprocess.run(
+        [str(CHROMIUM), *options, "--window-size=1200,900", f"--screenshot={shot}", (tmp_path / "page.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "CONSOLE" not in done.stderr
+    assert shot.stat().st_size > 20_000, "an empty page is smaller"
 
 
 def test_layers_have_all_bytes_and_macs(compiled: Compiled) -> None:

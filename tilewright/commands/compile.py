@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json, write_file
+from tilewright.options import STRATEGY_HELP, check_output, config_option, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
 
@@ -38,6 +38,7 @@ def command(
     from isa.program_file import program_bytes
     from tilewright.api import compile_model, facts, read_arrays, read_groups
 
+    check_output(output)
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, scheme=scheme, batch=batch, progress=report,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.options import json_option, print_json, timing_options, write_file
+from tilewright.options import check_output, json_option, print_json, timing_options, write_file
 
 PAGE_FILE, TRACE_FILE = "report.html", "trace.json"
 
@@ -33,6 +33,7 @@ def command(program: Path, output: Path, engine: str, source: Path | None, as_js
     from tilewright.profile.timeline import timeline
     from tilewright.report.page import page
 
+    check_output(output / PAGE_FILE)
     loaded = load_program(program)
     timing = timing_of(loaded, engine, source, quiet=as_json)
     files = {PAGE_FILE: page(loaded, timing, program.stem), TRACE_FILE: json.dumps(timeline(loaded, timing))}

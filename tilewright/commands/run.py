@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.options import json_option, print_json, write_file
+from tilewright.options import check_output, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
 
@@ -32,6 +32,7 @@ def command(program: Path, source: Path, engine: str, output: Path, as_json: boo
     from isa.program_file import load_program
     from tilewright.api import read_arrays, run_program, stalls
 
+    check_output(output)
     with stage_reporter(quiet=as_json) as report:
         result = run_program(load_program(program), read_arrays(source), engine, progress=report)
     buffer = io.BytesIO()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.options import json_option, print_json, timing_options, write_file
+from tilewright.options import check_output, json_option, print_json, timing_options, write_file
 
 
 @click.command()
@@ -30,6 +30,7 @@ def command(program: Path, output: Path, engine: str, source: Path | None, as_js
     from tilewright.measure import timing_of
     from tilewright.profile.timeline import timeline
 
+    check_output(output)
     loaded = load_program(program)
     timing = timing_of(loaded, engine, source, quiet=as_json)
     document = timeline(loaded, timing)

@@ -61,6 +61,18 @@ def test_partitions_run_are_priced_right_and_none_is_better_than_best(seed: int,
         assert partition.bound <= found["best"].value <= partition.value
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("seed", range(20))
+def test_no_group_costs_less_than_its_floor(seed: int, objective: str) -> None:
+    known, count = evaluator(seed), 0
+    for mask in all_groups(known.sets, known.sets.joins):
+        cost = known.cost_of(mask)
+        if cost is not None:
+            count += 1
+            assert known.floors.of(mask, OBJECTIVES[objective]) <= OBJECTIVES[objective](cost)
+    assert count >= len(known.sets.ops)
+
+
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_what_a_strategy_chooses_computes_what_the_graph_says(name: str) -> None:
     for seed in (2, 5):

@@ -1,0 +1,32 @@
+"""Which step counts cannot fit, told without planning them."""
+
+from __future__ import annotations
+
+from compiler.codegen.eltwise import EltwiseLayer
+from compiler.codegen.operations import Group
+from compiler.codegen.ranges import deduce
+from isa.config import MachineConfig
+
+
+class Room:
+    """A lower bound on the feature-map words that a group takes in some number of steps.
+
+    In the greatest of its steps a map gains at least an equal share of the rows that are needed of it, and its ring holds
+    them. Results of element-wise layers may lie in the place of an operand, so they count nothing.
+    """
+
+    def __init__(self, config: MachineConfig, group: Group) -> None:
+        self.words = config.fm_words
+        names = (*group.inputs, *(layer.output for layer in group.layers))
+        heights = {name: group.tensors[name].height for name in names}
+        needed = deduce(group.layers, heights, group.outputs, 1).end
+        in_place = {layer.output for layer in group.layers if isinstance(layer, EltwiseLayer)}
+        self.maps = [
+            (int(needed[name][0]), group.vectors(config, name) * group.width(name)) for name in names if name not in in_place
+        ]  # fmt: skip
+
+    def least_words(self, steps: int) -> int:
+        return sum(-(-rows // steps) * row_words for rows, row_words in self.maps)
+
+    def may_hold(self, steps: int) -> bool:
+        return self.least_words(steps) <= self.words

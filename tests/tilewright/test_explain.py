@@ -1,0 +1,96 @@
+"""``tilewright explain``: text, JSON and the picture; of a program, and of a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.tilewright.small_models import write_small_files
+from tilewright.cli import main
+from tilewright.explain.layout import layout
+
+MODEL = ("model.onnx", "--config", "nano", "--calibrate", "calibration.npz")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_small_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.parametrize("strategy", ["naive", "dnnvm"])
+def test_a_program_has_the_groups_it_was_compiled_with(
+    folder: Path, capsys: pytest.CaptureFixture[str], strategy: str
+) -> None:
+    assert run(capsys, "compile", *MODEL, "--strategy", strategy, "-o", "model.elf")[0] == 0
+    code, out, err = run(capsys, "explain", "model.elf", "--json")
+    of_program = [group["ops"] for group in json.loads(out)["groups"]]
+    assert (code, err) == (0, "")
+    of_model = json.loads(run(capsys, "explain", *MODEL, "--strategy", strategy, "--json")[1])["groups"]
+    assert of_program == [group["ops"] for group in of_model]
+
+
+def test_groups_are_printed_with_savings_and_runner_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("groups.json").write_text('[["conv", "pool"]]')
+    run(capsys, "compile", *MODEL, "--groups", "groups.json", "-o", "model.elf")
+    code, out, _ = run(capsys, "explain", "model.elf", "--objective", "dram")
+    lines = out.splitlines()
+    assert (code, lines[0]) == (0, "1. conv + pool")
+    assert "1 map on chip only; template conv > pool" in lines[2]
+    assert lines[3].startswith("   runner-up: conv | pool: ")
+    assert lines[-1].startswith("1 groups: about ")
+
+
+def test_the_picture_shows_every_operation_and_group(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "explain", *MODEL, "--strategy", "naive", "-o", "groups.svg")[0] == 0
+    svg = ElementTree.parse("groups.svg")
+    space = {"s": "http://www.w3.org/2000/svg"}
+    assert {text.text for text in svg.findall(".//s:text", space)} == {"conv", "pool"}
+    assert len(svg.findall(".//s:path", space)) == 1
+    assert len(svg.findall(".//s:rect", space)) == 4
+
+
+def test_a_file_that_is_neither_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("text.onnx").write_text("nothing of the kind")
+    code, out, err = run(capsys, "explain", "text.onnx")
+    assert (code, out) == (2, "")
+    assert "text.onnx" in err
+    assert run(capsys, "explain", "missing.elf")[2] == "tilewright: missing.elf: No such file or directory\n"
+
+
+def test_an_assembled_program_cannot_be_explained(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("program.s").write_text("")
+    run(capsys, "asm", "program.s", "--config", "nano", "-o", "program.elf")
+    assert "holds no model" in run(capsys, "explain", "program.elf")[2]
+
+
+def test_groups_and_operations_lie_below_what_they_read_and_apart() -> None:
+    needs = [[], [0], [0], [1, 2], [3], [3]]
+    groups = [[0], [1, 2, 3], [4], [5]]
+    place = layout(needs, groups)
+    for reader, makers in enumerate(needs):
+        assert all(place.ops[reader][1] >= place.ops[maker][1] + place.ops[maker][3] for maker in makers)
+    for boxes in (list(place.ops.values()), place.groups):
+        assert not any(overlap(a, b) for n, a in enumerate(boxes) for b in boxes[:n])
+    for group, members in zip(place.groups, groups, strict=True):
+        assert all(inside(place.ops[op], group) for op in members)
+    assert all(inside(group, (0, 0, place.width, place.height)) for group in place.groups)
+
+
+def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return a[0] < b[0] + b[2] and b[0] < a[0] + a[2] and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]
+
+
+def inside(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return a[0] >= b[0] and a[1] >= b[1] and a[0] + a[2] <= b[0] + b[2] and a[1] + a[3] <= b[1] + b[3]

@@ -1,0 +1,69 @@
+"""What is told while something lasts: on a terminal only, and how far an RTL simulation has come."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isa.assembler import assemble
+from isa.config import preset
+from isa.faults import MachineFault
+from isa.instructions import Region
+from isa.program import Program
+from sim.rtl.machine import RtlMachine
+from sim.rtl.process import run_process
+from tilewright.api import rtl_progress
+from tilewright.progress import stage_reporter
+
+NANO = preset("nano")
+STUCK = "START config=CONFIG\nLOAD wait=SAVE rows=1 pixels=1 run=1\nEND\n"
+
+
+def test_stages_are_shown_on_a_terminal_and_wiped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with stage_reporter() as report:
+        report("search")
+    assert capsys.readouterr().err == "\r\033[K   0.0 s  search\r\033[K"
+    with stage_reporter(quiet=True) as report:
+        report("search")
+    assert capsys.readouterr().err == ""
+
+
+def test_nothing_is_shown_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    with stage_reporter() as report:
+        report("search")
+    assert capsys.readouterr().err == ""
+
+
+def test_cycles_become_a_share_a_speed_and_a_time_left() -> None:
+    said: list[str] = []
+    program = Program(NANO, tuple(assemble("START config=CONFIG\nLOADP count=3 buffer=TAPS\nEND\n", config=NANO)))
+    told = rtl_progress(program, said.append)
+    told(1)
+    told(1_000_000)
+    assert "builds its simulator" in said[0]
+    assert [line.split(",")[0] for line in said[1:]] == ["RTL simulation: 1%", "RTL simulation: 100%"]
+    assert said[2].endswith(" cycles/s, 0 s left")
+
+
+def test_a_program_that_runs_is_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sim.rtl.process.TICK_SECONDS", 0.02)
+    ticks: list[int] = []
+    assert run_process(["sh", "-c", "sleep 0.3; echo done"], tmp_path, tick=lambda: ticks.append(1)) == (0, "done\n")
+    assert 1 <= len(ticks) <= 15
+
+
+def test_an_rtl_simulation_tells_its_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a program that waits for a token until the watchdog comes."""
+    monkeypatch.setattr("sim.rtl.process.TICK_SECONDS", 0.02)
+    seen: list[int] = []
+    memory = np.zeros(4096, np.uint8)
+    words = assemble(STUCK, config=NANO, check_rules=False)
+    with pytest.raises(MachineFault):
+        RtlMachine(NANO).run(words, memory, dict.fromkeys(Region, 0), watchdog=500_000, progress=seen.append)
+    assert seen == sorted(seen)
+    assert all(cycles % 65536 == 0 for cycles in seen)
+    assert 65536 <= seen[-1] <= 600_000

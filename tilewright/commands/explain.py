@@ -1,0 +1,103 @@
+"""``tilewright explain``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from isa.config import MachineConfig
+from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json, write_file
+from tilewright.progress import stage_reporter
+
+if TYPE_CHECKING:
+    from compiler.search.reasons import Reason
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@config_option()
+@click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
+@click.option("--objective", default="cycles", show_default=True, help="What the search makes least: cycles, dram, energy.")
+@click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
+@click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
+@json_option()
+def command(
+    source: Path, config: MachineConfig, strategy: str, objective: str, calibrate: Path | None, scheme: str,
+    output: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Say which operations run together, what each group saves against its operations alone, and what was second best.
+
+    SOURCE is a program file, or an ONNX model, for which the other options count as for compile. Costs are the search's.
+
+    \b
+    Examples:
+      tilewright explain model.elf
+      tilewright explain model.onnx --strategy dnnvm -o groups.svg
+    """
+    from compiler.driver import objective_of
+    from compiler.search.reasons import reasons
+    from tilewright.api import read_arrays
+    from tilewright.explain.picture import partition_picture
+    from tilewright.explain.source import is_program, of_model, of_program
+
+    wanted = objective_of(objective)
+    with stage_reporter(quiet=as_json) as report:
+        report("search")
+        if is_program(source):
+            chosen = of_program(source)
+        else:
+            calibration = read_arrays(calibrate) if calibrate else None
+            chosen = of_model(
+                source, config, strategy=strategy, objective=objective, scheme=scheme, calibration=calibration
+            )  # fmt: skip
+        report("reasons")
+        found = reasons(chosen.evaluator, wanted, chosen.groups)
+    if output is not None:
+        write_file(output, partition_picture(chosen.evaluator.sets, chosen.groups, found).encode())
+    if as_json:
+        print_json({"groups": [_facts(reason) for reason in found]})
+        return
+    for number, reason in enumerate(found, 1):
+        click.echo("\n".join(_lines(number, reason, objective)))
+    cycles, moved = sum(r.saved_cycles for r in found), sum(r.saved_bytes for r in found)
+    total = sum(r.cost.cycles for r in found), sum(r.cost.dram_bytes for r in found)
+    click.echo(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
+
+
+def _facts(reason: Reason) -> dict[str, object]:
+    return {**dataclasses.asdict(reason), "saved_cycles": reason.saved_cycles, "saved_bytes": reason.saved_bytes}
+
+
+def _lines(number: int, reason: Reason, objective: str) -> list[str]:
+    cost = f"about {reason.cost.cycles:,} cycles, {reason.cost.dram_bytes:,} bytes"
+    lines = [f"{number}. {' + '.join(reason.ops)}", f"   {cost}, {reason.steps} steps"]
+    if len(reason.ops) > 1:
+        lines.append(f"   saves {reason.saved_cycles:,} cycles and {reason.saved_bytes:,} bytes: {_why(reason)}")
+    other = reason.runner_up
+    if other is None:
+        lines.append("   no other group with any of its neighbours fits")
+    else:
+        than = f"{other.dearer:,} {objective} dearer" if other.dearer >= 0 else f"{-other.dearer:,} {objective} cheaper"
+        lines.append(f"   runner-up: {other.what}: {than}")
+    return lines
+
+
+def _why(reason: Reason) -> str:
+    parts = []
+    if reason.stays:
+        parts.append(f"{_many(len(reason.stays), 'map')} on chip only")
+    if reason.shared:
+        parts.append(f"{_many(len(reason.shared), 'map')} loaded once for several")
+    if reason.reloaded:
+        parts.append(f"parameters reloaded: {reason.reloaded:,} bytes")
+    if reason.template:
+        parts.append(f"template {reason.template}")
+    return "; ".join(parts) or "units overlap"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" + ("s" if count > 1 else "")

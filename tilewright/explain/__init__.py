@@ -1,0 +1,1 @@
+"""A partition explained: reasons as text, and a picture."""

@@ -1,0 +1,83 @@
+"""Where the operations of a partitioned graph are drawn.
+
+Groups lie in rows: each below all groups that it reads from, and as near as can be below them; within a group its
+operations lie the same way. Within a row the order follows the middle of what is read, so that few lines cross.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+BOX = (150, 26)
+GAP = (14, 22)
+"""Between operations of a group."""
+PAD = 12
+ROW_GAP, COLUMN_GAP = 34, 28
+"""Between groups."""
+
+Rectangle = tuple[float, float, float, float]
+"""Left, top, width, height."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Rectangles by number of operation, and of group."""
+
+    ops: Mapping[int, Rectangle]
+    groups: Sequence[Rectangle]
+    width: float
+    height: float
+
+
+def layout(needs: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]) -> Layout:
+    """``needs``: what each operation reads from, in topological order; ``groups`` in an order in which they can run."""
+    group_of = {op: number for number, members in enumerate(groups) for op in members}
+    above = [sorted({group_of[n] for op in members for n in needs[op]} - {number}) for number, members in enumerate(groups)]
+    inside = [_inside(members, needs) for members in groups]
+    sizes = [_size(rows) for rows in inside]
+    rows = _rows(range(len(groups)), above)
+    width = max(sum(sizes[g][0] for g in row) + COLUMN_GAP * (len(row) - 1) for row in rows) + 2 * PAD
+    centre: dict[int, float] = {}
+    placed: dict[int, Rectangle] = {}
+    top = float(PAD)
+    for row in rows:
+        wanted = {g: sum(centre[a] for a in above[g]) / len(above[g]) if above[g] else width / 2 for g in row}
+        ordered = sorted(row, key=lambda g: (wanted[g], g))
+        left = (width - sum(sizes[g][0] for g in row) - COLUMN_GAP * (len(row) - 1)) / 2
+        for g in ordered:
+            placed[g] = (left, top, *sizes[g])
+            centre[g] = left + sizes[g][0] / 2
+            left += sizes[g][0] + COLUMN_GAP
+        top += max(sizes[g][1] for g in row) + ROW_GAP
+    ops: dict[int, Rectangle] = {}
+    for number, op_rows in enumerate(inside):
+        left, group_top, group_width, _ = placed[number]
+        for depth, op_row in enumerate(op_rows):
+            x = left + (group_width - len(op_row) * BOX[0] - (len(op_row) - 1) * GAP[0]) / 2
+            for op in op_row:
+                ops[op] = (x, group_top + PAD + depth * (BOX[1] + GAP[1]), *BOX)
+                x += BOX[0] + GAP[0]
+    return Layout(ops, [placed[g] for g in range(len(groups))], width, top - ROW_GAP + PAD)
+
+
+def _inside(members: Sequence[int], needs: Sequence[Sequence[int]]) -> list[list[int]]:
+    return _rows(members, {op: [n for n in needs[op] if n in members] for op in members})
+
+
+def _rows(items: Sequence[int], above: Mapping[int, Sequence[int]] | Sequence[Sequence[int]]) -> list[list[int]]:
+    """Each item one row below the lowest of what is above it."""
+    depth: dict[int, int] = {}
+    rows: list[list[int]] = []
+    for item in items:
+        depth[item] = max((depth[a] + 1 for a in above[item]), default=0)
+        while len(rows) <= depth[item]:
+            rows.append([])
+        rows[depth[item]].append(item)
+    return rows
+
+
+def _size(rows: Sequence[Sequence[int]]) -> tuple[float, float]:
+    widest = max(len(row) for row in rows)
+    width = widest * BOX[0] + (widest - 1) * GAP[0] + 2 * PAD
+    return width, len(rows) * BOX[1] + (len(rows) - 1) * GAP[1] + 2 * PAD

@@ -1,0 +1,78 @@
+"""A partitioned graph from a program file, or from a model that is searched now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+from numpy.typing import NDArray
+
+from compiler.codegen.plan import Plan
+from compiler.driver import steps_of
+from compiler.frontend.pipeline import import_model
+from compiler.fusion.legal import Mask
+from compiler.search.cost import Evaluator
+from compiler.search.database import open_database
+from compiler.xgraph.ops import Op
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.program import WHOLE_MODEL, Program
+from isa.program_file import load_program
+from tilewright.measure import timing_of
+from tilewright.profile.activity import activities
+from tilewright.profile.dataflow import dataflow
+
+ELF_MAGIC = b"\x7fELF"
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioned:
+    """Groups in an order in which they can run, and what weighs them."""
+
+    evaluator: Evaluator
+    groups: Sequence[Sequence[Op]]
+
+
+def is_program(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(len(ELF_MAGIC)) == ELF_MAGIC
+
+
+def of_program(path: Path) -> Partitioned:
+    """The groups that a program was compiled with: layers whose maps meet on chip."""
+    program = load_program(path)
+    oracle = next((graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL), None)
+    if oracle is None:
+        raise TilewrightError(f"{path}: holds no model, so it was assembled; give a program that `tilewright compile` made")
+    graph = import_model(onnx.load_model_from_string(oracle)).graph
+    evaluator = Evaluator(program.config, graph, open_database(program.config))
+    sets = evaluator.sets
+    number = {op.name: n for n, op in enumerate(sets.ops)}
+    masks: dict[int, Mask] = {}
+    for name, group in _groups_of_layers(program).items():
+        if name in number:
+            masks[group] = masks.get(group, 0) | 1 << number[name]
+    order = sets.in_order(list(masks.values()))
+    if order is None or sum(order) != sets.everything:
+        raise TilewrightError(f"{path}: its instructions do not match its model; compile the model again")
+    return Partitioned(evaluator, [sets.members(mask) for mask in order])
+
+
+def _groups_of_layers(program: Program) -> Mapping[str, int]:
+    flow = dataflow(program.config, activities(program, timing_of(program, "cycle", None, quiet=True)))
+    return flow.group_of
+
+
+def of_model(
+    path: Path, config: MachineConfig, *, strategy: str, objective: str, scheme: str,
+    calibration: Mapping[str, NDArray[Any]] | None,
+) -> Partitioned:  # fmt: skip
+    """What the strategy chooses."""
+    graph = import_model(path, calibration=calibration, scheme=scheme).graph
+    database = open_database(config)
+    steps = steps_of(config, graph, strategy, objective, database)
+    groups = [[layer.op for layer in step.group.layers] for step in steps if isinstance(step, Plan)]
+    return Partitioned(Evaluator(config, graph, database), groups)
