@@ -1,6 +1,6 @@
 """Size on an FPGA: ``python -m bench.resources [preset ...]``; needs yosys on PATH.
 
-LUT, FF, DSP and BRAM of ``yosys synth_xilinx -family xcup``, beside what DNNVM's table 5 gives for its machines.
+LUT, FF, DSP and BRAM of ``yosys synth_xilinx -family xcup``, to be read beside DNNVM's table 5 (docs/performance.md).
 Synthesis takes minutes to an hour for each preset.
 """
 
