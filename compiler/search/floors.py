@@ -72,7 +72,7 @@ class Floors:
     def _value(self, totals: Sequence[int], objective: Objective) -> int:
         # A group's bytes are rounded down to whole beats: less than one beat for each of them.
         bus = max(0, totals[-1] // self.config.axi_bytes - len(self.moved))
-        return objective(Cost(max(*totals[:-1], bus), totals[-1]))
+        return objective(Cost(max([*totals[:-1], bus]), totals[-1]))
 
 
 def _suffix_sums(values: Sequence[int]) -> list[int]:
