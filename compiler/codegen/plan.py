@@ -10,6 +10,7 @@ from compiler.codegen.operations import Group
 from compiler.codegen.placed import Placed
 from compiler.codegen.placement import place
 from compiler.codegen.ranges import Ranges, deduce
+from compiler.codegen.room import Room
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.instructions import Buffer
@@ -47,9 +48,10 @@ class Plan:
 
 def plan_group(config: MachineConfig, group: Group, upwards: bool = True) -> Plan:
     """The best plan by estimated cycles; ``upwards``: placed from the bottom of the buffer, else from the top."""
+    room = Room(config, group)
     best: Plan | None = None
     for steps in _step_counts(max(group.tensors[t].height for t in group.outputs)):
-        plan = _plan_steps(config, group, steps, upwards)
+        plan = _plan_steps(config, group, steps, upwards) if room.may_hold(steps) else None
         if plan is not None and (best is None or plan.cycles < best.cycles):
             best = plan
     if best is None:
