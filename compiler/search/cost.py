@@ -26,8 +26,8 @@ __all__ = ["OBJECTIVES", "Cost", "Evaluator", "Objective"]
 OBJECTIVES: dict[str, Objective] = {
     "cycles": lambda cost: cost.cycles,
     "dram": lambda cost: cost.dram_bytes,
-    # Order of magnitude of published tables: a DRAM byte costs about as much as a thousand cycles' leakage of nothing,
-    # and some hundred times a MAC; MACs are the same in every partition, so bytes and time remain.
+    # A weight to choose by, not a measurement: MACs are the same in every partition, so bytes and time remain, and a
+    # byte from DRAM is taken to cost as much as four cycles of the machine.
     "energy": lambda cost: 4 * cost.dram_bytes + cost.cycles,
 }
 """None may fall when cycles or bytes rise: bounds rest on that."""
