@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.emit.build import build
 from compiler.emit.grouping import one_each
@@ -28,6 +29,7 @@ from sim.cycle.model import CycleModel
 from sim.rtl.machine import SMALLEST_MEMORY, RtlMachine
 from tests.compiler.graphs import Builder
 
+Bytes = NDArray[np.uint8]
 REALISTIC = 10_000
 """Cycles from which a program counts: below, the start alone is a percent."""
 
@@ -48,8 +50,8 @@ class Sample:
         return self.model / self.rtl - 1
 
 
-def measure(machine: RtlMachine, name: str, emitted: Emitted) -> Sample:
-    """Run on both; a difference in DRAM beats is an error of the model, not a deviation."""
+def memory_of(emitted: Emitted) -> tuple[Bytes, dict[Region, int]]:
+    """DRAM with the parameters in it, and where its regions begin."""
     sizes = {
         Region.CONST: len(emitted.const), Region.WORK: emitted.work_bytes,
         Region.INPUT: emitted.input_bytes, Region.OUTPUT: emitted.output_bytes,
@@ -60,6 +62,12 @@ def measure(machine: RtlMachine, name: str, emitted: Emitted) -> Sample:
         end += -(-size // 4096) * 4096
     memory = np.zeros(max(end, SMALLEST_MEMORY), np.uint8)
     memory[bases[Region.CONST] :][: len(emitted.const)] = np.frombuffer(emitted.const, np.uint8)
+    return memory, bases
+
+
+def measure(machine: RtlMachine, name: str, emitted: Emitted) -> Sample:
+    """Run on both; a difference in DRAM beats is an error of the model, not a deviation."""
+    memory, bases = memory_of(emitted)
     rtl = machine.run(emitted.words, memory, bases)
     begin = time.process_time()
     model = CycleModel(machine.config).run(emitted.words)
