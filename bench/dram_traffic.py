@@ -72,9 +72,10 @@ def main() -> None:
         rng = random.Random(f"cycle model {name}")
         found = [measure(machine, number, rng) for number in range(arguments.groups)]
         share = np.array([sum(t.rtl_beats) * machine.config.axi_bytes / t.moved for t in found])
+        groups, operations, moved = sum(t.groups for t in found), sum(t.operations for t in found), sum(t.moved for t in found)
         print(
-            f"{name}: {len(found)} programs of {sum(t.groups for t in found)} groups,"
-            f" {sum(t.operations for t in found)} operations, {sum(t.moved for t in found)} bytes; bytes as planned in {sum(t.planned == t.moved for t in found)},"
+            f"{name}: {len(found)} programs of {groups} groups, {operations} operations, {moved} bytes;"
+            f" bytes as planned in {sum(t.planned == t.moved for t in found)},"
             f" beats as expected in {sum(t.expected_beats == t.rtl_beats for t in found)};"
             f" bytes of all beats over bytes moved: median {np.median(share):.3f}, at most {share.max():.3f}"
         )
