@@ -42,6 +42,10 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
 
 
+class _Interrupted(Exception):
+    """A command was told to end."""
+
+
 class Commands(click.Group):
     """Commands that are imported when they are needed, so that the command line starts at once."""
 
@@ -64,6 +68,8 @@ class Commands(click.Group):
             result = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise _Interrupted from None  # click would print an empty line first
         except BrokenPipeError:
             _forget_output()
             ctx.exit(Exit.OUTPUT_CLOSED)
@@ -107,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if package not in EXTRA_OF:
             raise
         return _complain(f"the Python package {package} is not installed: pip install 'tilewright[{EXTRA_OF[package]}]'")
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, _Interrupted, KeyboardInterrupt):
         click.echo("tilewright: interrupted", err=True)
         return Exit.INTERRUPTED
     return int(result) if isinstance(result, int) else Exit.DONE
