@@ -28,7 +28,8 @@ from isa.program import Program
 from isa.program_file import program_bytes
 from sim.rtl.build import core_verilog
 from sim.runtime.engine import make_engine
-from sim.runtime.run import Run, session
+from sim.runtime.parts import session
+from sim.runtime.run import Run
 from tilewright.api import Result, array_macs, compile_model, read_arrays, run_program
 from tilewright.commands.report import PAGE_FILE, TRACE_FILE
 from tilewright.commands.verilog import CONFIG_FILE, VERILOG_FILE

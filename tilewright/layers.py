@@ -13,7 +13,8 @@ from compiler.frontend.pipeline import ImportedModel
 from compiler.xgraph.ops import Port
 from isa.program import WHOLE_MODEL
 from sim.runtime.engine import make_engine
-from sim.runtime.run import Run, session
+from sim.runtime.parts import session
+from sim.runtime.run import Run
 from tilewright.api import Array, Comparison, compare
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
+from isa.files import write_atomically
 from sim.rtl.process import run_process
 
 HERE = Path(__file__).parent
@@ -99,9 +100,7 @@ def core_verilog(config: MachineConfig, cache: Path | str | None = None) -> str:
 
         text = verilog(config)
         directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=directory, suffix=".tmp", delete=False) as file:
-            file.write(text)
-        os.replace(file.name, path)
+        write_atomically(path, text.encode())
     return path.read_text()
 
 

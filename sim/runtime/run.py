@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import onnxruntime
+from onnxruntime import InferenceSession
 
 from isa.faults import MachineFault
-from isa.program import WHOLE_MODEL, CpuGraph, HostTensor, MachineStep, Program
+from isa.program import WHOLE_MODEL, HostTensor, MachineStep, Program
 from sim.runtime.engine import Engine, Measured
 from sim.runtime.image import Array, HostError, Image
+from sim.runtime.parts import host_sessions, run_session, session
 
 Progress = Callable[[int, int], None]
 """Told the steps done and the steps in all."""
@@ -23,8 +24,7 @@ class Run:
         self.program, self.engine = program, engine
         self.image = Image(program)
         self.measured = Measured()
-        self._graphs = {graph.name: graph for graph in program.cpu_graphs}
-        self._sessions: dict[str, onnxruntime.InferenceSession] = {}
+        self._sessions = host_sessions(program)
 
     def __call__(self, inputs: Mapping[str, Array], progress: Progress | None = None) -> dict[str, Array]:
         host = check_inputs(self.program.inputs, inputs)
@@ -40,32 +40,21 @@ class Run:
                 except MachineFault as fault:
                     raise MachineFault(fault.fault, step.first_word + fault.pc, fault.detail) from None
             else:
-                self._cpu(self._graphs[step.graph], host)
+                self._cpu(self._sessions[step.graph], host)
             if progress is not None:
                 progress(number + 1, len(steps))
         return {t.name: host[t.name] if t.name in host else self.image.read(t.name) for t in self.program.outputs}
 
-    def _cpu(self, graph: CpuGraph, host: dict[str, Array]) -> None:
+    def _cpu(self, part: InferenceSession, host: dict[str, Array]) -> None:
         """A CPU part takes host arrays and machine buffers, and leaves both."""
-        if graph.name not in self._sessions:
-            self._sessions[graph.name] = session(graph.model)
-        part = self._sessions[graph.name]
         feeds = {
             value.name: host[value.name] if value.name in host else self.image.read(value.name) for value in part.get_inputs()
         }
         names = [value.name for value in part.get_outputs()]
-        for name, value in zip(names, part.run(names, feeds), strict=True):
+        for name, value in zip(names, run_session(part, names, feeds), strict=True):
             host[name] = value
             if self.image.holds(name):
                 self.image.write(name, value)
-
-
-def session(model: bytes) -> onnxruntime.InferenceSession:
-    """onnxruntime as the oracle: without the optimisations that change results."""
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def run_on_cpu(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -74,7 +63,7 @@ def run_on_cpu(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array
     if graph is None:
         raise HostError("this program carries no model for the CPU; compile it from ONNX, or choose another engine")
     names = [t.name for t in program.outputs]
-    return dict(zip(names, session(graph.model).run(names, check_inputs(program.inputs, inputs)), strict=True))
+    return dict(zip(names, run_session(session(graph.model), names, check_inputs(program.inputs, inputs)), strict=True))
 
 
 def check_inputs(expected: tuple[HostTensor, ...], given: Mapping[str, Array]) -> dict[str, Array]:

@@ -1,62 +1,158 @@
-"""Told to end in the middle of a simulation: one line, exit code 130, no process and no file left."""
+"""Told to end in the middle of anything that lasts: one line, exit code 130, no process and no file left."""
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from compiler.zoo.squeezenet import squeezenet
+from isa.assembler import assemble
+from isa.config import preset
+from isa.program import Program
+from isa.program_file import save_program
+from tests.tools import needs
 from tilewright.exits import Exit
 
 ROOT = Path(__file__).parents[2]
-SLEEPER = """
-import sys
-from pathlib import Path
-import tilewright.commands.isa as command
-from sim.rtl.process import run_process
-from tilewright.cli import run
-command.reference = lambda: run_process(["sh", "-c", "sleep 60 & sleep 0.3; echo $! > child; wait"], Path.cwd())[1]
-sys.argv = ["tilewright", "isa"]
-run()
-"""
-"""A command that waits for a program with a child of its own, as a simulation, or the build of a simulator, is."""
+NANO = preset("nano")
+MARK = "TILEWRIGHT_TEST_MARK"
+LONG = "MISC mode=PASS m_a=1 lo=-128 hi=127 n0=1 n1=1 n2=1 n3=1000 n4=1000 o_addr=1\n"
+"""A million cycles."""
+Seen = Callable[[str], bool]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_simulation_leaves_no_process(number: signal.Signals, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def processes(mark: str) -> dict[int, str]:
+    """Everything that was started by whoever carries the mark in its environment: command lines by number."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            ended = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+            if f"{MARK}={mark}\0".encode() in (folder / "environ").read_bytes() and not ended:
+                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+    return found
+
+
+def handles(pid: int) -> bool:
+    """Whether the process has settled what a signal does: before, it is still Python that starts."""
+    caught = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def interrupted(
+    folder: Path, number: signal.Signals, arguments: list[str], *, when: Seen | None = None, after: float = 0.0,
+    cache: Path | None = None,
+) -> None:  # fmt: skip
+    """Start ``tilewright``, wait until one of its processes is what ``when`` looks for, and a while, and tell it to end."""
+    mark = uuid.uuid4().hex
+    temporary, work = folder / "temporary", folder / "work"
+    temporary.mkdir(exist_ok=True)
+    work.mkdir(exist_ok=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary), MARK: mark}
+    if cache is not None:
+        environment["XDG_CACHE_HOME"] = str(cache)
     with subprocess.Popen(
-        [sys.executable, "-c", SLEEPER],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        child = tmp_path / "child"
-        until = time.monotonic() + 30
-        while not (child.exists() and child.read_text().strip()):
-            assert time.monotonic() < until, "the program never began"
-            time.sleep(0.02)
+        [sys.executable, "-m", "tilewright", *arguments], cwd=work, env=environment, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        until = time.monotonic() + 300
+        while when is not None and not any(when(line) for line in processes(mark).values()):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until, "what was waited for never began"
+            time.sleep(0.01)
+        while not handles(process.pid):
+            assert time.monotonic() < until, "the command never began"
+            time.sleep(0.01)
+        time.sleep(after)
+        assert process.poll() is None, process.communicate()
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err.strip()) == (Exit.INTERRUPTED, "", "tilewright: interrupted")
-    assert gone(int(child.read_text()))
-
-
-def gone(pid: int) -> bool:
-    """Within a second; one that has ended and that nobody has asked for yet is gone, too."""
-    for _ in range(50):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        except FileNotFoundError:
-            return True
-        if state == "Z":
-            return True
+    assert (process.returncode, err) == (Exit.INTERRUPTED, "tilewright: interrupted\n"), (process.returncode, out, err)
+    for _ in range(100):
+        if not processes(mark):
+            break
         time.sleep(0.02)
-    return False
+    assert processes(mark) == {}
+    assert [*temporary.glob("tilewright-*")] == []
+    assert [*work.iterdir()] == []
+
+
+def simulation(line: str) -> bool:
+    return "+script=script.hex" in line
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``long.elf``, 40 million cycles of element-wise work; ``no.npz``, its inputs; and a network that takes
+    long to calibrate and to search."""
+    folder = tmp_path_factory.mktemp("given")
+    words = assemble("START config=CONFIG\n" + 40 * LONG + "END\n", config=NANO)
+    save_program(Program(NANO, tuple(words)), folder / "long.elf")
+    np.savez(folder / "no.npz")
+    (folder / "network.onnx").write_bytes(squeezenet(size=96).SerializeToString())
+    np.savez(folder / "images.npz", image=np.random.default_rng(0).normal(size=(64, 3, 96, 96)).astype(np.float32))
+    return folder
+
+
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+
+
+@SIGNALS
+def test_functional_simulation(number: signal.Signals, given: Path, tmp_path: Path) -> None:
+    arguments = ["run", str(given / "long.elf"), "--input", str(given / "no.npz"), "-o", "out.npz"]
+    interrupted(tmp_path, number, arguments, after=1.5)
+
+
+@pytest.mark.parametrize(("command", "number"), [("run", signal.SIGINT), ("run", signal.SIGTERM), ("trace", signal.SIGINT)])
+def test_rtl_simulation(command: str, number: signal.Signals, given: Path, tmp_path: Path) -> None:
+    arguments = [command, str(given / "long.elf"), "--engine", "rtl", "--input", str(given / "no.npz"), "-o", "out"]
+    interrupted(tmp_path, number, arguments, when=simulation, after=0.3)
+
+
+def test_many_short_simulations_at_any_moment(tmp_path: Path) -> None:
+    """Simulators are started all the time: some interrupts come between the start and the first look at one."""
+    rng = random.Random(0)
+    for number in (signal.SIGINT, signal.SIGTERM) * 2:
+        arguments = ["fuzz", "--config", "nano", "--count", "100000", "--engine", "rtl"]
+        interrupted(tmp_path, number, arguments, when=simulation, after=rng.uniform(0, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("stage", "number"), [("yosys", signal.SIGINT), ("verilator_bin", signal.SIGTERM), ("cc1plus", signal.SIGINT)]
+)
+def test_build_of_a_simulator(stage: str, number: signal.Signals, given: Path, tmp_path: Path) -> None:
+    """In a cache of its own: the netlist, the C++, its compilation. The next build finds no half of this one."""
+    cache = tmp_path / "cache"
+    arguments = ["run", str(given / "long.elf"), "--engine", "rtl", "--input", str(given / "no.npz"), "-o", "out.npz"]
+    interrupted(tmp_path, number, arguments, when=lambda line: stage in line, after=0.1, cache=cache)
+    assert [path for path in (cache / "tilewright" / "rtl").glob("*") if path.suffix != ".lock"] == []
+    assert [path for path in (cache / "tilewright" / "verilog").glob("*") if path.suffix != ".v"] == []
+
+
+@needs("iverilog")
+def test_benches(tmp_path: Path) -> None:
+    arguments = ["regress", "--config", "nano", "--simulator", "icarus"]
+    interrupted(tmp_path, signal.SIGTERM, arguments, when=lambda line: "vvp" in line)
+
+
+def test_verilog(tmp_path: Path) -> None:
+    interrupted(tmp_path, signal.SIGTERM, ["verilog", "--config", "nano", "-o", "core"], when=lambda line: "yosys" in line)
+
+
+@pytest.mark.parametrize(
+    ("command", "rest"), [("compile", ["-o", "out.elf"]), ("check", []), ("explain", ["-o", "groups.svg"])]
+)
+def test_compilation(command: str, rest: list[str], given: Path, tmp_path: Path) -> None:
+    arguments = [command, str(given / "network.onnx"), "--calibrate", str(given / "images.npz"), *rest]
+    interrupted(tmp_path, signal.SIGINT, arguments, after=2.5, cache=tmp_path / "cache")

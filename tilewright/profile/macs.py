@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from isa.program import WHOLE_MODEL, Program
-from sim.runtime.run import session
+from sim.runtime.parts import run_session, session
 
 WEIGHTS = {
     "Conv": 1, "ConvTranspose": 1, "Gemm": 1, "MatMul": 1, "QLinearConv": 3, "QLinearMatMul": 3, "QGemm": 3,
@@ -29,7 +29,7 @@ def macs_of_nodes(program: Program) -> dict[str, int]:
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in sorted(asked - given))
     names = sorted(asked)
     feeds = {tensor.name: np.zeros(tensor.shape, tensor.type) for tensor in program.inputs}
-    values = zip(names, session(model.SerializeToString()).run(names, feeds), strict=True) if names else ()
+    values = zip(names, run_session(session(model.SerializeToString()), names, feeds), strict=True) if names else ()
     shapes: dict[str, tuple[int, ...]] = {name: np.asarray(value).shape for name, value in values}
     shapes |= {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     return {node.name: _of_node(node, shapes) for node in nodes}

@@ -9,7 +9,7 @@ from html import escape
 import onnx
 
 from isa.disassembler import format_op
-from isa.program import WHOLE_MODEL, CpuStep, Program
+from isa.program import CpuStep, Program
 from tilewright.profile.activity import INSIDE, ISSUE, Activity, Timing, activities
 from tilewright.profile.dataflow import Dataflow, dataflow
 from tilewright.profile.macs import macs_of_nodes
@@ -89,7 +89,7 @@ def _partition(program: Program, groups: Sequence[GroupRow]) -> str:
     """Boxes in the order of execution; CPU parts where the host runs them."""
     steps = [s for s in program.run_order if isinstance(s, CpuStep)]
     first_machine = next((n for n, s in enumerate(program.run_order) if not isinstance(s, CpuStep)), 0)
-    models = {graph.name: graph.model for graph in program.cpu_graphs if graph.name != WHOLE_MODEL}
+    models = {graph.name: graph.model for graph in program.cpu_graphs}
     boxes = [_cpu_box(step.graph, models[step.graph]) for step in steps]
     before = sum(isinstance(s, CpuStep) for s in program.run_order[:first_machine])
     machine = []

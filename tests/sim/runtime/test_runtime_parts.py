@@ -1,0 +1,142 @@
+"""Programs whose parts do not meet: refused when they are loaded, before anything runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from isa.errors import TilewrightError
+from isa.instructions import Region
+from isa.program import WHOLE_MODEL, CpuGraph, CpuStep, HostTensor, Program, ProgramError, TensorBuffer
+from sim.runtime.engine import FunctionalEngine
+from sim.runtime.run import Run, run_on_cpu
+from tests.sim.runtime.host_program import NANO, inputs, program, weigh
+
+Change = Callable[[Program], Program]
+
+
+def renamed_buffer(old: str, new: str) -> Change:
+    return lambda p: replace(p, buffers=tuple(replace(b, name=new) if b.name == old else b for b in p.buffers))
+
+
+def changed_buffer(name: str, **fields: Any) -> Change:
+    return lambda p: replace(p, buffers=tuple(replace(b, **fields) if b.name == name else b for b in p.buffers))
+
+
+def with_inputs(*tensors: HostTensor) -> Change:
+    return lambda p: replace(p, inputs=tensors)
+
+
+def with_outputs(*tensors: HostTensor) -> Change:
+    return lambda p: replace(p, outputs=tensors)
+
+
+X, WEIGHT = HostTensor("x", (1, 3, 2, 5), "uint8"), HostTensor("weight", (3, 1, 1), "float32")
+Y = HostTensor("y", (1, 30), "uint8")
+WRONG: dict[str, tuple[Change, str]] = {
+    "a buffer that the CPU part reads is gone": (
+        renamed_buffer("negated", "lost"),
+        "CPU subgraph 'weigh': no buffer, no input and no earlier part is called 'negated'; compile the model again",
+    ),
+    "an input that the CPU part reads is gone": (
+        with_inputs(X), "CPU subgraph 'weigh': no buffer, no input and no earlier part is called 'weight'",
+    ),
+    "an output that nobody makes": (
+        with_outputs(Y, HostTensor("z", (), "float32")),
+        "the network's outputs: no buffer, no input and no earlier part is called 'z'",
+    ),
+    "an output of a CPU part that never runs": (
+        lambda p: replace(p, steps=p.steps[:1]),
+        "the network's outputs: no buffer, no input and no earlier part is called 'peak'",
+    ),
+    "an input of another shape than its buffer": (
+        with_inputs(replace(X, shape=(1, 2)), WEIGHT),
+        "input 'x' is uint8[1, 2], but what the program has under that name is uint8[1, 3, 2, 5]",
+    ),
+    "an input of another type than its buffer": (
+        with_inputs(replace(X, type="int8"), WEIGHT), "input 'x' is int8[1, 3, 2, 5], but",
+    ),
+    "an input of a type that does not exist": (
+        with_inputs(X, replace(WEIGHT, type="posit")), "input 'weight': type 'posit', expected",
+    ),
+    "an input of negative size": (
+        with_inputs(X, replace(WEIGHT, shape=(-3, 1, 1))), "input 'weight': shape [-3, 1, 1], expected",
+    ),
+    "a CPU part that wants another type": (
+        with_inputs(X, replace(WEIGHT, type="float64")), "CPU subgraph 'weigh': input 'weight' is float32[3, 1, 1], but",
+    ),
+    "a CPU part that makes another shape": (
+        changed_buffer("weighed", host_shape=(30,)), "CPU subgraph 'weigh': output 'weighed' is int8[1, 3, 2, 5], but",
+    ),
+    "an output of another shape than its buffer": (with_outputs(replace(Y, shape=(30,))), "output 'y' is uint8[30], but"),
+    "a CPU part that is no model": (
+        lambda p: replace(p, cpu_graphs=(CpuGraph("weigh", b"noise"),)), "CPU subgraph 'weigh': onnxruntime refuses it: ",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_parts_that_do_not_meet_are_refused_at_once(case: str) -> None:
+    change, complaint = WRONG[case]
+    with pytest.raises(ProgramError) as refusal:
+        Run(change(program()), FunctionalEngine(NANO))
+    assert str(refusal.value).startswith(complaint)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_whole_model_of_other_tensors_is_refused() -> None:
+    other = replace(program(), cpu_graphs=(CpuGraph("weigh", weigh()), CpuGraph(WHOLE_MODEL, weigh())))
+    with pytest.raises(ProgramError, match="onnxruntime cannot run the program's model: "):
+        run_on_cpu(other, inputs(1))
+
+
+def shuffled(whole: Program, rng: random.Random) -> Program:
+    """Names, types, shapes and steps mixed up: what a wrong compiler, or an editor, might leave."""
+    names = [b.name for b in whole.buffers] + ["weight", "peak", "nobody"]
+    pick: dict[str, Callable[[Any], Any]] = {
+        "name": lambda _: rng.choice(names),
+        "type": lambda _: rng.choice(["uint8", "int8", "float32", "int32"]),
+        "shape": lambda shape: rng.choice([shape, shape[::-1], (30,), (1, 30)]),
+    }
+
+    def touch(tensor: Any, *fields: str) -> Any:
+        field = rng.choice(fields)
+        return replace(tensor, **{field: pick[field](getattr(tensor, field))}) if rng.random() < 0.2 else tensor
+
+    steps = [*whole.steps, CpuStep("weigh")]
+    rng.shuffle(steps)
+    return replace(
+        whole,
+        buffers=tuple(touch(b, "name") for b in whole.buffers),
+        inputs=tuple(touch(t, "name", "type", "shape") for t in whole.inputs),
+        outputs=tuple(touch(t, "name", "type", "shape") for t in whole.outputs),
+        steps=tuple(steps[: rng.randint(1, 4)]),
+    )
+
+
+def test_a_program_that_is_mixed_up_runs_or_is_refused() -> None:
+    ran = refused = 0
+    for seed in range(300):
+        try:
+            mixed = shuffled(program(), random.Random(seed))
+            run = Run(mixed, FunctionalEngine(NANO))
+        except TilewrightError:
+            refused += 1
+            continue
+        if {t.name: t for t in mixed.inputs} == {"x": X, "weight": WEIGHT}:
+            run(inputs(1))
+            ran += 1
+    assert refused > 100
+    assert ran > 10
+
+
+def test_a_buffer_that_an_input_shares_is_filled_with_it() -> None:
+    """The check refuses no program that is right: host shapes, flips and CPU results in buffers are among its parts."""
+    extra = TensorBuffer("peak", Region.WORK, 596, (1,), "float32", host_shape=())
+    assert set(Run(program(), FunctionalEngine(NANO))(inputs(1))) == {"y", "peak"}
+    with pytest.raises(ProgramError, match="output 'peak'"):
+        Run(replace(program(), buffers=(*program().buffers, extra)), FunctionalEngine(NANO))
