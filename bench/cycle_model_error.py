@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compiler.emit.build import build
 from compiler.emit.grouping import one_each
@@ -24,12 +23,10 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, Op, PoolKind
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
-from isa.instructions import Region
 from sim.cycle.model import CycleModel
 from sim.rtl.machine import SMALLEST_MEMORY, RtlMachine
-from tests.compiler.graphs import Builder
+from tests.compiler.graphs import Builder, memory_of
 
-Bytes = NDArray[np.uint8]
 REALISTIC = 10_000
 """Cycles from which a program counts: below, the start alone is a percent."""
 
@@ -50,24 +47,9 @@ class Sample:
         return self.model / self.rtl - 1
 
 
-def memory_of(emitted: Emitted) -> tuple[Bytes, dict[Region, int]]:
-    """DRAM with the parameters in it, and where its regions begin."""
-    sizes = {
-        Region.CONST: len(emitted.const), Region.WORK: emitted.work_bytes,
-        Region.INPUT: emitted.input_bytes, Region.OUTPUT: emitted.output_bytes,
-    }  # fmt: skip
-    bases, end = {}, 0
-    for region, size in sizes.items():
-        bases[region] = end
-        end += -(-size // 4096) * 4096
-    memory = np.zeros(max(end, SMALLEST_MEMORY), np.uint8)
-    memory[bases[Region.CONST] :][: len(emitted.const)] = np.frombuffer(emitted.const, np.uint8)
-    return memory, bases
-
-
 def measure(machine: RtlMachine, name: str, emitted: Emitted) -> Sample:
     """Run on both; a difference in DRAM beats is an error of the model, not a deviation."""
-    memory, bases = memory_of(emitted)
+    memory, bases = memory_of(emitted, SMALLEST_MEMORY)
     rtl = machine.run(emitted.words, memory, bases)
     begin = time.process_time()
     model = CycleModel(machine.config).run(emitted.words)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.cycle_model_error import memory_of, random_graph
+from bench.cycle_model_error import random_graph
 from compiler.codegen.plan import Plan
 from compiler.emit.build import plans_of
 from compiler.emit.grouping import one_each
@@ -25,7 +25,8 @@ from isa.config import preset
 from isa.errors import TilewrightError
 from sim.cycle.model import CycleModel
 from sim.functional.machine import INSTRUCTION_FETCH, FunctionalMachine
-from sim.rtl.machine import RtlMachine
+from sim.rtl.machine import SMALLEST_MEMORY, RtlMachine
+from tests.compiler.graphs import memory_of
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def measure(machine: RtlMachine, number: int, rng: random.Random) -> Traffic:
     except TilewrightError:
         plans = plans_of(config, graph, one_each(graph))
     emitted = emit_program(config, graph, plans)
-    memory, bases = memory_of(emitted)
+    memory, bases = memory_of(emitted, SMALLEST_MEMORY)
     result = FunctionalMachine(config).run(emitted.words, memory.copy(), bases)
     read = sum(count for kind, count in result.dram_read.items() if kind != INSTRUCTION_FETCH)
     model = CycleModel(config).run(emitted.words)
