@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.codegen.layer import Block
 from compiler.codegen.operations import Group
@@ -11,16 +11,11 @@ from compiler.codegen.placed import Placed
 from compiler.codegen.placement import place
 from compiler.codegen.ranges import Ranges, deduce
 from compiler.codegen.room import Room
+from compiler.codegen.walk import beats_of, walk
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.instructions import Buffer
 
-_INSTRUCTION_CYCLES = 8
-"""What an instruction costs beside its beats, where it follows another."""
-_LATENCY = 100
-"""DRAM's latency and a unit's start and drain."""
-_ENDS = 1
-"""The first load and the last save of a step come in pieces (see ``group.PIECES``), half of which overlaps."""
 PARAMETER_BUFFERS: tuple[Buffer, ...] = (Buffer.WEIGHT, Buffer.PARAM, Buffer.TAPS, Buffer.POOL_PARAM)
 
 
@@ -40,9 +35,9 @@ class Plan:
     blocks: Mapping[str, tuple[Block, ...]]
     resident: frozenset[str]
     """Layers (by output) whose parameters are loaded once."""
-    cycles: int
+    cycles: int = 0
     """Estimate for one batch element."""
-    dram_bytes: int
+    dram_bytes: int = 0
     """What it moves, for one batch element."""
 
 
@@ -75,13 +70,15 @@ def _plan_steps(config: MachineConfig, group: Group, steps: int, upwards: bool) 
         rows = max(b - a for a, b in (ranges.made(layer.output, t) for t in range(steps)))
         if rows > layer.rows_at_most(budgets[layer.output]):
             return None
-    for pipelined in (True, False):
+    best: Plan | None = None
+    for pipelined in (True, False) if steps > 1 else (False,):
         skew = _skew(group, pipelined)
         placed = place(config, group, ranges, skew, upwards)
         if placed is not None:
-            cycles, moved = _estimate(config, group, steps, blocks, resident, pipelined)
-            return Plan(group, ranges, skew, placed, blocks, resident, cycles, moved)
-    return None
+            plan = _priced(config, Plan(group, ranges, skew, placed, blocks, resident))
+            if best is None or plan.cycles < best.cycles:
+                best = plan
+    return best
 
 
 def _parameters(
@@ -140,33 +137,28 @@ def _skew(group: Group, pipelined: bool) -> dict[str, int]:
     return skew
 
 
-def _estimate(
-    config: MachineConfig, group: Group, steps: int, blocks: Mapping[str, tuple[Block, ...]],
-    resident: frozenset[str], pipelined: bool,
-) -> tuple[int, int]:  # fmt: skip
-    """Cycles and DRAM bytes.
+def _priced(config: MachineConfig, plan: Plan) -> Plan:
+    """With cycles and DRAM bytes.
 
-    A layer whose parameters stream takes as long as the slower of its beats and its stream: few blocks are under way, so
-    one layer's slack does not help another. Pipelined, the slowest unit counts, else all units one after the other; never
-    less than everything that moves takes. Besides, what cannot overlap: the first load and the last save.
+    In a program neighbouring groups overlap if both fit on chip, which they do where each takes up to half of it. So what a
+    group takes before and after its busiest unit works is counted as far as it needs more than that.
     """
-    units: dict[int, int] = {}
-    parameters = first = 0
-    for layer in group.layers:
-        size = sum(block.bytes(config) for block in blocks[layer.output])
-        streamed = 0 if layer.output in resident else size * steps
-        parameters += streamed or size
-        first += 0 if streamed else size
-        overhead = steps * len(blocks[layer.output]) * _INSTRUCTION_CYCLES
-        units[layer.unit] = units.get(layer.unit, 0) + max(layer.beats + overhead, streamed // config.axi_bytes)
-    maps = sum(group.tensors[name].bytes // group.tensors[name].batch for name in (*group.inputs, *group.outputs))
-    moved = maps + parameters
-    bus = moved // config.axi_bytes
-    ends = maps // config.axi_bytes // (steps * _ENDS) + first // config.axi_bytes // 2
-    if pipelined:
-        fill = sum(units.values()) // steps if len(group.layers) > 1 else 0
-        return max(*units.values(), bus) + ends + fill + _LATENCY + steps * 4, moved
-    return max(sum(units.values()) + maps // config.axi_bytes // 2, bus) + ends + steps * _LATENCY, moved
+    group = plan.group
+    moved = sum(group.tensors[name].bytes // group.tensors[name].batch for name in (*group.inputs, *group.outputs))
+    for name, blocks in plan.blocks.items():
+        moved += sum(block.bytes(config) for block in blocks) * (1 if name in plan.resident else plan.ranges.steps)
+    taken = walk(config, group, plan.ranges, plan.skew, plan.placed, plan.blocks, plan.resident)
+    ends = max(0.0, 2 * _share(config, plan) - 1) * (taken.cycles - taken.inside)
+    beats = beats_of(group.layers).values()
+    return replace(plan, cycles=max(taken.inside + round(ends), *beats, moved // config.axi_bytes), dram_bytes=moved)
+
+
+def _share(config: MachineConfig, plan: Plan) -> float:
+    """Of the feature-map buffer, or of the weight buffer."""
+    low = min(placed.base for placed in plan.placed.values())
+    high = max(placed.base + placed.words for placed in plan.placed.values())
+    weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for blocks in plan.blocks.values() for block in blocks)
+    return max(min(high, config.fm_words - low) / config.fm_words, min(1.0, weights / config.weight_depth))
 
 
 def why_not(config: MachineConfig, group: Group) -> str:
