@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from compiler.codegen.layer import Block
 from compiler.codegen.operations import Group
@@ -35,20 +35,22 @@ class Plan:
     blocks: Mapping[str, tuple[Block, ...]]
     resident: frozenset[str]
     """Layers (by output) whose parameters are loaded once."""
-    cycles: int = 0
+    cycles: int
     """Estimate for one batch element."""
-    dram_bytes: int = 0
+    dram_bytes: int
     """What it moves, for one batch element."""
 
 
 def plan_group(config: MachineConfig, group: Group, upwards: bool = True) -> Plan:
     """The best plan by estimated cycles; ``upwards``: placed from the bottom of the buffer, else from the top."""
     room = Room(config, group)
+    beats = max(beats_of(group.layers).values())
     best: Plan | None = None
     for steps in _step_counts(max(group.tensors[t].height for t in group.outputs)):
-        plan = _plan_steps(config, group, steps, upwards) if room.may_hold(steps) else None
-        if plan is not None and (best is None or plan.cycles < best.cycles):
-            best = plan
+        if best is not None and best.cycles <= beats:
+            break
+        plan = _plan_steps(config, group, steps, upwards, beats, best) if room.may_hold(steps) else None
+        best = plan or best
     if best is None:
         raise FitError(why_not(config, group))
     return best
@@ -59,26 +61,33 @@ def _step_counts(height: int) -> list[int]:
     return sorted({-(-height // rows) for rows in range(1, height + 1)})
 
 
-def _plan_steps(config: MachineConfig, group: Group, steps: int, upwards: bool) -> Plan | None:
+def _plan_steps(
+    config: MachineConfig, group: Group, steps: int, upwards: bool, beats: int, best: Plan | None
+) -> Plan | None:
+    """A plan that is better than ``best``; ``beats``: of the busiest unit."""
     heights = {name: group.tensors[name].height for name in (*group.inputs, *(la.output for la in group.layers))}
     ranges = deduce(group.layers, heights, group.outputs, steps)
     chosen = _parameters(config, group, steps)
     if chosen is None:
         return None
     blocks, resident, budgets = chosen
+    moved = _moved(config, group, steps, blocks, resident)
+    floor = max(beats, moved // config.axi_bytes)
+    if best is not None and best.cycles <= floor:
+        return None
     for layer in group.layers:
         rows = max(b - a for a, b in (ranges.made(layer.output, t) for t in range(steps)))
         if rows > layer.rows_at_most(budgets[layer.output]):
             return None
-    best: Plan | None = None
+    better: Plan | None = None
     for pipelined in (True, False) if steps > 1 else (False,):
         skew = _skew(group, pipelined)
         placed = place(config, group, ranges, skew, upwards)
         if placed is not None:
-            plan = _priced(config, Plan(group, ranges, skew, placed, blocks, resident))
-            if best is None or plan.cycles < best.cycles:
-                best = plan
-    return best
+            cycles = max(floor, _cycles(config, group, ranges, skew, placed, blocks, resident))
+            if best is None or cycles < best.cycles:
+                best = better = Plan(group, ranges, skew, placed, blocks, resident, cycles, moved)
+    return better
 
 
 def _parameters(
@@ -137,28 +146,30 @@ def _skew(group: Group, pipelined: bool) -> dict[str, int]:
     return skew
 
 
-def _priced(config: MachineConfig, plan: Plan) -> Plan:
-    """With cycles and DRAM bytes.
-
-    In a program neighbouring groups overlap if both fit on chip, which they do where each takes up to half of it. So what a
-    group takes before and after its busiest unit works is counted as far as it needs more than that.
-    """
-    group = plan.group
+def _moved(
+    config: MachineConfig, group: Group, steps: int, blocks: Mapping[str, Sequence[Block]], resident: frozenset[str]
+) -> int:
+    """DRAM bytes."""
     moved = sum(group.tensors[name].bytes // group.tensors[name].batch for name in (*group.inputs, *group.outputs))
-    for name, blocks in plan.blocks.items():
-        moved += sum(block.bytes(config) for block in blocks) * (1 if name in plan.resident else plan.ranges.steps)
-    taken = walk(config, group, plan.ranges, plan.skew, plan.placed, plan.blocks, plan.resident)
-    ends = max(0.0, 2 * _share(config, plan) - 1) * (taken.cycles - taken.inside)
-    beats = beats_of(group.layers).values()
-    return replace(plan, cycles=max(taken.inside + round(ends), *beats, moved // config.axi_bytes), dram_bytes=moved)
+    for name, own in blocks.items():
+        moved += sum(block.bytes(config) for block in own) * (1 if name in resident else steps)
+    return moved
 
 
-def _share(config: MachineConfig, plan: Plan) -> float:
-    """Of the feature-map buffer, or of the weight buffer."""
-    low = min(placed.base for placed in plan.placed.values())
-    high = max(placed.base + placed.words for placed in plan.placed.values())
-    weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for blocks in plan.blocks.values() for block in blocks)
-    return max(min(high, config.fm_words - low) / config.fm_words, min(1.0, weights / config.weight_depth))
+def _cycles(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], placed: Mapping[str, Placed],
+    blocks: Mapping[str, Sequence[Block]], resident: frozenset[str],
+) -> int:  # fmt: skip
+    """Estimate, in a program: neighbouring groups overlap if both fit on chip, as they do where each takes up to half of it.
+
+    So what the group takes before and after its busiest unit works is counted as far as it needs more than that.
+    """
+    taken = walk(config, group, ranges, skew, placed, blocks, resident)
+    low = min(each.base for each in placed.values())
+    high = max(each.base + each.words for each in placed.values())
+    weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in blocks.values() for block in own)
+    share = max(min(high, config.fm_words - low) / config.fm_words, min(1.0, weights / config.weight_depth))
+    return taken.inside + round(max(0.0, 2 * share - 1) * (taken.cycles - taken.inside))
 
 
 def why_not(config: MachineConfig, group: Group) -> str:
