@@ -48,12 +48,12 @@ def made_of(
 
 def price_of(evaluator: Evaluator, objective: Objective, mask: Mask) -> int:
     """Of a group that must fit."""
-    cost = evaluator.cost_of(mask)
+    cost = evaluator.cost_of(mask, objective)
     if cost is None:
         raise FitError(why_not(evaluator.config, evaluator.group(mask)))
     return objective(cost)
 
 
 def price_or_none(evaluator: Evaluator, objective: Objective, mask: Mask) -> int | None:
-    cost = evaluator.cost_of(mask)
+    cost = evaluator.cost_of(mask, objective)
     return None if cost is None else objective(cost)
