@@ -68,7 +68,7 @@ def fitting(graph: XGraph, config: MachineConfig) -> tuple[XGraph, list[str]]:
     """Without the operations that fit nowhere on a small machine, and all after them."""
     evaluator = Evaluator(config, graph)
     sets = evaluator.sets
-    without = [n for n in range(len(sets.ops)) if evaluator.cost_of(1 << n) is None]
+    without = [n for n in range(len(sets.ops)) if evaluator.cost_of(1 << n, OBJECTIVES["dram"]) is None]
     names = [sets.ops[n].name for n in without]
     gone: set[str] = set()
     kept = []

@@ -144,11 +144,8 @@ def facts(compiled: Compiled) -> dict[str, Any]:
     """What a compilation tells about its result."""
     program, plans = compiled.program, compiled.plans
     config = program.config
-    batch = [plan.group.tensors[plan.group.outputs[0]].batch for plan in plans]
     cycles = estimated_cycles(program)
     macs = array_macs(compiled)
-    parameters = sum(b.bytes(config) for plan in plans for blocks in plan.blocks.values() for b in blocks)
-    words = max((placed.base + placed.words for plan in plans for placed in plan.placed.values()), default=0)
     return {
         "operations on machine": sum(len(plan.group.layers) for plan in plans),
         "groups": len(plans),
@@ -156,10 +153,10 @@ def facts(compiled: Compiled) -> dict[str, Any]:
         "MACs": macs,
         "instructions": len(program.debug),
         "instruction bytes": 4 * len(program.words),
-        "parameter bytes": parameters,
-        "DRAM bytes": sum(plan.dram_bytes * n for plan, n in zip(plans, batch, strict=True)),
+        "parameter bytes": sum(plan.parameter_bytes for plan in plans),
+        "DRAM bytes": sum(plan.cost.dram_bytes for plan in plans),
         "DRAM for feature maps": program.work_bytes + program.input_bytes + program.output_bytes,
-        "on-chip words used": min(words, config.fm_words),
+        "on-chip words used": min(max((plan.words for plan in plans), default=0), config.fm_words),
         "estimated cycles": cycles,
         "estimated utilisation": round(macs / (cycles * config.macs_per_cycle), 4) if cycles else 0.0,
         "estimated ms": round(cycles / config.clock_mhz / 1000, 3),

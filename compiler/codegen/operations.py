@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler.codegen.layer import Layer
 from compiler.codegen.views import Fold
@@ -20,6 +20,8 @@ class Group:
     outputs: tuple[str, ...]
     tensors: Mapping[str, Tensor]
     folds: Mapping[str, Fold]
+    first_channel: Mapping[str, int] = field(default_factory=dict)
+    """Of maps of which the group holds only some channels (see ``cut``)."""
 
     @property
     def tables(self) -> tuple[Layer, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.codegen.placed import Placed, Rows
 from compiler.schedule.instruction import Access, Pending, Space
@@ -33,6 +33,10 @@ class View:
 
     def row(self, y: int, batch: int) -> int:
         return self.offset + batch * self.batch_stride + y * self.row_stride
+
+    def channels_from(self, first: int, count: int) -> View:
+        """A view of some of the channels."""
+        return replace(self, offset=self.offset + first, channels=count)
 
     @property
     def dense(self) -> bool:

@@ -74,7 +74,8 @@ def _facts(reason: Reason) -> dict[str, object]:
 
 def _lines(number: int, reason: Reason, objective: str) -> list[str]:
     cost = f"about {reason.cost.cycles:,} cycles, {reason.cost.dram_bytes:,} bytes"
-    lines = [f"{number}. {' + '.join(reason.ops)}", f"   {cost}, {reason.steps} steps"]
+    passes = f"{reason.passes} passes of " if reason.passes > 1 else ""
+    lines = [f"{number}. {' + '.join(reason.ops)}", f"   {cost}, {passes}{reason.steps} steps"]
     if len(reason.ops) > 1:
         lines.append(f"   saves {reason.saved_cycles:,} cycles and {reason.saved_bytes:,} bytes: {_why(reason)}")
     other = reason.runner_up
