@@ -166,7 +166,7 @@ class _Planner:
         return min(choice, key=lambda found: self.objective.rank(found[0]), default=None)
 
     def _residences(self, group: Group, steps: int, held: Sequence[str]) -> Sequence[Residence]:
-        """Where cycles alone count, only whole layers stay: keeping some blocks of a layer saves bytes, but hardly ever time."""
+        """Where cycles alone count, only whole layers stay: some blocks of a layer save bytes, but hardly ever time."""
         rounds = self._rounds(steps, held)
         key = id(group), rounds > 1
         if key not in self._known:
