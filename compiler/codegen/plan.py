@@ -24,6 +24,9 @@ _LATENCY = 100
 """DRAM's latency and a unit's start and drain."""
 _ENDS = 1
 """The first load and the last save of a step come in pieces (see ``group.PIECES``), half of which overlaps."""
+_OVERLAP = 32
+"""The share of its cycles that a plan loses if it is not pipelined: pipelined ones overlap with the groups before and after
+them, which the estimate of a group alone does not show."""
 _SHORT_RUN = 4
 """Cycles that a pixel takes at least if it is moved by itself: its bursts wait for room in DRAM's queue."""
 
@@ -229,6 +232,8 @@ class _Planner:
         """Of one pass, for the whole batch."""
         maps, bus = self._maps(group, loads)
         cycles = _estimate(self.config, group, steps, residence, pipelined, bus)
+        if not pipelined:
+            cycles += cycles // _OVERLAP
         once = sum(residence.kept_bytes.values()) + len(group.tables) * self.config.buffer_dram_bytes("TABLE")
         streamed = sum(residence.streamed_bytes.values()) * steps
         return Cost(cycles * self.batch, (maps + streamed) * self.batch + once * (self.batch if held else 1))
