@@ -57,13 +57,13 @@ def timed(name: str, evaluator: Evaluator, objective: str) -> tuple[Partition, f
 
 
 def small_machine(kib: int) -> MachineConfig:
-    """Optimus' table 2 as near as this machine comes: half the room for maps, 5/16 for weights, 1/8 for accumulators."""
+    """Optimus' table 2 as near as this machine comes: half the room for maps, 3/8 for weights, 1/16 for accumulators."""
     share = kib / 128
     return config_from_dict(
         {
             "base": "base", "name": f"{kib} KiB", "px_p": 1, "post_px": 1, "fm_banks": round(8 * share), "fm_depth": 512,
-            "weight_depth": round(160 * share), "param_depth": 32, "taps_depth": 64, "pool_param_depth": 16,
-            "acc_depth": max(240, round(256 * share)),
+            "weight_depth": round(192 * share), "param_depth": 32, "taps_depth": 64, "pool_param_depth": 16,
+            "acc_depth": round(128 * share),
         },
         origin="bench",
     )  # fmt: skip
