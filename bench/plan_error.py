@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.strategies import imported
 from compiler.codegen.plan import Plan
-from compiler.codegen.walk import walk
+from compiler.codegen.walk import Way, walk
 from compiler.emit.program import emit_program
 from compiler.fusion.grow import grow
 from compiler.search.cost import OBJECTIVES, Evaluator
@@ -33,14 +33,15 @@ def plans(config: MachineConfig, graph: XGraph, count: int) -> list[Plan]:
     worth = saving_over_alone(evaluator, OBJECTIVES["cycles"])
     shapes = {evaluator.shapes.key(mask): mask for mask in grow(sets, sets.joins, MOST_OPS, MOST_OF_A_SIZE, worth).groups}
     chosen = random.Random(0).sample(sorted(shapes.values()), min(count, len(shapes)))
-    found = (evaluator.plan(mask) for mask in chosen)
+    found = (evaluator.plan(mask, OBJECTIVES["cycles"]) for mask in chosen)
     return [plan for plan in found if plan is not None]
 
 
 def error(config: MachineConfig, graph: XGraph, plan: Plan) -> float:
-    walked = walk(config, plan.group, plan.ranges, plan.skew, plan.placed, plan.blocks, plan.resident)
+    walks = (walk(config, p.group, Way(p.ranges, p.skew, p.placed), p.residence, p.loads) for p in plan.passes)
+    walked = sum(each.cycles for each in walks)
     emitted = emit_program(config, graph, [plan], timed_only=True)
-    return walked.cycles / CycleModel(config).run(emitted.words, trace=False).cycles - 1
+    return walked / CycleModel(config).run(emitted.words, trace=False).cycles - 1
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from compiler.codegen.lower import fold_of, is_depthwise, lower
+from compiler.codegen.lower import fold_of, is_depthwise, lower, lower_sampled
 from compiler.codegen.operations import Group
 from compiler.xgraph.ops import Conv, ConvTranspose, Op, Requantisation
 from isa.config import MachineConfig
@@ -82,7 +82,11 @@ class Cut:
         for layer in group.layers:
             op = _channels_of(layer.op, *self.channels(layer.output, number, count))
             folded = fold_of(self.config, op, group.tensors) if op.inputs[0] in group.folds else None
-            layers.append(folded[1] if folded else lower(self.config, op, group.tensors))
+            if folded is not None:
+                layers.append(folded[1])
+            else:
+                lowered = lower_sampled if op.inputs[0] in group.sampled else lower
+                layers.append(lowered(self.config, op, group.tensors))
         return replace(group, layers=tuple(layers))
 
 

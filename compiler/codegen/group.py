@@ -25,11 +25,17 @@ class Homes:
     save: Mapping[str, Sequence[View]]
 
     def of(self, group: Group) -> Homes:
-        """For a group that holds only some channels of its maps."""
+        """For a group that holds only some channels, or pixels, of its maps."""
 
         def part(name: str, view: View) -> View:
-            first = group.first_channel.get(name)
-            return view if first is None else view.channels_from(first, group.tensors[name].channels)
+            tensor = group.tensors[name]
+            if group.stacked:
+                view = view.stacked(tensor.height)
+            if name in group.sampled:
+                view = view.sampled(*group.sampled[name], tensor.height, tensor.width)
+            if name in group.first_channel:
+                view = view.channels_from(group.first_channel[name], tensor.channels)
+            return view
 
         return Homes(
             {name: part(name, view) for name, view in self.load.items()},

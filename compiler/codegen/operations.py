@@ -20,6 +20,10 @@ class Group:
     outputs: tuple[str, ...]
     tensors: Mapping[str, Tensor]
     folds: Mapping[str, Fold]
+    sampled: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Inputs of which only every so-manieth row and column is read, and of which ``tensors`` has only these."""
+    stacked: bool = False
+    """The images of the batch are the rows of one image."""
     first_channel: Mapping[str, int] = field(default_factory=dict)
     """Of maps of which the group holds only some channels (see ``cut``)."""
 

@@ -38,6 +38,14 @@ class View:
         """A view of some of the channels."""
         return replace(self, offset=self.offset + first, channels=count)
 
+    def sampled(self, rows: int, columns: int, height: int, width: int) -> View:
+        """A view of every so-manieth row and column."""
+        return replace(self, height=height, width=width, row_stride=self.row_stride * rows, step=self.step * columns)
+
+    def stacked(self, batch: int) -> View:
+        """A view of maps of one pixel as one map, an image in each row."""
+        return replace(self, height=batch, row_stride=self.batch_stride)
+
     @property
     def dense(self) -> bool:
         return self.step == self.channels

@@ -182,7 +182,7 @@ def walk(config: MachineConfig, group: Group, way: Way, residence: Residence, lo
 def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
     """That DRAM needs for a row of a map."""
     tensor = group.tensors[name]
-    if name in group.first_channel:
+    if name in group.first_channel or name in group.sampled:
         return float(tensor.width * max(_SHORT_RUN, -(-tensor.channels // config.axi_bytes)))
     return tensor.width * tensor.channels / config.axi_bytes
 

@@ -113,7 +113,7 @@ class Evaluator:
         group = make_group(self.config, self.graph, self.sets.members(mask))
         layers: list[Layer] = []
         for number, layer in zip(bits_of(mask), group.layers, strict=True):
-            folded = layer.inputs[0] in group.folds
-            memory = self._memories.setdefault((self.shapes.geometries[number], folded), Memory())
+            form = layer.inputs[0] in group.folds, layer.inputs[0] in group.sampled, group.stacked
+            memory = self._memories.setdefault((self.shapes.geometries[number], form), Memory())
             layers.append(remembering(layer, memory))
         return replace(group, layers=tuple(layers))

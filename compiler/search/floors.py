@@ -29,7 +29,7 @@ class Floors:
         for number, group in enumerate(alone):
             (layer,) = group.layers
             beats = self.beats.setdefault(layer.unit, [0] * len(alone))
-            beats[number] = layer.beats * sets.graph.tensors[layer.output].batch
+            beats[number] = layer.beats * group.tensors[layer.output].batch
         self._ends = [_suffix_sums(values) for values in (*self.beats.values(), self.moved)]
 
     def _moved(self, sets: OpSets, number: int, group: Group) -> int:
@@ -40,8 +40,8 @@ class Floors:
         for index, name in enumerate(op.inputs):
             readers = [user for user in graph.consumers(name) if user in sets.number]
             if name not in sets.index and readers[0] is op and name not in op.inputs[:index]:
-                tensor = graph.tensors[name]
-                rows = int(layer.input_end(index, np.array([graph.tensors[op.output].height]))[0])
+                tensor = group.tensors[name]
+                rows = int(layer.input_end(index, np.array([group.tensors[op.output].height]))[0])
                 moved += rows * tensor.width * tensor.channels * tensor.batch
         if sets.kept[number]:
             moved += graph.tensors[op.output].bytes
