@@ -10,7 +10,7 @@ import click
 
 from isa.config import MachineConfig
 from tilewright.exits import Exit
-from tilewright.options import config_option, json_option, print_json
+from tilewright.options import check_output, config_option, json_option, print_json
 
 
 @click.command()
@@ -48,6 +48,7 @@ def command(config: MachineConfig, seed: int, count: int, engine: str, output: P
     """
     from sim.random.fuzz import run_fuzz
 
+    check_output(output / "case")
     progress = functools.partial(click.echo, err=True)
     result = run_fuzz(config, seed, count, engine, directory=output, keep_going=keep_going, report=progress)
     if as_json:
