@@ -11,7 +11,7 @@ COUNT ?= 20000
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help demo test check fuzz lint types env lock clean
+.PHONY: help demo test check fuzz networks rtl-full bench lint types env lock clean
 
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
@@ -22,6 +22,7 @@ help:
 	@echo "make fuzz    $(COUNT) random programs from seed $(SEED) on the RTL of $(CONFIG), whole memories compared"
 	@echo "make networks  all networks at full size on the functional simulator, into docs/networks.md; ARGS chooses"
 	@echo "make rtl-full  the large networks on the RTL of base, the short ones on zu2 too, into docs/networks.md"
+	@echo "make bench     every table of the documentation, one script of bench/ after the other (hours)"
 	@echo "make env     only the environment, in $(VENV)"
 	@echo "make lock    renew requirements.lock from pyproject.toml (needs uv)"
 	@echo "make clean   remove the environment and everything that was built"
@@ -43,6 +44,18 @@ networks: $(READY)
 rtl-full: tools $(READY)
 	TILEWRIGHT_RTL_CONFIGS=base,zu2 $(BIN)/python -m pytest tests/e2e/test_rtl_networks.py
 	$(BIN)/python -m bench.networks_rtl $(ARGS)
+
+# The quick ones first; whole networks on the RTL are `make rtl-full`. The last one needs yosys.
+bench: tools $(READY)
+	$(BIN)/python -m bench.functional_speed
+	$(BIN)/python -m bench.rtl_speed
+	$(BIN)/python -m bench.conv_occupancy
+	$(BIN)/python -m bench.move_bandwidth
+	$(BIN)/python -m bench.cycle_model_error --networks
+	$(BIN)/python -m bench.strategies cycles
+	$(BIN)/python -m bench.strategies dram
+	$(BIN)/python -m bench.networks
+	$(BIN)/python -m bench.resources
 
 lint: $(READY)
 	$(BIN)/ruff check .
