@@ -131,13 +131,12 @@ def _input_types(
                     f"input {info.name}: dimension {axis} is free ({dim.dim_param or 'unnamed'}), a number is expected; "
                     "export the model with a fixed size, or name the shape"
                 )
-        types[info.name] = TensorType(tensor.elem_type, tuple(shape))
-    for name, kind in types.items():
-        if 0 in kind.shape:
+        if 0 in shape:
             raise ModelError(
-                f"input {name}: shape {list(kind.shape)} holds nothing, sizes of at least 1 are expected; "
+                f"input {info.name}: shape {shape} holds nothing, sizes of at least 1 are expected; "
                 "export the model with the size of its data, or with a name where the size is free"
             )
+        types[info.name] = TensorType(tensor.elem_type, tuple(shape))
     return types
 
 
