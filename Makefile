@@ -11,7 +11,7 @@ COUNT ?= 20000
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help demo test check fuzz networks rtl-full bench lint types env lock clean
+.PHONY: help demo test check fuzz networks rtl-full bench wheel lint types env lock clean
 
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
@@ -23,6 +23,7 @@ help:
 	@echo "make networks  all networks at full size on the functional simulator, into docs/networks.md; ARGS chooses"
 	@echo "make rtl-full  the large networks on the RTL of base, the short ones on zu2 too, into docs/networks.md"
 	@echo "make bench     every table of the documentation, one script of bench/ after the other (hours)"
+	@echo "make wheel     build the wheel, install it into an empty environment, and compile a model there"
 	@echo "make env     only the environment, in $(VENV)"
 	@echo "make lock    renew requirements.lock from pyproject.toml (needs uv)"
 	@echo "make clean   remove the environment and everything that was built"
@@ -56,6 +57,16 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.strategies dram
 	$(BIN)/python -m bench.networks
 	$(BIN)/python -m bench.resources
+
+# What a user gets: built, installed with what it asks for from PyPI into an empty environment, used far from the clone.
+wheel: $(READY)
+	rm -rf dist build/wheel
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build && wheel/bin/tilewright --help
+	cd build && wheel/bin/tilewright compile ../demo/digits.onnx --calibrate ../demo/digits_calibration.npz -o wheel/digits.elf
+	cd build && wheel/bin/tilewright check ../demo/digits.onnx --calibrate ../demo/digits_calibration.npz
 
 lint: $(READY)
 	$(BIN)/ruff check .
