@@ -14,7 +14,8 @@ from pathlib import Path
 import click
 import pytest
 
-from tilewright.cli import COMMANDS, app, main
+from tilewright.cli import COMMANDS, EXIT_CODES, app, main
+from tilewright.exits import Exit
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -92,3 +93,16 @@ def test_the_targets_of_make_are_in_its_help() -> None:
 def test_the_check_refuses_what_does_not_exist(line: str) -> None:
     with pytest.raises(click.UsageError):
         parse(line)
+
+
+def test_the_readme_lists_every_command() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text[text.index("## Commands") : text.index("## From here")]
+    assert [name for name in COMMANDS if f"`tilewright {name}" not in table] == []
+
+
+def test_the_readme_tells_every_exit_code() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = text[text.index("Exit codes: ") :].split(".")[0]
+    assert sorted(int(code) for code in re.findall(r"\b\d+\b", told)) == sorted(Exit)
+    assert sorted(int(code) for code in re.findall(r"\b\d+\b", EXIT_CODES)) == sorted(Exit)

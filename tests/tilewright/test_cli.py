@@ -195,3 +195,25 @@ def test_completion_offers_commands() -> None:
         [sys.executable, "-m", "tilewright"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     assert "disasm" in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_has_a_script_for_every_shell(shell: str) -> None:
+    environment = {**os.environ, "_TILEWRIGHT_COMPLETE": f"{shell}_source"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert f"_TILEWRIGHT_COMPLETE={shell}_complete" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"), [("run --en", "--engine"), ("run model.elf --engine ", "functional"), ("config s", "show")]
+)
+def test_completion_offers_options_choices_and_commands_below(words: str, offered: str) -> None:
+    line = f"tilewright {words}"
+    place = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    environment = {**os.environ, "_TILEWRIGHT_COMPLETE": "bash_complete", **place}
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert offered in done.stdout

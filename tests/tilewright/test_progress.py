@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
+import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pytest
@@ -15,12 +20,14 @@ from isa.config import preset
 from isa.faults import MachineFault
 from isa.instructions import Region
 from isa.program import Program
+from isa.program_file import save_program
 from sim.functional.machine import FunctionalMachine
 from sim.rtl.machine import RtlMachine
 from sim.rtl.process import run_process
 from tilewright.api import cycle_progress
 from tilewright.progress import stage_reporter
 
+ROOT = Path(__file__).parents[2]
 NANO = preset("nano")
 STUCK = "START config=CONFIG\nLOAD wait=SAVE rows=1 pixels=1 run=1\nEND\n"
 
@@ -95,3 +102,28 @@ def test_an_rtl_simulation_tells_its_cycles(monkeypatch: pytest.MonkeyPatch) -> 
     assert seen == sorted(seen)
     assert all(cycles % 65536 == 0 for cycles in seen)
     assert 65536 <= seen[-1] <= 600_000
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [("functional", r"functional simulation: \d+%, \d+ s left"), ("rtl", r"RTL simulation: \d+%, \d+ cycles/s, \d+ s left")],
+)
+def test_a_long_simulation_on_a_terminal_says_how_far_it_is(engine: str, expected: str, tmp_path: Path) -> None:
+    """As a user sees it; in the end the line is wiped."""
+    work = "MISC mode=PASS m_a=1 lo=-128 hi=127 n0=1 n1=1 n2=1 n3=1000 n4=1000 o_addr=1\n"
+    words = assemble("START config=CONFIG\n" + 8 * work + "END\n", config=NANO)
+    save_program(Program(NANO, tuple(words)), tmp_path / "long.elf")
+    np.savez(tmp_path / "no.npz")
+    terminal, screen = pty.openpty()
+    command = [sys.executable, "-m", "tilewright", "run", "long.elf", "--input", "no.npz", "-o", "out.npz", "--engine", engine]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=PIPE, stderr=screen) as process:
+        os.close(screen)
+        said = b""
+        with suppress(OSError):  # how a terminal whose other end was closed says so
+            while part := os.read(terminal, 4096):
+                said += part
+        assert process.wait() == 0
+    os.close(terminal)
+    assert re.search(expected, said.decode())
+    assert said.endswith(b"\r\x1b[K")

@@ -149,3 +149,19 @@ def test_a_shape_that_depends_on_the_data_is_no_contradiction() -> None:
 def test_a_result_of_the_cpu_may_lie_in_a_buffer_of_another_rank() -> None:
     extra = TensorBuffer("peak", Region.WORK, 596, (1,), "float32")
     assert set(Run(replace(program(), buffers=(*program().buffers, extra)), FunctionalEngine(NANO))(inputs(1))) == {"y", "peak"}
+
+
+def test_a_result_that_does_not_fit_its_buffer_is_refused() -> None:
+    """Its size depends on the data, so that it shows only now."""
+    nodes = [
+        helper.make_node("NonZero", ["weight"], ["places"]),
+        helper.make_node("Cast", ["places"], ["few"], to=TensorProto.INT32),
+    ]
+    part = model(nodes, {"weight": (TensorProto.FLOAT, (3, 1, 1))}, {"few": (TensorProto.INT32, ())})
+    network = Program(
+        NANO, (), work_bytes=16, buffers=(TensorBuffer("few", Region.WORK, 0, (4,), "int32"),),
+        cpu_graphs=(CpuGraph("few", part),), steps=(CpuStep("few"),), inputs=(WEIGHT,),
+        outputs=(HostTensor("few", (4,), "int32"),),
+    )  # fmt: skip
+    with pytest.raises(TilewrightError, match=r"tensor 'few': int32\[3, 3\], but the program has room for int32\[4\]"):
+        Run(network, FunctionalEngine(NANO))({"weight": inputs(1)["weight"]})
