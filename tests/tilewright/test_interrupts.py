@@ -52,9 +52,10 @@ def handles(pid: int) -> bool:
 
 def interrupted(
     folder: Path, number: signal.Signals, arguments: list[str], *, when: Seen | None = None, after: float = 0.0,
-    cache: Path | None = None,
+    cache: Path | None = None, module: str = "tilewright",
 ) -> None:  # fmt: skip
-    """Start ``tilewright``, wait until one of its processes is what ``when`` looks for, and a while, and tell it to end."""
+    """Start ``tilewright``, or another program, wait until one of its processes is what ``when`` looks for, then a while
+    more, and tell it to end."""
     mark = uuid.uuid4().hex
     temporary, work = folder / "temporary", folder / "work"
     temporary.mkdir(exist_ok=True)
@@ -63,7 +64,7 @@ def interrupted(
     if cache is not None:
         environment["XDG_CACHE_HOME"] = str(cache)
     with subprocess.Popen(
-        [sys.executable, "-m", "tilewright", *arguments], cwd=work, env=environment, stdout=subprocess.PIPE,
+        [sys.executable, "-m", module, *arguments], cwd=work, env=environment, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         until = time.monotonic() + 300
@@ -78,7 +79,8 @@ def interrupted(
         assert process.poll() is None, process.communicate()
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (Exit.INTERRUPTED, "tilewright: interrupted\n"), (process.returncode, out, err)
+    line = f"{module.split('.')[0]}: interrupted\n"
+    assert (process.returncode, err) == (Exit.INTERRUPTED, line), (process.returncode, out, err)
     for _ in range(100):
         if not processes(mark):
             break
@@ -156,3 +158,9 @@ def test_verilog(tmp_path: Path) -> None:
 def test_compilation(command: str, rest: list[str], given: Path, tmp_path: Path) -> None:
     arguments = [command, str(given / "network.onnx"), "--calibrate", str(given / "images.npz"), *rest]
     interrupted(tmp_path, signal.SIGINT, arguments, after=2.5, cache=tmp_path / "cache")
+
+
+def test_demo(tmp_path: Path) -> None:
+    arguments = ["--config", "nano", "--out", str(tmp_path / "out")]
+    cache = tmp_path / "cache"
+    interrupted(tmp_path, signal.SIGTERM, arguments, when=lambda line: "yosys" in line, cache=cache, module="demo.run")

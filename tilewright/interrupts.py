@@ -1,0 +1,33 @@
+"""Being told to end, by Ctrl-C or by SIGTERM: what was started is ended, too."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+
+
+def catch_interrupts() -> None:
+    """Both become a ``KeyboardInterrupt``, once; one that the caller has chosen to ignore stays ignored."""
+    for number in INTERRUPTS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """The first one; whoever is impatient must not interrupt the cleaning up."""
+    for each in INTERRUPTS:
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def end_children() -> None:
+    """Programs that libraries have started, and that they leave running when they are interrupted (yosys, by Amaranth)."""
+    mine = f"PPid:\t{os.getpid()}\n"
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):
+            if mine in status.read_text():
+                os.kill(int(status.parent.name), signal.SIGKILL)
