@@ -96,14 +96,14 @@ def simulation(line: str) -> bool:
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``long.elf``, 40 million cycles of element-wise work; ``no.npz``, its inputs; and a network that takes
+    """``long.elf``, 150 million cycles of element-wise work; ``no.npz``, its inputs; and a network that takes
     long to calibrate and to search."""
     folder = tmp_path_factory.mktemp("given")
-    words = assemble("START config=CONFIG\n" + 40 * LONG + "END\n", config=NANO)
+    words = assemble("START config=CONFIG\n" + 150 * LONG + "END\n", config=NANO)
     save_program(Program(NANO, tuple(words)), folder / "long.elf")
     np.savez(folder / "no.npz")
-    (folder / "network.onnx").write_bytes(squeezenet(size=96).SerializeToString())
-    np.savez(folder / "images.npz", image=np.random.default_rng(0).normal(size=(64, 3, 96, 96)).astype(np.float32))
+    (folder / "network.onnx").write_bytes(squeezenet(size=160).SerializeToString())
+    np.savez(folder / "images.npz", image=np.random.default_rng(0).random((300, 3, 160, 160), np.float32))
     return folder
 
 
@@ -113,7 +113,7 @@ SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @SIGNALS
 def test_functional_simulation(number: signal.Signals, given: Path, tmp_path: Path) -> None:
     arguments = ["run", str(given / "long.elf"), "--input", str(given / "no.npz"), "-o", "out.npz"]
-    interrupted(tmp_path, number, arguments, after=1.5)
+    interrupted(tmp_path, number, arguments, after=1.0)
 
 
 @pytest.mark.parametrize(("command", "number"), [("run", signal.SIGINT), ("run", signal.SIGTERM), ("trace", signal.SIGINT)])
@@ -157,7 +157,7 @@ def test_verilog(tmp_path: Path) -> None:
 )
 def test_compilation(command: str, rest: list[str], given: Path, tmp_path: Path) -> None:
     arguments = [command, str(given / "network.onnx"), "--calibrate", str(given / "images.npz"), *rest]
-    interrupted(tmp_path, signal.SIGINT, arguments, after=2.5, cache=tmp_path / "cache")
+    interrupted(tmp_path, signal.SIGINT, arguments, after=0.7, cache=tmp_path / "cache")
 
 
 def test_demo(tmp_path: Path) -> None:

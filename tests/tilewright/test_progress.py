@@ -105,13 +105,16 @@ def test_an_rtl_simulation_tells_its_cycles(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("engine", "expected"),
-    [("functional", r"functional simulation: \d+%, \d+ s left"), ("rtl", r"RTL simulation: \d+%, \d+ cycles/s, \d+ s left")],
+    ("engine", "millions", "expected"),
+    [
+        ("functional", 80, r"functional simulation: \d+%, \d+ s left"),
+        ("rtl", 4, r"RTL simulation: \d+%, \d+ cycles/s, \d+ s left"),
+    ],
 )
-def test_a_long_simulation_on_a_terminal_says_how_far_it_is(engine: str, expected: str, tmp_path: Path) -> None:
-    """As a user sees it; in the end the line is wiped."""
+def test_a_long_simulation_on_a_terminal_says_how_far_it_is(engine: str, millions: int, expected: str, tmp_path: Path) -> None:
+    """As a user sees it, of a program of so many million cycles; in the end the line is wiped."""
     work = "MISC mode=PASS m_a=1 lo=-128 hi=127 n0=1 n1=1 n2=1 n3=1000 n4=1000 o_addr=1\n"
-    words = assemble("START config=CONFIG\n" + 8 * work + "END\n", config=NANO)
+    words = assemble("START config=CONFIG\n" + millions * work + "END\n", config=NANO)
     save_program(Program(NANO, tuple(words)), tmp_path / "long.elf")
     np.savez(tmp_path / "no.npz")
     terminal, screen = pty.openpty()
