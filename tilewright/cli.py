@@ -131,8 +131,9 @@ def _complain(message: str, who: str = "tilewright") -> int:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """One line, without the place in our code that gave it."""
-    click.echo(f"tilewright: warning: {message}", err=True)
+    """One line, without the place in our code that gave it; on a terminal it takes the place of the progress."""
+    wipe = "\r\033[K" if sys.stderr.isatty() else ""
+    click.echo(f"{wipe}tilewright: warning: {message}", err=True)
 
 
 def _forget_output() -> None:

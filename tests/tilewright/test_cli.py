@@ -145,6 +145,7 @@ def test_every_command_explains_itself_in_the_words_of_the_overview(name: str, c
     code, out, err = tilewright(name, "--help", capsys=capsys)
     assert (code, err) == (0, "")
     assert out.startswith(f"Usage: tilewright {name}")
+    assert ("--json" in out) is (name not in ("isa", "config")), "text is for people; config has it below"
     assert re.search(r"^  Examples?:\n(    tilewright .+\n)+", out, re.MULTILINE), "help shows how it is called"
     command = app.get_command(click.Context(app), name)
     assert isinstance(command, click.Command)
