@@ -43,7 +43,7 @@ networks: $(READY)
 	$(BIN)/python -m bench.networks $(ARGS)
 
 rtl-full: tools $(READY)
-	TILEWRIGHT_RTL_CONFIGS=base,zu2 $(BIN)/python -m pytest tests/e2e/test_rtl_networks.py
+	TILEWRIGHT_RTL_CONFIGS=base,zu2 $(BIN)/python -m pytest --durations 0 tests/e2e/test_rtl_networks.py tests/cocotb/test_cocotb_networks.py
 	$(BIN)/python -m bench.networks_rtl $(ARGS)
 
 # The quick ones first; whole networks on the RTL are `make rtl-full`. The last one needs yosys.

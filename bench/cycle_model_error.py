@@ -23,10 +23,9 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, Op, PoolKind
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
-from isa.instructions import Region
 from sim.cycle.model import CycleModel
 from sim.rtl.machine import SMALLEST_MEMORY, RtlMachine
-from tests.compiler.graphs import Builder
+from tests.compiler.graphs import Builder, memory_of
 
 REALISTIC = 10_000
 """Cycles from which a program counts: below, the start alone is a percent."""
@@ -50,16 +49,7 @@ class Sample:
 
 def measure(machine: RtlMachine, name: str, emitted: Emitted) -> Sample:
     """Run on both; a difference in DRAM beats is an error of the model, not a deviation."""
-    sizes = {
-        Region.CONST: len(emitted.const), Region.WORK: emitted.work_bytes,
-        Region.INPUT: emitted.input_bytes, Region.OUTPUT: emitted.output_bytes,
-    }  # fmt: skip
-    bases, end = {}, 0
-    for region, size in sizes.items():
-        bases[region] = end
-        end += -(-size // 4096) * 4096
-    memory = np.zeros(max(end, SMALLEST_MEMORY), np.uint8)
-    memory[bases[Region.CONST] :][: len(emitted.const)] = np.frombuffer(emitted.const, np.uint8)
+    memory, bases = memory_of(emitted, SMALLEST_MEMORY)
     rtl = machine.run(emitted.words, memory, bases)
     begin = time.process_time()
     model = CycleModel(machine.config).run(emitted.words)

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def demo(out: Path, config: MachineConfig, images: int) -> int:
     since = time.perf_counter()
     test = read_arrays(TEST)
-    held_out, labels = test["image"], test["label"]
+    held_out, labels = test["image"], test["labels"]
     with stage(f"Generate the Verilog of {config.name}"):
         text = core_verilog(config)
         write_file(out / VERILOG_FILE, text.encode())

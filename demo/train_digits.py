@@ -4,7 +4,7 @@
     OPENBLAS_NUM_THREADS=1 python -m demo.train_digits
 
 writes, next to this file, ``digits.onnx``; for the 360 images that were not trained on ``digits_test.npz`` (``image``:
-what the model takes, ``label``); and 64 of those that were trained on, ``digits_calibration.npz``. All are committed;
+what the model takes, ``labels``); and 64 of those that were trained on, ``digits_calibration.npz``. All are committed;
 scikit-learn is needed for nothing else. Every random choice is seeded: the same machine and libraries train the same
 weights. Lasts about a minute.
 """
@@ -44,7 +44,7 @@ def main() -> None:
     model = exported(network.parameters)
     checker.check_model(model, full_check=True)
     (FOLDER / "digits.onnx").write_bytes(model.SerializeToString(deterministic=True))
-    np.savez_compressed(FOLDER / "digits_test.npz", image=images[:HELD_OUT], label=labels[:HELD_OUT])
+    np.savez_compressed(FOLDER / "digits_test.npz", image=images[:HELD_OUT], labels=labels[:HELD_OUT])
     np.savez_compressed(FOLDER / "digits_calibration.npz", image=images[HELD_OUT : HELD_OUT + CALIBRATION])
     print(f"trained on {len(labels) - HELD_OUT} images: {accuracy(network, images[HELD_OUT:], labels[HELD_OUT:]):.2%} right")
     print(f"held out   {HELD_OUT} images: {accuracy(network, images[:HELD_OUT], labels[:HELD_OUT]):.2%} right")

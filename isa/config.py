@@ -164,17 +164,21 @@ class MachineConfig:
 
     def buffer_word_bytes(self, buffer: str) -> int:
         """Bytes that one word of an on-chip parameter buffer holds; see ``isa.instructions.Buffer``."""
+        return self._word_bytes[buffer]
+
+    @cached_property
+    def _word_bytes(self) -> dict[str, int]:
         return {
             "WEIGHT": self.ic_p * self.oc_p,
             "PARAM": self.oc_p * REQUANT_WORD_BYTES,
             "TAPS": self.ic_p,
             "POOL_PARAM": self.ic_p * REQUANT_WORD_BYTES,
             "TABLE": 256,
-        }[buffer]
+        }
 
     def buffer_dram_bytes(self, buffer: str) -> int:
         """Bytes of the same word in DRAM: padded to whole AXI beats."""
-        return -(-self.buffer_word_bytes(buffer) // self.axi_bytes) * self.axi_bytes
+        return -(-self._word_bytes[buffer] // self.axi_bytes) * self.axi_bytes
 
     def buffer_depth(self, buffer: str) -> int:
         return {

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from compiler.driver import Compiled, Progress, Stages, compile_graph
 from compiler.frontend.pipeline import import_model
+from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.search.database import open_database
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig, load_config
@@ -170,6 +171,21 @@ def facts(compiled: Compiled) -> dict[str, Any]:
         "estimated ms": round(cycles / config.clock_mhz / 1000, 3),
         "seconds": {name: round(value, 3) for name, value in compiled.seconds.items()},
     }
+
+
+def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:
+    """Top-1 of the float model and of what was made of it, in onnxruntime; ``labelled`` holds inputs and ``labels``."""
+    model = compiled.imported.float_model
+    if model is None:
+        raise TilewrightError("validation: the model comes quantised, expected a float model; leave --validate out")
+    data = {name: value for name, value in labelled.items() if name != "labels"}
+    labels = labelled.get("labels")
+    if labels is None:
+        raise TilewrightError(f"validation: no array 'labels' beside {', '.join(labelled)}; expected the class of each input")
+    if any(len(value) != len(labels) for value in data.values()):
+        sizes = ", ".join(f"{len(value)} of {name}" for name, value in data.items())
+        raise TilewrightError(f"validation: {len(labels)} labels for {sizes}; expected one label for each input")
+    return accuracy(model, compiled.imported.oracle, data, labels)
 
 
 def read_arrays(path: Path) -> dict[str, Array]:

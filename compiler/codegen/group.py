@@ -10,6 +10,7 @@ from compiler.codegen.parameters import Parameters
 from compiler.codegen.placed import Rows
 from compiler.codegen.plan import Plan
 from compiler.codegen.views import View, load_rows, save_rows
+from compiler.codegen.walk import PIECES
 from compiler.schedule.instruction import Pending
 from isa.config import MachineConfig
 from isa.instructions import Buffer
@@ -21,11 +22,6 @@ class Homes:
 
     load: Mapping[str, View]
     save: Mapping[str, Sequence[View]]
-
-
-PIECES = 4
-"""Parts of a step's rows at its edges: loads, saves, and the first and last parameter block of each layer come in
-parts, so that computation starts when the first of them is loaded, and saves begin before it has ended."""
 
 
 class GroupEmitter:

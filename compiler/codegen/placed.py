@@ -37,10 +37,17 @@ class Placed:
     width: int
     planes: int
     """Channel vectors."""
+    apart: int = 0
+    """Words between one plane and the next."""
+
+    @property
+    def ring_words(self) -> int:
+        return self.ring * self.pitch
 
     @property
     def plane(self) -> int:
-        return self.ring * self.pitch
+        """Words from plane to plane."""
+        return self.ring_words + self.apart
 
     @property
     def words(self) -> int:

@@ -21,34 +21,46 @@ class _Room:
     pitch: int
     vectors: int
 
-    @property
-    def words(self) -> int:
-        return self.ring * self.pitch * self.vectors
+    def apart(self, phases: int) -> int:
+        """Words between planes such that the channel vectors of a pixel lie by turns in either half of ``phases`` banks.
+
+        CONV reads all channel vectors of a few pixels before it goes on: in one half, it would keep other units out of it
+        for as long.
+        """
+        return (phases // 2 - self.ring * self.pitch) % phases if self.vectors > 1 else 0
+
+    def words(self, apart: int) -> int:
+        return (self.ring * self.pitch + apart) * self.vectors
 
 
 def place(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool
 ) -> dict[str, Placed] | None:
-    """Rings one after another, each at a bank group's start if the buffer has room for that; None if they do not fit.
+    """Rings one after another; None if they do not fit.
+
+    If the buffer has room for that, each at a bank group's start, and planes apart (``_Room.apart``); else only that; else
+    neither.
 
     ``skew``: steps by which layers, loads and saves run behind. ``upwards``: from the buffer's bottom, else from its top.
     """
     rooms = _rooms(config, group, ranges, skew)
-    for align in (config.fm_phases * config.fm_depth, 1):
+    for align, phases in ((config.fm_phases * config.fm_depth, config.fm_phases), (1, config.fm_phases), (1, 1)):
         where = 0
         placed: dict[str, Placed] = {}
         for room in rooms:
+            apart = room.apart(phases)
+            words = room.words(apart)
             if upwards:
                 base = -(-where // align) * align
-                where = base + room.words
+                where = base + words
             else:
-                base = (config.fm_words - where - room.words) // align * align
+                base = (config.fm_words - where - words) // align * align
                 where = config.fm_words - base
             if base < 0 or where > config.fm_words:
                 break
             for name in room.maps:
                 height = group.tensors[name].height
-                placed[name] = Placed(base, room.pitch, room.ring, height, group.width(name), room.vectors)
+                placed[name] = Placed(base, room.pitch, room.ring, height, group.width(name), room.vectors, apart)
         else:
             return placed
     return None

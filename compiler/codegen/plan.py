@@ -11,16 +11,11 @@ from compiler.codegen.placed import Placed
 from compiler.codegen.placement import place
 from compiler.codegen.ranges import Ranges, deduce
 from compiler.codegen.room import Room
+from compiler.codegen.walk import beats_of, walk
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.instructions import Buffer
 
-_INSTRUCTION_CYCLES = 8
-"""What an instruction costs beside its beats, where it follows another."""
-_LATENCY = 100
-"""DRAM's latency and a unit's start and drain."""
-_ENDS = 1
-"""The first load and the last save of a step come in pieces (see ``group.PIECES``), half of which overlaps."""
 PARAMETER_BUFFERS: tuple[Buffer, ...] = (Buffer.WEIGHT, Buffer.PARAM, Buffer.TAPS, Buffer.POOL_PARAM)
 
 
@@ -49,11 +44,13 @@ class Plan:
 def plan_group(config: MachineConfig, group: Group, upwards: bool = True) -> Plan:
     """The best plan by estimated cycles; ``upwards``: placed from the bottom of the buffer, else from the top."""
     room = Room(config, group)
+    beats = max(beats_of(group.layers).values())
     best: Plan | None = None
     for steps in _step_counts(max(group.tensors[t].height for t in group.outputs)):
-        plan = _plan_steps(config, group, steps, upwards) if room.may_hold(steps) else None
-        if plan is not None and (best is None or plan.cycles < best.cycles):
-            best = plan
+        if best is not None and best.cycles <= beats:
+            break
+        plan = _plan_steps(config, group, steps, upwards, beats, best) if room.may_hold(steps) else None
+        best = plan or best
     if best is None:
         raise FitError(why_not(config, group))
     return best
@@ -64,24 +61,33 @@ def _step_counts(height: int) -> list[int]:
     return sorted({-(-height // rows) for rows in range(1, height + 1)})
 
 
-def _plan_steps(config: MachineConfig, group: Group, steps: int, upwards: bool) -> Plan | None:
+def _plan_steps(
+    config: MachineConfig, group: Group, steps: int, upwards: bool, beats: int, best: Plan | None
+) -> Plan | None:
+    """A plan that is better than ``best``; ``beats``: of the busiest unit."""
     heights = {name: group.tensors[name].height for name in (*group.inputs, *(la.output for la in group.layers))}
     ranges = deduce(group.layers, heights, group.outputs, steps)
     chosen = _parameters(config, group, steps)
     if chosen is None:
         return None
     blocks, resident, budgets = chosen
+    moved = _moved(config, group, steps, blocks, resident)
+    floor = max(beats, moved // config.axi_bytes)
+    if best is not None and best.cycles <= floor:
+        return None
     for layer in group.layers:
         rows = max(b - a for a, b in (ranges.made(layer.output, t) for t in range(steps)))
         if rows > layer.rows_at_most(budgets[layer.output]):
             return None
-    for pipelined in (True, False):
+    better: Plan | None = None
+    for pipelined in (True, False) if steps > 1 else (False,):
         skew = _skew(group, pipelined)
         placed = place(config, group, ranges, skew, upwards)
         if placed is not None:
-            cycles, moved = _estimate(config, group, steps, blocks, resident, pipelined)
-            return Plan(group, ranges, skew, placed, blocks, resident, cycles, moved)
-    return None
+            cycles = max(floor, _cycles(config, group, ranges, skew, placed, blocks, resident))
+            if best is None or cycles < best.cycles:
+                best = better = Plan(group, ranges, skew, placed, blocks, resident, cycles, moved)
+    return better
 
 
 def _parameters(
@@ -140,33 +146,30 @@ def _skew(group: Group, pipelined: bool) -> dict[str, int]:
     return skew
 
 
-def _estimate(
-    config: MachineConfig, group: Group, steps: int, blocks: Mapping[str, tuple[Block, ...]],
-    resident: frozenset[str], pipelined: bool,
-) -> tuple[int, int]:  # fmt: skip
-    """Cycles and DRAM bytes.
+def _moved(
+    config: MachineConfig, group: Group, steps: int, blocks: Mapping[str, Sequence[Block]], resident: frozenset[str]
+) -> int:
+    """DRAM bytes."""
+    moved = sum(group.tensors[name].bytes // group.tensors[name].batch for name in (*group.inputs, *group.outputs))
+    for name, own in blocks.items():
+        moved += sum(block.bytes(config) for block in own) * (1 if name in resident else steps)
+    return moved
 
-    A layer whose parameters stream takes as long as the slower of its beats and its stream: few blocks are under way, so
-    one layer's slack does not help another. Pipelined, the slowest unit counts, else all units one after the other; never
-    less than everything that moves takes. Besides, what cannot overlap: the first load and the last save.
+
+def _cycles(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], placed: Mapping[str, Placed],
+    blocks: Mapping[str, Sequence[Block]], resident: frozenset[str],
+) -> int:  # fmt: skip
+    """Estimate, in a program: neighbouring groups overlap if both fit on chip, as they do where each takes up to half of it.
+
+    So what the group takes before and after its busiest unit works is counted as far as it needs more than that.
     """
-    units: dict[int, int] = {}
-    parameters = first = 0
-    for layer in group.layers:
-        size = sum(block.bytes(config) for block in blocks[layer.output])
-        streamed = 0 if layer.output in resident else size * steps
-        parameters += streamed or size
-        first += 0 if streamed else size
-        overhead = steps * len(blocks[layer.output]) * _INSTRUCTION_CYCLES
-        units[layer.unit] = units.get(layer.unit, 0) + max(layer.beats + overhead, streamed // config.axi_bytes)
-    maps = sum(group.tensors[name].bytes // group.tensors[name].batch for name in (*group.inputs, *group.outputs))
-    moved = maps + parameters
-    bus = moved // config.axi_bytes
-    ends = maps // config.axi_bytes // (steps * _ENDS) + first // config.axi_bytes // 2
-    if pipelined:
-        fill = sum(units.values()) // steps if len(group.layers) > 1 else 0
-        return max(*units.values(), bus) + ends + fill + _LATENCY + steps * 4, moved
-    return max(sum(units.values()) + maps // config.axi_bytes // 2, bus) + ends + steps * _LATENCY, moved
+    taken = walk(config, group, ranges, skew, placed, blocks, resident)
+    low = min(each.base for each in placed.values())
+    high = max(each.base + each.words for each in placed.values())
+    weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in blocks.values() for block in own)
+    share = max(min(high, config.fm_words - low) / config.fm_words, min(1.0, weights / config.weight_depth))
+    return taken.inside + round(max(0.0, 2 * share - 1) * (taken.cycles - taken.inside))
 
 
 def why_not(config: MachineConfig, group: Group) -> str:

@@ -54,7 +54,7 @@ def window_values(window: Window, source: Placed, rows: Rows, columns: Rows, pad
         "o_h": len(rows), "o_w": len(columns),
     }  # fmt: skip
     if source.wraps:
-        values["i_ring"] = source.plane
+        values["i_ring"] = source.ring_words
         values["i_off"] = iy0 % source.ring * source.pitch
     else:
         values["i_ring"] = 0

@@ -41,6 +41,8 @@ def networks() -> dict[str, Callable[..., ModelProto]]:
         "unet": unet,
         "unet_resize": partial(unet, resize=True),
         "vgg16": vgg16,
+        "vgg16_convolutions": partial(vgg16, dense=False),
         "vgg19": vgg19,
+        "vgg19_convolutions": partial(vgg19, dense=False),
         "yolov3_tiny": yolov3_tiny,
     }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from isa.codec import Op, broken_rule, decode
 from isa.config import MachineConfig
@@ -22,6 +23,8 @@ from sim.functional.pool import pool
 from sim.functional.state import Bytes, Context, MachineState
 from sim.functional.tokens import TokenCounters
 
+BLAS = ThreadpoolController()
+"""The products of a tile are short: a second thread gains little on idle cores, and where cores are busy it spins."""
 INSTRUCTION_FETCH = "INSTRUCTION"
 """Kind of DRAM traffic."""
 PROGRESS_SECONDS = 0.5
@@ -79,21 +82,22 @@ class FunctionalMachine:
         tokens = TokenCounters()
         executed: Counter[str] = Counter()
         told = time.monotonic()
-        for op, pc in instructions(program, self.config):
-            if progress is not None and time.monotonic() > told + PROGRESS_SECONDS:
-                told = time.monotonic()
-                progress(pc)
-            executed[op.name] += 1
-            context.pc = pc
-            context.dram_read[INSTRUCTION_FETCH] += op.row.length * 4
-            if op.row.unit is None:
-                continue
-            check_rules(op, pc, self.config)
-            if tokens.lacking(op):
-                raise tokens.watchdog(op, pc, following(program, self.config, pc))
-            tokens.take(op)
-            SEMANTICS[op.name](context, op.namespace())
-            tokens.give(op, pc)
+        with BLAS.limit(limits=1, user_api="blas"):
+            for op, pc in instructions(program, self.config):
+                if progress is not None and time.monotonic() > told + PROGRESS_SECONDS:
+                    told = time.monotonic()
+                    progress(pc)
+                executed[op.name] += 1
+                context.pc = pc
+                context.dram_read[INSTRUCTION_FETCH] += op.row.length * 4
+                if op.row.unit is None:
+                    continue
+                check_rules(op, pc, self.config)
+                if tokens.lacking(op):
+                    raise tokens.watchdog(op, pc, following(program, self.config, pc))
+                tokens.take(op)
+                SEMANTICS[op.name](context, op.namespace())
+                tokens.give(op, pc)
         return RunResult(executed, context.macs, context.dram_read, context.dram_written)
 
 

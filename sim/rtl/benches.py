@@ -17,6 +17,8 @@ from sim.rtl.scenario import Scenario, token, whole
 STARTS = 8
 """Programs in one run of the simulator: what fits the script of the host."""
 MEMORY_BYTES = 1 << 16
+PLAYS_SCENARIO = "plays_scenario"
+"""The cocotb test in ``sim.rtl.cocotb_tests`` for all that a scenario can say."""
 BASES = {Region.CONST: 0, Region.WORK: 0x4000, Region.INPUT: 0x8000, Region.OUTPUT: 0xC000}
 
 
@@ -26,7 +28,7 @@ class Bench:
 
     name: str
     doc: str
-    test: str = "plays_scenario"
+    test: str = PLAYS_SCENARIO
     """The cocotb test in ``sim.rtl.cocotb_tests``."""
     scenarios: Callable[[MachineConfig], Iterator[Scenario]] | None = None
 

@@ -44,13 +44,16 @@ def run_bench(bench: Bench, config: MachineConfig, simulator: str, cache: Path |
     if bench.scenarios is None:
         return _run_lite(bench, config, simulator, cache)
     for number, scenario in enumerate(bench.scenarios(config)):
-        failure = _run_scenario(bench, scenario, simulator, cache)
+        failure = run_scenario(bench.test, scenario, simulator, cache)
         if failure is not None:
             return f"scenario {number}: {failure}"
     return None
 
 
-def _run_scenario(bench: Bench, scenario: Scenario, simulator: str, cache: Path | str | None) -> str | None:
+def run_scenario(
+    test: str, scenario: Scenario, simulator: str, cache: Path | str | None = None, limit: int = LIMIT
+) -> str | None:
+    """Play one scenario in cocotb; what went wrong, or None."""
     config = scenario.config
     image = np.concatenate([scenario.memory, scenario.code])
     with tempfile.TemporaryDirectory(prefix="tilewright-") as name:
@@ -67,12 +70,12 @@ def _run_scenario(bench: Bench, scenario: Scenario, simulator: str, cache: Path 
         (work / "bench.json").write_text(json.dumps(wanted))
         stalls = 0 if scenario.stalls_seed is None else 2 * scenario.stalls_seed + 1
         plusargs = [
-            "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump", f"+limit={LIMIT}",
+            "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump", f"+limit={limit}",
             f"+memory_bytes={scenario.memory.size:x}", f"+program_base={scenario.program_base:x}",
             f"+program_bytes={scenario.code.size:x}", f"+stall_seed={stalls}",
         ]  # fmt: skip
         build = _build(config, simulator, TOP, image.size, {"HDL_IMAGE": 1, "CHECK": 1}, cache)
-        return _cocotb(build, simulator, bench.test, work, plusargs, cache)
+        return _cocotb(build, simulator, test, work, plusargs, cache)
 
 
 def _run_lite(bench: Bench, config: MachineConfig, simulator: str, cache: Path | str | None) -> str | None:

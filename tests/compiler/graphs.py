@@ -108,10 +108,8 @@ class Builder:
         return XGraph("test", self.tensors, tuple(self.ops), tuple(self.inputs), outputs)
 
 
-def run_functional(
-    config: MachineConfig, graph: XGraph, emitted: Emitted, inputs: dict[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Run on the functional simulator; returns every map that lies in DRAM in the end."""
+def memory_of(emitted: Emitted, least: int = 1) -> tuple[np.ndarray, dict[Region, int]]:
+    """DRAM of at least so many bytes with the parameters in it, and where its regions begin."""
     sizes = {
         Region.CONST: len(emitted.const), Region.WORK: emitted.work_bytes,
         Region.INPUT: emitted.input_bytes, Region.OUTPUT: emitted.output_bytes,
@@ -119,9 +117,17 @@ def run_functional(
     bases, where = {}, 0
     for region, size in sizes.items():
         bases[region] = where
-        where += -(-size // 256) * 256
-    memory = np.zeros(max(where, 1), np.uint8)
+        where += -(-size // 4096) * 4096
+    memory = np.zeros(max(where, least), np.uint8)
     memory[bases[Region.CONST] :][: len(emitted.const)] = np.frombuffer(emitted.const, np.uint8)
+    return memory, bases
+
+
+def run_functional(
+    config: MachineConfig, graph: XGraph, emitted: Emitted, inputs: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Run on the functional simulator; returns every map that lies in DRAM in the end."""
+    memory, bases = memory_of(emitted)
     for name, value in inputs.items():
         _pixels(memory, bases, emitted, name, graph)[...] = value.view(np.uint8)
     assert not list(find_races(emitted.words, config, bases))

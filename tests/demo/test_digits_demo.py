@@ -26,7 +26,7 @@ def test_shipped_network_reads_the_held_out_digits() -> None:
     held_out = np.load(FOLDER / "digits_test.npz")
     found = logits(onnx.load(FOLDER / "digits.onnx"), held_out["image"]).argmax(1)
     assert held_out["image"].shape == (360, 1, 8, 8)
-    assert (found == held_out["label"]).mean() > 0.97
+    assert (found == held_out["labels"]).mean() > 0.97
 
 
 def test_shipped_network_is_the_one_that_the_script_exports() -> None:

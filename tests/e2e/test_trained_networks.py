@@ -69,6 +69,6 @@ def test_mobilenet_v2_sees_the_orange() -> None:
 @pytest.mark.parametrize("scheme", ["power_of_two", "free"])
 def test_the_demo_reads_the_held_out_digits(scheme: str) -> None:
     held_out = np.load(DIGITS / "digits_test.npz")
-    images, labels = held_out["image"][:100], held_out["label"][:100]
+    images, labels = held_out["image"][:100], held_out["labels"][:100]
     found = compiled(DIGITS / "digits.onnx", calibration={"image": images}, scheme=scheme)
     assert int((answers(found.program, images) == labels).sum()) >= 96

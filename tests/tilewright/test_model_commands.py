@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiler.frontend.session import run as run_onnx
 from isa.program_file import load_program
 from tests.tilewright.small_models import float_model, images, odd_model, write_small_files
 from tilewright.cli import main
@@ -66,6 +67,29 @@ def test_compile_for_scripts(folder: Path, capsys: pytest.CaptureFixture[str]) -
 def test_groups_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("groups.json").write_text('[["conv", "pool"]]')
     assert json.loads(run(capsys, *COMPILE, "--json", "--groups", "groups.json")[1])["groups"] == 1
+
+
+def test_accuracy_before_and_after_quantisation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = images(4)
+    answers = [run_onnx(float_model(), {"image": image[None]})["answer"].argmax() for image in data]
+    np.savez("labelled.npz", image=data, labels=answers)
+    accuracy = json.loads(run(capsys, *COMPILE, "--json", "--validate", "labelled.npz")[1])["accuracy"]
+    assert accuracy.startswith("4 samples: float 4 right, quantised ")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({}, "no array 'labels' beside image; expected the class of each input"),
+        ({"labels": [0, 0, 0]}, "3 labels for 1 of image; expected one label for each input"),
+    ],
+)
+def test_data_to_validate_with_is_checked(
+    folder: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, list[int]], message: str
+) -> None:
+    np.savez("labelled.npz", allow_pickle=False, image=images(1), **wrong)
+    assert run(capsys, *COMPILE, "--validate", "labelled.npz") == (2, "", f"tilewright: validation: {message}\n")
+    assert not Path("model.elf").exists()
 
 
 def test_run_gives_what_onnxruntime_gives(compiled: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

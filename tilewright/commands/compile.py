@@ -20,13 +20,17 @@ from tilewright.progress import stage_reporter
 @click.option("--objective", default="cycles", show_default=True, help="What the search makes least: cycles, dram, energy.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
+@click.option(
+    "--validate", type=click.Path(path_type=Path),
+    help="NPZ file of inputs and their classes, array `labels`: accuracy of a float model before and after quantisation.",
+)
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
 @click.option("--batch", type=click.IntRange(min=1), help="What a free batch dimension becomes; 1 unless given.")
 @click.option("-v", "--verbose", is_flag=True, help="List groups, and the nodes that stay on the CPU.")
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, groups: Path | None,
-    calibrate: Path | None, scheme: str, batch: int | None, verbose: bool, as_json: bool,
+    calibrate: Path | None, validate: Path | None, scheme: str, batch: int | None, verbose: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -34,18 +38,23 @@ def command(
     Examples:
       tilewright compile model.onnx --config base -o model.elf
       tilewright compile float.onnx --calibrate images.npz -o float.elf
+      tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
     """
     from isa.program_file import program_bytes
-    from tilewright.api import compile_model, facts, read_arrays, read_groups
+    from tilewright.api import compile_model, facts, read_arrays, read_groups, validated
 
     check_output(output)
+    labelled = read_arrays(validate) if validate else None
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, scheme=scheme, batch=batch, progress=report,
             groups=read_groups(groups) if groups else None, calibration=read_arrays(calibrate) if calibrate else None,
         )  # fmt: skip
+        summary = facts(compiled)
+        if labelled:
+            report("accuracy before and after quantisation")
+            summary["accuracy"] = str(validated(compiled, labelled))
     write_file(output, program_bytes(compiled.program))
-    summary = facts(compiled)
     if as_json:
         print_json({"output": str(output), **summary})
         return

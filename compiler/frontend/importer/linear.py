@@ -43,6 +43,26 @@ def with_bias(value: Linear, bias: NDArray[np.float64]) -> Linear:
     return replace(value, bias=units if value.bias is None else value.bias + units)
 
 
+def with_real_bias(ctx: Context, value: Linear, name: str) -> Linear:
+    """The bias is optional: an empty name stands for none."""
+    if not name:
+        return value
+    bias = real_constant(ctx, name)
+    require(general.bias_constant, bias, value.channels)
+    assert bias is not None
+    return with_bias(value, bias)
+
+
+def _with_integer_bias(ctx: Context, value: Linear, name: str) -> Linear:
+    """In units of the accumulator; an empty name stands for none."""
+    if not name:
+        return value
+    bias = ctx.constant(name)
+    require(general.bias_constant, bias, value.channels)
+    assert bias is not None
+    return replace(value, bias=np.broadcast_to(bias.astype(np.int64).reshape(-1), value.channels))
+
+
 def unit_of(params: Params, weights: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(np.float32(params.scale) * weights)
 
@@ -51,12 +71,7 @@ def unit_of(params: Params, weights: NDArray[np.float32]) -> NDArray[np.float32]
 def conv(ctx: Context, node: Node) -> None:
     x = ctx.mapped(node.inputs[0])
     value = convolution(ctx, node, x, weights_behind(ctx, node.inputs[1]))
-    if node.input(2):
-        bias = real_constant(ctx, node.input(2))
-        require(general.bias_constant, bias, value.channels)
-        assert bias is not None
-        value = with_bias(value, bias)
-    ctx.values[node.output] = value
+    ctx.values[node.output] = with_real_bias(ctx, value, node.input(2))
 
 
 @rule("QLinearConv")
@@ -65,11 +80,7 @@ def qlinear_conv(ctx: Context, node: Node) -> None:
     x = replace(x, params=ctx.params(node.inputs[1], node.inputs[2]))
     params = ctx.params(node.inputs[6], node.inputs[7])
     value = convolution(ctx, node, x, quantised_weights(ctx, node.inputs[3], node.inputs[4], node.inputs[5], 0))
-    if node.input(8):
-        bias = ctx.constant(node.input(8))
-        require(general.bias_constant, bias, value.channels)
-        assert bias is not None
-        value = replace(value, bias=bias.astype(np.int64))
+    value = _with_integer_bias(ctx, value, node.input(8))
     ctx.values[node.output] = finished(ctx, value, params, node.output)
 
 
@@ -102,12 +113,7 @@ def gemm(ctx: Context, node: Node) -> None:
     require(dense_rules.plain_gemm, node)
     weights = weights_behind(ctx, node.inputs[1])
     value = dense(ctx, node, x, weights.transposed((1, 0)) if node.integer("transB", 0) else weights)
-    if node.input(2):
-        bias = real_constant(ctx, node.input(2))
-        require(general.bias_constant, bias, value.channels)
-        assert bias is not None
-        value = with_bias(value, bias)
-    ctx.values[node.output] = value
+    ctx.values[node.output] = with_real_bias(ctx, value, node.input(2))
 
 
 @rule("MatMul")
@@ -135,11 +141,7 @@ def qgemm(ctx: Context, node: Node) -> None:
     turned = node.integer("transB", 0)
     weights = quantised_weights(ctx, node.inputs[3], node.inputs[4], node.inputs[5], 0 if turned else 1)
     value = dense(ctx, node, x, weights.transposed((1, 0)) if turned else weights)
-    if node.input(6):
-        bias = ctx.constant(node.input(6))
-        require(general.bias_constant, bias, value.channels)
-        assert bias is not None
-        value = replace(value, bias=np.broadcast_to(bias.astype(np.int64).reshape(-1), value.channels))
+    value = _with_integer_bias(ctx, value, node.input(6))
     ctx.values[node.output] = finished(ctx, value, params, node.output)
 
 

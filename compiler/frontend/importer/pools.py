@@ -21,16 +21,20 @@ from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
 @rule("MaxPool")
 def max_pool(ctx: Context, node: Node) -> None:
     require(windows.no_indices, len([name for name in node.outputs if name]))
-    x = ctx.mapped(node.inputs[0])
+    x, letters, out, window = _windowed(ctx, node, ctx.mapped(node.inputs[0]))
+    tensor = ctx.tensor(node.output, map_shape(letters, out), ctx.stored(x))
+    op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, window, Finish())
+    ctx.values[node.output] = ctx.add(op, plain(letters, out), x.params)
+
+
+def _windowed(ctx: Context, node: Node, x: Mapped) -> tuple[Mapped, str, tuple[int, ...], Window]:
+    """The input in its map, the letters of its axes, the shape of the output, and the window."""
     require(windows.one_or_two_sides, len(x.shape))
     letters = letters_for(len(x.shape))
     assert letters is not None
     out = ctx.shape(node.output)
     window = window_of(node, x.shape[2:], node.integers("kernel_shape", ()), out[2:])
-    x = arranged(ctx, x, letters)
-    tensor = ctx.tensor(node.output, map_shape(letters, out), ctx.stored(x))
-    op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.MAX, window, Finish())
-    ctx.values[node.output] = ctx.add(op, plain(letters, out), x.params)
+    return arranged(ctx, x, letters), letters, out, window
 
 
 @rule("GlobalMaxPool")
@@ -109,12 +113,7 @@ def qlinear_average_pool(ctx: Context, node: Node) -> None:
 
 
 def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
-    require(windows.one_or_two_sides, len(x.shape))
-    letters = letters_for(len(x.shape))
-    assert letters is not None
-    out = ctx.shape(node.output)
-    window = window_of(node, x.shape[2:], node.integers("kernel_shape", ()), out[2:])
-    x = arranged(ctx, x, letters)
+    x, letters, out, window = _windowed(ctx, node, x)
     shape = map_shape(letters, out)
     size = ctx.map_shape(x)[1:3]
     if not node.integer("count_include_pad", 0) and shape[1:3] == (1, 1) and window.dilation == (1, 1):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.frontend.constraints import general, windows
+from compiler.frontend.constraints import windows
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.layout import letters_for, map_shape, plain
-from compiler.frontend.importer.linear import unit_of, with_bias
+from compiler.frontend.importer.linear import unit_of, with_real_bias
 from compiler.frontend.importer.values import Linear, Mapped, Params
 from compiler.frontend.importer.views import arranged, joined, sliced
-from compiler.frontend.importer.weights import real_constant, weights_behind
+from compiler.frontend.importer.weights import weights_behind
 from compiler.frontend.model import Node
 from compiler.xgraph.ops import Conv, ConvTranspose, Finish, Requantisation, Window
 
@@ -51,12 +51,7 @@ def conv_transpose(ctx: Context, node: Node) -> None:
     sums = kernel.sum(axis=(1, 2, 3), dtype=np.int64)
     zero_bias = np.zeros_like(sums) if window.stride != (1, 1) else -zero * sums
     value = Linear(build, unit_of(x.params, scale), out[1], zero_bias, channel_dim=1, rank=rank)
-    if node.input(2):
-        bias = real_constant(ctx, node.input(2))
-        require(general.bias_constant, bias, value.channels)
-        assert bias is not None
-        value = with_bias(value, bias)
-    ctx.values[node.output] = value
+    ctx.values[node.output] = with_real_bias(ctx, value, node.input(2))
 
 
 def _kernel(weights: Int8, groups: int, kernel: tuple[int, int]) -> Int8:

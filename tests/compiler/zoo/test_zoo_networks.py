@@ -33,7 +33,9 @@ REDUCED: dict[str, tuple[dict[str, Any], Shapes]] = {
     "unet": ({"size": 32}, {"mask": (1, 2, 32, 32)}),
     "unet_resize": ({"size": 48}, {"mask": (1, 2, 48, 48)}),
     "vgg16": ({"size": 32}, LOGITS),
+    "vgg16_convolutions": ({"size": 32}, {"features": (1, 512, 1, 1)}),
     "vgg19": ({"size": 32}, LOGITS),
+    "vgg19_convolutions": ({"size": 32}, {"features": (1, 512, 1, 1)}),
     "yolov3_tiny": ({"size": 64}, {"coarse": (1, 255, 2, 2), "fine": (1, 255, 4, 4)}),
 }
 

@@ -30,7 +30,9 @@ PUBLISHED = {
     "resnet152_v1": (11.3, 60.2),
     "squeezenet": (0.349, 1.24),
     "vgg16": (15.47, 138.4),
+    "vgg16_convolutions": (15.35, 14.7),
     "vgg19": (19.63, 143.7),
+    "vgg19_convolutions": (19.51, 20.0),
     "yolov3_tiny": (2.78, 8.85),  # 5.56 GFLOP
 }
 """10^9 multiply-accumulates of one image at the default size, and 10^6 parameters."""

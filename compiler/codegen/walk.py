@@ -1,0 +1,252 @@
+"""How long a planned group takes: its steps walked through, task by task, in the order in which they are emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from compiler.codegen.layer import Block, Layer
+from compiler.codegen.operations import Group
+from compiler.codegen.placed import Placed
+from compiler.codegen.ranges import Ranges
+from isa.config import MachineConfig
+from isa.instructions import Buffer, Unit
+
+PIECES = 4
+"""Parts of a step's rows at its edges: loads, saves, and the first and last parameter block of each layer come in
+parts, so that computation starts when the first of them is loaded, and saves begin before it has ended."""
+_AFTER_LOAD = 75
+"""Cycles from DRAM serving something until it can be used."""
+_AFTER = 35
+"""Cycles from a unit's last beat until another may use what it made."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Of one batch element, alone on the machine."""
+
+    cycles: int
+    """From start to end."""
+    inside: int
+    """From the first beat of the busiest unit to its last."""
+    bus: int
+    """Cycles in which DRAM is used."""
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """A load, a layer or a save, in all its steps."""
+
+    unit: Unit
+    behind: int
+    """Steps by which it runs behind."""
+    rows: list[int]
+    """Of each step."""
+    cost: float
+    """Cycles of a row."""
+    piece: int
+    """Rows that are done together, at the edges of a step."""
+    sources: list[_Task] = field(default_factory=list)
+    room: list[tuple[_Task, int]] = field(default_factory=list)
+    """Those who must be done with the rows that it overwrites, and how many steps ago these were theirs."""
+    blocks: int = 1
+    parameters: float = 0.0
+    """Cycles of loading them."""
+    streams: bool = False
+    """Loads its parameters in each step."""
+    first: list[float] = field(default_factory=list)
+    last: list[float] = field(default_factory=list)
+    """When the first piece, and the last, of each step is done."""
+
+    def pieces(self, rows: int) -> int:
+        return -(-rows // self.piece)
+
+
+class _Walker:
+    """LOAD, SAVE and the units as recurrences; ``PIECES`` of a step are its first, its last, and even work between."""
+
+    def __init__(self, weights: float) -> None:
+        self.weights = weights
+        """Cycles of loading as many weights as can wait or be in use."""
+        self.free: dict[Unit, float] = dict.fromkeys(Unit, 0.0)
+        self.begun: dict[Unit, float] = {}
+        self.bus = 0.0
+        self._streamed = 0.0
+        self._used: list[tuple[float, float, float, float]] = []
+        """Streamed parameters, counted from the start in cycles of loading: from, to, and when they were used."""
+
+    def step(self, task: _Task, step: int) -> None:
+        rows = task.rows[step]
+        if rows == 0:
+            task.first.append(task.first[-1] if step else 0.0)
+            task.last.append(task.last[-1] if step else 0.0)
+            return
+        given, all_given = _done(task.sources, step)
+        free = all_free = 0.0
+        for other, ago in task.room:
+            if step >= ago:
+                free = max(free, other.first[step - ago])
+                all_free = max(all_free, other.last[step - ago])
+        work, pieces = rows * task.cost, task.pieces(rows)
+        if task.unit is Unit.LOAD:
+            self._load(task, work, pieces, free, all_free)
+        elif task.unit is Unit.SAVE:
+            self._save(task, work, pieces, given, all_given)
+        else:
+            self._compute(task, step, work, pieces, max(given, free), all_given, all_free)
+
+    def _load(self, task: _Task, work: float, pieces: int, free: float, all_free: float) -> None:
+        """Waits for room; other loads meanwhile overtake it."""
+        begin = max(self.free[Unit.LOAD], free)
+        end = max(begin + work, all_free + work / pieces)
+        late = all_free > begin + work * (pieces - 1) / pieces
+        self.free[Unit.LOAD] = (self.free[Unit.LOAD] if late else begin) + work
+        self.bus += work
+        task.first.append(begin + work / pieces + _AFTER_LOAD)
+        task.last.append(end + _AFTER_LOAD)
+
+    def _save(self, task: _Task, work: float, pieces: int, given: float, all_given: float) -> None:
+        begin = max(self.free[Unit.SAVE], given)
+        end = max(begin + work, all_given + work / pieces)
+        if self.free[Unit.LOAD] > begin:
+            self.free[Unit.LOAD] += work
+        self.bus += work
+        self.free[Unit.SAVE] = end
+        task.first.append(begin + work / pieces + _AFTER)
+        task.last.append(end + _AFTER)
+
+    def _compute(
+        self, task: _Task, step: int, work: float, pieces: int, ready: float, all_given: float, all_free: float
+    ) -> None:
+        """Its parameters come block by block: the first must be there, and the last only for the last block."""
+        size = task.parameters
+        block, part = work / task.blocks, work / task.blocks / pieces
+        there = all_there = 0.0
+        if size and (task.streams or not task.first):
+            begin = self.free[Unit.LOAD]
+            if task.streams:
+                begin = max(begin, self._when_used(self._streamed - self.weights + size / task.blocks))
+            self.free[Unit.LOAD] = begin + size
+            self.bus += size
+            there, all_there = begin + size / task.blocks + _AFTER_LOAD, begin + size + _AFTER_LOAD
+        begin = max(self.free[task.unit], ready, there)
+        # The first block takes the pieces as they come; the others need them all.
+        end = max(begin + work, all_given + work - block + part, all_free + part, all_there + block)
+        if size and task.streams:
+            self._used.append((self._streamed, self._streamed + size, begin, end))
+            self._streamed += size
+            if size > self.weights:
+                self.free[Unit.LOAD] = max(self.free[Unit.LOAD], end - (end - begin) * self.weights / size)
+        self.free[task.unit] = end
+        self.begun.setdefault(task.unit, begin)
+        task.first.append(end - block + part + _AFTER)
+        task.last.append(end + _AFTER)
+
+    def _when_used(self, amount: float) -> float:
+        """When as much of what was streamed is no longer needed."""
+        for low, high, begin, end in reversed(self._used):
+            if amount > low:
+                return begin + (end - begin) * min(1.0, (amount - low) / (high - low))
+        return 0.0
+
+
+def walk(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], placed: Mapping[str, Placed],
+    blocks: Mapping[str, Sequence[Block]], resident: frozenset[str],
+) -> Walk:  # fmt: skip
+    """What the cycle model would say of the group, nearly (docs/performance.md), and a hundred times faster."""
+    tasks = _tasks(config, group, ranges, skew, placed, blocks, resident)
+    walker = _Walker(_waiting_weights(config, group, blocks, resident))
+    for slot in range(ranges.steps + max(skew.values())):
+        for task in tasks:
+            if 0 <= slot - task.behind < ranges.steps:
+                walker.step(task, slot - task.behind)
+    cycles = max(walker.bus, *walker.free.values()) + _AFTER_LOAD
+    beats = beats_of(group.layers)
+    busiest = max(beats, key=lambda unit: beats[unit])
+    return Walk(round(cycles), round(walker.free[busiest] - walker.begun[busiest]), round(walker.bus))
+
+
+def beats_of(layers: Sequence[Layer]) -> dict[Unit, int]:
+    """What each unit must do at least."""
+    beats: dict[Unit, int] = {}
+    for layer in layers:
+        beats[layer.unit] = beats.get(layer.unit, 0) + layer.beats
+    return beats
+
+
+def _done(tasks: Sequence[_Task], step: int) -> tuple[float, float]:
+    first = last = 0.0
+    for task in tasks:
+        first, last = max(first, task.first[step]), max(last, task.last[step])
+    return first, last
+
+
+def _tasks(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], placed: Mapping[str, Placed],
+    blocks: Mapping[str, Sequence[Block]], resident: frozenset[str],
+) -> list[_Task]:  # fmt: skip
+    """In the order of emission within a step."""
+    makers: dict[str, _Task] = {}
+    rows: dict[str, list[int]] = {}
+    piece: dict[str, int] = {}
+    for name in placed:
+        ends = [0, *ranges.end[name].tolist()]
+        rows[name] = [after - before for before, after in pairwise(ends)]
+        piece[name] = -(-max(1, *rows[name]) // PIECES)
+
+    def mover(unit: Unit, name: str) -> _Task:
+        tensor = group.tensors[name]
+        beats = tensor.bytes / tensor.batch / config.axi_bytes / tensor.height
+        words = group.width(name) * group.vectors(config, name)
+        kind = "load" if unit is Unit.LOAD else "save"
+        return _Task(unit, skew[f"{kind} {name}"], rows[name], max(beats, words), piece[name])
+
+    for name in group.inputs:
+        makers[name] = mover(Unit.LOAD, name)
+    for layer in group.layers:
+        name = layer.output
+        own = blocks[name]
+        whole = not own[0].divisible
+        makers[name] = _Task(
+            layer.unit, skew[name], rows[name], layer.beats / group.tensors[name].height,
+            group.tensors[name].height if whole else piece[name], [makers[source] for source in layer.inputs],
+            blocks=len(own), parameters=sum(block.bytes(config) for block in own) / config.axi_bytes,
+            streams=name not in resident,
+        )  # fmt: skip
+    savers = {name: mover(Unit.SAVE, name) for name in group.outputs}
+    for name, saver in savers.items():
+        saver.sources.append(makers[name])
+    _give_room(group, placed, makers, savers)
+    return [*makers.values(), *savers.values()]
+
+
+def _give_room(
+    group: Group, placed: Mapping[str, Placed], makers: Mapping[str, _Task], savers: Mapping[str, _Task]
+) -> None:
+    """A ring is as long as what its last reader needs at the time; maps made in place share it."""
+    sharing: dict[int, list[str]] = {}
+    for name, place in placed.items():
+        sharing.setdefault(place.base, []).append(name)
+    for names in sharing.values():
+        if not placed[names[0]].wraps:
+            continue
+        maker = makers[names[0]]
+        own = [makers[name] for name in names]
+        readers = [makers[la.output] for la in group.layers for name in la.inputs if name in names]
+        readers += [savers[name] for name in names if name in savers]
+        others = [reader for reader in dict.fromkeys(readers) if reader not in own]
+        ago = max(reader.behind for reader in others) - maker.behind + 1
+        maker.room += [(reader, ago) for reader in others]
+
+
+def _waiting_weights(
+    config: MachineConfig, group: Group, blocks: Mapping[str, Sequence[Block]], resident: frozenset[str]
+) -> float:
+    """Whole blocks that fit beside what stays."""
+    size = {name: [block.sizes.get(Buffer.WEIGHT, 0) for block in found] for name, found in blocks.items()}
+    left = config.weight_depth - sum(sum(words) for name, words in size.items() if name in resident)
+    largest = max([0, *(max(words) for name, words in size.items() if name not in resident)])
+    waiting = left // largest * largest if largest else left
+    return waiting * config.buffer_dram_bytes("WEIGHT") / config.axi_bytes

@@ -1,0 +1,81 @@
+"""The estimate of a group's cycles against the cycle model on the group as it is emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from compiler.codegen.plan import Plan, plan_group
+from compiler.codegen.walk import Walk, walk
+from compiler.emit.grouping import make_group
+from compiler.emit.program import emit_program
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import EltwiseKind, PoolKind
+from isa.config import preset
+from sim.cycle.model import CycleModel
+from tests.compiler.graphs import Builder
+
+BASE = preset("base")
+
+
+def alone(b: Builder) -> XGraph:
+    return b.graph(b.conv(b.input(28, 28, 64), 64))
+
+
+def chain(b: Builder) -> XGraph:
+    return b.graph(b.conv(b.conv(b.input(28, 28, 64), 64), 64))
+
+
+def pooled(b: Builder) -> XGraph:
+    return b.graph(b.pool(b.conv(b.input(28, 28, 64), 64), PoolKind.MAX, 3, 2, 1))
+
+
+def residual(b: Builder) -> XGraph:
+    x = b.input(14, 14, 256)
+    y = b.conv(b.conv(b.conv(x, 64, (1, 1)), 64), 256, (1, 1))
+    return b.graph(b.eltwise(EltwiseKind.ADD, y, x))
+
+
+def streaming(b: Builder) -> XGraph:
+    """More weights than the buffer holds."""
+    return b.graph(b.conv(b.input(14, 14, 256), 256))
+
+
+def dense(b: Builder) -> XGraph:
+    """Nothing but weights: DRAM bounds it."""
+    return b.graph(b.conv(b.input(1, 1, 1024), 256, (1, 1)))
+
+
+@pytest.mark.parametrize("shape", [alone, chain, pooled, residual, streaming, dense])
+def test_a_walk_takes_as_long_as_the_emitted_group(shape: Callable[[Builder], XGraph]) -> None:
+    b = Builder(0)
+    graph = shape(b)
+    plan = plan_group(BASE, make_group(BASE, graph, graph.ops))
+    assert walked(plan).cycles == pytest.approx(emitted_cycles(graph, plan), rel=0.06)
+
+
+def test_what_happens_inside_leaves_out_first_load_and_last_save() -> None:
+    b = Builder(0)
+    graph = chain(b)
+    plan = plan_group(BASE, make_group(BASE, graph, graph.ops))
+    taken = walked(plan)
+    beats = sum(layer.beats for layer in plan.group.layers)
+    assert beats <= taken.inside < 1.01 * beats
+    assert taken.inside < taken.cycles < 1.05 * beats
+    assert plan.cycles <= taken.cycles
+
+
+def test_the_bus_carries_maps_and_parameters() -> None:
+    b = Builder(0)
+    graph = streaming(b)
+    plan = plan_group(BASE, make_group(BASE, graph, graph.ops))
+    assert walked(plan).bus == pytest.approx(plan.dram_bytes / BASE.axi_bytes, rel=0.01)
+
+
+def walked(plan: Plan) -> Walk:
+    return walk(BASE, plan.group, plan.ranges, plan.skew, plan.placed, plan.blocks, plan.resident)
+
+
+def emitted_cycles(graph: XGraph, plan: Plan) -> int:
+    return CycleModel(BASE).run(emit_program(BASE, graph, [plan], timed_only=True).words).cycles
