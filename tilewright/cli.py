@@ -12,7 +12,7 @@ import click
 
 from isa.errors import TilewrightError
 from tilewright.exits import Exit
-from tilewright.interrupts import catch_interrupts, end_children
+from tilewright.interrupts import catch_interrupts, end_children, was_interrupted
 from tilewright.version import VERSION
 
 COMMANDS = {
@@ -107,12 +107,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
+        if was_interrupted():
+            return _interrupted()
         if package not in EXTRA_OF:
             raise
         return _complain(f"the Python package {package} is not installed: pip install 'tilewright[{EXTRA_OF[package]}]'")
     except (click.Abort, _Interrupted, KeyboardInterrupt):
-        click.echo("tilewright: interrupted", err=True)
-        return Exit.INTERRUPTED
+        return _interrupted()
+    except Exception:
+        if was_interrupted():
+            return _interrupted()
+        raise
     return int(result) if isinstance(result, int) else Exit.DONE
 
 
@@ -125,7 +130,14 @@ def run() -> None:
     sys.exit(code)
 
 
+def _interrupted() -> int:
+    click.echo("tilewright: interrupted", err=True)
+    return Exit.INTERRUPTED
+
+
 def _complain(message: str, who: str = "tilewright") -> int:
+    if was_interrupted():
+        return _interrupted()
     click.echo(f"{who}: {message.replace(chr(10), ' ')}", err=True)
     return Exit.BAD_INPUT
 

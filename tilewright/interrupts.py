@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+_came: list[int] = []
 
 
 def catch_interrupts() -> None:
@@ -21,7 +22,13 @@ def _interrupt(number: int, frame: object) -> None:
     """The first one; whoever is impatient must not interrupt the cleaning up."""
     for each in INTERRUPTS:
         signal.signal(each, signal.SIG_IGN)
+    _came.append(number)
     raise KeyboardInterrupt
+
+
+def was_interrupted() -> bool:
+    """Whatever went wrong since: a library that is interrupted while it is loaded says that it cannot be loaded."""
+    return bool(_came)
 
 
 def end_children() -> None:
