@@ -34,7 +34,7 @@ from tilewright.api import Result, array_macs, compile_model, read_arrays, run_p
 from tilewright.commands.report import PAGE_FILE, TRACE_FILE
 from tilewright.commands.verilog import CONFIG_FILE, VERILOG_FILE
 from tilewright.exits import Exit
-from tilewright.interrupts import catch_interrupts, end_children
+from tilewright.interrupts import catch_interrupts, leave
 from tilewright.layers import compare_layers
 from tilewright.options import write_file
 from tilewright.profile.activity import Timing
@@ -151,9 +151,8 @@ def run() -> None:
         print(f"demo: {error}", file=sys.stderr)
         sys.exit(Exit.BAD_INPUT)
     except KeyboardInterrupt:
-        end_children()
         print("demo: interrupted", file=sys.stderr)
-        sys.exit(Exit.INTERRUPTED)
+        leave(Exit.INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import click
 
 from isa.errors import TilewrightError
 from tilewright.exits import Exit
-from tilewright.interrupts import catch_interrupts, end_children, was_interrupted
+from tilewright.interrupts import catch_interrupts, leave, was_interrupted
 from tilewright.version import VERSION
 
 COMMANDS = {
@@ -126,7 +126,7 @@ def run() -> None:
     catch_interrupts()
     code = main()
     if code == Exit.INTERRUPTED:
-        end_children()
+        leave(code)
     sys.exit(code)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,7 +32,17 @@ def was_interrupted() -> bool:
     return bool(_came)
 
 
-def end_children() -> None:
+def leave(code: int) -> None:
+    """End the interrupted process with this exit code: an interpreter that remembers an interrupt in a library's own code
+    would end by the signal, whatever ``sys.exit`` is told."""
+    _end_children()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _end_children() -> None:
     """Programs that libraries have started, and that they leave running when they are interrupted (yosys, by Amaranth)."""
     mine = f"PPid:\t{os.getpid()}\n"
     for status in Path("/proc").glob("[0-9]*/status"):
