@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json, write_file
+from tilewright.options import STRATEGY_HELP, check_output, config_option, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def command(
     from tilewright.explain.picture import partition_picture
     from tilewright.explain.source import is_program, of_model, of_program
 
+    if output is not None:
+        check_output(output)
     wanted = objective_of(objective)
     with stage_reporter(quiet=as_json) as report:
         report("search")
