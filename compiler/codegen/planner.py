@@ -184,10 +184,9 @@ class _Planner:
         known = id(way), id(residence), len(loads)
         if known not in self._walks:
             taken = walk(self.config, group, way, residence, loads)
-            low = min(each.base for each in way.placed.values())
-            high = max(each.base + each.words for each in way.placed.values())
+            maps = sum({each.base: each.words for each in way.placed.values()}.values())
             weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in residence.blocks.values() for block in own)
-            share = max(min(high, self.config.fm_words - low) / self.config.fm_words, weights / self.config.weight_depth)
+            share = max(maps / self.config.fm_words, weights / self.config.weight_depth)
             ends = 1.0 if self.alone else max(0.0, 2 * min(1.0, share) - 1)
             self._walks[known] = way, residence, taken.inside + round(ends * (taken.cycles - taken.inside))
         return Cost(max(least.cycles, self._walks[known][2] * self.batch), least.dram_bytes)

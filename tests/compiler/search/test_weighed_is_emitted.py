@@ -47,7 +47,7 @@ def test_a_partition_is_emitted_as_it_was_weighed(name: str, objective: str) -> 
 
 def test_for_fewer_bytes_a_group_runs_in_passes_and_for_fewer_cycles_it_need_not() -> None:
     b = Builder(0)
-    graph = b.graph(b.conv(b.input(8, 8, 16), 32))
+    graph = b.graph(b.conv(b.input(8, 8, 16), 32, (1, 1)))
     plans = {
         name: step for name in ("cycles", "dram") for step in steps_of(SMALL, graph, "naive", name) if isinstance(step, Plan)
     }  # fmt: skip
@@ -57,7 +57,7 @@ def test_for_fewer_bytes_a_group_runs_in_passes_and_for_fewer_cycles_it_need_not
 
 def test_each_pass_has_tiles_of_its_own() -> None:
     b = Builder(0)
-    graph = b.graph(b.conv(b.input(8, 8, 16), 32))
+    graph = b.graph(b.conv(b.input(8, 8, 16), 32, (1, 1)))
     steps = steps_of(SMALL, graph, "naive", "dram")
     (plan,) = (step for step in steps if isinstance(step, Plan))
     tiles = {record.tile for record in emit_program(SMALL, graph, steps).debug if record.layer == "conv0"}
@@ -67,7 +67,7 @@ def test_each_pass_has_tiles_of_its_own() -> None:
 
 def test_costs_of_other_objectives_are_kept_apart(tmp_path: Path) -> None:
     b = Builder(0)
-    graph = b.graph(b.conv(b.input(8, 8, 16), 32))
+    graph = b.graph(b.conv(b.input(8, 8, 16), 32, (1, 1)))
     database = Database(tmp_path / "costs.json")
     evaluator = Evaluator(SMALL, graph, database)
     costs = {name: evaluator.cost_of(1, objective) for name, objective in OBJECTIVES.items()}
