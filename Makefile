@@ -11,7 +11,7 @@ COUNT ?= 20000
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help demo test check fuzz lint types env lock clean
+.PHONY: help demo test check fuzz networks rtl-full bench wheel lint types env lock clean
 
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
@@ -22,6 +22,8 @@ help:
 	@echo "make fuzz    $(COUNT) random programs from seed $(SEED) on the RTL of $(CONFIG), whole memories compared"
 	@echo "make networks  all networks at full size on the functional simulator, into docs/networks.md; ARGS chooses"
 	@echo "make rtl-full  the large networks on the RTL of base, the short ones on zu2 too, into docs/networks.md"
+	@echo "make bench     every table of the documentation, one script of bench/ after the other (hours)"
+	@echo "make wheel     build the wheel, install it into an empty environment, and compile a model there"
 	@echo "make env     only the environment, in $(VENV)"
 	@echo "make lock    renew requirements.lock from pyproject.toml (needs uv)"
 	@echo "make clean   remove the environment and everything that was built"
@@ -43,6 +45,28 @@ networks: $(READY)
 rtl-full: tools $(READY)
 	TILEWRIGHT_RTL_CONFIGS=base,zu2 $(BIN)/python -m pytest --durations 0 tests/e2e/test_rtl_networks.py tests/cocotb/test_cocotb_networks.py
 	$(BIN)/python -m bench.networks_rtl $(ARGS)
+
+# The quick ones first; whole networks on the RTL are `make rtl-full`. The last one needs yosys.
+bench: tools $(READY)
+	$(BIN)/python -m bench.functional_speed
+	$(BIN)/python -m bench.rtl_speed
+	$(BIN)/python -m bench.conv_occupancy
+	$(BIN)/python -m bench.move_bandwidth
+	$(BIN)/python -m bench.cycle_model_error --networks
+	$(BIN)/python -m bench.strategies cycles
+	$(BIN)/python -m bench.strategies dram
+	$(BIN)/python -m bench.networks
+	$(BIN)/python -m bench.resources
+
+# What a user gets: built, installed with what it asks for from PyPI into an empty environment, used far from the clone.
+wheel: $(READY)
+	rm -rf dist build/wheel
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build && wheel/bin/tilewright --help
+	cd build && wheel/bin/tilewright compile ../demo/digits.onnx --calibrate ../demo/digits_calibration.npz -o wheel/digits.elf
+	cd build && wheel/bin/tilewright check ../demo/digits.onnx --calibrate ../demo/digits_calibration.npz
 
 lint: $(READY)
 	$(BIN)/ruff check .

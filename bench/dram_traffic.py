@@ -56,7 +56,7 @@ def measure(machine: RtlMachine, number: int, rng: random.Random) -> Traffic:
     read = sum(count for kind, count in result.dram_read.items() if kind != INSTRUCTION_FETCH)
     model = CycleModel(config).run(emitted.words)
     rtl = machine.run(emitted.words, memory, bases)
-    planned = sum(plan.dram_bytes for plan in plans if isinstance(plan, Plan))
+    planned = sum(plan.cost.dram_bytes for plan in plans if isinstance(plan, Plan))
     return Traffic(
         len(graph.ops), len(plans), planned, read + sum(result.dram_written.values()),
         (model.read_beats, model.write_beats), (rtl.read_beats, rtl.write_beats),

@@ -1,10 +1,12 @@
 """Strategies side by side, as tables in docs/search.md.
 
-    python -m bench.strategies cycles [--config base] [network ...]          DNNVM's table 3
-    python -m bench.strategies dram [--kib 128] [--batch 1] [network ...]    Optimus' figures 14 and 16, and its table 5
+    python -m bench.strategies cycles [network ...] [--config base]                       DNNVM's table 3
+    python -m bench.strategies dram [network ...] [--kib 64 128 256 512 1024 2048] [--batch 1 4]
+                                                    Optimus' figures 14 and 16, and its table 5
 
 ``cycles``: whole programs on the cycle model. ``dram``: bytes of all groups, on a machine of 16 x 16 multipliers whose
-buffers take the given KiB together; times are of one process, cold, each strategy by itself.
+buffers take the given KiB together; times are of one process, cold, each strategy by itself. ``vgg16/convolutions`` is
+``vgg16`` without its dense layers, and so for every network.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.network_table import put_row
@@ -25,6 +28,7 @@ from compiler.search.partition import Partition
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest, program_cycles
 from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Conv
 from compiler.zoo.macs import multiply_accumulates
 from compiler.zoo.networks import networks
 from isa.config import MachineConfig, config_from_dict, preset
@@ -32,6 +36,7 @@ from isa.config import MachineConfig, config_from_dict, preset
 PAGE = Path(__file__).parents[1] / "docs" / "search.md"
 FEW = ("squeezenet", "googlenet", "resnet18", "resnet50", "mobilenet_v2")
 TIMED = ("naive", "greedy", "dnnvm", "optimus", "best")
+CONVOLUTIONS = "/convolutions"
 PAPER_MS = {"vgg16": "0.48", "resnet50": "2.73", "resnet152": "5.01", "googlenet": "27.89", "squeezenet": "2.19",
     "nasnet_a": "8713"}  # fmt: skip
 """Optimus' table 5, bottom-up."""
@@ -52,13 +57,13 @@ def timed(name: str, evaluator: Evaluator, objective: str) -> tuple[Partition, f
 
 
 def small_machine(kib: int) -> MachineConfig:
-    """Optimus' table 2 as near as this machine comes: half the room for maps, 5/16 for weights, 1/8 for accumulators."""
+    """Optimus' table 2 as near as this machine comes: half the room for maps, 3/8 for weights, 1/16 for accumulators."""
     share = kib / 128
     return config_from_dict(
         {
             "base": "base", "name": f"{kib} KiB", "px_p": 1, "post_px": 1, "fm_banks": round(8 * share), "fm_depth": 512,
-            "weight_depth": round(160 * share), "param_depth": 32, "taps_depth": 64, "pool_param_depth": 16,
-            "acc_depth": max(240, round(256 * share)),
+            "weight_depth": round(192 * share), "param_depth": 32, "taps_depth": 64, "pool_param_depth": 16,
+            "acc_depth": round(128 * share),
         },
         origin="bench",
     )  # fmt: skip
@@ -67,9 +72,18 @@ def small_machine(kib: int) -> MachineConfig:
 def fitting(graph: XGraph, config: MachineConfig) -> tuple[XGraph, list[str]]:
     """Without the operations that fit nowhere on a small machine, and all after them."""
     evaluator = Evaluator(config, graph)
-    sets = evaluator.sets
-    without = [n for n in range(len(sets.ops)) if evaluator.cost_of(1 << n) is None]
-    names = [sets.ops[n].name for n in without]
+    ops = evaluator.sets.ops
+    names = [op.name for n, op in enumerate(ops) if evaluator.cost_of(1 << n, OBJECTIVES["dram"]) is None]
+    return (without(graph, names) if names else graph), names
+
+
+def convolutions(graph: XGraph) -> XGraph:
+    """Without the dense layers and all after them."""
+    dense = [op.name for op in graph.ops if isinstance(op, Conv) and graph.tensors[op.inputs[0]].shape[1:3] == (1, 1)]
+    return without(graph, dense)
+
+
+def without(graph: XGraph, names: Sequence[str]) -> XGraph:
     gone: set[str] = set()
     kept = []
     for op in graph.ops:
@@ -81,7 +95,7 @@ def fitting(graph: XGraph, config: MachineConfig) -> tuple[XGraph, list[str]]:
     outputs = tuple(name for op in kept for name in op.outputs if name not in read or name in graph.outputs)
     used = {name for op in kept for name in (*op.inputs, *op.outputs)}
     tensors = {name: tensor for name, tensor in graph.tensors.items() if name in used}
-    return XGraph(graph.name, tensors, tuple(kept), graph.inputs, outputs), names
+    return XGraph(graph.name, tensors, tuple(kept), graph.inputs, outputs)
 
 
 def cycles_row(name: str, config: MachineConfig) -> None:
@@ -111,9 +125,9 @@ def cycles_row(name: str, config: MachineConfig) -> None:
     print(" | ".join(row), flush=True)
 
 
-def dram_row(name: str, kib: int, batch: int) -> None:
+def dram_row(name: str, whole: XGraph, kib: int, batch: int) -> None:
     config = small_machine(kib)
-    graph, without = fitting(imported(name, batch), config)
+    graph, left_out = fitting(whole, config)
     found, seconds, planned = {}, {}, {}
     for strategy in STRATEGIES:
         evaluator = Evaluator(config, graph)
@@ -121,9 +135,11 @@ def dram_row(name: str, kib: int, batch: int) -> None:
         planned[strategy] = evaluator.evaluated
     oracle = evaluator.floors.of(evaluator.sets.everything, OBJECTIVES["dram"])
     best, rival = found["best"], found["dnnvm"]
-    columns = ("KiB", "batch", "network", *(f"{s} MB" for s in STRATEGIES), "oracle MB", "best below dnnvm", "left out")
+    columns = ("KiB", "batch", "network", *(f"{s} MB" for s in STRATEGIES), "oracle MB", "best below dnnvm",
+        "oracle below dnnvm", "exact", "left out")  # fmt: skip
     row = [str(kib), str(batch), name, *(f"{found[s].value / 1e6:.3f}" for s in STRATEGIES), f"{oracle / 1e6:.3f}",
-        f"{1 - best.value / rival.value:.1%}", ", ".join(without)]  # fmt: skip
+        f"{1 - best.value / rival.value:.1%}", f"{1 - oracle / rival.value:.1%}", "yes" if best.exact else "no",
+        ", ".join(left_out)]  # fmt: skip
     put_row("DRAM bytes", columns, row, 3, PAGE)
     print(" | ".join(row), flush=True)
     if (kib, batch) == (128, 1):
@@ -141,14 +157,19 @@ def main() -> None:
     parser.add_argument("table", choices=("cycles", "dram"))
     parser.add_argument("networks", nargs="*", default=FEW)
     parser.add_argument("--config", default="base")
-    parser.add_argument("--kib", type=int, default=128)
-    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--kib", type=int, nargs="+", default=[128])
+    parser.add_argument("--batch", type=int, nargs="+", default=[1])
     arguments = parser.parse_intermixed_args()
     for name in arguments.networks:
         if arguments.table == "cycles":
             cycles_row(name, preset(arguments.config))
-        else:
-            dram_row(name, arguments.kib, arguments.batch)
+            continue
+        for batch in arguments.batch:
+            graph = imported(name.removesuffix(CONVOLUTIONS), batch)
+            if name.endswith(CONVOLUTIONS):
+                graph = convolutions(graph)
+            for kib in arguments.kib:
+                dram_row(name, graph, kib, batch)
 
 
 if __name__ == "__main__":

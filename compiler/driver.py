@@ -81,7 +81,7 @@ def compile_graph(
     graph = imported.graph
     stages.begin("search")
     if groups is not None:
-        steps = plans_of(config, graph, named_groups(graph, groups))
+        steps = plans_of(config, graph, named_groups(graph, groups), objective_of(objective))
     else:
         steps = steps_of(config, graph, strategy, objective, database)
     stages.begin("emit")
@@ -103,7 +103,7 @@ def steps_of(
     if strategy == "best" and objective == "cycles":
         steps = fastest(evaluator)
     else:
-        steps = plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, wanted).groups)
+        steps = plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, wanted).groups, wanted)
     if database is not None:
         database.save()
     return steps

@@ -20,7 +20,7 @@ from isa.config import MachineConfig
 from sim.cycle.model import CycleModel
 
 MARGIN = 1 / 8
-"""Sums of costs are 6 % off the whole program's time at most, on all networks and presets measured (docs/performance.md)."""
+"""Sums of costs were at most 8 % off the whole program's time, on all networks and presets measured (docs/performance.md)."""
 
 
 def program_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> int:

@@ -34,6 +34,7 @@ from tilewright.api import Result, array_macs, compile_model, read_arrays, run_p
 from tilewright.commands.report import PAGE_FILE, TRACE_FILE
 from tilewright.commands.verilog import CONFIG_FILE, VERILOG_FILE
 from tilewright.exits import Exit
+from tilewright.interrupts import catch_interrupts, leave
 from tilewright.layers import compare_layers
 from tilewright.options import write_file
 from tilewright.profile.activity import Timing
@@ -143,6 +144,7 @@ def say(text: str) -> None:
 
 def run() -> None:
     """As ``tilewright`` does: an error that has a remedy, or an interrupt, is one line."""
+    catch_interrupts()
     try:
         sys.exit(main())
     except (TilewrightError, OSError) as error:
@@ -150,7 +152,7 @@ def run() -> None:
         sys.exit(Exit.BAD_INPUT)
     except KeyboardInterrupt:
         print("demo: interrupted", file=sys.stderr)
-        sys.exit(Exit.INTERRUPTED)
+        leave(Exit.INTERRUPTED)
 
 
 if __name__ == "__main__":

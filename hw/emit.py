@@ -16,12 +16,17 @@ from hw.core import Core
 from hw.emit_memory import MemoryModules
 from hw.emit_registers import fold_registers
 from isa.config import MachineConfig
+from isa.errors import TilewrightError
 
 MODULE = "tilewright_core"
 WAIVERS = Path(__file__).with_name("verilator.vlt")
 """Waivers for ``verilator -Wall``: give this file to Verilator before the Verilog."""
 PREFIXES = {"axi": "m_axi_", "axi_lite": "s_axil_"}
 """Port names of the bus members: ``m_axi_awaddr`` and so on, as block designs expect them."""
+
+
+class EmitError(TilewrightError):
+    """The tool that writes the Verilog did not."""
 
 
 def verilog(config: MachineConfig) -> str:
@@ -31,9 +36,13 @@ def verilog(config: MachineConfig) -> str:
     memories = MemoryModules()
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     with _no_garbage_collection():
-        text = backend.convert(
-            core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
-        )
+        try:
+            text = backend.convert(
+                core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
+            )
+        except backend.YosysError as error:
+            last = str(error).strip().rpartition("\n")[2]
+            raise EmitError(f"yosys, which writes the Verilog, failed: {last}; is there memory and disk enough?") from None
     modules = _kick_at_time_0(_share_modules(_drop_empty_wires(_rename_kickstart(text))))
     return f"{_header(config)}{modules}\n{memories.verilog()}"
 

@@ -28,8 +28,10 @@ from sim.cycle.model import CycleModel
 from sim.runtime.engine import CycleProgress, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
 from tilewright.profile.macs import macs_of_nodes
+from tilewright.progress import share_done
 
 Array = NDArray[Any]
+NAMES = {"rtl": "RTL", "functional": "functional"}
 
 
 def compile_model(
@@ -74,23 +76,27 @@ def run_program(
     """Run on ``functional``, ``rtl`` or ``cpu`` (onnxruntime on the quantised model)."""
     if engine == "cpu":
         return Result(run_on_cpu(program, inputs), Measured())
-    told = rtl_progress(program, progress) if progress is not None and engine == "rtl" else None
+    told = None if progress is None else cycle_progress(program, engine, progress)
     run = Run(program, make_engine(engine, program.config, trace=trace, progress=told))
     return Result(run(inputs), run.measured)
 
 
-def rtl_progress(program: Program, progress: Progress) -> CycleProgress:
-    """Turns cycles into a line: how far, how fast, how long still (the cycle model knows how many there will be)."""
+def cycle_progress(program: Program, engine: str, progress: Progress) -> CycleProgress:
+    """Turns what an engine tells into a line: how far, how fast, how long still.
+
+    The RTL tells cycles (the cycle model knows how many there will be), the functional simulator words of the program.
+    """
     since = time.perf_counter()
     total = 0
-    progress("RTL simulation; the first one of a machine builds its simulator, which takes a minute or two")
+    if engine == "rtl":
+        progress("RTL simulation; the first one of a machine builds its simulator, which takes a minute or two")
 
-    def told(cycles: int) -> None:
+    def told(done: int) -> None:
         nonlocal total
-        total = total or estimated_cycles(program)
+        total = total or (estimated_cycles(program) if engine == "rtl" else len(program.words))
         seconds = time.perf_counter() - since
-        left = max(0, total - cycles) * seconds / max(cycles, 1)
-        progress(f"RTL simulation: {min(1.0, cycles / total):.0%}, {cycles / seconds:.0f} cycles/s, {left:.0f} s left")
+        speed = f"{done / seconds:.0f} cycles/s" if engine == "rtl" else ""
+        progress(share_done(f"{NAMES[engine]} simulation", done, total, seconds, speed))
 
     return told
 
@@ -144,11 +150,8 @@ def facts(compiled: Compiled) -> dict[str, Any]:
     """What a compilation tells about its result."""
     program, plans = compiled.program, compiled.plans
     config = program.config
-    batch = [plan.group.tensors[plan.group.outputs[0]].batch for plan in plans]
     cycles = estimated_cycles(program)
     macs = array_macs(compiled)
-    parameters = sum(b.bytes(config) for plan in plans for blocks in plan.blocks.values() for b in blocks)
-    words = max((placed.base + placed.words for plan in plans for placed in plan.placed.values()), default=0)
     return {
         "operations on machine": sum(len(plan.group.layers) for plan in plans),
         "groups": len(plans),
@@ -156,10 +159,10 @@ def facts(compiled: Compiled) -> dict[str, Any]:
         "MACs": macs,
         "instructions": len(program.debug),
         "instruction bytes": 4 * len(program.words),
-        "parameter bytes": parameters,
-        "DRAM bytes": sum(plan.dram_bytes * n for plan, n in zip(plans, batch, strict=True)),
+        "parameter bytes": sum(plan.parameter_bytes for plan in plans),
+        "DRAM bytes": sum(plan.cost.dram_bytes for plan in plans),
         "DRAM for feature maps": program.work_bytes + program.input_bytes + program.output_bytes,
-        "on-chip words used": min(words, config.fm_words),
+        "on-chip words used": min(max((plan.words for plan in plans), default=0), config.fm_words),
         "estimated cycles": cycles,
         "estimated utilisation": round(macs / (cycles * config.macs_per_cycle), 4) if cycles else 0.0,
         "estimated ms": round(cycles / config.clock_mhz / 1000, 3),

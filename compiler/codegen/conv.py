@@ -73,9 +73,12 @@ class ConvLayer:
         self.slots = channel_slots(config, target.channels)
 
     @classmethod
-    def of(cls, config: MachineConfig, op: Conv, source: Tensor, target: Tensor) -> ConvLayer:
+    def of(
+        cls, config: MachineConfig, op: Conv, source: Tensor, target: Tensor, window: Window | None = None
+    ) -> ConvLayer:
+        """``window``: another one than the operation's, if the input is not all of its map."""
         return cls(
-            config, op, source, target, window=op.window, weights=op.weights, requantisation=op.requantisation,
+            config, op, source, target, window=window or op.window, weights=op.weights, requantisation=op.requantisation,
             finish=op.finish, groups=op.groups, pad_value=op.pad_value,
         )  # fmt: skip
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.codegen.layer import Block, Layer, ParameterWords
+from compiler.codegen.operations import Group
 from compiler.codegen.parameters import Parameters
 from compiler.codegen.placed import Rows
-from compiler.codegen.plan import Plan
+from compiler.codegen.plan import Pass, Plan
 from compiler.codegen.views import View, load_rows, save_rows
 from compiler.codegen.walk import PIECES
 from compiler.schedule.instruction import Pending
@@ -23,25 +24,55 @@ class Homes:
     load: Mapping[str, View]
     save: Mapping[str, Sequence[View]]
 
+    def of(self, group: Group) -> Homes:
+        """For a group that holds only some channels, or pixels, of its maps."""
 
-class GroupEmitter:
-    """Walks the steps of a plan: in time slot ``s`` a layer that runs ``k`` steps behind does step ``s - k``."""
+        def part(name: str, view: View) -> View:
+            tensor = group.tensors[name]
+            if group.stacked:
+                view = view.stacked(tensor.height)
+            if name in group.sampled:
+                view = view.sampled(*group.sampled[name], tensor.height, tensor.width)
+            if name in group.first_channel:
+                view = view.channels_from(group.first_channel[name], tensor.channels)
+            return view
 
-    def __init__(self, config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters) -> None:
+        return Homes(
+            {name: part(name, view) for name, view in self.load.items()},
+            {name: [part(name, view) for view in views] for name, views in self.save.items()},
+        )  # fmt: skip
+
+
+def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters, batch: int) -> list[Pending]:
+    """All passes over all images. Steps of later passes are numbered on."""
+    rounds = [range(n, n + 1) for n in range(batch)] if plan.held else [range(batch)]
+    return [
+        pending
+        for images in rounds
+        for number, part in enumerate(plan.passes)
+        for pending in PassEmitter(config, part, homes.of(part.group), parameters, number * plan.steps).emit(images)
+    ]
+
+
+class PassEmitter:
+    """Walks the steps of a pass: in time slot ``s`` a layer that runs ``k`` steps behind does step ``s - k``."""
+
+    def __init__(self, config: MachineConfig, plan: Pass, homes: Homes, parameters: Parameters, first_tile: int) -> None:
         self.config, self.plan, self.homes, self.parameters = config, plan, homes, parameters
-        self._resident: dict[str, list[tuple[Block, ParameterWords]]] = {}
+        self.first_tile = first_tile
+        self._resident: dict[str, list[ParameterWords]] = {}
         self._tables: dict[str, int] = {}
         self._pieces = {name: -(-plan.ranges.most_made(name) // PIECES) for name in plan.placed}
         """Rows of a piece of each map."""
         self._pending: list[Pending] = []
 
-    def emit(self, batch: int) -> list[Pending]:
-        """All images of the batch, one after the other; parameters that stay are loaded once."""
+    def emit(self, images: range) -> list[Pending]:
+        """One image after the other; parameters that stay are loaded once."""
         plan = self.plan
         group = plan.group
-        for image in range(batch):
+        for image in images:
             for slot in range(plan.ranges.steps + max(plan.skew.values())):
-                for tensor in group.inputs:
+                for tensor in plan.loads:
                     self._load(tensor, slot - plan.skew[f"load {tensor}"], image)
                 for layer in group.layers:
                     self._compute(layer, slot - plan.skew[layer.output])
@@ -57,7 +88,7 @@ class GroupEmitter:
         return rows if len(rows) else None
 
     def _add(self, pending: Sequence[Pending], layer: str, step: int) -> None:
-        self._pending += [replace(p, layer=layer, tile=step) for p in pending]
+        self._pending += [replace(p, layer=layer, tile=self.first_tile + step) for p in pending]
 
     def _load(self, tensor: str, step: int, image: int) -> None:
         rows = self._rows(tensor, step)
@@ -84,24 +115,22 @@ class GroupEmitter:
             self._tables[layer.output] = slot
             self._add([load], name, step)
         extra = {Buffer.TABLE: self._tables[layer.output]} if layer.table is not None else {}
-        if layer.output in self.plan.resident:
-            if layer.output not in self._resident:
-                self._resident[layer.output] = []
-                for block in self.plan.blocks[layer.output]:
-                    at, loads = self.parameters.load(block, pinned=True)
-                    self._add(loads, name, step)
-                    self._resident[layer.output].append((block, at))
-            for number, (block, kept) in enumerate(self._resident[layer.output]):
-                self._emit(layer, number, rows, block, {**kept, **extra}, step)
-            return
-        for number, block in enumerate(self.plan.blocks[layer.output]):
-            where, loads = self.parameters.load(block, pinned=False)
-            self._add(loads, name, step)
+        kept = self._resident.setdefault(layer.output, [])
+        residence = self.plan.residence
+        for number, block in enumerate(residence.blocks[layer.output]):
+            stays = number < residence.kept[layer.output]
+            if stays and number < len(kept):
+                where = kept[number]
+            else:
+                where, loads = self.parameters.load(block, pinned=stays)
+                self._add(loads, name, step)
+                if stays:
+                    kept.append(where)
             self._emit(layer, number, rows, block, {**where, **extra}, step)
 
     def _emit(self, layer: Layer, number: int, rows: Rows, block: Block, at: ParameterWords, step: int) -> None:
         """The first and the last block in pieces, those between in one."""
-        edge = number in (0, len(self.plan.blocks[layer.output]) - 1)
+        edge = number in (0, len(self.plan.residence.blocks[layer.output]) - 1)
         most = self._pieces[layer.output] if edge and block.divisible else max(1, len(rows))
         for piece in rows.pieces(most):
             self._add(layer.emit(piece, block, at, self.plan.placed), layer.op.name, step)

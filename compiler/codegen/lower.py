@@ -46,6 +46,21 @@ def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer
     raise TilewrightError(f"operation {op.name}: {kind} has no layer; it should have become a view or gone to the CPU")
 
 
+def stride_of(config: MachineConfig, op: Op) -> tuple[int, int] | None:
+    """Rows and columns of the input's pixels that a 1x1 convolution reads, if it skips any: LOAD then brings no others."""
+    if not isinstance(op, Conv) or (is_depthwise(op) and config.build_pool):
+        return None
+    window = op.window
+    skips = window.kernel == (1, 1) and window.stride != (1, 1) and not any(window.pads)
+    return window.stride if skips else None
+
+
+def lower_sampled(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer:
+    """The 1x1 convolution on the pixels that it reads, and only these are in its input."""
+    assert isinstance(op, Conv)
+    return ConvLayer.of(config, op, tensors[op.inputs[0]], tensors[op.output], Window((1, 1)))
+
+
 def fold_of(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> tuple[Fold, Layer] | None:
     """The operation with its kernel columns folded into channel lanes, if that saves at least a quarter of its beats."""
     if not isinstance(op, Conv) or op.groups != 1 or op.window.dilation[1] != 1 or op.window.kernel[1] == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler.codegen.layer import Layer
 from compiler.codegen.views import Fold
@@ -20,6 +20,12 @@ class Group:
     outputs: tuple[str, ...]
     tensors: Mapping[str, Tensor]
     folds: Mapping[str, Fold]
+    sampled: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Inputs of which only every so-manieth row and column is read, and of which ``tensors`` has only these."""
+    stacked: bool = False
+    """The images of the batch are the rows of one image."""
+    first_channel: Mapping[str, int] = field(default_factory=dict)
+    """Of maps of which the group holds only some channels (see ``cut``)."""
 
     @property
     def tables(self) -> tuple[Layer, ...]:

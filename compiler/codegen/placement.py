@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from compiler.codegen.eltwise import EltwiseLayer
@@ -34,7 +34,7 @@ class _Room:
 
 
 def place(
-    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str] = ()
 ) -> dict[str, Placed] | None:
     """Rings one after another; None if they do not fit.
 
@@ -42,8 +42,9 @@ def place(
     neither.
 
     ``skew``: steps by which layers, loads and saves run behind. ``upwards``: from the buffer's bottom, else from its top.
+    ``held``: maps that are kept in full.
     """
-    rooms = _rooms(config, group, ranges, skew)
+    rooms = _rooms(config, group, ranges, skew, held)
     for align, phases in ((config.fm_phases * config.fm_depth, config.fm_phases), (1, config.fm_phases), (1, 1)):
         where = 0
         placed: dict[str, Placed] = {}
@@ -66,7 +67,9 @@ def place(
     return None
 
 
-def _rooms(config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int]) -> list[_Room]:
+def _rooms(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str]
+) -> list[_Room]:
     follows = _in_place(config, group)
     chains: dict[str, list[str]] = {}
     first_of: dict[str, str] = {}
@@ -79,7 +82,7 @@ def _rooms(config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[st
         made = skew.get(first, skew.get(f"load {first}", 0))
         lag = _last_read(group, skew, last) - made
         kept = max(ranges.rows_kept(first, last, lag), _least_ring(group, last))
-        ring = min(group.tensors[last].height, kept)
+        ring = group.tensors[last].height if first in held else min(group.tensors[last].height, kept)
         rooms.append(_Room(chain, ring, _pitch(config, group, last), group.vectors(config, last)))
     return rooms
 

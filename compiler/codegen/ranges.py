@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,7 +31,11 @@ class Ranges:
 
     def most_made(self, tensor: str) -> int:
         """Rows of the greatest step."""
-        return max(1, int(np.diff(self.end[tensor], prepend=0).max()))
+        return self._most_made[tensor]
+
+    @cached_property
+    def _most_made(self) -> dict[str, int]:
+        return {name: max(1, int(end[0]), int((end[1:] - end[:-1]).max(initial=0))) for name, end in self.end.items()}
 
     def rows_kept(self, first: str, last: str, lag: int) -> int:
         """Rows of a ring into which ``first`` is made, and from which ``last`` (the same, or made in its place) is read.

@@ -17,7 +17,7 @@ from compiler.codegen.conv import ConvLayer
 from compiler.codegen.layer import Block, Ends, ParameterWords
 from compiler.codegen.placed import Placed, Rows
 from compiler.codegen.pool import DepthwiseLayer
-from compiler.schedule.instruction import Pending
+from compiler.schedule.instruction import Access, Pending, Space
 from compiler.xgraph.ops import ConvTranspose, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
@@ -129,12 +129,18 @@ class TransposeLayer:
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         assert isinstance(block.part, PhasePart)
         layer, (y, x) = self.layers[block.part.phase], self.phases[block.part.phase]
-        target = where[self.output]
-        return [
-            pending
-            for segment in target.segments(rows)
-            for pending in self._emit_phase(layer, y, x, segment, block.part.block, at, where)
-        ]
+        pending: list[Pending] = []
+        entries = 0
+        for segment in where[self.output].segments(rows):
+            for found in self._emit_phase(layer, y, x, segment, block.part.block, at, where):
+                # The layer counts accumulator entries from 0; here they go on where a ring has cut the rows.
+                touched = [access for access in (*found.reads, *found.writes) if access.space is Space.ACCUMULATOR]
+                values = found.values | {"a_addr": found.values["a_addr"] + entries} if touched else found.values
+                pending.append(
+                    replace(found, values=values, reads=_moved(found.reads, entries), writes=_moved(found.writes, entries))
+                )
+                entries += max((access.length for access in touched), default=0)
+        return pending
 
     def _emit_phase(
         self, layer: ConvLayer | DepthwiseLayer, y: Axis, x: Axis, segment: Rows, block: Block, at: ParameterWords,
@@ -155,7 +161,13 @@ class TransposeLayer:
                 "o_addr": target.word(row, plane) + x.phase,
                 "o_xs": s_x, "o_ys": s_y * target.pitch, "o_cs": target.plane,
             }  # fmt: skip
-            yield replace(pending, values=values, writes=target.access(segment) if pending.writes else [])
+            kept = [access for access in pending.writes if access.space is Space.ACCUMULATOR]
+            yield replace(pending, values=values, writes=kept or target.access(segment))
+
+
+def _moved(accesses: Sequence[Access], entries: int) -> list[Access]:
+    """With accumulator entries counted from another one."""
+    return [replace(a, start=a.start + entries) if a.space is Space.ACCUMULATOR else a for a in accesses]
 
 
 class DepthwiseTransposeLayer(TransposeLayer):

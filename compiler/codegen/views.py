@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.codegen.placed import Placed, Rows
 from compiler.schedule.instruction import Access, Pending, Space
@@ -33,6 +33,18 @@ class View:
 
     def row(self, y: int, batch: int) -> int:
         return self.offset + batch * self.batch_stride + y * self.row_stride
+
+    def channels_from(self, first: int, count: int) -> View:
+        """A view of some of the channels."""
+        return replace(self, offset=self.offset + first, channels=count)
+
+    def sampled(self, rows: int, columns: int, height: int, width: int) -> View:
+        """A view of every so-manieth row and column."""
+        return replace(self, height=height, width=width, row_stride=self.row_stride * rows, step=self.step * columns)
+
+    def stacked(self, batch: int) -> View:
+        """A view of maps of one pixel as one map, an image in each row."""
+        return replace(self, height=batch, row_stride=self.batch_stride)
 
     @property
     def dense(self) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from compiler.codegen.layer import Block, Layer
+from compiler.codegen.layer import Layer
 from compiler.codegen.operations import Group
 from compiler.codegen.placed import Placed
 from compiler.codegen.ranges import Ranges
+from compiler.codegen.residence import Residence
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 
@@ -20,6 +21,18 @@ _AFTER_LOAD = 75
 """Cycles from DRAM serving something until it can be used."""
 _AFTER = 35
 """Cycles from a unit's last beat until another may use what it made."""
+_SHORT_RUN = 4
+"""Cycles that a pixel takes at least if it is moved by itself: its bursts wait for room in DRAM's queue."""
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Over which rows, in which order and through which words a pass goes."""
+
+    ranges: Ranges
+    skew: Mapping[str, int]
+    """Steps by which each layer (by output), each load and each save (``load x``, ``save x``) runs behind."""
+    placed: Mapping[str, Placed]
 
 
 @dataclass(frozen=True)
@@ -51,10 +64,10 @@ class _Task:
     room: list[tuple[_Task, int]] = field(default_factory=list)
     """Those who must be done with the rows that it overwrites, and how many steps ago these were theirs."""
     blocks: int = 1
-    parameters: float = 0.0
-    """Cycles of loading them."""
-    streams: bool = False
-    """Loads its parameters in each step."""
+    kept: float = 0.0
+    """Cycles of loading the parameters that stay."""
+    streamed: float = 0.0
+    """Cycles of loading those that come in each step."""
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
     """When the first piece, and the last, of each step is done."""
@@ -120,12 +133,12 @@ class _Walker:
         self, task: _Task, step: int, work: float, pieces: int, ready: float, all_given: float, all_free: float
     ) -> None:
         """Its parameters come block by block: the first must be there, and the last only for the last block."""
-        size = task.parameters
+        size = task.streamed + (0.0 if task.first else task.kept)
         block, part = work / task.blocks, work / task.blocks / pieces
         there = all_there = 0.0
-        if size and (task.streams or not task.first):
+        if size:
             begin = self.free[Unit.LOAD]
-            if task.streams:
+            if task.streamed:
                 begin = max(begin, self._when_used(self._streamed - self.weights + size / task.blocks))
             self.free[Unit.LOAD] = begin + size
             self.bus += size
@@ -133,11 +146,11 @@ class _Walker:
         begin = max(self.free[task.unit], ready, there)
         # The first block takes the pieces as they come; the others need them all.
         end = max(begin + work, all_given + work - block + part, all_free + part, all_there + block)
-        if size and task.streams:
-            self._used.append((self._streamed, self._streamed + size, begin, end))
-            self._streamed += size
-            if size > self.weights:
-                self.free[Unit.LOAD] = max(self.free[Unit.LOAD], end - (end - begin) * self.weights / size)
+        if task.streamed:
+            self._used.append((self._streamed, self._streamed + task.streamed, begin, end))
+            self._streamed += task.streamed
+            if task.streamed > self.weights:
+                self.free[Unit.LOAD] = max(self.free[Unit.LOAD], end - (end - begin) * self.weights / task.streamed)
         self.free[task.unit] = end
         self.begun.setdefault(task.unit, begin)
         task.first.append(end - block + part + _AFTER)
@@ -151,21 +164,27 @@ class _Walker:
         return 0.0
 
 
-def walk(
-    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], placed: Mapping[str, Placed],
-    blocks: Mapping[str, Sequence[Block]], resident: frozenset[str],
-) -> Walk:  # fmt: skip
+def walk(config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str]) -> Walk:
     """What the cycle model would say of the group, nearly (docs/performance.md), and a hundred times faster."""
-    tasks = _tasks(config, group, ranges, skew, placed, blocks, resident)
-    walker = _Walker(_waiting_weights(config, group, blocks, resident))
-    for slot in range(ranges.steps + max(skew.values())):
+    tasks = _tasks(config, group, way, residence, loads)
+    walker = _Walker(_waiting_weights(config, residence))
+    steps = way.ranges.steps
+    for slot in range(steps + max(way.skew.values())):
         for task in tasks:
-            if 0 <= slot - task.behind < ranges.steps:
+            if 0 <= slot - task.behind < steps:
                 walker.step(task, slot - task.behind)
     cycles = max(walker.bus, *walker.free.values()) + _AFTER_LOAD
     beats = beats_of(group.layers)
     busiest = max(beats, key=lambda unit: beats[unit])
     return Walk(round(cycles), round(walker.free[busiest] - walker.begun[busiest]), round(walker.bus))
+
+
+def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
+    """That DRAM needs for a row of a map."""
+    tensor = group.tensors[name]
+    if name in group.first_channel or name in group.sampled:
+        return float(tensor.width * max(_SHORT_RUN, -(-tensor.channels // config.axi_bytes)))
+    return tensor.width * tensor.channels / config.axi_bytes
 
 
 def beats_of(layers: Sequence[Layer]) -> dict[Unit, int]:
@@ -184,41 +203,37 @@ def _done(tasks: Sequence[_Task], step: int) -> tuple[float, float]:
 
 
 def _tasks(
-    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], placed: Mapping[str, Placed],
-    blocks: Mapping[str, Sequence[Block]], resident: frozenset[str],
-) -> list[_Task]:  # fmt: skip
+    config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str]
+) -> list[_Task]:
     """In the order of emission within a step."""
     makers: dict[str, _Task] = {}
     rows: dict[str, list[int]] = {}
     piece: dict[str, int] = {}
-    for name in placed:
-        ends = [0, *ranges.end[name].tolist()]
+    for name in way.placed:
+        ends = [0, *way.ranges.end[name].tolist()]
         rows[name] = [after - before for before, after in pairwise(ends)]
         piece[name] = -(-max(1, *rows[name]) // PIECES)
 
     def mover(unit: Unit, name: str) -> _Task:
-        tensor = group.tensors[name]
-        beats = tensor.bytes / tensor.batch / config.axi_bytes / tensor.height
         words = group.width(name) * group.vectors(config, name)
         kind = "load" if unit is Unit.LOAD else "save"
-        return _Task(unit, skew[f"{kind} {name}"], rows[name], max(beats, words), piece[name])
+        return _Task(unit, way.skew[f"{kind} {name}"], rows[name], max(bus_cycles(config, group, name), words), piece[name])
 
-    for name in group.inputs:
+    for name in loads:
         makers[name] = mover(Unit.LOAD, name)
     for layer in group.layers:
         name = layer.output
-        own = blocks[name]
-        whole = not own[0].divisible
+        own = residence.blocks[name]
         makers[name] = _Task(
-            layer.unit, skew[name], rows[name], layer.beats / group.tensors[name].height,
-            group.tensors[name].height if whole else piece[name], [makers[source] for source in layer.inputs],
-            blocks=len(own), parameters=sum(block.bytes(config) for block in own) / config.axi_bytes,
-            streams=name not in resident,
+            layer.unit, way.skew[name], rows[name], layer.beats / group.tensors[name].height,
+            piece[name] if own[0].divisible else group.tensors[name].height,
+            [makers[source] for source in layer.inputs if source in makers], blocks=len(own),
+            kept=residence.kept_bytes[name] / config.axi_bytes, streamed=residence.streamed_bytes[name] / config.axi_bytes,
         )  # fmt: skip
     savers = {name: mover(Unit.SAVE, name) for name in group.outputs}
     for name, saver in savers.items():
         saver.sources.append(makers[name])
-    _give_room(group, placed, makers, savers)
+    _give_room(group, way.placed, makers, savers)
     return [*makers.values(), *savers.values()]
 
 
@@ -241,12 +256,12 @@ def _give_room(
         maker.room += [(reader, ago) for reader in others]
 
 
-def _waiting_weights(
-    config: MachineConfig, group: Group, blocks: Mapping[str, Sequence[Block]], resident: frozenset[str]
-) -> float:
+def _waiting_weights(config: MachineConfig, residence: Residence) -> float:
     """Whole blocks that fit beside what stays."""
-    size = {name: [block.sizes.get(Buffer.WEIGHT, 0) for block in found] for name, found in blocks.items()}
-    left = config.weight_depth - sum(sum(words) for name, words in size.items() if name in resident)
-    largest = max([0, *(max(words) for name, words in size.items() if name not in resident)])
+    left, largest = config.weight_depth, 0
+    for name, blocks in residence.blocks.items():
+        words = [block.sizes.get(Buffer.WEIGHT, 0) for block in blocks]
+        left -= sum(words[: residence.kept[name]])
+        largest = max([largest, *words[residence.kept[name] :]])
     waiting = left // largest * largest if largest else left
     return waiting * config.buffer_dram_bytes("WEIGHT") / config.axi_bytes

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.codegen.plan import Plan, plan_group
+from compiler.codegen.objective import CYCLES, Objective
+from compiler.codegen.plan import Plan
+from compiler.codegen.planner import plan_group
 from compiler.emit.grouping import make_group, ordered_groups
 from compiler.emit.program import Emitted, emit_program
 from compiler.xgraph.graph import XGraph
@@ -12,7 +14,9 @@ from compiler.xgraph.ops import Cpu, Op
 from isa.config import MachineConfig
 
 
-def plans_of(config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[Plan | Cpu]:
+def plans_of(
+    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES
+) -> list[Plan | Cpu]:
     """Plans and CPU parts in the order of execution; neighbouring groups lie at opposite ends of the buffer."""
     steps: list[Plan | Cpu] = []
     cpu = [op for op in graph.ops if isinstance(op, Cpu)]
@@ -22,9 +26,11 @@ def plans_of(config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[
         if isinstance(first, Cpu):
             steps.append(first)
         else:
-            steps.append(plan_group(config, make_group(config, graph, ops), upwards=number % 2 == 0))
+            steps.append(plan_group(config, make_group(config, graph, ops), objective, upwards=number % 2 == 0))
     return steps
 
 
-def build(config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]]) -> Emitted:
-    return emit_program(config, graph, plans_of(config, graph, partition))
+def build(
+    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES
+) -> Emitted:
+    return emit_program(config, graph, plans_of(config, graph, partition, objective))

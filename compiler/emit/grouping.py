@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from compiler.codegen.lower import fold_of, lower
+from compiler.codegen.lower import fold_of, lower, lower_sampled, stride_of
 from compiler.codegen.operations import Group
 from compiler.codegen.views import Fold
 from compiler.memory.storage import VIEW_OPS, storage_of
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Cpu, Op
+from compiler.xgraph.ops import Conv, Cpu, Eltwise, Op, Window
+from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 
@@ -29,6 +31,18 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group
     )  # fmt: skip
     if not outputs:
         raise TilewrightError(f"group {'+'.join(op.name for op in ops)}: nothing reads what it computes; remove the operations")
+    tensors = {name: graph.tensors[name] for name in (*inputs, *made)}
+    stacked = _dense_only(ops, tensors)
+    if stacked:
+        tensors = {name: replace(t, shape=(1, t.batch, 1, t.channels)) for name, t in tensors.items()}
+    sampled: dict[str, tuple[int, int]] = {}
+    for name in inputs:
+        strides = {stride_of(config, op) for op in ops if name in op.inputs}
+        stride = strides.pop() if len(strides) == 1 else None
+        if stride is not None:
+            n, h, w, c = tensors[name].shape
+            tensors[name] = replace(tensors[name], shape=(n, -(-h // stride[0]), -(-w // stride[1]), c))
+            sampled[name] = stride
     layers = []
     folds: dict[str, Fold] = {}
     for op in ops:
@@ -36,13 +50,24 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group
         # Folded windows overlap, so their bytes must lie together in DRAM.
         foldable = op.inputs[0] in inputs and len(readers) == 1 and storage_of(graph)[op.inputs[0]].view.dense
         folded = fold_of(config, op, graph.tensors) if foldable else None
-        if folded is None:
-            layers.append(lower(config, op, graph.tensors))
+        if op.inputs[0] in sampled:
+            layers.append(lower_sampled(config, op, tensors))
+        elif folded is None:
+            layers.append(lower(config, op, tensors))
         else:
             folds[op.inputs[0]], layer = folded
             layers.append(layer)
-    tensors = {name: graph.tensors[name] for name in (*inputs, *made)}
-    return Group(tuple(layers), inputs, outputs, tensors, folds)
+    return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked)
+
+
+def _dense_only(ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> bool:
+    """Whether the group only computes dense layers, and what follows them pixel by pixel, for several images.
+
+    Then the batch becomes the height of one image, so that parameters serve all images at once.
+    """
+    pointwise = all(isinstance(op, Eltwise) or (isinstance(op, Conv) and op.window == Window((1, 1))) for op in ops)
+    pixels = {(t.height, t.width) for t in tensors.values()}
+    return pointwise and pixels == {(1, 1)} and {t.batch for t in tensors.values()} != {1}
 
 
 def one_each(graph: XGraph) -> list[tuple[Op, ...]]:

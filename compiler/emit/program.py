@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.codegen.group import GroupEmitter, Homes
+from compiler.codegen.group import Homes, emit_plan
 from compiler.codegen.parameters import ConstImage, Parameters, UnpackedImage, depths
 from compiler.codegen.plan import Plan
 from compiler.codegen.views import View
@@ -84,7 +84,7 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
             close()
             segments.append(step)
         else:
-            stretch += GroupEmitter(config, step, _homes(graph, step, views), parameters).emit(_batch(step))
+            stretch += emit_plan(config, step, _homes(graph, step, views), parameters, _batch(step))
     close()
     return Emitted(
         tuple(words), tuple(segments), const.image(), sizes[Region.WORK], sizes[Region.INPUT], sizes[Region.OUTPUT],

@@ -122,7 +122,7 @@ def _input_types(
             raise ModelError(f"input {info.name}: has no shape; export the model with input shapes, or name them")
         shape = []
         for axis, dim in enumerate(tensor.shape.dim):
-            if dim.HasField("dim_value") and dim.dim_value > 0:
+            if dim.HasField("dim_value") and dim.dim_value >= 0:
                 shape.append(dim.dim_value)
             elif axis == 0:
                 shape.append(batch or 1)
@@ -131,6 +131,11 @@ def _input_types(
                     f"input {info.name}: dimension {axis} is free ({dim.dim_param or 'unnamed'}), a number is expected; "
                     "export the model with a fixed size, or name the shape"
                 )
+        if 0 in shape:
+            raise ModelError(
+                f"input {info.name}: shape {shape} holds nothing, sizes of at least 1 are expected; "
+                "export the model with the size of its data, or with a name where the size is free"
+            )
         types[info.name] = TensorType(tensor.elem_type, tuple(shape))
     return types
 

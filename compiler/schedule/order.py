@@ -45,7 +45,7 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[
     for index, count in enumerate(waiting):
         if count == 0:
             lanes[program[index].unit].ready.append(index)
-    best = {unit: _candidate(lane, earliest) for unit, lane in lanes.items()}
+    best = {unit: _candidate(lane, earliest, program) for unit, lane in lanes.items()}
     order: list[int] = []
     while len(order) < len(program):
         start, index, unit = min((found[0], found[1], unit) for unit, found in best.items() if found is not None)
@@ -65,12 +65,16 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[
                 bisect.insort(lanes[program[taker].unit].ready, taker)
                 changed.add(program[taker].unit)
         for name in changed:
-            best[name] = _candidate(lanes[name], earliest)
+            best[name] = _candidate(lanes[name], earliest, program)
     return order
 
 
-def _candidate(lane: _Lane, earliest: Sequence[int]) -> tuple[int, int] | None:
-    """Start and index of the instruction that the unit would take next."""
+def _candidate(lane: _Lane, earliest: Sequence[int], program: Sequence[Pending]) -> tuple[int, int] | None:
+    """Start and index of the instruction that the unit would take next.
+
+    The first that can start; one that comes later in the program overtakes it only if it is over by then. Else parameters
+    of a later group, which nothing keeps waiting, would hold up the maps of this one.
+    """
     if not lane.ready:
         return None
     limit = lane.indices[min(lane.first + WINDOW, len(lane.indices) - 1)]
@@ -79,8 +83,8 @@ def _candidate(lane: _Lane, earliest: Sequence[int]) -> tuple[int, int] | None:
         if index > limit:
             break
         start = max(lane.free, earliest[index])
-        if found is None or start < found[0]:
+        if found is None or start + max(1, program[index].cycles) <= found[0]:
             found = start, index
-        if start == lane.free:
+        if found[0] == lane.free:
             break
     return found

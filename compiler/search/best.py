@@ -14,7 +14,7 @@ from compiler.search.greedy import greedy
 from compiler.search.naive import naive
 from compiler.search.optimus import MOST_OF_A_SIZE, MOST_OPS, MOST_STATES, optimus, priced, saving_over_alone
 from compiler.search.optimus_online import optimus_online
-from compiler.search.partition import Partition, Strategy, made_of
+from compiler.search.partition import Partition, Strategy, made_of, price_of
 from compiler.xgraph.graph import XGraph
 
 QUICK: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, optimus_online)
@@ -49,8 +49,7 @@ def _guide(evaluator: Evaluator, objective: Objective, known: Partition) -> list
     """The cost of each operation: an equal share of its group in a good partition."""
     shares = [0.0] * len(evaluator.sets.ops)
     for group in known.groups:
-        cost = evaluator.cost(group)
-        assert cost is not None
-        for n in bits_of(evaluator.sets.mask(group)):
-            shares[n] = objective(cost) / len(group)
+        mask = evaluator.sets.mask(group)
+        for n in bits_of(mask):
+            shares[n] = price_of(evaluator, objective, mask) / len(group)
     return shares

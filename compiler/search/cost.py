@@ -2,50 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from compiler.codegen.layer import Layer
+from compiler.codegen.objective import OBJECTIVES, Cost, Objective
 from compiler.codegen.operations import Group
-from compiler.codegen.plan import PARAMETER_BUFFERS, FitError, Plan, plan_group
-from compiler.codegen.room import Room
+from compiler.codegen.plan import Plan
+from compiler.codegen.planner import FitError, plan_group
+from compiler.codegen.residence import PARAMETER_BUFFERS
 from compiler.emit.grouping import make_group
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.search.database import Database
-from compiler.search.floors import Cost, Floors, Objective
+from compiler.search.floors import Floors
 from compiler.search.remember import Memory, remembering
 from compiler.search.shape import Shapes
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Op
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 
 __all__ = ["OBJECTIVES", "Cost", "Evaluator", "Objective"]
 
-OBJECTIVES: dict[str, Objective] = {
-    "cycles": lambda cost: cost.cycles,
-    "dram": lambda cost: cost.dram_bytes,
-    # A weight to choose by, not a measurement: MACs are the same in every partition, so bytes and time remain, and a
-    # byte from DRAM is taken to cost as much as four cycles of the machine.
-    "energy": lambda cost: 4 * cost.dram_bytes + cost.cycles,
-}
-"""None may fall when cycles or bytes rise: bounds rest on that."""
-
-
 @dataclass
 class Evaluator:
-    """Costs of groups of one graph on one configuration; groups of equal shape are planned once."""
+    """Costs of groups of one graph on one configuration; groups of equal shape are planned once for each objective."""
 
     config: MachineConfig
     graph: XGraph
     database: Database | None = None
     """Costs of earlier compilations."""
     known: dict[object, Cost | None] = field(default_factory=dict)
-    """By shape."""
+    """By objective and shape."""
     evaluated: int = 0
     """Groups that were planned."""
-    _costs: dict[Mask, Cost | None] = field(default_factory=dict)
+    _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
     _memories: dict[object, Memory] = field(default_factory=dict)
 
     @cached_property
@@ -61,14 +51,12 @@ class Evaluator:
     def shapes(self) -> Shapes:
         return Shapes(self.sets)
 
-    def cost(self, ops: Sequence[Op]) -> Cost | None:
+    def cost_of(self, mask: Mask, objective: Objective) -> Cost | None:
         """None: the group fits at no tiling."""
-        return self.cost_of(self.sets.mask(ops))
-
-    def cost_of(self, mask: Mask) -> Cost | None:
-        if mask not in self._costs:
-            self._costs[mask] = self._by_shape(mask)
-        return self._costs[mask]
+        key = objective, mask
+        if key not in self._costs:
+            self._costs[key] = self._by_shape(mask, objective)
+        return self._costs[key]
 
     @cached_property
     def _parameter_words(self) -> list[dict[Buffer, int]]:
@@ -94,48 +82,38 @@ class Evaluator:
         words = sum(group.vectors(self.config, n) * group.width(n) * group.tensors[n].height for n in names)
         return words <= self.config.fm_words
 
-    def plan(self, mask: Mask) -> Plan | None:
+    def plan(self, mask: Mask, objective: Objective) -> Plan | None:
         """The plan that the cost is of."""
         try:
-            return plan_group(self.config, self.group(mask))
+            return plan_group(self.config, self.group(mask), objective)
         except FitError:
             return None
 
-    def _by_shape(self, mask: Mask) -> Cost | None:
-        key = self.shapes.key(mask)
+    def _by_shape(self, mask: Mask, objective: Objective) -> Cost | None:
+        key = objective, self.shapes.key(mask)
         if key not in self.known:
-            self.known[key] = self._stored(mask)
+            self.known[key] = self._stored(mask, objective)
         return self.known[key]
 
-    def _stored(self, mask: Mask) -> Cost | None:
+    def _stored(self, mask: Mask, objective: Objective) -> Cost | None:
         if self.database is None:
-            return self._planned(mask)
-        digest = self.shapes.digest(mask)
+            return self._planned(mask, objective)
+        digest = f"{objective.name} {self.shapes.digest(mask)}"
         if digest not in self.database:
-            self.database[digest] = self._planned(mask)
+            self.database[digest] = self._planned(mask, objective)
         return self.database[digest]
 
-    def _planned(self, mask: Mask) -> Cost | None:
+    def _planned(self, mask: Mask, objective: Objective) -> Cost | None:
         self.evaluated += 1
-        group = self.group(mask)
-        finest = max(group.tensors[name].height for name in group.outputs)
-        if not Room(self.config, group).may_hold(finest):
-            return None
-        try:
-            plan = plan_group(self.config, group)
-        except FitError:
-            return None
-        batch = self.graph.tensors[plan.group.outputs[0]].batch
-        # What stays on chip is loaded once for all images of the batch.
-        stays = sum(block.bytes(self.config) for name in plan.resident for block in plan.blocks[name])
-        return Cost(plan.cycles * batch, plan.dram_bytes * batch - stays * (batch - 1))
+        plan = self.plan(mask, objective)
+        return None if plan is None else plan.cost
 
     def group(self, mask: Mask) -> Group:
         """The group, of layers that remember what they were asked in other groups."""
         group = make_group(self.config, self.graph, self.sets.members(mask))
         layers: list[Layer] = []
         for number, layer in zip(bits_of(mask), group.layers, strict=True):
-            folded = layer.inputs[0] in group.folds
-            memory = self._memories.setdefault((self.shapes.geometries[number], folded), Memory())
+            form = layer.inputs[0] in group.folds, layer.inputs[0] in group.sampled, group.stacked
+            memory = self._memories.setdefault((self.shapes.geometries[number], form), Memory())
             layers.append(remembering(layer, memory))
         return replace(group, layers=tuple(layers))

@@ -15,8 +15,9 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from compiler.codegen.objective import Objective
 from compiler.fusion.legal import Mask, OpSets
-from compiler.search.floors import Floors, Objective
+from compiler.search.floors import Floors
 
 Waits = tuple[tuple[Mask, Mask], ...]
 """For each chosen group that waits: operations not yet covered that must run before it, and all that must run after it."""

@@ -13,7 +13,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from compiler.search.floors import Cost
+from compiler.codegen.objective import Cost
 from isa.config import MachineConfig
 from isa.files import write_atomically
 

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
+
+from compiler.codegen.objective import Cost, Objective
 from compiler.codegen.operations import Group
-from compiler.codegen.plan import PARAMETER_BUFFERS
+from compiler.codegen.residence import PARAMETER_BUFFERS
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from isa.config import MachineConfig
 from isa.instructions import Unit
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Of one group, for the whole batch."""
-
-    cycles: int
-    dram_bytes: int
-
-
-Objective = Callable[[Cost], int]
 
 
 class Floors:
@@ -38,7 +29,7 @@ class Floors:
         for number, group in enumerate(alone):
             (layer,) = group.layers
             beats = self.beats.setdefault(layer.unit, [0] * len(alone))
-            beats[number] = layer.beats * sets.graph.tensors[layer.output].batch
+            beats[number] = layer.beats * group.tensors[layer.output].batch
         self._ends = [_suffix_sums(values) for values in (*self.beats.values(), self.moved)]
 
     def _moved(self, sets: OpSets, number: int, group: Group) -> int:
@@ -46,10 +37,12 @@ class Floors:
         graph, op = sets.graph, sets.ops[number]
         depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
         moved = sum(block.bytes(self.config) for block in layer.blocks(depth))
-        for name in dict.fromkeys(op.inputs):
+        for index, name in enumerate(op.inputs):
             readers = [user for user in graph.consumers(name) if user in sets.number]
-            if name not in sets.index and readers[0] is op:
-                moved += graph.tensors[name].bytes
+            if name not in sets.index and readers[0] is op and name not in op.inputs[:index]:
+                tensor = group.tensors[name]
+                rows = int(layer.input_end(index, np.array([group.tensors[op.output].height]))[0])
+                moved += rows * tensor.width * tensor.channels * tensor.batch
         if sets.kept[number]:
             moved += graph.tensors[op.output].bytes
         return moved

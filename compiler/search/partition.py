@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen.plan import FitError, why_not
+from compiler.codegen.planner import FitError, why_not
 from compiler.fusion.legal import Mask
 from compiler.search.cost import Evaluator, Objective
 from compiler.xgraph.graph import XGraph
@@ -48,12 +48,12 @@ def made_of(
 
 def price_of(evaluator: Evaluator, objective: Objective, mask: Mask) -> int:
     """Of a group that must fit."""
-    cost = evaluator.cost_of(mask)
+    cost = evaluator.cost_of(mask, objective)
     if cost is None:
         raise FitError(why_not(evaluator.config, evaluator.group(mask)))
     return objective(cost)
 
 
 def price_or_none(evaluator: Evaluator, objective: Objective, mask: Mask) -> int | None:
-    cost = evaluator.cost_of(mask)
+    cost = evaluator.cost_of(mask, objective)
     return None if cost is None else objective(cost)

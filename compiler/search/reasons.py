@@ -29,7 +29,10 @@ class Reason:
     cost: Cost
     alone: Cost
     """Of its operations each on its own."""
+    passes: int
+    """Over channels."""
     steps: int
+    """Over rows, in each pass."""
     stays: tuple[str, ...]
     """Maps that never see DRAM."""
     shared: tuple[str, ...]
@@ -62,25 +65,22 @@ def reasons(evaluator: Evaluator, objective: Objective, partition: Sequence[Sequ
 
 def _reason(evaluator: Evaluator, objective: Objective, mask: Mask, masks: Sequence[Mask], template: str | None) -> Reason:
     price_of(evaluator, objective, mask)
-    cost, plan = evaluator.cost_of(mask), evaluator.plan(mask)
+    cost, plan = evaluator.cost_of(mask, objective), evaluator.plan(mask, objective)
     assert cost is not None
     assert plan is not None
-    alone = [evaluator.cost_of(1 << n) for n in bits_of(mask)]
+    alone = [evaluator.cost_of(1 << n, objective) for n in bits_of(mask)]
     group = plan.group
     made = [layer.output for layer in group.layers]
     readers = {name: sum(name in layer.inputs for layer in group.layers) for name in group.inputs}
-    reloaded = sum(
-        block.bytes(evaluator.config) * (plan.ranges.steps - 1)
-        for name, blocks in plan.blocks.items() if name not in plan.resident for block in blocks
-    )  # fmt: skip
     return Reason(
         ops=tuple(op.name for op in evaluator.sets.members(mask)),
         cost=cost,
         alone=Cost(sum(c.cycles for c in alone if c), sum(c.dram_bytes for c in alone if c)),
-        steps=plan.ranges.steps,
+        passes=plan.count,
+        steps=plan.steps,
         stays=tuple(name for name in made if name not in group.outputs),
         shared=tuple(name for name, count in readers.items() if count > 1),
-        reloaded=reloaded,
+        reloaded=plan.reloaded,
         template=template,
         runner_up=_runner_up(evaluator, objective, mask, masks),
     )

@@ -15,6 +15,7 @@ from sim.cycle.lanes import Walk, inside, lane_waits, lanes_meet, operand_groups
 from sim.cycle.rivals import IDLE, Groups, Use
 from sim.cycle.rivals import groups as bank_groups
 from sim.cycle.runs import MAX_BURST_BEATS, Runs, loaded, saved
+from sim.cycle.steps import Steps
 from sim.cycle.timing import DRAM_QUEUE, DRAM_READ
 
 Ints = npt.NDArray[np.int64]
@@ -92,10 +93,10 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     groups = f["chunks"] * pixel_groups
     words = config.px_p * config.words_per_chunk
     return [
-        WindowCost(n, size, n * b, w, Use(read, rate * b / size, 0 if stores else written, words / size), bool(stores))
-        for n, size, b, w, stores, rate, read, written in zip(
+        WindowCost(n, size, n * b, w, Use(read, rate * b / size, written, words / size, steps=steps), bool(stores))
+        for n, size, b, w, stores, rate, read, written, steps in zip(
             *_lists(groups, group, beats, waits, f["acc_out"]),
-            _read_rates(config, f), _reads(config, f), _writes(config, f, f["chunks"]), strict=True,
+            _read_rates(config, f), _reads(config, f), _conv_writes(config, f), _steps(config, f, f["vectors"]), strict=True,
         )
     ]
 
@@ -106,10 +107,10 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     taps = f["k_h"] * f["k_w"]
     waits = _waits(config, f) * f["vectors"]
     return [
-        WindowCost(n, size, n * t, w, Use(read, rate * t / size, written, config.px_p / size))
-        for n, size, t, w, rate, read, written in zip(
-            *_lists(groups, np.maximum(taps, config.px_p), taps, waits),
-            _read_rates(config, f), _reads(config, f), _writes(config, f, f["vectors"]), strict=True,
+        WindowCost(n, size, n * t, w, Use(read, rate * t / size, written, config.px_p / size, steps=steps))
+        for n, size, t, w, rate, read, written, steps in zip(
+            *_lists(groups, np.maximum(taps, config.px_p), taps, waits), _read_rates(config, f), _reads(config, f),
+            _writes(config, f, f["vectors"]), _steps(config, f, np.ones_like(f["vectors"])), strict=True,
         )
     ]
 
@@ -233,6 +234,13 @@ def _read_rates(config: MachineConfig, f: Fields) -> list[float]:
     return rates
 
 
+def _steps(config: MachineConfig, f: Fields, vectors: Ints) -> list[Steps]:
+    """``vectors``: channel vectors that are read before the next tap."""
+    phases = config.fm_phases
+    columns = (f["s_x"], f["k_h"], f["t_ys"] % phases, f["k_w"], f["d_x"], vectors, f["i_cs"] % phases)
+    return [Steps(phases, config.px_p, *values) for values in zip(*_lists(*columns), strict=True)]
+
+
 def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
     rows = np.where(f["i_ring"] > 0, f["i_ring"], f["i_h"] * f["i_ys"] // f["s_y"])
     return _masks(config, f["i_addr"], np.maximum(rows, f["i_w"]) + (f["vectors"] - 1) * f["i_cs"])
@@ -241,6 +249,11 @@ def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
 def _writes(config: MachineConfig, f: Fields, outer: Ints) -> list[Groups]:
     planes = -(-outer // config.chunks_per_word) * config.words_per_chunk if "chunks" in f else outer
     return _masks(config, f["o_addr"], (f["o_h"] - 1) * f["o_ys"] + f["o_w"] * f["o_xs"] + (planes - 1) * f["o_cs"])
+
+
+def _conv_writes(config: MachineConfig, f: Fields) -> list[Groups]:
+    written = _writes(config, f, f["chunks"])
+    return [0 if stores else groups for groups, stores in zip(written, f["acc_out"].tolist(), strict=True)]
 
 
 def _touched(config: MachineConfig, first: Ints, *steps_and_counts: Ints) -> list[Groups]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from sim.cycle.steps import Steps, lost
+
 Groups = int
 """Bank groups as a mask: those that an instruction reads or writes."""
 KEPT = 8
@@ -26,6 +28,8 @@ class Use:
     write_rate: float
     reads_b: Groups = 0
     """Of the second operand of MISC."""
+    steps: Steps | None = None
+    """How it walks over the banks, if that is known."""
 
 
 IDLE = Use(0, 0.0, 0, 0.0)
@@ -54,13 +58,13 @@ def end_of(start: int, cycles: int, use: Use, banks: int, spans: Iterable[Span])
     """The cycle after work that begins at ``start`` and would take ``cycles`` alone, beside units that go first.
 
     While a rival uses the same bank groups it takes its share of their ``banks``: a word finds its bank free as often
-    as the rivals leave it.
+    as the rivals leave it. How both walk over the banks says more, if it is known.
     """
     met: list[tuple[float, float, float, float]] = []
     for span in spans:
         if span.end > start:
             met_reads = max(_share(use.reads, span.use.reads), _share(use.reads_b, span.use.reads))
-            read = met_reads * span.use.read_rate / banks
+            read = met_reads * _taken(use, span.use, banks)
             write = _share(use.writes, span.use.writes) * span.use.write_rate / banks
             if read or write:
                 met.append((span.first, span.end, read, write))
@@ -77,6 +81,13 @@ def end_of(start: int, cycles: int, use: Use, banks: int, spans: Iterable[Span])
         left -= speed * (change - now)
         now = change
     return ceil(now + left)
+
+
+def _taken(own: Use, rival: Use, banks: int) -> float:
+    """The share of cycles in which the rival keeps a word of ours waiting, in the same bank group."""
+    if own.steps is None or rival.steps is None:
+        return rival.read_rate / banks
+    return min(rival.read_rate, 1.0) * lost(own.steps, rival.steps)
 
 
 def contended(uses: Sequence[Use], units: Sequence[int | None], order: Sequence[int]) -> list[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ BLAS = ThreadpoolController()
 """The products of a tile are short: a second thread gains little on idle cores, and where cores are busy it spins."""
 INSTRUCTION_FETCH = "INSTRUCTION"
 """Kind of DRAM traffic."""
+PROGRESS_SECONDS = 0.5
 
 SEMANTICS: dict[str, Callable[[Context, SimpleNamespace], None]] = {
     "LOAD": load,
@@ -62,12 +64,16 @@ class FunctionalMachine:
         self.config = config
         self.state = MachineState(config)
 
-    def run(self, program: Sequence[int] | bytes, memory: Bytes, bases: Mapping[Region, int]) -> RunResult:
+    def run(
+        self, program: Sequence[int] | bytes, memory: Bytes, bases: Mapping[Region, int],
+        progress: Callable[[int], None] | None = None,
+    ) -> RunResult:  # fmt: skip
         """Execute 32-bit words (or their little-endian bytes) on ``memory``, which is changed in place.
 
         ``memory[a]`` is the DRAM byte at address ``a``; regions that are left out begin at address 0. Raises
         ``MachineFault`` where the machine stops. When one instruction breaks several bounds, the
-        hardware reports the one it meets first; here the order is input, parameters, output.
+        hardware reports the one it meets first; here the order is input, parameters, output. ``progress`` is told the
+        word offset of an instruction about twice a second.
         """
         _check_image(memory)
         complete = {region: bases.get(region, 0) for region in Region}
@@ -75,8 +81,12 @@ class FunctionalMachine:
         context = Context(self.state, memory, complete)
         tokens = TokenCounters()
         executed: Counter[str] = Counter()
+        told = time.monotonic()
         with BLAS.limit(limits=1, user_api="blas"):
             for op, pc in instructions(program, self.config):
+                if progress is not None and time.monotonic() > told + PROGRESS_SECONDS:
+                    told = time.monotonic()
+                    progress(pc)
                 executed[op.name] += 1
                 context.pc = pc
                 context.dram_read[INSTRUCTION_FETCH] += op.row.length * 4

@@ -52,12 +52,14 @@ def run_fuzz(
     directory: Path | str = "fuzz-failures",
     keep_going: bool = False,
     report: Callable[[str], None] = print,
+    progress: Callable[[int, int], None] | None = None,
 ) -> FuzzReport:
     """Run the programs with seeds ``seed .. seed + count - 1`` on the functional simulator and on ``engine``.
 
     ``rtl`` is the generated Verilog in Verilator, ``icarus`` the same in Icarus; ``functional`` runs no hardware
     and looks for races between instructions instead. The first disagreement ends the run unless ``keep_going``;
-    each leaves its smallest program in ``directory``.
+    each leaves its smallest program in ``directory``. ``report`` is told of each disagreement, ``progress`` of each
+    program: how many, and cycles, so far.
     """
     compare = comparison(config, engine, stalls=stalls)
     result = FuzzReport()
@@ -78,8 +80,8 @@ def run_fuzz(
             report(line)
             if not keep_going:
                 break
-        if result.programs % 500 == 0:
-            report(f"{result.programs} programs, {result.cycles} cycles: {len(result.failures)} failures")
+        if progress is not None:
+            progress(result.programs, result.cycles)
     result.seconds = time.monotonic() - start
     return result
 

@@ -15,7 +15,7 @@ from sim.rtl.machine import RtlMachine, TraceEvent
 from sim.runtime.image import Image
 
 CycleProgress = Callable[[int], None]
-"""Told the cycles so far."""
+"""Told how far a run has come, now and then: cycles on the RTL, words of the program on the functional simulator."""
 
 
 @dataclass
@@ -38,11 +38,14 @@ class Engine(Protocol):
 class FunctionalEngine:
     """Bits only, fast."""
 
-    def __init__(self, config: MachineConfig) -> None:
+    def __init__(self, config: MachineConfig, progress: CycleProgress | None = None) -> None:
         self.machine = FunctionalMachine(config)
+        self.progress = progress
 
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
-        self.machine.run(words, image.memory, image.bases)
+        report = self.progress
+        told = None if report is None else lambda pc: report(first_word + pc)
+        self.machine.run(words, image.memory, image.bases, told)
 
 
 class RtlEngine:
@@ -79,7 +82,7 @@ ENGINES = ("functional", "rtl", "cpu")
 
 def make_engine(name: str, config: MachineConfig, *, trace: bool = False, progress: CycleProgress | None = None) -> Engine:
     if name == "functional":
-        return FunctionalEngine(config)
+        return FunctionalEngine(config, progress)
     if name == "rtl":
         return RtlEngine(config, trace=trace, progress=progress)
     raise TilewrightError(f"engine {name!r}: expected functional or rtl")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,6 +49,9 @@ class Image:
     def write(self, name: str, value: Array) -> None:
         """Put the host's tensor where the machine reads it."""
         buffer = self._buffers[name]
+        if value.size != math.prod(buffer.shape) or value.dtype != buffer.type:
+            room = f"{buffer.type}{list(buffer.shape)}"
+            raise HostError(f"tensor {name!r}: {value.dtype}{list(value.shape)}, but the program has room for {room}")
         if buffer.flipped:
             value = (np.ascontiguousarray(value).view(np.uint8) ^ 0x80).view(value.dtype)
         self._view(buffer)[...] = value.reshape(buffer.shape)

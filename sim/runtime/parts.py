@@ -30,10 +30,12 @@ class _Value:
     shape: Shape
 
     def meets(self, other: _Value) -> bool:
-        sizes = len(self.shape) == len(other.shape) and all(
+        """As far as is known before the run: onnxruntime also says [] where a shape depends on the data."""
+        if self.type != other.type or not self.shape or not other.shape:
+            return self.type == other.type
+        return len(self.shape) == len(other.shape) and all(
             a == b for a, b in zip(self.shape, other.shape, strict=True) if isinstance(a, int) and isinstance(b, int)
         )
-        return self.type == other.type and sizes
 
     def __str__(self) -> str:
         return f"{self.type}{list(self.shape)}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.codegen.objective import CYCLES, Objective
 from compiler.emit.build import build
 from compiler.emit.grouping import one_each
 from compiler.emit.program import Emitted
@@ -18,6 +19,7 @@ from isa.config import MachineConfig
 from isa.instructions import Region
 from sim.functional.hazards import find_races
 from sim.functional.machine import FunctionalMachine
+from sim.rtl.machine import RtlMachine
 
 Q = Quantisation(1.0, 0)
 
@@ -124,14 +126,17 @@ def memory_of(emitted: Emitted, least: int = 1) -> tuple[np.ndarray, dict[Region
 
 
 def run_functional(
-    config: MachineConfig, graph: XGraph, emitted: Emitted, inputs: dict[str, np.ndarray]
+    config: MachineConfig, graph: XGraph, emitted: Emitted, inputs: dict[str, np.ndarray], rtl: bool = False
 ) -> dict[str, np.ndarray]:
-    """Run on the functional simulator; returns every map that lies in DRAM in the end."""
+    """Run on the functional simulator; returns every output. ``rtl``: the generated Verilog must leave the same memory."""
     memory, bases = memory_of(emitted)
     for name, value in inputs.items():
         _pixels(memory, bases, emitted, name, graph)[...] = value.view(np.uint8)
     assert not list(find_races(emitted.words, config, bases))
+    if rtl:
+        made = RtlMachine(config).run(emitted.words, memory, bases).memory
     FunctionalMachine(config).run(emitted.words, memory, bases)
+    assert not rtl or np.array_equal(memory, made)
     return {name: _pixels(memory, bases, emitted, name, graph).view(np.int8).copy() for name in graph.outputs}
 
 
@@ -142,13 +147,16 @@ def _pixels(memory: np.ndarray, bases: dict[Region, int], emitted: Emitted, name
     return np.lib.stride_tricks.as_strided(memory[start:], shape, (view.batch_stride, view.row_stride, view.step, 1))
 
 
-def check(config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]] | None = None, seed: int = 0) -> Emitted:
+def check(
+    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]] | None = None, seed: int = 0,
+    objective: Objective = CYCLES, rtl: bool = False,
+) -> Emitted:  # fmt: skip
     """Compiled and run, every output is the reference's."""
     rng = np.random.default_rng(seed)
     inputs = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
-    emitted = build(config, graph, one_each(graph) if partition is None else partition)
+    emitted = build(config, graph, one_each(graph) if partition is None else partition, objective)
     expected = execute(graph, inputs)
-    found = run_functional(config, graph, emitted, inputs)
+    found = run_functional(config, graph, emitted, inputs, rtl)
     for name in graph.outputs:
         wrong = np.argwhere(found[name] != expected[name])
         assert len(wrong) == 0, f"{name}: {len(wrong)} of {expected[name].size} differ, first at {wrong[0]}"

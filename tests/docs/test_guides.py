@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,9 @@ from tests.docs.guides import ROOT, GuideError, apply, blocks, copy_tree, edited
 
 CHANGES = {
     "machine": ("fill.elf: 6 words for nano", "2 passed", "no mismatches"),
-    "compiler": ("groups                   5", "logits: equal", "1. conv1 + depthwise", "1 passed", "4 passed"),
+    "compiler": ("groups +[3-6]\n", "logits: equal", r"\d\. \w+ \+ \w+\n", "1 passed", "4 passed"),
 }
-"""What the commands of each guide must have printed, among other things."""
+"""Patterns of what the commands of each guide must have printed, among other things."""
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -22,7 +23,7 @@ def test_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
     commands = apply((ROOT / "docs" / "guide" / f"{name}.md").read_text(encoding="utf-8"), tmp_path)
     said = "".join(run(command, tmp_path) for command in commands)
     for expected in CHANGES[name]:
-        assert expected in said
+        assert re.search(expected, said), said
     if importlib.util.find_spec("ruff") is not None:
         run("python -m ruff check --no-cache .", tmp_path)
 

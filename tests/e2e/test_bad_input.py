@@ -52,6 +52,11 @@ def with_weight(value: float) -> onnx.ModelProto:
     return model(constants={"w": weights})
 
 
+def older(made: onnx.ModelProto, opset: int) -> onnx.ModelProto:
+    made.opset_import[0].version = opset
+    return made
+
+
 CYCLE = [helper.make_node("Add", ["x", "b"], ["a"], name="first"), helper.make_node("Relu", ["a"], ["b"], name="second")]
 MODELS: dict[str, tuple[onnx.ModelProto, str]] = {
     "a cycle": (model([*CYCLE, CONV]), "node first: lies on a cycle; an ONNX graph must have none"),
@@ -64,6 +69,19 @@ MODELS: dict[str, tuple[onnx.ModelProto, str]] = {
         model([helper.make_node("Konv", ["x", "w"], ["y"], name="konv", domain="acme")]),
         "node konv: operator acme.Konv is of an unknown domain; "
         "expected one of ONNX, ai.onnx.ml and com.microsoft: replace the node or remove it",
+    ),
+    "an operator set that onnx cannot bring up to date": (
+        older(model([helper.make_node("Pad", ["x"], ["y"], name="pad", paddings=[0] * 8)]), 1),
+        "model test: operator set 1, 9 to 26 is expected, and onnx cannot convert it; export the model with one of these",
+    ),
+    "no operator set": (
+        older(model([CONV]), 0),
+        "model test: operator set 0, 9 to 26 is expected, and onnx cannot convert it; export the model with one of these",
+    ),
+    "a size of 0": (
+        model(shape=(1, 3, 0, 8)),
+        "input x: shape [1, 3, 0, 8] holds nothing, sizes of at least 1 are expected; "
+        "export the model with the size of its data, or with a name where the size is free",
     ),
     "a free size": (
         model(shape=(1, 3, "height", 8)),

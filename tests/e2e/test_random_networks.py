@@ -44,6 +44,12 @@ def test_fused_groups_are_onnxruntime_in_every_bit(name: str) -> None:
     assert differing(compiled(networks()[name](**SEARCHED[name]), strategy="best").program) == 0
 
 
+def test_rows_too_wide_for_a_small_machine_run_by_channels() -> None:
+    found = compiled(networks()["mobilenet_v2"](size=64, classes=10), "nano")
+    assert any(plan.count > 1 for plan in found.plans)
+    assert differing(found.program) == 0
+
+
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("name", ["mobilenet_v2", "squeezenet"])
 def test_other_configurations_compute_the_same(name: str, config: str) -> None:

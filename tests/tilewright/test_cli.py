@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -144,6 +145,8 @@ def test_every_command_explains_itself_in_the_words_of_the_overview(name: str, c
     code, out, err = tilewright(name, "--help", capsys=capsys)
     assert (code, err) == (0, "")
     assert out.startswith(f"Usage: tilewright {name}")
+    assert ("--json" in out) is (name not in ("isa", "config")), "text is for people; config has it below"
+    assert re.search(r"^  Examples?:\n(    tilewright .+\n)+", out, re.MULTILINE), "help shows how it is called"
     command = app.get_command(click.Context(app), name)
     assert isinstance(command, click.Command)
     for parameter in command.params:
@@ -193,3 +196,25 @@ def test_completion_offers_commands() -> None:
         [sys.executable, "-m", "tilewright"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     assert "disasm" in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_has_a_script_for_every_shell(shell: str) -> None:
+    environment = {**os.environ, "_TILEWRIGHT_COMPLETE": f"{shell}_source"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert f"_TILEWRIGHT_COMPLETE={shell}_complete" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"), [("run --en", "--engine"), ("run model.elf --engine ", "functional"), ("config s", "show")]
+)
+def test_completion_offers_options_choices_and_commands_below(words: str, offered: str) -> None:
+    line = f"tilewright {words}"
+    place = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    environment = {**os.environ, "_TILEWRIGHT_COMPLETE": "bash_complete", **place}
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert offered in done.stdout

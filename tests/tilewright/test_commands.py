@@ -84,9 +84,12 @@ def test_verilog_into_a_file_is_refused(stand_in: Install, tmp_path: Path, capsy
 def test_fuzz_passes_on_what_it_is_given(stand_in: Install, capsys: pytest.CaptureFixture[str]) -> None:
     calls: list[Any] = []
 
-    def run_fuzz(*arguments: Any, report: Callable[[str], None], **options: Any) -> Report:
+    def run_fuzz(
+        *arguments: Any, report: Callable[[str], None], progress: Callable[[int, int], None], **options: Any
+    ) -> Report:
         calls.append((arguments, options))
-        report("500 programs")
+        report("seed 8: 3 bytes differ")
+        progress(1, 1000)
         return Report()
 
     stand_in("sim.random.fuzz", "run_fuzz", run_fuzz)
@@ -94,7 +97,7 @@ def test_fuzz_passes_on_what_it_is_given(stand_in: Install, capsys: pytest.Captu
     assert calls == [((NANO, 7, 3, "functional"), {"directory": Path("kept"), "keep_going": True})]
     out, err = capsys.readouterr()
     assert out == "nano, functional: 3 programs, 36 instructions, 1000 cycles in 0.2 s; no mismatches\n"
-    assert err == "500 programs\n"
+    assert err == "seed 8: 3 bytes differ\n", "progress is for terminals"
 
 
 def test_fuzz_ends_with_1_after_a_mismatch(stand_in: Install, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,9 +52,10 @@ def handles(pid: int) -> bool:
 
 def interrupted(
     folder: Path, number: signal.Signals, arguments: list[str], *, when: Seen | None = None, after: float = 0.0,
-    cache: Path | None = None,
+    cache: Path | None = None, module: str = "tilewright",
 ) -> None:  # fmt: skip
-    """Start ``tilewright``, wait until one of its processes is what ``when`` looks for, and a while, and tell it to end."""
+    """Start ``tilewright``, or another program, wait until one of its processes is what ``when`` looks for, then a while
+    more, and tell it to end."""
     mark = uuid.uuid4().hex
     temporary, work = folder / "temporary", folder / "work"
     temporary.mkdir(exist_ok=True)
@@ -63,7 +64,7 @@ def interrupted(
     if cache is not None:
         environment["XDG_CACHE_HOME"] = str(cache)
     with subprocess.Popen(
-        [sys.executable, "-m", "tilewright", *arguments], cwd=work, env=environment, stdout=subprocess.PIPE,
+        [sys.executable, "-m", module, *arguments], cwd=work, env=environment, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         until = time.monotonic() + 300
@@ -78,7 +79,8 @@ def interrupted(
         assert process.poll() is None, process.communicate()
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (Exit.INTERRUPTED, "tilewright: interrupted\n"), (process.returncode, out, err)
+    line = f"{module.split('.')[0]}: interrupted\n"
+    assert (process.returncode, err) == (Exit.INTERRUPTED, line), (process.returncode, out, err)
     for _ in range(100):
         if not processes(mark):
             break
@@ -94,14 +96,14 @@ def simulation(line: str) -> bool:
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``long.elf``, 40 million cycles of element-wise work; ``no.npz``, its inputs; and a network that takes
+    """``long.elf``, 150 million cycles of element-wise work; ``no.npz``, its inputs; and a network that takes
     long to calibrate and to search."""
     folder = tmp_path_factory.mktemp("given")
-    words = assemble("START config=CONFIG\n" + 40 * LONG + "END\n", config=NANO)
+    words = assemble("START config=CONFIG\n" + 150 * LONG + "END\n", config=NANO)
     save_program(Program(NANO, tuple(words)), folder / "long.elf")
     np.savez(folder / "no.npz")
-    (folder / "network.onnx").write_bytes(squeezenet(size=96).SerializeToString())
-    np.savez(folder / "images.npz", image=np.random.default_rng(0).normal(size=(64, 3, 96, 96)).astype(np.float32))
+    (folder / "network.onnx").write_bytes(squeezenet(size=160).SerializeToString())
+    np.savez(folder / "images.npz", image=np.random.default_rng(0).random((300, 3, 160, 160), np.float32))
     return folder
 
 
@@ -111,7 +113,7 @@ SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @SIGNALS
 def test_functional_simulation(number: signal.Signals, given: Path, tmp_path: Path) -> None:
     arguments = ["run", str(given / "long.elf"), "--input", str(given / "no.npz"), "-o", "out.npz"]
-    interrupted(tmp_path, number, arguments, after=1.5)
+    interrupted(tmp_path, number, arguments, after=1.0)
 
 
 @pytest.mark.parametrize(("command", "number"), [("run", signal.SIGINT), ("run", signal.SIGTERM), ("trace", signal.SIGINT)])
@@ -155,4 +157,10 @@ def test_verilog(tmp_path: Path) -> None:
 )
 def test_compilation(command: str, rest: list[str], given: Path, tmp_path: Path) -> None:
     arguments = [command, str(given / "network.onnx"), "--calibrate", str(given / "images.npz"), *rest]
-    interrupted(tmp_path, signal.SIGINT, arguments, after=2.5, cache=tmp_path / "cache")
+    interrupted(tmp_path, signal.SIGINT, arguments, after=0.7, cache=tmp_path / "cache")
+
+
+def test_demo(tmp_path: Path) -> None:
+    arguments = ["--config", "nano", "--out", str(tmp_path / "out")]
+    cache = tmp_path / "cache"
+    interrupted(tmp_path, signal.SIGTERM, arguments, when=lambda line: "yosys" in line, cache=cache, module="demo.run")

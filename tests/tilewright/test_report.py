@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 from compiler.driver import Compiled
+from isa.assembler import assemble
 from isa.config import preset
 from isa.instructions import Unit
+from isa.program import Program
 from isa.program_file import save_program
+from tests.e2e.png import read_png
 from tests.tilewright.small_models import float_model, images
 from tilewright.api import compile_model
 from tilewright.cli import main
@@ -25,6 +28,7 @@ from tilewright.report.layers import LayerRow, group_rows, layer_rows
 from tilewright.report.memory import COLUMNS, ROWS, occupancy, rectangles
 from tilewright.report.page import page
 from tilewright.report.roofline import roofline
+from tilewright.report.strips import UNIT_COLOURS
 from tilewright.report.svg import count, short, ticks
 
 NANO = preset("nano")
@@ -74,26 +78,43 @@ def test_page_is_whole_and_loads_nothing(compiled: Compiled) -> None:
     assert len(re.findall(r"^ *\d+ +\d+  0x", re.sub("<pre>", "\n", text), re.MULTILINE)) == len(compiled.program.debug)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-def test_a_browser_shows_the_page_without_complaint(compiled: Compiled, tmp_path: Path) -> None:
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser looked at the report: apt-get install chromium")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_browser_shows_the_page_without_complaint(dark: bool, compiled: Compiled, tmp_path: Path) -> None:
+    """Without a network; every unit that works is to be seen in its colour, on a page as light or dark as its reader likes."""
     (tmp_path / "page.html").write_text(page(compiled.program, modelled(compiled.program), "small"))
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ]
     shot = tmp_path / "shot.png"
+    options = [
+        "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--hide-scrollbars",
+        "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}", "--window-size=700,2300",
+        *(["--blink-settings=preferredColorScheme=0"] if dark else []),
+    ]  # fmt: skip
     done = subprocess.run(
-        [str(CHROMIUM), *options, "--window-size=1200,900", f"--screenshot={shot}", (tmp_path / "page.html").as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+        [str(CHROMIUM), *options, f"--screenshot={shot}", (tmp_path / "page.html").as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
     assert "CONSOLE" not in done.stderr
-    assert shot.stat().st_size > 20_000, "an empty page is smaller"
+    pixels = read_png(shot)[:, :, :3].astype(np.int32)
+    assert (pixels[2, 2].max() < 60) if dark else (pixels[2, 2].min() > 230)
+    for unit in (Unit.LOAD, Unit.SAVE, Unit.CONV, Unit.POOL):
+        wanted = [int(UNIT_COLOURS[unit][n : n + 2], 16) for n in (1, 3, 5)]
+        assert (abs(pixels - wanted).max(axis=2) < 4).sum() > 100, f"{unit.name} is nowhere to be seen"
+
+
+def test_the_graph_shows_every_layer_and_what_stays_on_chip(compiled: Compiled) -> None:
+    fused = compile_model(float_model(), "nano", calibration={"image": images(8)}, groups=[["conv", "pool"]])
+    for program, stays, areas in ((compiled.program, 0, 2), (fused.program, 1, 1)):
+        text = page(program, modelled(program), "small")
+        graph = text[text.index('aria-label="Partitioned graph"') : text.index("<h2>Layers</h2>")]
+        assert [graph.count(f'class="{kind}"') for kind in ("op", "edge stays", "edge")] == [2, stays, 1 - stays]
+        assert graph.count('rx="9"') == areas
+        assert re.findall(r'<text[^>]*>(\w+)</text>', graph) == ["conv", "pool"]
+
+
+def test_a_program_that_was_assembled_has_no_graph() -> None:
+    text = "START config=CONFIG\nLOADP signal=CONV count=1 buffer=TAPS\nEND\n"
+    program = Program(NANO, tuple(assemble(text, config=NANO)))
+    assert "Partitioned graph" not in page(program, modelled(program), "by hand")
 
 
 def test_layers_have_all_bytes_and_macs(compiled: Compiled) -> None:

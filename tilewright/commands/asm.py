@@ -8,7 +8,7 @@ import click
 
 from isa.assembler import assemble
 from isa.config import MachineConfig
-from tilewright.options import config_option, json_option, print_json, read_text, write_file
+from tilewright.options import check_output, config_option, json_option, print_json, read_text, write_file
 
 _PATH = click.Path(path_type=Path)
 
@@ -33,8 +33,9 @@ def command(source: Path, config: MachineConfig, output: Path | None, raw: bool,
     from isa.program_file import program_bytes
 
     text = read_text(source)
-    words = assemble(text, origin=str(source), config=config, check_rules=not unchecked)
     path = output or source.with_suffix(".bin" if raw else ".elf")
+    check_output(path)
+    words = assemble(text, origin=str(source), config=config, check_rules=not unchecked)
     bare = b"".join(word.to_bytes(4, "little") for word in words)
     write_file(path, bare if raw else program_bytes(Program(config, tuple(words))))
     if as_json:

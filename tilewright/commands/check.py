@@ -49,7 +49,7 @@ def command(
         inputs = read_arrays(source) if source else random_inputs(compiled.program)
         report(f"run on {engine}")
         if per_layer:
-            rows = compare_layers(compiled, inputs, engine)
+            rows = compare_layers(compiled, inputs, engine, report)
         else:
             result = run_program(compiled.program, inputs, engine, progress=report)
             rows = compare(result.outputs, run_program(compiled.program, inputs, "cpu").outputs)

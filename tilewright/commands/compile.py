@@ -62,8 +62,9 @@ def command(
         click.echo(f"{name:24} {_readable(value)}")
     if verbose:
         for plan in compiled.plans:
-            cost = f"about {plan.cycles} cycles, {plan.dram_bytes} bytes"
-            click.echo(f"group {plan.group.name}: {plan.ranges.steps} steps, {cost}")
+            cost = f"about {plan.cost.cycles} cycles, {plan.cost.dram_bytes} bytes"
+            passes = f"{plan.count} passes of " if plan.count > 1 else ""
+            click.echo(f"group {plan.group.name}: {passes}{plan.steps} steps, {cost}")
         for node, reason in compiled.imported.reasons.items():
             click.echo(f"on the CPU: {node}: {reason}")
 

@@ -21,13 +21,23 @@ def command() -> None:
       base = "nano"
       name = "mine"
       oc_p = 8
+
+    \b
+    Examples:
+      tilewright config list
+      tilewright config show base > mine.toml
     """
 
 
 @command.command("list")
 @json_option()
 def list_(as_json: bool) -> None:
-    """List the presets."""
+    """List the presets.
+
+    \b
+    Example:
+      tilewright config list --json
+    """
     if as_json:
         print_json([_summary(config) for config in PRESETS.values()])
         return
@@ -42,7 +52,12 @@ def list_(as_json: bool) -> None:
 @click.argument("config", type=ConfigOption())
 @json_option()
 def show(config: MachineConfig, as_json: bool) -> None:
-    """Print CONFIG, a preset or a TOML file, with every field: as TOML, to be changed and given to --config."""
+    """Print CONFIG, a preset or a TOML file, with every field: as TOML, to be changed and given to --config.
+
+    \b
+    Example:
+      tilewright config show base > mine.toml
+    """
     if as_json:
         print_json({**dataclasses.asdict(config), **_summary(config)})
         return

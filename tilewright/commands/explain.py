@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json, write_file
+from tilewright.options import STRATEGY_HELP, check_output, config_option, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def command(
     from tilewright.explain.picture import partition_picture
     from tilewright.explain.source import is_program, of_model, of_program
 
+    if output is not None:
+        check_output(output)
     wanted = objective_of(objective)
     with stage_reporter(quiet=as_json) as report:
         report("search")
@@ -74,7 +76,8 @@ def _facts(reason: Reason) -> dict[str, object]:
 
 def _lines(number: int, reason: Reason, objective: str) -> list[str]:
     cost = f"about {reason.cost.cycles:,} cycles, {reason.cost.dram_bytes:,} bytes"
-    lines = [f"{number}. {' + '.join(reason.ops)}", f"   {cost}, {reason.steps} steps"]
+    passes = f"{reason.passes} passes of " if reason.passes > 1 else ""
+    lines = [f"{number}. {' + '.join(reason.ops)}", f"   {cost}, {passes}{reason.steps} steps"]
     if len(reason.ops) > 1:
         lines.append(f"   saves {reason.saved_cycles:,} cycles and {reason.saved_bytes:,} bytes: {_why(reason)}")
     other = reason.runner_up

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+import time
 from pathlib import Path
 
 import click
 
 from isa.config import MachineConfig
 from tilewright.exits import Exit
-from tilewright.options import config_option, json_option, print_json
+from tilewright.options import check_output, config_option, json_option, print_json
+from tilewright.progress import share_done, stage_reporter
 
 
 @click.command()
@@ -48,8 +49,24 @@ def command(config: MachineConfig, seed: int, count: int, engine: str, output: P
     """
     from sim.random.fuzz import run_fuzz
 
-    progress = functools.partial(click.echo, err=True)
-    result = run_fuzz(config, seed, count, engine, directory=output, keep_going=keep_going, report=progress)
+    check_output(output / "case")
+    since = time.perf_counter()
+    with stage_reporter(quiet=as_json) as stage:
+        if engine != "functional":
+            stage("program 1, which builds the simulator: a minute or two")
+
+        def mismatch(line: str) -> None:
+            stage("")
+            click.echo(line, err=True)
+
+        def done(programs: int, cycles: int) -> None:
+            seconds = time.perf_counter() - since
+            speed = f"{cycles / seconds:.0f} cycles/s" if cycles else ""
+            stage(share_done(f"{programs} of {count} programs", programs, count, seconds, speed))
+
+        result = run_fuzz(
+            config, seed, count, engine, directory=output, keep_going=keep_going, report=mismatch, progress=done
+        )  # fmt: skip
     if as_json:
         print_json({"config": config.name, "seed": seed, "engine": engine, **dataclasses.asdict(result)})
     else:

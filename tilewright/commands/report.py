@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tilewright.options import check_output, json_option, print_json, timing_options, write_file
+from tilewright.progress import stage_reporter
 
 PAGE_FILE, TRACE_FILE = "report.html", "trace.json"
 
@@ -36,7 +37,9 @@ def command(program: Path, output: Path, engine: str, source: Path | None, as_js
     check_output(output / PAGE_FILE)
     loaded = load_program(program)
     timing = timing_of(loaded, engine, source, quiet=as_json)
-    files = {PAGE_FILE: page(loaded, timing, program.stem), TRACE_FILE: json.dumps(timeline(loaded, timing))}
+    with stage_reporter(quiet=as_json) as report:
+        report("page")
+        files = {PAGE_FILE: page(loaded, timing, program.stem), TRACE_FILE: json.dumps(timeline(loaded, timing))}
     for name, text in files.items():
         write_file(output / name, text.encode())
     if as_json:

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import config_option, json_option, print_json, write_file
+from tilewright.options import check_output, config_option, json_option, print_json, write_file
+from tilewright.progress import stage_reporter
 
 VERILOG_FILE, CONFIG_FILE = "tilewright_core.v", "config.json"
 
@@ -27,7 +28,10 @@ def command(config: MachineConfig, output: Path, as_json: bool) -> None:
     """
     from hw.emit import verilog
 
-    files = {VERILOG_FILE: verilog(config), CONFIG_FILE: config.to_json()}
+    check_output(output / VERILOG_FILE)
+    with stage_reporter(quiet=as_json) as report:
+        report(f"Verilog of {config.name}")
+        files = {VERILOG_FILE: verilog(config), CONFIG_FILE: config.to_json()}
     for name, text in files.items():
         write_file(output / name, text.encode())
     if as_json:

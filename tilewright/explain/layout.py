@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tilewright.report.svg import element
+
 BOX = (150, 26)
 GAP = (14, 22)
 """Between operations of a group."""
 PAD = 12
 ROW_GAP, COLUMN_GAP = 34, 28
 """Between groups."""
+AROUND = 26
+"""How far a line swings out."""
 
 Rectangle = tuple[float, float, float, float]
 """Left, top, width, height."""
@@ -81,3 +85,19 @@ def _size(rows: Sequence[Sequence[int]]) -> tuple[float, float]:
     widest = max(len(row) for row in rows)
     width = widest * BOX[0] + (widest - 1) * GAP[0] + 2 * PAD
     return width, len(rows) * BOX[1] + (len(rows) - 1) * GAP[1] + 2 * PAD
+
+
+def edge(place: Layout, maker: int, reader: int, stays: bool) -> str:
+    """The line from an operation to one that reads it; thick and green (by the style of the page) if the map stays on chip.
+
+    One that passes operations right below goes around them.
+    """
+    left, top, width, height = place.ops[maker]
+    to_left, to_y, to_width, to_height = place.ops[reader]
+    x, to_x, y = left + width / 2, to_left + to_width / 2, top + height
+    bend = (to_y - y) / 2
+    path = f"M{x:.0f} {y:.0f}C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}"
+    if abs(to_x - x) < width / 2 and to_y - y > height + 2 * ROW_GAP:
+        x, to_x, y, to_y = left + width, to_left + to_width, top + height / 2, to_y + to_height / 2
+        path = f"M{x:.0f} {y:.0f}C{x + AROUND:.0f} {y:.0f} {to_x + AROUND:.0f} {to_y:.0f} {to_x:.0f} {to_y:.0f}"
+    return element("path", d=path, class_="edge stays" if stays else "edge")

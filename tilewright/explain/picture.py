@@ -8,7 +8,7 @@ from html import escape
 from compiler.fusion.legal import OpSets, bits_of
 from compiler.search.reasons import Reason
 from compiler.xgraph.ops import Op
-from tilewright.explain.layout import Layout, Rectangle, layout
+from tilewright.explain.layout import Rectangle, edge, layout
 from tilewright.report.svg import count, element, hue, titled
 
 NAME_LENGTH = 22
@@ -28,7 +28,7 @@ def partition_picture(sets: OpSets, partition: Sequence[Sequence[Op]], found: Se
         parts.append(_group(area, hue(number), reason, len(groups[number]) > 1))
     for number, needs in enumerate(sets.needs):
         for maker in bits_of(needs):
-            parts.append(_edge(place, maker, number, group_of[maker] == group_of[number]))
+            parts.append(edge(place, maker, number, group_of[maker] == group_of[number]))
     parts += [_operation(place.ops[number], op) for number, op in enumerate(sets.ops)]
     size = f"0 0 {place.width:.0f} {place.height:.0f}"
     return element(
@@ -54,13 +54,3 @@ def _operation(box: Rectangle, op: Op) -> str:
     text = element("text", escape(name), x=left + width / 2, y=top + height / 2 + 4)
     rectangle = element("rect", x=left, y=top, width=width, height=height, rx=4, class_="op")
     return element("g", titled(f"{op.name}: {type(op).__name__}") + rectangle + text)
-
-
-def _edge(place: Layout, maker: int, reader: int, stays: bool) -> str:
-    left, top, width, height = place.ops[maker]
-    x, y = left + width / 2, top + height
-    left, to_y, width, _ = place.ops[reader]
-    to_x = left + width / 2
-    bend = (to_y - y) / 2
-    path = f"M{x:.0f} {y:.0f}C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}"
-    return element("path", d=path, class_="edge stays" if stays else "edge")

@@ -88,10 +88,12 @@ def _arrows(items: Sequence[Activity], shown: Sequence[tuple[int, int]]) -> Iter
 
 
 def _counters(items: Sequence[Activity], cycles: int) -> Iterator[Event]:
+    """Each value holds until the next; the last ones say that nothing moves any more."""
     edges = buckets(cycles)
-    reads, writes = dram_rates(items, edges)
-    busy = array_occupancy(items, edges)
-    for at, read, write, share in zip(edges.tolist(), reads.tolist(), writes.tolist(), busy.tolist(), strict=False):
+    reads, writes = (rates.tolist() for rates in dram_rates(items, edges))
+    busy = array_occupancy(items, edges).tolist()
+    rows = zip(edges.tolist(), [*reads, 0.0], [*writes, 0.0], [*busy, 0.0], strict=True)
+    for at, read, write, share in rows:
         common = {"ph": "C", "pid": _MACHINE, "ts": at}
         yield {**common, "name": "DRAM bytes per cycle", "args": {"read": round(read, 3), "written": round(write, 3)}}
         yield {**common, "name": "array occupancy", "args": {"percent": round(100 * share, 1)}}

@@ -13,6 +13,7 @@ from isa.program import CpuStep, Program
 from tilewright.profile.activity import INSIDE, ISSUE, Activity, Timing, activities
 from tilewright.profile.dataflow import Dataflow, dataflow
 from tilewright.profile.macs import macs_of_nodes
+from tilewright.report.graph import partitioned_graph
 from tilewright.report.layers import GroupRow, LayerRow, group_rows, layer_rows
 from tilewright.report.memory import memory_map
 from tilewright.report.roofline import roofline
@@ -21,6 +22,8 @@ from tilewright.report.style import STYLE
 from tilewright.report.svg import count, element, hue, short
 from tilewright.version import VERSION
 
+CYCLES = 3
+"""Column of the table."""
 WAIT_COLOURS = {INSIDE: "var(--inside)", ISSUE: "var(--issue)"}
 
 
@@ -31,12 +34,17 @@ def page(program: Program, timing: Timing, title: str) -> str:
     layers = layer_rows(items, flow, macs_of_nodes(program))
     groups = group_rows(layers)
     names = [layer.name for layer in layers]
+    anchors = {layer.name: f"layer-{_key(layer)}" for layer in layers}
     body = [
         element("h1", escape(title)),
         element("p", _subtitle(program, timing), class_="soft"),
         element("div", "".join(_facts(program, timing, layers)), class_="facts"),
-        _section("Partition", _partition(program, groups)),
-        _section("Layers", _table(program, layers)),
+        _section(
+            "Partition", partitioned_graph(program, groups, anchors) + _partition(program, groups),
+            "Areas are groups of layers that run together, tile by tile. Thick green lines are maps that stay on chip; "
+            "thin ones go through DRAM.",
+        ),
+        _section("Layers", _table(program, layers, timing)),
         _section("Roofline", roofline(program.config, groups, timing.cycles),
             "Circles are groups, their area is their time. What is loaded ahead, in the time of the group before, "
             "may lift a group above the roof.",
@@ -77,7 +85,7 @@ def _facts(program: Program, timing: Timing, layers: Sequence[LayerRow]) -> Iter
         "utilisation": f"{macs / (cycles * config.macs_per_cycle):.1%}" if cycles else "-",
         "MACs": count(macs),
         "DRAM bytes, data": count(moved),
-        "DRAM bytes, instructions": count(4 * len(program.words)),
+        "DRAM bytes, code": count(4 * len(program.words)),
         "instructions": f"{sum(layer.instructions for layer in layers):,}",
         "layers": str(len(layers)),
     }
@@ -108,13 +116,14 @@ def _cpu_box(name: str, blob: bytes) -> str:
     return element("div", element("b", f"CPU: {escape(name)}") + escape(kinds), class_="box cpu", title=names)
 
 
-def _table(program: Program, layers: Sequence[LayerRow]) -> str:
+def _table(program: Program, layers: Sequence[LayerRow], timing: Timing) -> str:
     heads = ("layer", "group", "unit", "cycles", "work and waits", "active", "utilisation", "waits for", "read B", "written B")
     longest = max((layer.cycles for layer in layers), default=1)
     peak = program.config.macs_per_cycle
     rows = [_layer(layer, longest, peak) for layer in layers]
-    head = element("tr", "".join(element("th", text) for text in heads))
-    table = element("table", element("thead", head) + element("tbody", "".join(rows)))
+    head = element("tr", "".join(element("th", text, class_="left" if text == "work and waits" else "") for text in heads))
+    foot = element("tr", "".join(element("td", text) for text in _totals(layers, timing.cycles, peak)))
+    table = element("table", element("thead", head) + element("tbody", "".join(rows)) + element("tfoot", foot))
     kinds = (
         ("var(--work)", "work"),
         ("var(--wait)", "waits for another unit"),
@@ -126,11 +135,17 @@ def _table(program: Program, layers: Sequence[LayerRow]) -> str:
     return element("div", table, class_="scroll") + element("p", legend, class_="legend") + element("p", note, class_="note")
 
 
+def _totals(layers: Sequence[LayerRow], cycles: int, peak: int) -> Sequence[str]:
+    macs, read, written = (sum(values) for values in zip(*((la.macs, la.read, la.written) for la in layers), strict=True))
+    share = f"{macs / (cycles * peak):.0%}" if macs and cycles else ""
+    return "network", "", "", f"{cycles:,}", "", "", share, "", f"{read:,}", f"{written:,}"
+
+
 def _layer(layer: LayerRow, longest: int, peak: int) -> str:
     pieces = [("var(--work)", layer.work, "work")]
     pieces += [(WAIT_COLOURS.get(cause, "var(--wait)"), n, cause) for cause, n in layer.waits.most_common()]
     bar = "".join(
-        element("i", "", style=f"width:{100 * n / longest:.2f}%;background:{colour}", title=f"{cause}: {n}")
+        element("i", "", style=f"width:{100 * n / layer.cycles:.2f}%;background:{colour}", title=f"{cause}: {n:,} cycles")
         for colour, n, cause in pieces
         if n
     )
@@ -141,7 +156,9 @@ def _layer(layer: LayerRow, longest: int, peak: int) -> str:
         element("div", bar, class_="bar"), f"{layer.active:.0%}", f"{layer.utilisation(peak):.0%}" if layer.macs else "",
         element("span", waits, class_="soft"), f"{layer.read:,}", f"{layer.written:,}",
     ]  # fmt: skip
-    return element("tr", "".join(element("td", cell) for cell in cells))
+    filled = f"background:linear-gradient(to left,var(--meter) {100 * layer.cycles / longest:.1f}%,transparent 0)"
+    styles = {CYCLES: {"style": filled}}
+    return element("tr", "".join(element("td", cell, **styles.get(n, {})) for n, cell in enumerate(cells)))
 
 
 def _instructions(items: Sequence[Activity], flow: Dataflow, layers: Sequence[LayerRow]) -> Iterator[str]:

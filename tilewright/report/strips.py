@@ -9,7 +9,7 @@ from isa.instructions import Unit
 from tilewright.profile.activity import Activity
 from tilewright.profile.rates import Floats, array_occupancy, buckets, dram_rates, peak_bandwidth, rate
 from tilewright.profile.timeline import visible
-from tilewright.report.svg import count, element, picture, ticks
+from tilewright.report.svg import count, element, hue, picture, ticks
 
 _WIDTH, _LEFT, _RIGHT, _STRIP, _GAP = 860, 92, 10, 30, 7
 UNIT_COLOURS = {
@@ -25,7 +25,7 @@ def strips(config: MachineConfig, items: Sequence[Activity], cycles: int) -> str
     for unit in Unit:
         spans = [(*shown[item.number], shown[item.number][1] - shown[item.number][0]) for item in items if item.unit is unit]
         if spans:
-            rows.append((unit.name, UNIT_COLOURS[unit], rate([s for s in spans if s[2]], edges)))
+            rows.append((unit.name, UNIT_COLOURS.get(unit, hue(unit)), rate([s for s in spans if s[2]], edges)))
     reads, writes = dram_rates(items, edges)
     rows.append(("array beats", UNIT_COLOURS[Unit.CONV], array_occupancy(items, edges)))
     rows.append(("DRAM bytes", UNIT_COLOURS[Unit.LOAD], (reads + writes) / peak_bandwidth(config)))

@@ -33,10 +33,11 @@ def hue(number: int) -> str:
     return f"hsl({number * 137.508 % 360:.0f} 55% {(58, 48, 66)[number % 3]}%)"
 
 
-def short(name: str) -> str:
+def short(name: str, length: int = NAME_LENGTH) -> str:
     """A name that fits a column: the last part of those that converters join."""
     last = name.split(";")[-1] or name
-    return last if len(last) <= NAME_LENGTH else f"{last[:12]}...{last[-(NAME_LENGTH - 15) :]}"
+    kept = length // 3 + 1
+    return last if len(last) <= length else f"{last[:kept]}...{last[-(length - kept - 3) :]}"
 
 
 def count(value: float) -> str:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from compiler.codegen.plan import FitError, plan_group
+from compiler.codegen.planner import FitError, plan_group
 from compiler.emit.build import build
 from compiler.emit.grouping import make_group, one_each, ordered_groups
 from compiler.xgraph.ops import Concat, EltwiseKind, Finish, Interleave, PoolKind, Reshape, Slice, Upsample
@@ -134,8 +134,9 @@ def test_rows_are_loaded_once() -> None:
     graph = b.graph(b.conv(b.input(60, 56, 64), 64, (5, 5)))
     plan = plan_group(BASE, make_group(BASE, graph, b.ops))
     (source,) = plan.group.inputs
-    made = [plan.ranges.made(source, step) for step in range(plan.ranges.steps)]
-    assert plan.ranges.steps > 1
+    (walk,) = plan.passes
+    made = [walk.ranges.made(source, step) for step in range(plan.steps)]
+    assert plan.steps > 1
     assert made[0][0] == 0
     assert made[-1][1] == 60
     assert all(left[1] == right[0] for left, right in pairwise(made))

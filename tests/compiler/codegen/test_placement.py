@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.codegen.plan import plan_group
+from compiler.codegen.planner import plan_group
 from compiler.emit.grouping import make_group
 from compiler.xgraph.ops import PoolKind
 from isa.config import MachineConfig, preset
@@ -18,7 +18,7 @@ def distances(config: MachineConfig) -> set[int]:
     graph = b.graph(b.pool(b.conv(x, 48, (1, 1)), PoolKind.MAX))
     check(config, graph, [b.ops])
     plan = plan_group(config, make_group(config, graph, b.ops))
-    return {placed.plane % config.fm_phases for placed in plan.placed.values()}
+    return {placed.plane % config.fm_phases for placed in plan.passes[0].placed.values()}
 
 
 def test_the_channel_vectors_of_a_pixel_alternate_between_the_halves_of_the_banks() -> None:
@@ -33,6 +33,7 @@ def test_planes_lie_close_where_nothing_else_fits() -> None:
     graph = b.graph(b.conv(b.input(4, 8, 64), 64, (1, 1)))
     small = replace(preset("base"), fm_banks=4, fm_depth=16)
     plan = plan_group(small, make_group(small, graph, b.ops))
-    assert sum(placed.words for placed in plan.placed.values()) == small.fm_words
-    assert {placed.plane % small.fm_phases for placed in plan.placed.values()} == {0}
+    placements = plan.passes[0].placed.values()
+    assert sum(placed.words for placed in placements) == small.fm_words
+    assert {placed.plane % small.fm_phases for placed in placements} == {0}
     check(small, graph, [b.ops])

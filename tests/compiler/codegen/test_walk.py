@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from compiler.codegen.plan import Plan, plan_group
-from compiler.codegen.walk import Walk, walk
+from compiler.codegen.plan import Plan
+from compiler.codegen.planner import plan_group
+from compiler.codegen.walk import Walk, Way, walk
 from compiler.emit.grouping import make_group
 from compiler.emit.program import emit_program
 from compiler.xgraph.graph import XGraph
@@ -63,18 +64,19 @@ def test_what_happens_inside_leaves_out_first_load_and_last_save() -> None:
     beats = sum(layer.beats for layer in plan.group.layers)
     assert beats <= taken.inside < 1.01 * beats
     assert taken.inside < taken.cycles < 1.05 * beats
-    assert plan.cycles <= taken.cycles
+    assert plan.cost.cycles <= taken.cycles
 
 
 def test_the_bus_carries_maps_and_parameters() -> None:
     b = Builder(0)
     graph = streaming(b)
     plan = plan_group(BASE, make_group(BASE, graph, graph.ops))
-    assert walked(plan).bus == pytest.approx(plan.dram_bytes / BASE.axi_bytes, rel=0.01)
+    assert walked(plan).bus == pytest.approx(plan.cost.dram_bytes / BASE.axi_bytes, rel=0.01)
 
 
 def walked(plan: Plan) -> Walk:
-    return walk(BASE, plan.group, plan.ranges, plan.skew, plan.placed, plan.blocks, plan.resident)
+    (only,) = plan.passes
+    return walk(BASE, only.group, Way(only.ranges, only.skew, only.placed), only.residence, only.loads)
 
 
 def emitted_cycles(graph: XGraph, plan: Plan) -> int:

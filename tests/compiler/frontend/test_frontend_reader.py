@@ -94,6 +94,17 @@ def test_free_dimensions() -> None:
         read(batch, shapes={"z": (1,)})
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (1, 0), ("n", 3, 0, 8)])
+def test_sizes_of_0_are_refused(shape: tuple[int | str, ...]) -> None:
+    """They are not free: an exporter that means a free batch says so by a name."""
+    whole = [1 if isinstance(size, str) else size for size in shape]
+    assert refusal(model([node("Relu", "x")], shape)) == (
+        f"input x: shape {whole} holds nothing, sizes of at least 1 are expected; "
+        "export the model with the size of its data, or with a name where the size is free"
+    )
+    assert read(model([node("Relu", "x")], shape), shapes={"x": (0, 3)}).shape("y") == (0, 3), "who asks for it gets it"
+
+
 def test_input_without_shape() -> None:
     shapeless = model([node("Relu", "x")], (1,))
     shapeless.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, None))

@@ -152,6 +152,17 @@ def test_a_load_overtakes_one_that_waits() -> None:
     assert start_order(program, predecessors(program, SIZES)) == [0, 3, 1, 2]
 
 
+@pytest.mark.parametrize(("cycles", "order"), [(500, [0, 2, 1]), (600, [0, 1, 2])])
+def test_a_load_overtakes_only_if_it_is_over_in_time(cycles: int, order: list[int]) -> None:
+    """The first load can start after 530 cycles; a second that takes longer would hold it up."""
+    program = [
+        Pending("CONV", {}, [Access(Space.FM, 0, 4)], [Access(Space.FM, 8, 4)], 500),
+        Pending("LOAD", {}, (), [Access(Space.FM, 0, 4)], 10),
+        Pending("LOADP", {}, (), [Access(Space.WEIGHT, 0, 4)], cycles),
+    ]
+    assert start_order(program, predecessors(program, SIZES)) == order
+
+
 def test_too_many_tokens_are_refused() -> None:
     """More than half of what the counters hold could overflow when the giver runs ahead."""
     program = [Pending("LOAD", {}, (), [Access(Space.FM, n % 24, 1)], 1) for n in range(300)]

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from compiler.codegen.objective import Objective
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask, OpSets
 from compiler.search.cost import Evaluator
@@ -14,7 +15,7 @@ from compiler.search.floors import Floors
 from isa.config import preset
 from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
 
-NO_FLOOR = 0
+NO_FLOOR = Objective("nothing", 0, 0)
 
 
 def least(sets: OpSets, prices: dict[Mask, int]) -> int:
@@ -35,7 +36,7 @@ def test_the_cheapest_partition_of_random_prices_is_found(seed: int) -> None:
     rng = random.Random(seed)
     groups = all_groups(sets, sets.joins)
     prices = {mask: rng.randint(10, 30) for mask in groups if mask.bit_count() == 1 or rng.random() < 0.8}
-    cover = cheapest(sets, prices, floors_of(sets), lambda cost: NO_FLOOR, most_states=10**6, guide=[1.0] * len(sets.ops))
+    cover = cheapest(sets, prices, floors_of(sets), NO_FLOOR, most_states=10**6, guide=[1.0] * len(sets.ops))
     assert cover.groups is not None
     assert cover.dropped is None
     assert sum(prices[group] for group in cover.groups) == cover.value == least(sets, prices)
@@ -64,7 +65,7 @@ def test_groups_that_would_wait_for_each_other_are_not_chosen_together() -> None
         for a, b in pairs[:3]:
             refused += 1
             prices = {1 << n: 100 for n in range(len(sets.ops))} | {a: 1, b: 1}
-            cover = cheapest(sets, prices, floors_of(sets), lambda cost: 0, most_states=1000, guide=[1.0] * len(sets.ops))
+            cover = cheapest(sets, prices, floors_of(sets), NO_FLOOR, most_states=1000, guide=[1.0] * len(sets.ops))
             assert cover.groups is not None
             assert not {a, b} <= set(cover.groups)
             assert sets.in_order(cover.groups) is not None
@@ -79,7 +80,7 @@ def test_with_a_limit_only_cheaper_partitions_count() -> None:
     value = 10 * len(sets.ops)
     for limit, found in ((value, False), (value + 1, True)):
         guide = [1.0] * len(sets.ops)
-        cover = cheapest(sets, prices, floors_of(sets), lambda cost: 0, most_states=10, guide=guide, limit=limit)
+        cover = cheapest(sets, prices, floors_of(sets), NO_FLOOR, most_states=10, guide=guide, limit=limit)
         assert (cover.groups is not None) == found
 
 
@@ -87,6 +88,6 @@ def test_paths_given_up_are_reported_with_what_they_would_cost_at_least() -> Non
     sets = OpSets(random_graph(3))
     rng = random.Random(3)
     prices = {mask: rng.randint(10, 30) for mask in all_groups(sets, sets.joins)}
-    cover = cheapest(sets, prices, floors_of(sets), lambda cost: 0, most_states=1, guide=[15.0] * len(sets.ops))
+    cover = cheapest(sets, prices, floors_of(sets), NO_FLOOR, most_states=1, guide=[15.0] * len(sets.ops))
     assert cover.dropped is not None
     assert cover.dropped <= least(sets, prices) <= cover.value

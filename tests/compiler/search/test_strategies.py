@@ -33,7 +33,7 @@ def least(seed: int, objective: str, joins: str) -> int:
     sets = known.sets
     prices = {}
     for mask in all_groups(sets, getattr(sets, joins)):
-        cost = known.cost_of(mask)
+        cost = known.cost_of(mask, OBJECTIVES[objective])
         if cost is not None:
             prices[mask] = OBJECTIVES[objective](cost)
     partitions = (p for p in all_partitions(sets, list(prices)) if sets.in_order(p) is not None)
@@ -56,7 +56,8 @@ def test_partitions_run_are_priced_right_and_none_is_better_than_best(seed: int,
     found = {name: searched(name, objective, seed) for name in STRATEGIES}
     for partition in found.values():
         assert runs(graph, partition.groups)
-        costs = [evaluator(seed).cost(group) for group in partition.groups]
+        sets = evaluator(seed).sets
+        costs = [evaluator(seed).cost_of(sets.mask(group), OBJECTIVES[objective]) for group in partition.groups]
         assert partition.value == sum(OBJECTIVES[objective](cost) for cost in costs if cost is not None)
         assert partition.bound <= found["best"].value <= partition.value
 
@@ -66,7 +67,7 @@ def test_partitions_run_are_priced_right_and_none_is_better_than_best(seed: int,
 def test_no_group_costs_less_than_its_floor(seed: int, objective: str) -> None:
     known, count = evaluator(seed), 0
     for mask in all_groups(known.sets, known.sets.joins):
-        cost = known.cost_of(mask)
+        cost = known.cost_of(mask, OBJECTIVES[objective])
         if cost is not None:
             count += 1
             assert known.floors.of(mask, OBJECTIVES[objective]) <= OBJECTIVES[objective](cost)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from onnx import TensorProto, helper
 
 from isa.errors import TilewrightError
 from isa.instructions import Region
 from isa.program import WHOLE_MODEL, CpuGraph, CpuStep, HostTensor, Program, ProgramError, TensorBuffer
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
-from tests.sim.runtime.host_program import NANO, inputs, program, weigh
+from tests.sim.runtime.host_program import NANO, inputs, model, program, weigh
 
 Change = Callable[[Program], Program]
 
@@ -134,9 +135,33 @@ def test_a_program_that_is_mixed_up_runs_or_is_refused() -> None:
     assert ran > 10
 
 
-def test_a_buffer_that_an_input_shares_is_filled_with_it() -> None:
-    """The check refuses no program that is right: host shapes, flips and CPU results in buffers are among its parts."""
-    extra = TensorBuffer("peak", Region.WORK, 596, (1,), "float32", host_shape=())
-    assert set(Run(program(), FunctionalEngine(NANO))(inputs(1))) == {"y", "peak"}
-    with pytest.raises(ProgramError, match="output 'peak'"):
-        Run(replace(program(), buffers=(*program().buffers, extra)), FunctionalEngine(NANO))
+def test_a_shape_that_depends_on_the_data_is_no_contradiction() -> None:
+    """onnxruntime says [] of the places of what is not zero; there are as many as there are."""
+    nodes = [helper.make_node("NonZero", ["weight"], ["places"])]
+    part = model(nodes, {"weight": (TensorProto.FLOAT, (3, 1, 1))}, {"places": (TensorProto.INT64, ())})
+    network = Program(
+        NANO, (), cpu_graphs=(CpuGraph("places", part),), steps=(CpuStep("places"),),
+        inputs=(WEIGHT,), outputs=(HostTensor("places", (), "int64"),),
+    )  # fmt: skip
+    assert Run(network, FunctionalEngine(NANO))({"weight": inputs(1)["weight"]})["places"].shape == (3, 3)
+
+
+def test_a_result_of_the_cpu_may_lie_in_a_buffer_of_another_rank() -> None:
+    extra = TensorBuffer("peak", Region.WORK, 596, (1,), "float32")
+    assert set(Run(replace(program(), buffers=(*program().buffers, extra)), FunctionalEngine(NANO))(inputs(1))) == {"y", "peak"}
+
+
+def test_a_result_that_does_not_fit_its_buffer_is_refused() -> None:
+    """Its size depends on the data, so that it shows only now."""
+    nodes = [
+        helper.make_node("NonZero", ["weight"], ["places"]),
+        helper.make_node("Cast", ["places"], ["few"], to=TensorProto.INT32),
+    ]
+    part = model(nodes, {"weight": (TensorProto.FLOAT, (3, 1, 1))}, {"few": (TensorProto.INT32, ())})
+    network = Program(
+        NANO, (), work_bytes=16, buffers=(TensorBuffer("few", Region.WORK, 0, (4,), "int32"),),
+        cpu_graphs=(CpuGraph("few", part),), steps=(CpuStep("few"),), inputs=(WEIGHT,),
+        outputs=(HostTensor("few", (4,), "int32"),),
+    )  # fmt: skip
+    with pytest.raises(TilewrightError, match=r"tensor 'few': int32\[3, 3\], but the program has room for int32\[4\]"):
+        Run(network, FunctionalEngine(NANO))({"weight": inputs(1)["weight"]})

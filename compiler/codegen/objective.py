@@ -1,0 +1,44 @@
+"""What is made least: the one measure by which groups are planned, partitions compared, and programs emitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one group, for the whole batch."""
+
+    cycles: int
+    dram_bytes: int
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.cycles + other.cycles, self.dram_bytes + other.dram_bytes)
+
+    def times(self, count: int) -> Cost:
+        return Cost(self.cycles * count, self.dram_bytes * count)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A weighted sum. Neither weight is negative: bounds rest on that."""
+
+    name: str
+    cycle: int
+    byte: int
+
+    def __call__(self, cost: Cost) -> int:
+        return self.cycle * cost.cycles + self.byte * cost.dram_bytes
+
+    def rank(self, cost: Cost) -> tuple[int, int, int]:
+        """Of equals the faster one, then the one that moves less."""
+        return self(cost), cost.cycles, cost.dram_bytes
+
+
+CYCLES = Objective("cycles", 1, 0)
+DRAM = Objective("dram", 0, 1)
+ENERGY = Objective("energy", 1, 4)
+"""A weight to choose by, not a measurement: MACs are the same in every partition, so bytes and time remain, and a byte from
+DRAM is taken to cost as much as four cycles of the machine."""
+
+OBJECTIVES: dict[str, Objective] = {objective.name: objective for objective in (CYCLES, DRAM, ENERGY)}

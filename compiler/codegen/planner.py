@@ -1,0 +1,258 @@
+"""Finds the best plan of a group: in the order of what no plan could undercut, until none of those left can be better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from itertools import islice
+
+from compiler.codegen.cut import Cut, cut_of
+from compiler.codegen.objective import CYCLES, Cost, Objective
+from compiler.codegen.operations import Group
+from compiler.codegen.placement import place
+from compiler.codegen.plan import Pass, Plan
+from compiler.codegen.ranges import Ranges, deduce
+from compiler.codegen.residence import PARAMETER_BUFFERS, Residence, residences
+from compiler.codegen.room import Room
+from compiler.codegen.walk import Way, beats_of, bus_cycles, walk
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.instructions import Buffer
+
+_LATENCY = 100
+"""DRAM's latency and a unit's start and drain, which each pass pays."""
+
+
+class FitError(TilewrightError):
+    """A group that no tiling fits on chip."""
+
+
+def plan_group(config: MachineConfig, group: Group, objective: Objective = CYCLES, upwards: bool = True) -> Plan:
+    """The best plan; ``upwards``: placed from the bottom of the buffer, else from the top.
+
+    Passes are looked at where one alone reloads parameters or does not fit: else they could save nothing.
+    """
+    planner = _Planner(config, group, objective, upwards)
+    best = planner.plan(None, 1, ())
+    cut = cut_of(config, group) if best is None or best.reloaded else None
+    if cut is not None:
+        for floor, count, held in sorted(planner.floors(cut), key=lambda found: (objective.rank(found[0]), found[1])):
+            if best is None or objective(floor) < objective(best.cost):
+                plan = planner.plan(cut, count, held)
+                if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
+                    best = plan
+    if best is None:
+        raise FitError(why_not(config, group))
+    return best
+
+
+class _Planner:
+    def __init__(self, config: MachineConfig, group: Group, objective: Objective, upwards: bool) -> None:
+        self.config, self.group, self.objective, self.upwards = config, group, objective, upwards
+        self.batch = group.tensors[group.outputs[0]].batch
+        self.heights = {name: group.tensors[name].height for name in (*group.inputs, *(la.output for la in group.layers))}
+        self.rows = {name: int(end[0]) for name, end in deduce(group.layers, self.heights, group.outputs, 1).end.items()}
+        """That are needed of each map."""
+        height = max(self.heights[name] for name in group.outputs)
+        self.step_counts = sorted({-(-height // rows) for rows in range(1, height + 1)})
+        """Those that change the rows of a step."""
+        self.alone = False
+        """Nothing of other groups or passes overlaps."""
+        self._known: dict[tuple[int, bool], tuple[Group, list[Residence]]] = {}
+        self._walks: dict[tuple[int, int, int], tuple[Way, Residence, int]] = {}
+        self._moves: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def plan(self, cut: Cut | None, count: int, held: Sequence[str]) -> Plan | None:
+        """The best with so many passes. All walk alike, as suits the widest of them; ``held``: maps that stay on chip."""
+        part = lru_cache(maxsize=None)(lambda number: self.group if cut is None else cut.part(number, count))
+        shapes = [cut.shape(number, count) if cut else () for number in range(count)]
+        self.alone = count > 1
+        way = self._way(part(cut.widest(count) if cut else 0), held)
+        if way is None:
+            return None
+        loads = [self._loads(number, held) for number in range(count)]
+        more = self._rounds(way.ranges.steps, held) - 1
+        cost, reloaded = Cost(0, 0), 0
+        known: dict[object, tuple[Cost, Residence]] = {}
+        for number, shape in enumerate(shapes):
+            alike = shape, held and number == 0
+            if alike not in known:
+                found = self._stay(part(number), way, loads[number], held)
+                if found is None:
+                    return None
+                known[alike] = found
+            cost += known[alike][0]
+            reloaded += sum(known[alike][1].streamed_bytes.values()) * more * (self.batch if held else 1)
+
+        def make(number: int) -> Pass:
+            group = part(number)
+            found = self._stay(group, way, loads[number], held)
+            assert found is not None
+            placed = {name: replace(p, planes=group.vectors(self.config, name)) for name, p in way.placed.items()}
+            return Pass(group, way.ranges, way.skew, placed, found[1], loads[number])
+
+        return Plan(self.group, count, way.ranges.steps, held, cost, reloaded, make)
+
+    def floors(self, cut: Cut) -> Iterator[tuple[Cost, int, Sequence[str]]]:
+        """For numbers of passes, and maps held or not: what no such plan can undercut."""
+        for count in cut.counts():
+            for held in (cut.whole, ()) if cut.whole else ((),):
+                floor = self._floor(cut, count, held)
+                if floor is not None:
+                    yield floor, count, held
+
+    def _floor(self, cut: Cut, count: int, held: Sequence[str]) -> Cost | None:
+        """None: no step is small enough.
+
+        However few steps the maps leave room for, what the parameter buffers cannot keep is loaded again in each of them.
+        """
+        room = Room(self.config, cut.maps(cut.widest(count), count), held, self.rows)
+        steps = next((steps for steps in self.step_counts if room.may_hold(steps)), None)
+        if steps is None:
+            return None
+        again = 0 if held else count - 1
+        maps = self._bytes((*self.group.inputs, *self.group.outputs, *(again * cut.whole)))
+        stay = sum(self.config.buffer_depth(b.name) * self.config.buffer_dram_bytes(b.name) for b in PARAMETER_BUFFERS)
+        more = max(0, self._parameters - stay * count) * (self._rounds(steps, held) - 1)
+        moved = maps * self.batch + self._parameters + more
+        return Cost(max(self._beats_of(self.group), moved // self.config.axi_bytes) + count * _LATENCY, moved)
+
+    def _rounds(self, steps: int, held: Sequence[str]) -> int:
+        """How often a pass goes over its parameters."""
+        return steps if held else steps * self.batch
+
+    def _loads(self, number: int, held: Sequence[str]) -> Sequence[str]:
+        return [name for name in self.group.inputs if number == 0 or name not in held]
+
+    def _way(self, group: Group, held: Sequence[str]) -> Way | None:
+        """The best that fits on chip; those that cannot be better than what is found are not looked at."""
+        room = Room(self.config, group, held, self.rows)
+        loads = self._loads(1, held)
+        candidates = [
+            (self.objective.rank(self._least(group, steps, residence, loads, held)), steps, number, residence)
+            for steps in self.step_counts if room.may_hold(steps)
+            for number, residence in enumerate(self._residences(group, steps, held))
+        ]  # fmt: skip
+        best: tuple[tuple[int, int, int], Way] | None = None
+        ways: dict[int, list[Way]] = {}
+        for floor, steps, _, residence in sorted(candidates, key=lambda found: found[:3]):
+            if best is not None and best[0] <= floor:
+                break
+            if steps not in ways:
+                ways[steps] = list(self._placed(group, steps, held))
+            for way in ways[steps]:
+                if _rows_fit(group, way.ranges, residence):
+                    rank = self.objective.rank(self._cost(group, way, residence, loads, held))
+                    if best is None or rank < best[0]:
+                        best = rank, way
+        return best[1] if best else None
+
+    def _placed(self, group: Group, steps: int, held: Sequence[str]) -> Iterator[Way]:
+        ranges = deduce(group.layers, self.heights, group.outputs, steps)
+        for pipelined in (True, False) if steps > 1 else (False,):
+            skew = _skew(group, pipelined)
+            placed = place(self.config, group, ranges, skew, self.upwards, held)
+            if placed is not None:
+                yield Way(ranges, skew, placed)
+
+    def _stay(self, group: Group, way: Way, loads: Sequence[str], held: Sequence[str]) -> tuple[Cost, Residence] | None:
+        """What stays on chip in a pass that goes this way, at what cost."""
+        choice = [
+            (self._cost(group, way, residence, loads, held), residence)
+            for residence in self._residences(group, way.ranges.steps, held)
+            if _rows_fit(group, way.ranges, residence)
+        ]
+        return min(choice, key=lambda found: self.objective.rank(found[0]), default=None)
+
+    def _residences(self, group: Group, steps: int, held: Sequence[str]) -> Sequence[Residence]:
+        """Where cycles alone count, only whole layers stay: some blocks of a layer save bytes, but hardly ever time."""
+        rounds = self._rounds(steps, held)
+        key = id(group), rounds > 1
+        if key not in self._known:
+            found = residences(self.config, group, rounds)
+            self._known[key] = group, list(found if self.objective.byte else islice(found, 1))
+        return self._known[key][1]
+
+    def _cost(self, group: Group, way: Way, residence: Residence, loads: Sequence[str], held: Sequence[str]) -> Cost:
+        """Of one pass, for the whole batch.
+
+        Neighbouring groups overlap if both fit on chip, as they do where each takes up to half of it. So what a group takes
+        before and after its busiest unit works is counted as far as it needs more than that; passes do not overlap.
+        """
+        least = self._least(group, way.ranges.steps, residence, loads, held)
+        known = id(way), id(residence), len(loads)
+        if known not in self._walks:
+            taken = walk(self.config, group, way, residence, loads)
+            maps = sum({each.base: each.words for each in way.placed.values()}.values())
+            weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in residence.blocks.values() for block in own)
+            share = max(maps / self.config.fm_words, weights / self.config.weight_depth)
+            ends = 1.0 if self.alone else max(0.0, 2 * min(1.0, share) - 1)
+            self._walks[known] = way, residence, taken.inside + round(ends * (taken.cycles - taken.inside))
+        return Cost(max(least.cycles, self._walks[known][2] * self.batch), least.dram_bytes)
+
+    def _least(self, group: Group, steps: int, residence: Residence, loads: Sequence[str], held: Sequence[str]) -> Cost:
+        """Bytes that a pass moves for the whole batch, and cycles that it cannot undercut."""
+        maps, bus = self._maps(group, loads)
+        once = sum(residence.kept_bytes.values()) + len(group.tables) * self.config.buffer_dram_bytes("TABLE")
+        parameters = sum(residence.streamed_bytes.values()) * steps * self.batch + once * (self.batch if held else 1)
+        busy = bus * self.batch + parameters // self.config.axi_bytes
+        return Cost(max(self._beats_of(group), busy), maps * self.batch + parameters)
+
+    def _maps(self, group: Group, loads: Sequence[str]) -> tuple[int, int]:
+        """Bytes that pass between DRAM and chip, of one image, and cycles that they take."""
+        key = id(group), len(loads)
+        if key not in self._moves:
+            size, bus = 0, 0.0
+            for name in (*loads, *group.outputs):
+                tensor = group.tensors[name]
+                pixels = self.rows[name] * tensor.width
+                size += pixels * tensor.channels
+                bus += self.rows[name] * bus_cycles(self.config, group, name)
+            self._moves[key] = size, int(bus)
+        return self._moves[key]
+
+    @cached_property
+    def _parameters(self) -> int:
+        depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
+        return sum(block.bytes(self.config) for layer in self.group.layers for block in layer.blocks(depth))
+
+    def _beats_of(self, group: Group) -> int:
+        """Of the busiest unit, for the whole batch."""
+        return max(beats_of(group.layers).values()) * self.batch
+
+    def _bytes(self, names: Sequence[str]) -> int:
+        """Of these maps, for one image."""
+        tensors = self.group.tensors
+        return sum(self.rows[name] * tensors[name].width * tensors[name].channels for name in names)
+
+
+def _rows_fit(group: Group, ranges: Ranges, residence: Residence) -> bool:
+    return all(
+        ranges.most_made(layer.output) <= layer.rows_at_most(residence.budgets[layer.output]) for layer in group.layers
+    )
+
+
+def _skew(group: Group, pipelined: bool) -> dict[str, int]:
+    """Pipelined: each layer runs a step behind its makers, loads a step before, saves a step after."""
+    skew: dict[str, int] = {}
+    made = {layer.output: layer for layer in group.layers}
+    for layer in group.layers:
+        before = [skew[name] for name in layer.inputs if name in made]
+        skew[layer.output] = (max(before) + 1 if before else 1) if pipelined else 0
+    for name in group.inputs:
+        users = [skew[layer.output] for layer in group.layers if name in layer.inputs]
+        skew[f"load {name}"] = min(users) - 1 if pipelined else 0
+    for name in group.outputs:
+        skew[f"save {name}"] = skew[name] + (1 if pipelined else 0)
+    return skew
+
+
+def why_not(config: MachineConfig, group: Group) -> str:
+    """Names the map or parameter that asks for most."""
+    names = (*group.inputs, *(layer.output for layer in group.layers))
+    words, name = max((group.vectors(config, name) * group.width(name), name) for name in names)
+    return (
+        f"layer {group.name}: no tiling fits configuration {config.name}: one row of {name} takes {words} words "
+        f"(feature-map buffer: {config.fm_words}, weight buffer: {config.weight_depth}); choose one with larger buffers"
+    )
