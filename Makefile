@@ -45,6 +45,7 @@ networks: $(READY)
 rtl-full: tools $(READY)
 	TILEWRIGHT_RTL_CONFIGS=base,zu2 $(BIN)/python -m pytest --durations 0 tests/e2e/test_rtl_networks.py tests/cocotb/test_cocotb_networks.py
 	$(BIN)/python -m bench.networks_rtl $(ARGS)
+	$(BIN)/python -m bench.networks_rtl --best $(ARGS)
 
 # The quick ones first; whole networks on the RTL are `make rtl-full`. The last one needs yosys.
 bench: tools $(READY)
@@ -53,8 +54,10 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.conv_occupancy
 	$(BIN)/python -m bench.move_bandwidth
 	$(BIN)/python -m bench.cycle_model_error --networks
-	$(BIN)/python -m bench.strategies cycles
-	$(BIN)/python -m bench.strategies dram
+	$(BIN)/python -m bench.plan_error
+	$(BIN)/python -m bench.dram_traffic
+	for config in base zu2 zu9; do $(BIN)/python -m bench.strategies cycles --config $$config || exit 1; done
+	$(BIN)/python -m bench.strategies dram --kib 64 128 256 512 1024 2048 --batch 1 4
 	$(BIN)/python -m bench.networks
 	$(BIN)/python -m bench.resources
 

@@ -24,7 +24,7 @@ from tilewright.api import estimated_cycles, random_inputs
 
 LARGE = (
     "digits", "resnet8_int8_qdq", "vww_mobilenet_int8_qdq", "kws_dscnn_int8_qdq", "squeezenet", "mobilenet_v2", "resnet50",
-    "googlenet",
+    "resnet50_v1", "googlenet", "vgg16_convolutions",
 )  # fmt: skip
 TITLE = "RTL"
 COLUMNS = (

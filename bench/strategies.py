@@ -5,8 +5,8 @@
                                                     Optimus' figures 14 and 16, and its table 5
 
 ``cycles``: whole programs on the cycle model. ``dram``: bytes of all groups, on a machine of 16 x 16 multipliers whose
-buffers take the given KiB together; times are of one process, cold, each strategy by itself. ``vgg16/convolutions`` is
-``vgg16`` without its dense layers, and so for every network.
+buffers take the given KiB together; times are of one process, cold, each strategy by itself. If no network is named, those of
+the papers. ``vgg16/convolutions`` is ``vgg16`` without its dense layers, and so for every network.
 """
 
 from __future__ import annotations
@@ -34,7 +34,14 @@ from compiler.zoo.networks import networks
 from isa.config import MachineConfig, config_from_dict, preset
 
 PAGE = Path(__file__).parents[1] / "docs" / "search.md"
-FEW = ("squeezenet", "googlenet", "resnet18", "resnet50", "mobilenet_v2")
+LISTED = {
+    "cycles": ("vgg16_convolutions", "resnet50_v1", "resnet152_v1", "googlenet", "squeezenet", "mobilenet_v2"),
+    "dram": (
+        "alexnet", "alexnet/convolutions", "vgg16", "vgg16/convolutions", "googlenet", "squeezenet", "mobilenet_v1",
+        "mobilenet_v2", "resnet18", "resnet50", "resnet152", "nasnet_a",
+    ),
+}  # fmt: skip
+"""Networks of DNNVM's and of Optimus' tables."""
 TIMED = ("naive", "greedy", "dnnvm", "optimus", "best")
 CONVOLUTIONS = "/convolutions"
 PAPER_MS = {"vgg16": "0.48", "resnet50": "2.73", "resnet152": "5.01", "googlenet": "27.89", "squeezenet": "2.19",
@@ -155,12 +162,12 @@ def dram_row(name: str, whole: XGraph, kib: int, batch: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=("cycles", "dram"))
-    parser.add_argument("networks", nargs="*", default=FEW)
+    parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", default="base")
     parser.add_argument("--kib", type=int, nargs="+", default=[128])
     parser.add_argument("--batch", type=int, nargs="+", default=[1])
     arguments = parser.parse_intermixed_args()
-    for name in arguments.networks:
+    for name in arguments.networks or LISTED[arguments.table]:
         if arguments.table == "cycles":
             cycles_row(name, preset(arguments.config))
             continue

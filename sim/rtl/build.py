@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.files import write_atomically
+from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
 
 HERE = Path(__file__).parent
@@ -157,8 +157,7 @@ def run_tool(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None
 
 
 def _make(build: Build, directory: Path, target: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=directory, prefix="building-") as name:
-        work = Path(name)
+    with temporary_folder(directory) as work:
         (work / "core.v").write_text(build.verilog)
         result = work / "result"
         result.mkdir()

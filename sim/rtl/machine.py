@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
 from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
+from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
 
@@ -128,8 +128,7 @@ class RtlMachine:
             raise SimulatorError(f"memory image of {memory.size} bytes: more than half of the address space, {program_base}")
         stalls = 0 if stalls_seed is None else (2 * stalls_seed + 1) & 0xFFFFFFFF
         sim = self.build(memory.size + program.size)
-        with tempfile.TemporaryDirectory(prefix="tilewright-") as name:
-            work = Path(name)
+        with temporary_folder() as work:
             (work / "script.hex").write_text(host_script([Start(program_base, len(program_words), bases, watchdog)]))
             write_image(work / "image", np.concatenate([memory, program]), beat if self.simulator == "icarus" else 1)
             arguments = [

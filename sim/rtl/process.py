@@ -5,38 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
-from typing import Any
+
+from sim.rtl.interrupts import HeldInterrupts
 
 TICK_SECONDS = 0.5
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
-
-
-class _HeldInterrupts:
-    """From when it is made until ``release``, interrupts wait: one that came while a program is being started would
-    find nobody who knows of that program."""
-
-    def __init__(self) -> None:
-        self._came: list[int] = []
-        self._handlers: dict[int, Any] = {}
-        if threading.current_thread() is threading.main_thread():
-            for number in INTERRUPTS:
-                if signal.getsignal(number) not in (None, signal.SIG_IGN):
-                    self._handlers[number] = signal.signal(number, self._note)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._came.append(number)
-
-    def release(self) -> None:
-        """Hand on what came meanwhile."""
-        while self._handlers:
-            signal.signal(*self._handlers.popitem())
-        for number in self._came:
-            signal.raise_signal(number)
 
 
 def run_process(
@@ -46,7 +21,7 @@ def run_process(
 
     ``tick`` is called every half second while the program runs.
     """
-    held = _HeldInterrupts()
+    held = HeldInterrupts()
     try:
         process = subprocess.Popen(
             command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

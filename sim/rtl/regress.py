@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from isa.instructions import Unit
 from sim.rtl.benches import BENCHES, Bench
 from sim.rtl.build import ROOT, SIMULATORS, Build, SimulatorError, core_verilog, executable, unit_defines, verilator_environment
 from sim.rtl.cocotb_tests import BENCH_VARIABLE
+from sim.rtl.interrupts import temporary_folder
 from sim.rtl.machine import READ_LATENCY, SMALLEST_MEMORY, write_image
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.script import host_script
@@ -56,8 +56,7 @@ def run_scenario(
     """Play one scenario in cocotb; what went wrong, or None."""
     config = scenario.config
     image = np.concatenate([scenario.memory, scenario.code])
-    with tempfile.TemporaryDirectory(prefix="tilewright-") as name:
-        work = Path(name)
+    with temporary_folder() as work:
         write_image(work / "image", image, config.axi_bytes)
         scenario.expected.tofile(work / "expected")
         (work / "script.hex").write_text(host_script(scenario.starts, counters=False))
@@ -83,8 +82,7 @@ def _run_lite(bench: Bench, config: MachineConfig, simulator: str, cache: Path |
     address = 0x1000
     image = np.zeros(1 << 14, np.uint8)
     image[address : address + 4 * len(program)] = np.array(program, "<u4").view(np.uint8)
-    with tempfile.TemporaryDirectory(prefix="tilewright-") as name:
-        work = Path(name)
+    with temporary_folder() as work:
         write_image(work / "image", image, config.axi_bytes)
         beats = 4 * len(program) // config.axi_bytes
         wanted = {"hash": config.hash, "address": address, "words": len(program), "beats": beats}

@@ -146,7 +146,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(
     def worked(*_: object, **__: object) -> None:
         pytest.fail("work was done")
 
-    for name in ("tilewright.api.compile_model", "tilewright.api.run_program", "tilewright.measure.timing_of"):
+    for name in ("tilewright.measure.timing_of", "tilewright.api.compile_model", "tilewright.api.run_program"):
         monkeypatch.setattr(name, worked)
     given = [str(compiled / "model.elf") if word == "ELF" else word for word in words]
     assert run(capsys, *given, ".") == (2, "", "tilewright: . cannot be written: it is a folder\n")
