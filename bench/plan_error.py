@@ -39,7 +39,7 @@ def plans(config: MachineConfig, graph: XGraph, count: int) -> list[Plan]:
 
 def error(config: MachineConfig, graph: XGraph, plan: Plan) -> float:
     walks = (walk(config, p.group, Way(p.ranges, p.skew, p.placed), p.residence, p.loads) for p in plan.passes)
-    walked = sum(each.cycles for each in walks)
+    walked = sum(each.cycles for each in walks if each)
     emitted = emit_program(config, graph, [plan], timed_only=True)
     return walked / CycleModel(config).run(emitted.words, trace=False).cycles - 1
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import islice
+from math import inf
 
 from compiler.codegen.cut import Cut, cut_of
 from compiler.codegen.objective import CYCLES, Cost, Objective
@@ -22,6 +23,10 @@ from isa.instructions import Buffer
 
 _LATENCY = 100
 """DRAM's latency and a unit's start and drain, which each pass pays."""
+STRIDE = 1.5
+"""Of numbers of steps that could do equally well, those are looked at that are so much greater than the last."""
+NEAR = 1 + 1 / 64
+"""A pipelined plan that is so near to what no plan could undercut is not compared with the sequential one."""
 
 
 class FitError(TilewrightError):
@@ -59,6 +64,7 @@ class _Planner:
         """Those that change the rows of a step."""
         self.alone = False
         """Nothing of other groups or passes overlaps."""
+        self._ranges: dict[int, Ranges] = {}
         self._known: dict[tuple[int, bool], tuple[Group, list[Residence]]] = {}
         self._walks: dict[tuple[int, int, int], tuple[Way, Residence, int]] = {}
         self._moves: dict[tuple[int, int], tuple[int, int]] = {}
@@ -135,33 +141,42 @@ class _Planner:
             for number, residence in enumerate(self._residences(group, steps, held))
         ]  # fmt: skip
         best: tuple[tuple[int, int, int], Way] | None = None
-        ways: dict[int, list[Way]] = {}
+        alike: tuple[tuple[int, int, int], int] | None = None
+        ways: dict[tuple[int, bool], Way | None] = {}
         for floor, steps, _, residence in sorted(candidates, key=lambda found: found[:3]):
             if best is not None and best[0] <= floor:
                 break
-            if steps not in ways:
-                ways[steps] = list(self._placed(group, steps, held))
-            for way in ways[steps]:
-                if _rows_fit(group, way.ranges, residence):
-                    rank = self.objective.rank(self._cost(group, way, residence, loads, held))
-                    if best is None or rank < best[0]:
-                        best = rank, way
+            if alike is not None and alike[0] == floor and steps < STRIDE * alike[1]:
+                continue
+            for pipelined in (True, False) if steps > 1 else (False,):
+                if (steps, pipelined) not in ways:
+                    ways[steps, pipelined] = self._placed(group, steps, pipelined, held)
+                way = ways[steps, pipelined]
+                if way is None or not _rows_fit(group, way.ranges, residence):
+                    continue
+                limit = inf if best is None or self.objective.byte else best[0][0]
+                cost = self._cost(group, way, residence, loads, held, limit)
+                alike = floor, steps
+                if cost is not None:
+                    if best is None or self.objective.rank(cost) < best[0]:
+                        best = self.objective.rank(cost), way
+                    if cost.cycles < floor[1] * NEAR:
+                        break
         return best[1] if best else None
 
-    def _placed(self, group: Group, steps: int, held: Sequence[str]) -> Iterator[Way]:
-        ranges = deduce(group.layers, self.heights, group.outputs, steps)
-        for pipelined in (True, False) if steps > 1 else (False,):
-            skew = _skew(group, pipelined)
-            placed = place(self.config, group, ranges, skew, self.upwards, held)
-            if placed is not None:
-                yield Way(ranges, skew, placed)
+    def _placed(self, group: Group, steps: int, pipelined: bool, held: Sequence[str]) -> Way | None:
+        if steps not in self._ranges:
+            self._ranges[steps] = deduce(group.layers, self.heights, group.outputs, steps)
+        ranges, skew = self._ranges[steps], _skew(group, pipelined)
+        placed = place(self.config, group, ranges, skew, self.upwards, held)
+        return None if placed is None else Way(ranges, skew, placed)
 
     def _stay(self, group: Group, way: Way, loads: Sequence[str], held: Sequence[str]) -> tuple[Cost, Residence] | None:
         """What stays on chip in a pass that goes this way, at what cost."""
         choice = [
-            (self._cost(group, way, residence, loads, held), residence)
+            (cost, residence)
             for residence in self._residences(group, way.ranges.steps, held)
-            if _rows_fit(group, way.ranges, residence)
+            if _rows_fit(group, way.ranges, residence) and (cost := self._cost(group, way, residence, loads, held))
         ]
         return min(choice, key=lambda found: self.objective.rank(found[0]), default=None)
 
@@ -174,8 +189,10 @@ class _Planner:
             self._known[key] = group, list(found if self.objective.byte else islice(found, 1))
         return self._known[key][1]
 
-    def _cost(self, group: Group, way: Way, residence: Residence, loads: Sequence[str], held: Sequence[str]) -> Cost:
-        """Of one pass, for the whole batch.
+    def _cost(
+        self, group: Group, way: Way, residence: Residence, loads: Sequence[str], held: Sequence[str], limit: float = inf
+    ) -> Cost | None:
+        """Of one pass, for the whole batch. None: it takes more than ``limit`` cycles.
 
         Neighbouring groups overlap if both fit on chip, as they do where each takes up to half of it. So what a group takes
         before and after its busiest unit works is counted as far as it needs more than that; passes do not overlap.
@@ -183,7 +200,9 @@ class _Planner:
         least = self._least(group, way.ranges.steps, residence, loads, held)
         known = id(way), id(residence), len(loads)
         if known not in self._walks:
-            taken = walk(self.config, group, way, residence, loads)
+            taken = walk(self.config, group, way, residence, loads, limit / self.batch)
+            if taken is None:
+                return None
             maps = sum({each.base: each.words for each in way.placed.values()}.values())
             weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in residence.blocks.values() for block in own)
             share = max(maps / self.config.fm_words, weights / self.config.weight_depth)

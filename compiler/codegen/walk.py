@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 
 from compiler.codegen.layer import Layer
 from compiler.codegen.operations import Group
@@ -72,16 +73,15 @@ class _Task:
     last: list[float] = field(default_factory=list)
     """When the first piece, and the last, of each step is done."""
 
-    def pieces(self, rows: int) -> int:
-        return -(-rows // self.piece)
-
 
 class _Walker:
     """LOAD, SAVE and the units as recurrences; ``PIECES`` of a step are its first, its last, and even work between."""
 
-    def __init__(self, weights: float) -> None:
+    def __init__(self, weights: float, beats: Mapping[Unit, int]) -> None:
         self.weights = weights
         """Cycles of loading as many weights as can wait or be in use."""
+        self.left: dict[Unit, float] = dict(beats)
+        """Beats that are still to come."""
         self.free: dict[Unit, float] = dict.fromkeys(Unit, 0.0)
         self.begun: dict[Unit, float] = {}
         self.bus = 0.0
@@ -90,24 +90,32 @@ class _Walker:
         """Streamed parameters, counted from the start in cycles of loading: from, to, and when they were used."""
 
     def step(self, task: _Task, step: int) -> None:
+        # The inner loop of the search: comparisons are written out, for a call takes three times as long.
         rows = task.rows[step]
         if rows == 0:
             task.first.append(task.first[-1] if step else 0.0)
             task.last.append(task.last[-1] if step else 0.0)
             return
-        given, all_given = _done(task.sources, step)
+        given = all_given = 0.0
+        for source in task.sources:
+            if source.first[step] > given:
+                given = source.first[step]
+            if source.last[step] > all_given:
+                all_given = source.last[step]
         free = all_free = 0.0
         for other, ago in task.room:
             if step >= ago:
-                free = max(free, other.first[step - ago])
-                all_free = max(all_free, other.last[step - ago])
-        work, pieces = rows * task.cost, task.pieces(rows)
+                if other.first[step - ago] > free:
+                    free = other.first[step - ago]
+                if other.last[step - ago] > all_free:
+                    all_free = other.last[step - ago]
+        work, pieces = rows * task.cost, -(-rows // task.piece)
         if task.unit is Unit.LOAD:
             self._load(task, work, pieces, free, all_free)
         elif task.unit is Unit.SAVE:
             self._save(task, work, pieces, given, all_given)
         else:
-            self._compute(task, step, work, pieces, max(given, free), all_given, all_free)
+            self._compute(task, work, pieces, given if given > free else free, all_given, all_free)
 
     def _load(self, task: _Task, work: float, pieces: int, free: float, all_free: float) -> None:
         """Waits for room; other loads meanwhile overtake it."""
@@ -130,7 +138,7 @@ class _Walker:
         task.last.append(end + _AFTER)
 
     def _compute(
-        self, task: _Task, step: int, work: float, pieces: int, ready: float, all_given: float, all_free: float
+        self, task: _Task, work: float, pieces: int, ready: float, all_given: float, all_free: float
     ) -> None:
         """Its parameters come block by block: the first must be there, and the last only for the last block."""
         size = task.streamed + (0.0 if task.first else task.kept)
@@ -143,9 +151,16 @@ class _Walker:
             self.free[Unit.LOAD] = begin + size
             self.bus += size
             there, all_there = begin + size / task.blocks + _AFTER_LOAD, begin + size + _AFTER_LOAD
-        begin = max(self.free[task.unit], ready, there)
+        begin = self.free[task.unit]
+        if ready > begin:
+            begin = ready
+        if there > begin:
+            begin = there
         # The first block takes the pieces as they come; the others need them all.
-        end = max(begin + work, all_given + work - block + part, all_free + part, all_there + block)
+        end = begin + work
+        for least in (all_given + work - block + part, all_free + part, all_there + block):
+            if least > end:
+                end = least
         if task.streamed:
             self._used.append((self._streamed, self._streamed + task.streamed, begin, end))
             self._streamed += task.streamed
@@ -153,6 +168,7 @@ class _Walker:
                 self.free[Unit.LOAD] = max(self.free[Unit.LOAD], end - (end - begin) * self.weights / task.streamed)
         self.free[task.unit] = end
         self.begun.setdefault(task.unit, begin)
+        self.left[task.unit] -= work
         task.first.append(end - block + part + _AFTER)
         task.last.append(end + _AFTER)
 
@@ -164,18 +180,25 @@ class _Walker:
         return 0.0
 
 
-def walk(config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str]) -> Walk:
-    """What the cycle model would say of the group, nearly (docs/performance.md), and a hundred times faster."""
+def walk(
+    config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str], limit: float = inf
+) -> Walk | None:
+    """What the cycle model would say of the group, nearly (docs/performance.md), and a hundred times faster.
+
+    None: it cannot be through within ``limit`` cycles.
+    """
     tasks = _tasks(config, group, way, residence, loads)
-    walker = _Walker(_waiting_weights(config, residence))
+    beats = beats_of(group.layers)
+    busiest = max(beats, key=lambda unit: beats[unit])
+    walker = _Walker(_waiting_weights(config, residence), beats)
     steps = way.ranges.steps
     for slot in range(steps + max(way.skew.values())):
         for task in tasks:
             if 0 <= slot - task.behind < steps:
                 walker.step(task, slot - task.behind)
+        if walker.free[busiest] - walker.begun.get(busiest, 0.0) + walker.left[busiest] > limit:
+            return None
     cycles = max(walker.bus, *walker.free.values()) + _AFTER_LOAD
-    beats = beats_of(group.layers)
-    busiest = max(beats, key=lambda unit: beats[unit])
     return Walk(round(cycles), round(walker.free[busiest] - walker.begun[busiest]), round(walker.bus))
 
 
@@ -193,13 +216,6 @@ def beats_of(layers: Sequence[Layer]) -> dict[Unit, int]:
     for layer in layers:
         beats[layer.unit] = beats.get(layer.unit, 0) + layer.beats
     return beats
-
-
-def _done(tasks: Sequence[_Task], step: int) -> tuple[float, float]:
-    first = last = 0.0
-    for task in tasks:
-        first, last = max(first, task.first[step]), max(last, task.last[step])
-    return first, last
 
 
 def _tasks(

@@ -76,8 +76,21 @@ def test_the_bus_carries_maps_and_parameters() -> None:
 
 def walked(plan: Plan) -> Walk:
     (only,) = plan.passes
-    return walk(BASE, only.group, Way(only.ranges, only.skew, only.placed), only.residence, only.loads)
+    taken = walk(BASE, only.group, Way(only.ranges, only.skew, only.placed), only.residence, only.loads)
+    assert taken is not None
+    return taken
 
 
 def emitted_cycles(graph: XGraph, plan: Plan) -> int:
     return CycleModel(BASE).run(emit_program(BASE, graph, [plan], timed_only=True).words).cycles
+
+
+def test_a_walk_ends_where_it_cannot_keep_the_limit() -> None:
+    b = Builder(0)
+    graph = chain(b)
+    plan = plan_group(BASE, make_group(BASE, graph, graph.ops))
+    (only,) = plan.passes
+    taken = walked(plan)
+    for limit in (taken.inside - 1, taken.inside + 1):
+        way = Way(only.ranges, only.skew, only.placed)
+        assert (walk(BASE, only.group, way, only.residence, only.loads, limit) is None) == (limit < taken.inside)
