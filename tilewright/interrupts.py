@@ -8,7 +8,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+from sim.rtl.interrupts import INTERRUPTS
+
 _came: list[int] = []
 
 
