@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from compiler.codegen.eltwise import EltwiseLayer
 from compiler.codegen.operations import Group
@@ -70,21 +71,42 @@ def place(
 def _rooms(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str]
 ) -> list[_Room]:
+    rooms = []
+    for chain in _chains(config, group):
+        first, last = chain.maps[0], chain.maps[-1]
+        made = skew.get(first, skew.get(f"load {first}", 0))
+        lag = max(skew[reader] for reader in chain.readers) - made
+        kept = max(ranges.rows_kept(first, last, lag), chain.least_ring)
+        ring = group.tensors[last].height if first in held else min(group.tensors[last].height, kept)
+        rooms.append(_Room(chain.maps, ring, chain.pitch, chain.vectors))
+    return rooms
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A map, and those that are made one after the other in its place: what holds in however many steps."""
+
+    maps: list[str]
+    readers: list[str]
+    """Of the last: layers by their outputs, and ``save x``."""
+    least_ring: int
+    pitch: int
+    vectors: int
+
+
+@lru_cache(maxsize=16)
+def _chains(config: MachineConfig, group: Group) -> list[_Chain]:
+    """The planner asks for the same group again and again, for other steps."""
     follows = _in_place(config, group)
     chains: dict[str, list[str]] = {}
     first_of: dict[str, str] = {}
     for name in (*group.inputs, *(layer.output for layer in group.layers)):
         first_of[name] = first = first_of[follows[name]] if name in follows else name
         chains.setdefault(first, []).append(name)
-    rooms = []
-    for first, chain in chains.items():
-        last = chain[-1]
-        made = skew.get(first, skew.get(f"load {first}", 0))
-        lag = _last_read(group, skew, last) - made
-        kept = max(ranges.rows_kept(first, last, lag), _least_ring(group, last))
-        ring = group.tensors[last].height if first in held else min(group.tensors[last].height, kept)
-        rooms.append(_Room(chain, ring, _pitch(config, group, last), group.vectors(config, last)))
-    return rooms
+    return [
+        _Chain(maps, _readers(group, last), _least_ring(group, last), _pitch(config, group, last), group.vectors(config, last))
+        for maps in chains.values() for last in maps[-1:]
+    ]  # fmt: skip
 
 
 def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
@@ -111,12 +133,9 @@ def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
     return found
 
 
-def _last_read(group: Group, skew: Mapping[str, int], tensor: str) -> int:
-    """The skew of the last reader or saver of a map."""
-    readers = [skew[layer.output] for layer in group.layers if tensor in layer.inputs]
-    if tensor in group.outputs:
-        readers.append(skew[f"save {tensor}"])
-    return max(readers)
+def _readers(group: Group, tensor: str) -> list[str]:
+    readers = [layer.output for layer in group.layers if tensor in layer.inputs]
+    return [*readers, f"save {tensor}"] if tensor in group.outputs else readers
 
 
 def _least_ring(group: Group, tensor: str) -> int:

@@ -43,8 +43,9 @@ class Ranges:
         The last reader runs ``lag`` steps behind the maker.
         """
         end, begin = self.end[first], self.begin[last]
-        ahead = np.concatenate([end[lag:], np.full(min(lag, self.steps), end[-1])])
-        return max(1, int((ahead - begin).max()))
+        early = max(0, self.steps - lag)
+        within = int((end[lag:] - begin[:early]).max(initial=1))
+        return max(within, int(end[-1] - begin[early])) if lag else within
 
 
 def deduce(layers: Sequence[Layer], heights: Mapping[str, int], outputs: Sequence[str], steps: int) -> Ranges:
