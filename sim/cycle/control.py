@@ -14,8 +14,6 @@ from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIG
 from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, WindowPipeline
 
 UNKNOWN = -1
-FEATURE_MAP_ORDER = (Unit.LOAD, Unit.SAVE, Unit.CONV, Unit.POOL, Unit.MISC)
-"""Who goes first at a bank (``hw/core.py``)."""
 
 
 class Receiver:
@@ -87,7 +85,8 @@ class Execution:
         self.token_waits = [0] * count
         costs: Any = program.costs
         timing = Timing.of(config)
-        meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, FEATURE_MAP_ORDER)
+        # Who goes first at a bank: in the order of Unit (hw/core.py).
+        meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, tuple(Unit))
         self.load, self.save = LoadPipeline(costs, self.bus), SavePipeline(costs, self.bus)
         ahead: list[Pipeline] = [self.load, self.save]
         conv = WindowPipeline(config, costs, config.post_px, timing.conv_done, timing.conv_stored, meets, ahead)

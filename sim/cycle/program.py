@@ -39,6 +39,7 @@ class Program:
 def from_words(config: MachineConfig, words: Sequence[int]) -> Program:
     """Decode a binary: headers one by one, fields of all instructions of a kind at once."""
     memory = np.array(words, np.int64)
+    units = (1 << len(Unit)) - 1
     shifts = {}
     lsb = 0
     for field in HEADER:
@@ -61,8 +62,8 @@ def from_words(config: MachineConfig, words: Sequence[int]) -> Program:
         kinds.setdefault(row.opcode, []).append(len(rows))
         rows.append(row)
         pcs.append(pc)
-        waits.append(header >> shifts["wait"] & 31)
-        signals.append(header >> shifts["signal"] & 31)
+        waits.append(header >> shifts["wait"] & units)
+        signals.append(header >> shifts["signal"] & units)
         pc += row.length
         if row.name == "END":
             break
