@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
+from operator import or_
 
 import numpy as np
 import numpy.typing as npt
@@ -242,8 +244,20 @@ def _steps(config: MachineConfig, f: Fields, vectors: Ints) -> list[Steps]:
 
 
 def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
-    rows = np.where(f["i_ring"] > 0, f["i_ring"], f["i_h"] * f["i_ys"] // f["s_y"])
-    return _masks(config, f["i_addr"], np.maximum(rows, f["i_w"]) + (f["vectors"] - 1) * f["i_cs"])
+    """The bank groups of the rows that are read: of a ring, those from ``i_off`` on, and what lies beyond its end."""
+    touched = np.minimum(f["i_h"], (f["o_h"] - 1) * f["s_y"] + (f["k_h"] - 1) * f["d_y"] + 1)
+    words = np.maximum(touched * f["i_ys"] // f["s_y"], f["i_w"])
+    found = _masks(config, f["i_addr"], words + (f["vectors"] - 1) * f["i_cs"])
+    for n in np.flatnonzero(f["i_ring"]):
+        ring, start, planes = int(f["i_ring"][n]), int(f["i_off"][n]), int(f["vectors"][n])
+        low = f["i_addr"][n] + np.arange(planes) * f["i_cs"][n]
+        length = min(int(words[n]), ring)
+        within = min(length, ring - start)
+        parts = _masks(config, low + start, np.full(planes, within))
+        if length > within:
+            parts += _masks(config, low, np.full(planes, length - within))
+        found[n] = reduce(or_, parts)
+    return found
 
 
 def _writes(config: MachineConfig, f: Fields, outer: Ints) -> list[Groups]:

@@ -74,6 +74,16 @@ def test_every_instruction_says_which_bank_groups_it_uses() -> None:
     assert (cost(misc(mode=0, b_addr=1024)).use.reads, cost(misc(mode=0, b_addr=1024)).use.reads_b) == (0b1, 0b100)
 
 
+@pytest.mark.parametrize(
+    ("start", "groups"), [(0, 0b01), (200, 0b01), (460, 0b11), (560, 0b11), (580, 0b11), (520, 0b10)]
+)
+def test_a_ring_is_read_from_an_offset_and_on_from_its_beginning(start: int, groups: int) -> None:
+    """Three rows of 20 words of a ring of 600, over two bank groups of 512: from 560 on the end and the beginning."""
+    rows = {"i_ring": 600, "i_off": start, "i_ys": 20, "t_ys": 20, "i_h": 40, "i_w": 20, "s_y": 1}
+    op = conv(i_addr=0, k_h=3, k_w=1, o_h=1, o_w=20, vectors=1, **rows)
+    assert window(op).use.reads == groups
+
+
 def test_load_is_bound_by_words_or_by_beats() -> None:
     assert (move(load()).beats, move(load()).cycles) == (32, 64)
     row = move(load(valid=2048, run=64, step=64), BASE)
