@@ -79,8 +79,9 @@ def test_every_instruction_says_which_bank_groups_it_uses() -> None:
 )
 def test_a_ring_is_read_from_an_offset_and_on_from_its_beginning(start: int, groups: int) -> None:
     """Three rows of 20 words of a ring of 600, over two bank groups of 512: from 560 on the end and the beginning."""
-    rows = {"i_ring": 600, "i_off": start, "i_ys": 20, "t_ys": 20, "i_h": 40, "i_w": 20, "s_y": 1}
-    op = conv(i_addr=0, k_h=3, k_w=1, o_h=1, o_w=20, vectors=1, **rows)
+    op = conv(
+        i_addr=0, k_h=3, k_w=1, o_h=1, o_w=20, vectors=1, i_ring=600, i_off=start, i_ys=20, t_ys=20, i_h=40, i_w=20, s_y=1
+    )  # fmt: skip
     assert window(op).use.reads == groups
 
 
