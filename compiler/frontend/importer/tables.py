@@ -30,7 +30,7 @@ def function_of(ctx: Context, node: Node) -> Int8:
         low, high = (ctx.constant(node.input(i)) for i in (1, 2))
         return np.clip(VALUES, -128 if low is None else scalar(low), 127 if high is None else scalar(high))
     nodes: dict[str, Node] = {}
-    feeds: dict[str, NDArray[np.uint8] | Int8] = {}
+    feeds: dict[str, NDArray[np.uint8] | Int8 | NDArray[np.float32]] = {}
     types = dict(ctx.model.types)
 
     def visit(current: Node) -> None:
@@ -39,12 +39,16 @@ def function_of(ctx: Context, node: Node) -> Int8:
         for name in current.reads():
             if name in ctx.model.constants:
                 continue
-            if ctx.model.elem(name) in EIGHT_BITS and isinstance(ctx.value(name), Mapped):
-                value = ctx.mapped(name)
-                feeds[name] = CODES ^ 0x80 if value.params.unsigned else VALUES
-                types[name] = TensorType(ctx.model.elem(name), (256,))
-            else:
+            value = ctx.values.get(name)
+            if not isinstance(value, Mapped):
                 visit(ctx.producers[name])
+                continue
+            types[name] = TensorType(ctx.model.elem(name), (256,))
+            if ctx.model.elem(name) in EIGHT_BITS:
+                feeds[name] = CODES ^ 0x80 if value.params.unsigned else VALUES
+            else:  # what DequantizeLinear made, perhaps moved since
+                steps = VALUES.astype(np.int32) - value.params.zero_point
+                feeds[name] = steps.astype(np.float32) * np.float32(value.params.scale)
         nodes[current.name] = current
 
     visit(node)

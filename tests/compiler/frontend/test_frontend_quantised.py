@@ -215,6 +215,21 @@ def test_nhwc_input_costs_no_transposition() -> None:
     assert found.inputs[0].dims == (((288, 1),) * 0, ((32, 9),), ((4, 8),), ((1, 4),))
 
 
+@pytest.mark.parametrize("elem", [TensorProto.INT8, TensorProto.UINT8])
+def test_another_scale_behind_moved_values(elem: int) -> None:
+    """The real values of a shuffle get a new scale: nothing but the 256 values and the two scales decides."""
+    zeros = ("xz", "yz") if elem == TensorProto.INT8 else ("xzu", "yzu")
+    nodes = [
+        node("DequantizeLinear", f"x xs {zeros[0]}", "r"),
+        node("Reshape", "r s", "g"),
+        node("Transpose", "g", "t", perm=[0, 2, 1, 3, 4]),
+        node("Reshape", "t u", "m"),
+        node("QuantizeLinear", f"m ys {zeros[1]}"),
+    ]
+    shapes = {"s": np.array([1, 2, 3, 9, 8]), "u": np.array([1, 6, 9, 8])}
+    check_exact(imported(model(nodes, (1, 6, 9, 8), {**SCALES, **shapes}, elem=elem)), seeds=4)
+
+
 def test_upsampling_twice_is_one_map() -> None:
     """Two grouped layers with nine-bit weights on one input read one doubled map."""
     constants = wide_weights(4, 1)
