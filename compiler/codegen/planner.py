@@ -62,8 +62,6 @@ class _Planner:
         height = max(self.heights[name] for name in group.outputs)
         self.step_counts = sorted({-(-height // rows) for rows in range(1, height + 1)})
         """Those that change the rows of a step."""
-        self.alone = False
-        """Nothing of other groups or passes overlaps."""
         self._ranges: dict[int, Ranges] = {}
         self._known: dict[tuple[int, bool], tuple[Group, list[Residence]]] = {}
         self._walks: dict[tuple[int, int, int], tuple[Way, Residence, int]] = {}
@@ -73,7 +71,6 @@ class _Planner:
         """The best with so many passes. All walk alike, as suits the widest of them; ``held``: maps that stay on chip."""
         part = lru_cache(maxsize=None)(lambda number: self.group if cut is None else cut.part(number, count))
         shapes = [cut.shape(number, count) if cut else () for number in range(count)]
-        self.alone = count > 1
         way = self._way(part(cut.widest(count) if cut else 0), held)
         if way is None:
             return None
@@ -206,7 +203,7 @@ class _Planner:
             maps = sum({each.base: each.words for each in way.placed.values()}.values())
             weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in residence.blocks.values() for block in own)
             share = max(maps / self.config.fm_words, weights / self.config.weight_depth)
-            ends = 1.0 if self.alone else max(0.0, 2 * min(1.0, share) - 1)
+            ends = 1.0 if group.first_channel else max(0.0, 2 * min(1.0, share) - 1)
             self._walks[known] = way, residence, taken.inside + round(ends * (taken.cycles - taken.inside))
         return Cost(max(least.cycles, self._walks[known][2] * self.batch), least.dram_bytes)
 
