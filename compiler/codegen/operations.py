@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from compiler.codegen.layer import Layer
 from compiler.codegen.views import Fold
@@ -26,6 +27,8 @@ class Group:
     """The images of the batch are the rows of one image."""
     first_channel: Mapping[str, int] = field(default_factory=dict)
     """Of maps of which the group holds only some channels (see ``cut``)."""
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Maps that are put together on chip, and their parts, in the order of channels; each part is made or loaded."""
 
     @property
     def tables(self) -> tuple[Layer, ...]:
@@ -36,10 +39,28 @@ class Group:
     def name(self) -> str:
         return "+".join(layer.op.name for layer in self.layers)
 
+    @cached_property
+    def maps(self) -> tuple[str, ...]:
+        """Loaded, then made."""
+        return (*self.inputs, *(layer.output for layer in self.layers))
+
+    @cached_property
+    def parts(self) -> frozenset[str]:
+        """Of all joined maps."""
+        return frozenset(part for parts in self.joined.values() for part in parts)
+
+    def sources(self, layer: Layer) -> tuple[str, ...]:
+        """Of ``maps``, what the layer reads."""
+        if not self.joined:
+            return layer.inputs
+        return tuple(name for read in layer.inputs for name in self.joined.get(read, (read,)))
+
     def vectors(self, config: MachineConfig, tensor: str) -> int:
         """Planes of the map on chip: whole output chunks, for CONV writes all words of one."""
         if tensor in self.folds:
             return self.folds[tensor].vectors(config)
+        if tensor in self.joined:
+            return sum(self.vectors(config, part) for part in self.joined[tensor])
         used = -(-self.tensors[tensor].channels // config.ic_p)
         return -(-used // config.words_per_chunk) * config.words_per_chunk
 

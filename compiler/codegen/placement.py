@@ -1,23 +1,27 @@
-"""Where the maps of a group lie on chip: rings just long enough, and results in the place of an operand."""
+"""Where the maps of a group lie on chip: rings just long enough, results in the place of an operand, and the parts of a
+joined map in neighbouring planes of one ring."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 from compiler.codegen.eltwise import EltwiseLayer
 from compiler.codegen.operations import Group
 from compiler.codegen.placed import Placed
 from compiler.codegen.ranges import Ranges
+from compiler.xgraph.ops import Window
 from isa.config import MachineConfig
 
 
 @dataclass(frozen=True)
 class _Room:
-    """A ring that one map takes, or several one after the other."""
+    """A ring that one map takes, or several one after the other, or the parts of a joined map side by side."""
 
-    maps: list[str]
+    planes: Sequence[tuple[str, int, int]]
+    """Of each map: the first of its channel vectors, and how many."""
     ring: int
     pitch: int
     vectors: int
@@ -60,9 +64,10 @@ def place(
                 where = config.fm_words - base
             if base < 0 or where > config.fm_words:
                 break
-            for name in room.maps:
+            plane = room.ring * room.pitch + apart
+            for name, first, planes in room.planes:
                 height = group.tensors[name].height
-                placed[name] = Placed(base, room.pitch, room.ring, height, group.width(name), room.vectors, apart)
+                placed[name] = Placed(base + first * plane, room.pitch, room.ring, height, group.width(name), planes, apart)
         else:
             return placed
     return None
@@ -72,41 +77,75 @@ def _rooms(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str]
 ) -> list[_Room]:
     rooms = []
-    for chain in _chains(config, group):
-        first, last = chain.maps[0], chain.maps[-1]
-        made = skew.get(first, skew.get(f"load {first}", 0))
-        lag = max(skew[reader] for reader in chain.readers) - made
-        kept = max(ranges.rows_kept(first, last, lag), chain.least_ring)
-        ring = group.tensors[last].height if first in held else min(group.tensors[last].height, kept)
-        rooms.append(_Room(chain.maps, ring, chain.pitch, chain.vectors))
+    for tenancy in _tenancies(config, group):
+        ring = height = group.tensors[tenancy.planes[0][0]].height
+        if tenancy.lives[0].first not in held:
+            kept = [tenancy.least_ring]
+            for life in tenancy.lives:
+                made = skew.get(life.first, skew.get(f"load {life.first}", 0))
+                kept.append(ranges.rows_kept(life.first, life.last, max(skew[reader] for reader in life.readers) - made))
+            ring = min(height, max(kept))
+        rooms.append(_Room(tenancy.planes, ring, tenancy.pitch, tenancy.vectors))
     return rooms
 
 
 @dataclass(frozen=True)
-class _Chain:
-    """A map, and those that are made one after the other in its place: what holds in however many steps."""
+class _Life:
+    """Rows that are made into ``first`` are read from ``last``: the same, or made in its place."""
 
-    maps: list[str]
+    first: str
+    last: str
     readers: list[str]
-    """Of the last: layers by their outputs, and ``save x``."""
+    """Layers by their outputs, and ``save x``."""
+
+
+@dataclass(frozen=True)
+class _Tenancy:
+    """Maps that share a ring, in however many steps."""
+
+    planes: Sequence[tuple[str, int, int]]
+    lives: Sequence[_Life]
+    """One after the other in one place, or one for each part of a joined map."""
     least_ring: int
     pitch: int
     vectors: int
 
 
 @lru_cache(maxsize=16)
-def _chains(config: MachineConfig, group: Group) -> list[_Chain]:
+def _tenancies(config: MachineConfig, group: Group) -> list[_Tenancy]:
     """The planner asks for the same group again and again, for other steps."""
     follows = _in_place(config, group)
     chains: dict[str, list[str]] = {}
     first_of: dict[str, str] = {}
-    for name in (*group.inputs, *(layer.output for layer in group.layers)):
-        first_of[name] = first = first_of[follows[name]] if name in follows else name
-        chains.setdefault(first, []).append(name)
-    return [
-        _Chain(maps, _readers(group, last), _least_ring(group, last), _pitch(config, group, last), group.vectors(config, last))
-        for maps in chains.values() for last in maps[-1:]
+    for name in group.maps:
+        if name not in group.parts:
+            first_of[name] = first = first_of[follows[name]] if name in follows else name
+            chains.setdefault(first, []).append(name)
+    found = []
+    for maps in chains.values():
+        last = maps[-1]
+        planes = [(name, 0, group.vectors(config, name)) for name in maps]
+        found.append(_tenancy(config, group, planes, [_Life(maps[0], last, _readers(group, last))], [last]))
+    for name, parts in group.joined.items():
+        counts = [group.vectors(config, part) for part in parts]
+        planes = [(name, 0, sum(counts)), *zip(parts, accumulate(counts, initial=0), counts)]
+        lives = [_Life(part, part, _readers(group, part)) for part in parts]
+        found.append(_tenancy(config, group, planes, lives, [name, *parts]))
+    return found
+
+
+def _tenancy(
+    config: MachineConfig, group: Group, planes: Sequence[tuple[str, int, int]], lives: Sequence[_Life], read: Sequence[str]
+) -> _Tenancy:
+    """``read``: the maps whose windows the ring must suit."""
+    windows = [
+        (layer.window, group.tensors[layer.output].width)
+        for layer in group.layers for name in read if layer.window is not None and name in layer.inputs
     ]  # fmt: skip
+    least = max((max(w.stride[0], w.dilation[0]) for w, _ in windows), default=1)
+    folded = read[0] in group.folds
+    pitch = _pitch(config, group.width(read[0]), [] if folded else windows)
+    return _Tenancy(planes, lives, least, pitch, planes[0][2])
 
 
 def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
@@ -120,13 +159,13 @@ def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
     found: dict[str, str] = {}
     taken: set[str] = set()
     for layer in group.layers:
-        if not isinstance(layer, EltwiseLayer):
+        if not isinstance(layer, EltwiseLayer) or layer.output in group.parts:
             continue
-        whole = [name for name, wide in zip(layer.inputs, layer.broadcast, strict=True) if not wide]
+        whole = [name for name, wide in zip(layer.inputs, layer.broadcast, strict=True) if not wide and name in group.maps]
         for name in sorted(whole, key=lambda name: name in loaded):
-            readers = [other for other in group.layers for read in other.inputs if read == name]
+            readers = [other for other in group.layers for read in group.sources(other) if read == name]
             same = group.vectors(config, name) == group.vectors(config, layer.output)
-            if len(readers) == 1 and same and name not in group.outputs and name not in group.folds and name not in taken:
+            if len(readers) == 1 and same and name not in group.outputs and name not in {*group.folds, *group.parts, *taken}:
                 found[layer.output] = name
                 taken.add(name)
                 break
@@ -134,26 +173,19 @@ def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
 
 
 def _readers(group: Group, tensor: str) -> list[str]:
-    readers = [layer.output for layer in group.layers if tensor in layer.inputs]
+    readers = [layer.output for layer in group.layers if tensor in group.sources(layer)]
     return [*readers, f"save {tensor}"] if tensor in group.outputs else readers
 
 
-def _least_ring(group: Group, tensor: str) -> int:
-    """A ring must not be shorter than a vertical stride or dilation of a reader (the instruction's rule)."""
-    windows = [layer.window for layer in group.layers if layer.window is not None and tensor in layer.inputs]
-    return max((max(w.stride[0], w.dilation[0]) for w in windows), default=1)
+def _pitch(config: MachineConfig, width: int, windows: Sequence[tuple[Window, int]]) -> int:
+    """Row pitch: the least at which the pixel lanes of a strided reader do not meet in a bank at a row's end.
 
-
-def _pitch(config: MachineConfig, group: Group, tensor: str) -> int:
-    """Row pitch: the least at which the pixel lanes of a strided reader do not meet in a bank at a row's end."""
-    width = group.width(tensor)
+    ``windows`` of the readers, with the widths of what they make.
+    """
     phases = config.fm_phases
-    for layer in group.layers:
-        window = layer.window
-        if window is not None and tensor in layer.inputs and tensor not in group.folds:
-            s_y, s_x = window.stride
-            target = s_x * group.tensors[layer.output].width
-            for pitch in range(width, width + phases):
-                if (s_y * pitch - target) % phases == 0:
-                    return pitch
+    for window, made in windows:
+        s_y, s_x = window.stride
+        for pitch in range(width, width + phases):
+            if (s_y * pitch - s_x * made) % phases == 0:
+                return pitch
     return width

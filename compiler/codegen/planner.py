@@ -56,10 +56,9 @@ class _Planner:
     def __init__(self, config: MachineConfig, group: Group, objective: Objective, upwards: bool) -> None:
         self.config, self.group, self.objective, self.upwards = config, group, objective, upwards
         self.batch = group.tensors[group.outputs[0]].batch
-        self.heights = {name: group.tensors[name].height for name in (*group.inputs, *(la.output for la in group.layers))}
-        self.rows = {name: int(end[0]) for name, end in deduce(group.layers, self.heights, group.outputs, 1).end.items()}
+        self.rows = {name: int(end[0]) for name, end in deduce(group, 1).end.items()}
         """That are needed of each map."""
-        height = max(self.heights[name] for name in group.outputs)
+        height = max(group.tensors[name].height for name in group.outputs)
         self.step_counts = sorted({-(-height // rows) for rows in range(1, height + 1)})
         """Those that change the rows of a step."""
         self._ranges: dict[int, Ranges] = {}
@@ -163,7 +162,7 @@ class _Planner:
 
     def _placed(self, group: Group, steps: int, pipelined: bool, held: Sequence[str]) -> Way | None:
         if steps not in self._ranges:
-            self._ranges[steps] = deduce(group.layers, self.heights, group.outputs, steps)
+            self._ranges[steps] = deduce(group, steps)
         ranges, skew = self._ranges[steps], _skew(group, pipelined)
         placed = place(self.config, group, ranges, skew, self.upwards, held)
         return None if placed is None else Way(ranges, skew, placed)
@@ -200,7 +199,7 @@ class _Planner:
             taken = walk(self.config, group, way, residence, loads, limit / self.batch)
             if taken is None:
                 return None
-            maps = sum({each.base: each.words for each in way.placed.values()}.values())
+            maps = sum({way.placed[name].base: way.placed[name].words for name in group.maps}.values())
             weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in residence.blocks.values() for block in own)
             share = max(maps / self.config.fm_words, weights / self.config.weight_depth)
             ends = 1.0 if group.first_channel else max(0.0, 2 * min(1.0, share) - 1)
@@ -254,10 +253,10 @@ def _skew(group: Group, pipelined: bool) -> dict[str, int]:
     skew: dict[str, int] = {}
     made = {layer.output: layer for layer in group.layers}
     for layer in group.layers:
-        before = [skew[name] for name in layer.inputs if name in made]
+        before = [skew[name] for name in group.sources(layer) if name in made]
         skew[layer.output] = (max(before) + 1 if before else 1) if pipelined else 0
     for name in group.inputs:
-        users = [skew[layer.output] for layer in group.layers if name in layer.inputs]
+        users = [skew[layer.output] for layer in group.layers if name in group.sources(layer)]
         skew[f"load {name}"] = min(users) - 1 if pipelined else 0
     for name in group.outputs:
         skew[f"save {name}"] = skew[name] + (1 if pipelined else 0)
@@ -266,8 +265,7 @@ def _skew(group: Group, pipelined: bool) -> dict[str, int]:
 
 def why_not(config: MachineConfig, group: Group) -> str:
     """Names the map or parameter that asks for most."""
-    names = (*group.inputs, *(layer.output for layer in group.layers))
-    words, name = max((group.vectors(config, name) * group.width(name), name) for name in names)
+    words, name = max((group.vectors(config, name) * group.width(name), name) for name in group.maps)
     return (
         f"layer {group.name}: no tiling fits configuration {config.name}: one row of {name} takes {words} words "
         f"(feature-map buffer: {config.fm_words}, weight buffer: {config.weight_depth}); choose one with larger buffers"

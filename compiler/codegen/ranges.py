@@ -7,13 +7,14 @@ nothing is computed or loaded twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from compiler.codegen.layer import Ends, Layer
+from compiler.codegen.layer import Ends
+from compiler.codegen.operations import Group
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,22 +49,28 @@ class Ranges:
         return max(within, int(end[-1] - begin[early])) if lag else within
 
 
-def deduce(layers: Sequence[Layer], heights: Mapping[str, int], outputs: Sequence[str], steps: int) -> Ranges:
-    """``heights`` of all maps of the group; ``outputs`` are saved."""
+def deduce(group: Group, steps: int) -> Ranges:
+    """Of all maps of the group; a joined map is read where its parts are."""
+    layers, outputs = group.layers, group.outputs
+    heights = {name: group.tensors[name].height for name in group.maps}
     count = np.arange(1, steps + 1, dtype=np.int64)
     end: dict[str, Ends] = {name: np.zeros(steps, np.int64) for name in heights}
     for name in outputs:
         end[name] = -(-heights[name] * count // steps)
     for layer in reversed(layers):
-        for index, name in enumerate(layer.inputs):
-            end[name] = np.maximum(end[name], layer.input_end(index, end[layer.output]))
+        for index, read in enumerate(layer.inputs):
+            needed = layer.input_end(index, end[layer.output])
+            for name in group.joined.get(read, (read,)):
+                end[name] = np.maximum(end[name], needed)
     begin = {name: end[name].copy() for name in heights}
     for name in outputs:
         begin[name] = _before(end[name])
     for layer in layers:
         first = _before(end[layer.output])
-        for index, name in enumerate(layer.inputs):
-            begin[name] = np.minimum(begin[name], layer.input_begin(index, first))
+        for index, read in enumerate(layer.inputs):
+            needed = layer.input_begin(index, first)
+            for name in group.joined.get(read, (read,)):
+                begin[name] = np.minimum(begin[name], needed)
     return Ranges(steps, end, begin)
 
 

@@ -22,11 +22,10 @@ class Room:
         self.words = config.fm_words - sum(
             group.vectors(config, name) * group.width(name) * group.tensors[name].height for name in held
         )  # fmt: skip
-        names = (*group.inputs, *(layer.output for layer in group.layers))
         in_place = {layer.output for layer in group.layers if isinstance(layer, EltwiseLayer)}
         self.maps = [
             (needed[name], group.vectors(config, name) * group.width(name))
-            for name in names if name not in in_place and name not in held
+            for name in group.maps if name not in in_place and name not in held
         ]  # fmt: skip
 
     def least_words(self, steps: int) -> int:

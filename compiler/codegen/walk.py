@@ -225,7 +225,7 @@ def _tasks(
     makers: dict[str, _Task] = {}
     rows: dict[str, list[int]] = {}
     piece: dict[str, int] = {}
-    for name in way.placed:
+    for name in group.maps:
         ends = [0, *way.ranges.end[name].tolist()]
         rows[name] = [after - before for before, after in pairwise(ends)]
         piece[name] = -(-max(1, *rows[name]) // PIECES)
@@ -243,7 +243,7 @@ def _tasks(
         makers[name] = _Task(
             layer.unit, way.skew[name], rows[name], layer.beats / group.tensors[name].height,
             piece[name] if own[0].divisible else group.tensors[name].height,
-            [makers[source] for source in layer.inputs if source in makers], blocks=len(own),
+            [makers[source] for source in group.sources(layer) if source in makers], blocks=len(own),
             kept=residence.kept_bytes[name] / config.axi_bytes, streamed=residence.streamed_bytes[name] / config.axi_bytes,
         )  # fmt: skip
     savers = {name: mover(Unit.SAVE, name) for name in group.outputs}
@@ -258,14 +258,14 @@ def _give_room(
 ) -> None:
     """A ring is as long as what its last reader needs at the time; maps made in place share it."""
     sharing: dict[int, list[str]] = {}
-    for name, place in placed.items():
-        sharing.setdefault(place.base, []).append(name)
+    for name in group.maps:
+        sharing.setdefault(placed[name].base, []).append(name)
     for names in sharing.values():
         if not placed[names[0]].wraps:
             continue
         maker = makers[names[0]]
         own = [makers[name] for name in names]
-        readers = [makers[la.output] for la in group.layers for name in la.inputs if name in names]
+        readers = [makers[la.output] for la in group.layers for name in group.sources(la) if name in names]
         readers += [savers[name] for name in names if name in savers]
         others = [reader for reader in dict.fromkeys(readers) if reader not in own]
         ago = max(reader.behind for reader in others) - maker.behind + 1

@@ -8,9 +8,10 @@ from dataclasses import replace
 from compiler.codegen.lower import fold_of, lower, lower_sampled, stride_of
 from compiler.codegen.operations import Group
 from compiler.codegen.views import Fold
+from compiler.emit.joining import joinable, over_holes, with_holes
 from compiler.memory.storage import VIEW_OPS, storage_of
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Conv, Cpu, Eltwise, Op, Window
+from compiler.xgraph.ops import Concat, Conv, Cpu, Eltwise, Op, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -24,19 +25,23 @@ def machine_ops(graph: XGraph) -> list[Op]:
 def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group:
     """The operations (in topological order) as one group."""
     made = {op.output for op in ops}
-    inputs = tuple(dict.fromkeys(name for op in ops for name in op.inputs if name not in made))
-    outputs = tuple(
-        name for name in (op.output for op in ops)
-        if name in graph.outputs or any(user not in ops for user in graph.consumers(name))
-    )  # fmt: skip
+    table = joinable(graph, config)
+    joined = {name: table[name] for op in ops for name in op.inputs if name in table and not made.isdisjoint(table[name])}
+    read = [name for op in ops for source in op.inputs for name in joined.get(source, (source,))]
+    inputs = tuple(dict.fromkeys(name for name in read if name not in made))
+    outputs = tuple(op.output for op in ops if _leaves(graph, ops, joined, op.output))
     if not outputs:
         raise TilewrightError(f"group {'+'.join(op.name for op in ops)}: nothing reads what it computes; remove the operations")
-    tensors = {name: graph.tensors[name] for name in (*inputs, *made)}
+    tensors = {name: graph.tensors[name] for name in (*inputs, *made, *joined)}
+    parts = {name: [graph.tensors[part] for part in joined[name]] for name in joined}
+    tensors |= {name: with_holes(config, tensors[name], parts[name]) for name in joined}
     stacked = _dense_only(ops, tensors)
     if stacked:
         tensors = {name: replace(t, shape=(1, t.batch, 1, t.channels)) for name, t in tensors.items()}
     sampled: dict[str, tuple[int, int]] = {}
     for name in inputs:
+        if any(name in parts for parts in joined.values()):
+            continue
         strides = {stride_of(config, op) for op in ops if name in op.inputs}
         stride = strides.pop() if len(strides) == 1 else None
         if stride is not None:
@@ -46,18 +51,30 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group
     layers = []
     folds: dict[str, Fold] = {}
     for op in ops:
-        readers = [other for other in ops if op.inputs[0] in other.inputs]
         # Folded windows overlap, so their bytes must lie together in DRAM.
-        foldable = op.inputs[0] in inputs and len(readers) == 1 and storage_of(graph)[op.inputs[0]].view.dense
+        foldable = op.inputs[0] in inputs and read.count(op.inputs[0]) == 1 and storage_of(graph)[op.inputs[0]].view.dense
         folded = fold_of(config, op, graph.tensors) if foldable else None
         if op.inputs[0] in sampled:
             layers.append(lower_sampled(config, op, tensors))
         elif folded is None:
-            layers.append(lower(config, op, tensors))
+            layers.append(lower(config, over_holes(config, op, parts.get(op.inputs[0], ())), tensors))
         else:
             folds[op.inputs[0]], layer = folded
             layers.append(layer)
-    return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked)
+    return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, joined=joined)
+
+
+def _leaves(graph: XGraph, ops: Sequence[Op], joined: Mapping[str, tuple[str, ...]], name: str) -> bool:
+    """Whether a result is stored: it is asked for, or somebody else reads it, or a map that it is a part of."""
+    if name in graph.outputs:
+        return True
+    for user in graph.consumers(name):
+        if isinstance(user, Concat) and user.output in joined:
+            if any(reader not in ops for reader in graph.consumers(user.output)):
+                return True
+        elif user not in ops:
+            return True
+    return False
 
 
 def _dense_only(ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> bool:

@@ -1,18 +1,19 @@
 """Which operations may form a group, as bit masks.
 
 Sets of operations are masks over the machine operations in topological order. A group is legal if it is connected,
-*convex* (no path leaves it and comes back: it could not run in one go), and joins nothing across a view or a CPU part.
+*convex* (no path leaves it and comes back: it could not run in one go), and joins nothing across a view or a CPU part, but for
+concats of which the parts can lie side by side on chip.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from compiler.emit.grouping import machine_ops
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Cpu, Op
+from compiler.xgraph.ops import Concat, Cpu, Op
 
 Mask = int
 
@@ -22,6 +23,8 @@ class OpSets:
     """The machine operations of a graph as bits, and what connects them."""
 
     graph: XGraph
+    joined: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Results of concats that groups may put together on chip, and their parts; the others are put together in DRAM."""
 
     @cached_property
     def ops(self) -> list[Op]:
@@ -46,7 +49,7 @@ class OpSets:
         return self._reach[0]
 
     @cached_property
-    def users(self) -> list[Mask]:
+    def direct_users(self) -> list[Mask]:
         """Operations that read the result as it is."""
         users = [0] * len(self.ops)
         for number, op in enumerate(self.ops):
@@ -56,8 +59,18 @@ class OpSets:
         return users
 
     @cached_property
+    def users(self) -> list[Mask]:
+        """Those, and operations that read it as a part of a joined map."""
+        users = list(self.direct_users)
+        for number, op in enumerate(self.ops):
+            for name in op.inputs:
+                for part in self.joined.get(name, ()):
+                    users[self.index[part]] |= 1 << number
+        return users
+
+    @cached_property
     def feeds(self) -> list[Mask]:
-        """Makers and users of each one's maps."""
+        """Makers and users of each one's maps, whole or in parts."""
         joined = list(self.users)
         for number, users in enumerate(self.users):
             for user in bits_of(users):
@@ -103,12 +116,20 @@ class OpSets:
 
     @cached_property
     def kept(self) -> list[bool]:
-        """Whether a result must be stored whoever reads it: an output of the graph, or seen through views or the CPU."""
+        """Whether a result must be stored whoever reads it: an output of the graph, or seen by views or the CPU."""
         graph = self.graph
         return [
-            op.output in graph.outputs or any(user not in self.number for user in graph.consumers(op.output))
+            op.output in graph.outputs
+            or any(user not in self.number and not self._joins(user) for user in graph.consumers(op.output))
             for op in self.ops
-        ]  # fmt: skip
+        ]
+
+    def _joins(self, op: Op) -> bool:
+        return isinstance(op, Concat) and op.output in self.joined
+
+    def only_feeds(self, maker: int, user: int) -> bool:
+        """Whether the result is read as it is by the other operation, and by nobody else."""
+        return self.users[maker] == self.direct_users[maker] == 1 << user and not self.kept[maker]
 
     @cached_property
     def _reach(self) -> tuple[list[Mask], list[Mask]]:
@@ -133,6 +154,9 @@ class OpSets:
                     apart[other] |= 1 << number
                     apart[number] |= 1 << other
                 number += 1
+                continue
+            if self._joins(op):
+                bits[op.output] = direct
                 continue
             for name in op.outputs:
                 stored[name] = direct | through

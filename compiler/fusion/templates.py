@@ -93,7 +93,7 @@ def labelled(sets: OpSets) -> LabelledGraph:
     """The machine operations with both kinds of edges."""
     edges: dict[tuple[int, int], frozenset[str]] = {}
     for number in range(len(sets.ops)):
-        for user in bits_of(sets.users[number]):
+        for user in bits_of(sets.direct_users[number]):
             edges[number, user] = edges.get((number, user), frozenset()) | FEEDS
         for other in bits_of(sets.shares[number]):
             edges[number, other] = edges.get((number, other), frozenset()) | SHARES

@@ -12,6 +12,7 @@ from compiler.codegen.plan import Plan
 from compiler.codegen.planner import FitError, plan_group
 from compiler.codegen.residence import PARAMETER_BUFFERS
 from compiler.emit.grouping import make_group
+from compiler.emit.joining import joinable
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.search.database import Database
 from compiler.search.floors import Floors
@@ -40,7 +41,7 @@ class Evaluator:
 
     @cached_property
     def sets(self) -> OpSets:
-        return OpSets(self.graph)
+        return OpSets(self.graph, joinable(self.graph, self.config))
 
     @cached_property
     def floors(self) -> Floors:
@@ -78,8 +79,7 @@ class Evaluator:
     def fits_whole(self, mask: Mask) -> bool:
         """Whether all maps of the group fit on chip in full: DNNVM fuses any number of operations then."""
         group = self.group(mask)
-        names = (*group.inputs, *(layer.output for layer in group.layers))
-        words = sum(group.vectors(self.config, n) * group.width(n) * group.tensors[n].height for n in names)
+        words = sum(group.vectors(self.config, n) * group.width(n) * group.tensors[n].height for n in group.maps)
         return words <= self.config.fm_words
 
     def plan(self, mask: Mask, objective: Objective) -> Plan | None:
@@ -113,7 +113,8 @@ class Evaluator:
         group = make_group(self.config, self.graph, self.sets.members(mask))
         layers: list[Layer] = []
         for number, layer in zip(bits_of(mask), group.layers, strict=True):
-            form = layer.inputs[0] in group.folds, layer.inputs[0] in group.sampled, group.stacked
+            first = layer.inputs[0]
+            form = first in group.folds, first in group.sampled, group.stacked, first in group.joined
             memory = self._memories.setdefault((self.shapes.geometries[number], form), Memory())
             layers.append(remembering(layer, memory))
         return replace(group, layers=tuple(layers))

@@ -52,7 +52,7 @@ class _Search:
         best, choice = 0, -1
         for maker in bits_of(self.sets.needs[line[0]]):
             branch = self.lines[self.line_of[maker]] if maker in self.line_of else ()
-            if branch and self.sets.users[maker] == 1 << line[0] and not self.sets.kept[maker]:
+            if branch and self.sets.only_feeds(maker, line[0]):
                 change = self._length((*branch, line[0])) + self._length(line[1:])
                 change -= self._length(branch) + self._length(line)
                 if change < best:
@@ -118,7 +118,7 @@ def lines_of(sets: OpSets) -> list[Line]:
     for number in range(len(sets.ops)):
         needs = sets.needs[number]
         maker = needs.bit_length() - 1
-        alone = needs.bit_count() == 1 and sets.users[maker] == 1 << number and not sets.kept[maker]
+        alone = needs.bit_count() == 1 and sets.only_feeds(maker, number)
         if alone and maker in end:
             lines[end[maker]] = (*lines[end[maker]], number)
             end[number] = end.pop(maker)

@@ -39,7 +39,8 @@ class Floors:
         moved = sum(block.bytes(self.config) for block in layer.blocks(depth))
         for index, name in enumerate(op.inputs):
             readers = [user for user in graph.consumers(name) if user in sets.number]
-            if name not in sets.index and readers[0] is op and name not in op.inputs[:index]:
+            passes = name not in sets.index and name not in sets.joined
+            if passes and readers[0] is op and name not in op.inputs[:index]:
                 tensor = group.tensors[name]
                 rows = int(layer.input_end(index, np.array([group.tensors[op.output].height]))[0])
                 moved += rows * tensor.width * tensor.channels * tensor.batch

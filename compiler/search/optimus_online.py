@@ -58,10 +58,9 @@ def size_table(evaluator: Evaluator) -> dict[int, int]:
 def _words(evaluator: Evaluator, mask: Mask) -> int:
     """Feature-map words that the group's maps take in ``STEPS`` tiles."""
     group = evaluator.group(mask)
-    names = (*group.inputs, *(layer.output for layer in group.layers))
-    heights = {name: group.tensors[name].height for name in names}
-    ranges = deduce(group.layers, heights, group.outputs, min(STEPS, max(heights[name] for name in group.outputs)))
+    heights = {name: group.tensors[name].height for name in group.maps}
+    ranges = deduce(group, min(STEPS, max(heights[name] for name in group.outputs)))
     return sum(
         group.vectors(evaluator.config, name) * group.width(name) * min(heights[name], ranges.rows_kept(name, name, 0))
-        for name in names
+        for name in group.maps
     )

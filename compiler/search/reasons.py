@@ -71,7 +71,7 @@ def _reason(evaluator: Evaluator, objective: Objective, mask: Mask, masks: Seque
     alone = [evaluator.cost_of(1 << n, objective) for n in bits_of(mask)]
     group = plan.group
     made = [layer.output for layer in group.layers]
-    readers = {name: sum(name in layer.inputs for layer in group.layers) for name in group.inputs}
+    readers = {name: sum(name in group.sources(layer) for layer in group.layers) for name in group.inputs}
     return Reason(
         ops=tuple(op.name for op in evaluator.sets.members(mask)),
         cost=cost,

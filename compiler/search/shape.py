@@ -51,6 +51,21 @@ class Shapes:
         """The same for ever."""
         return hashlib.sha256(repr(self._parts(mask, self.geometries)).encode()).hexdigest()[:32]
 
+    @cached_property
+    def _joined(self) -> list[list[tuple[Mask, list[tuple[int, int]]]]]:
+        """Of the joined maps that each operation reads: who makes parts, and all parts by number, with their channels."""
+        sets, numbers = self.sets, {op.output: maps[-1] for op, maps in zip(self.sets.ops, self._inputs, strict=True)}
+        return [
+            [
+                (
+                    sum(1 << sets.index[part] for part in sets.joined[name]),
+                    [(numbers[part], sets.graph.tensors[part].channels) for part in sets.joined[name]],
+                )
+                for name in op.inputs if name in sets.joined
+            ]
+            for op in sets.ops
+        ]  # fmt: skip
+
     def _parts(self, mask: Mask, geometries: list[int] | list[str]) -> list[object]:
         local: dict[int, int] = {}
         parts: list[object] = []
@@ -58,6 +73,9 @@ class Shapes:
             maps = self._inputs[n]
             leaves = self.sets.kept[n] or self.sets.users[n] & ~mask != 0
             parts += (geometries[n], leaves, *[local.setdefault(name, len(local)) for name in maps])
+            for makers, joined in self._joined[n]:
+                if makers & mask:
+                    parts.append(tuple((local.setdefault(name, len(local)), channels) for name, channels in joined))
         return parts
 
 

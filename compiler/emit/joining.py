@@ -1,0 +1,70 @@
+"""Concat on chip: maps that a group may put together in neighbouring planes instead of in DRAM.
+
+A plane holds ``ic_p`` channels of a map, and CONV writes whole output chunks. So a part starts a new plane wherever the part
+before it ends. Where that leaves lanes of a plane unused, they are holes: bytes of any value. Dense convolutions read them
+with weights of zero; operations that work channel by channel would hand them on, so they only read maps without holes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from compiler.codegen.lower import is_depthwise
+from compiler.memory.storage import VIEW_OPS
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Concat, Conv, Cpu, Op
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+
+
+@lru_cache(maxsize=4)
+def joinable(graph: XGraph, config: MachineConfig) -> Mapping[str, tuple[str, ...]]:
+    """Concat's results, and their parts, of which units make all and units read all."""
+    return {
+        op.output: op.inputs
+        for op in graph.ops
+        if isinstance(op, Concat) and op.axis == 3 and op.output not in graph.outputs
+        and not any(isinstance(graph.producer(name), (*VIEW_OPS, Cpu)) for name in op.inputs)
+        and _readable(graph, config, op)
+    }  # fmt: skip
+
+
+def _readable(graph: XGraph, config: MachineConfig, op: Concat) -> bool:
+    users = graph.consumers(op.output)
+    if not users or any(isinstance(user, (*VIEW_OPS, Cpu)) for user in users):
+        return False
+    holes = hole_channels(config, [graph.tensors[name] for name in op.inputs])
+    return not any(holes) or all(_sums_channels(user) for user in users)
+
+
+def _sums_channels(op: Op) -> bool:
+    return isinstance(op, Conv) and op.groups == 1 and not is_depthwise(op)
+
+
+def hole_channels(config: MachineConfig, parts: Sequence[Tensor]) -> list[int]:
+    """Unused lanes after each part; after the last one it does not matter."""
+    unit = config.ic_p * config.words_per_chunk
+    return [*(-part.channels % unit for part in parts[:-1]), 0]
+
+
+def with_holes(config: MachineConfig, tensor: Tensor, parts: Sequence[Tensor]) -> Tensor:
+    """The map with its holes as channels."""
+    return replace(tensor, shape=(*tensor.shape[:3], tensor.channels + sum(hole_channels(config, parts))))
+
+
+def over_holes(config: MachineConfig, op: Op, parts: Sequence[Tensor]) -> Op:
+    """The operation on the map with holes: convolutions get weights of zero there."""
+    holes = hole_channels(config, parts)
+    if not any(holes):
+        return op
+    assert isinstance(op, Conv)
+    pieces: list[np.ndarray] = []
+    first = 0
+    for part, hole in zip(parts, holes, strict=True):
+        pieces += [op.weights[..., first : first + part.channels], np.zeros((*op.weights.shape[:3], hole), np.int8)]
+        first += part.channels
+    return replace(op, weights=np.concatenate(pieces, axis=3))
