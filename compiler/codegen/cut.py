@@ -14,9 +14,9 @@ each step too: a row of some channels of a wide map fits where a whole row does 
 
 A group may run in passes if every map that it makes is a channel-wise function of whole inputs: dense convolutions read only
 maps from DRAM, all their channels, and between them and the outputs lie pools, depthwise convolutions, element-wise operations
-and resizes. Refused: a dense convolution that reads what the group makes, grouped convolutions (other than depthwise), and a
-map that is read in whole by one layer and by channels by another, and maps put together on chip. Where the maps lie in DRAM does not matter: channels of a
-concat's or a slice's part are a part of it again.
+and resizes. Refused: a dense convolution that reads what the group makes, grouped convolutions (other than depthwise), a map
+that is read in whole by one layer and by channels by another, and maps put together on chip. Where the maps lie in DRAM does
+not matter: channels of a concat's or a slice's part are a part of it again.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class PassEmitter:
         self.first_tile = first_tile
         self._resident: dict[str, list[ParameterWords]] = {}
         self._tables: dict[str, int] = {}
-        self._pieces = {name: -(-plan.ranges.most_made(name) // PIECES) for name in plan.placed}
+        self._pieces = {name: -(-plan.ranges.most_made(name) // PIECES) for name in plan.group.maps}
         """Rows of a piece of each map."""
         self._pending: list[Pending] = []
 

@@ -128,7 +128,7 @@ def _tenancies(config: MachineConfig, group: Group) -> list[_Tenancy]:
         found.append(_tenancy(config, group, planes, [_Life(maps[0], last, _readers(group, last))], [last]))
     for name, parts in group.joined.items():
         counts = [group.vectors(config, part) for part in parts]
-        planes = [(name, 0, sum(counts)), *zip(parts, accumulate(counts, initial=0), counts)]
+        planes = [(name, 0, sum(counts)), *zip(parts, accumulate([0, *counts[:-1]]), counts, strict=True)]
         lives = [_Life(part, part, _readers(group, part)) for part in parts]
         found.append(_tenancy(config, group, planes, lives, [name, *parts]))
     return found

@@ -56,12 +56,13 @@ class _Planner:
     def __init__(self, config: MachineConfig, group: Group, objective: Objective, upwards: bool) -> None:
         self.config, self.group, self.objective, self.upwards = config, group, objective, upwards
         self.batch = group.tensors[group.outputs[0]].batch
-        self.rows = {name: int(end[0]) for name, end in deduce(group, 1).end.items()}
-        """That are needed of each map."""
         height = max(group.tensors[name].height for name in group.outputs)
         self.step_counts = sorted({-(-height // rows) for rows in range(1, height + 1)})
         """Those that change the rows of a step."""
-        self._ranges: dict[int, Ranges] = {}
+        self._finest = deduce(group, height)
+        self._ranges = {height: self._finest}
+        self.rows = {name: int(end[-1]) for name, end in self._finest.end.items()}
+        """That are needed of each map."""
         self._known: dict[tuple[int, bool], tuple[Group, list[Residence]]] = {}
         self._walks: dict[tuple[int, int, int], tuple[Way, Residence, int]] = {}
         self._moves: dict[tuple[int, int], tuple[int, int]] = {}
@@ -74,7 +75,6 @@ class _Planner:
         if way is None:
             return None
         loads = [self._loads(number, held) for number in range(count)]
-        more = self._rounds(way.ranges.steps, held) - 1
         cost, reloaded = Cost(0, 0), 0
         known: dict[object, tuple[Cost, Residence]] = {}
         for number, shape in enumerate(shapes):
@@ -85,7 +85,9 @@ class _Planner:
                     return None
                 known[alike] = found
             cost += known[alike][0]
-            reloaded += sum(known[alike][1].streamed_bytes.values()) * more * (self.batch if held else 1)
+            streamed = known[alike][1].streamed_bytes
+            again = {name: self._rounds(way.ranges.working[name], held) - 1 for name in streamed}
+            reloaded += sum(size * again[name] for name, size in streamed.items()) * (self.batch if held else 1)
 
         def make(number: int) -> Pass:
             group = part(number)
@@ -116,7 +118,9 @@ class _Planner:
         again = 0 if held else count - 1
         maps = self._bytes((*self.group.inputs, *self.group.outputs, *(again * cut.whole)))
         stay = sum(self.config.buffer_depth(b.name) * self.config.buffer_dram_bytes(b.name) for b in PARAMETER_BUFFERS)
-        more = max(0, self._parameters - stay * count) * (self._rounds(steps, held) - 1)
+        working = self._ranges_in(steps).working
+        least = min(working[layer.output] for layer in self.group.layers)
+        more = max(0, self._parameters - stay * count) * (self._rounds(least, held) - 1)
         moved = maps * self.batch + self._parameters + more
         return Cost(max(self._beats_of(self.group), moved // self.config.axi_bytes) + count * _LATENCY, moved)
 
@@ -161,11 +165,16 @@ class _Planner:
         return best[1] if best else None
 
     def _placed(self, group: Group, steps: int, pipelined: bool, held: Sequence[str]) -> Way | None:
-        if steps not in self._ranges:
-            self._ranges[steps] = deduce(group, steps)
-        ranges, skew = self._ranges[steps], _skew(group, pipelined)
+        ranges, skew = self._ranges_in(steps), _skew(group, pipelined)
         placed = place(self.config, group, ranges, skew, self.upwards, held)
         return None if placed is None else Way(ranges, skew, placed)
+
+    def _ranges_in(self, steps: int) -> Ranges:
+        """The same for all passes, which have the same rows."""
+        if steps not in self._ranges:
+            alike = len({self.group.tensors[name].height for name in self.group.outputs}) == 1
+            self._ranges[steps] = self._finest.coarser(steps) if alike else deduce(self.group, steps)
+        return self._ranges[steps]
 
     def _stay(self, group: Group, way: Way, loads: Sequence[str], held: Sequence[str]) -> tuple[Cost, Residence] | None:
         """What stays on chip in a pass that goes this way, at what cost."""
@@ -210,7 +219,9 @@ class _Planner:
         """Bytes that a pass moves for the whole batch, and cycles that it cannot undercut."""
         maps, bus = self._maps(group, loads)
         once = sum(residence.kept_bytes.values()) + len(group.tables) * self.config.buffer_dram_bytes("TABLE")
-        parameters = sum(residence.streamed_bytes.values()) * steps * self.batch + once * (self.batch if held else 1)
+        working = self._ranges_in(steps).working
+        streamed = sum(size * working[name] for name, size in residence.streamed_bytes.items())
+        parameters = streamed * self.batch + once * (self.batch if held else 1)
         busy = bus * self.batch + parameters // self.config.axi_bytes
         return Cost(max(self._beats_of(group), busy), maps * self.batch + parameters)
 

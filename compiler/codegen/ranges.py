@@ -35,6 +35,18 @@ class Ranges:
         return self._most_made[tensor]
 
     @cached_property
+    def working(self) -> dict[str, int]:
+        """Steps that add rows to each map: not those at the end that only need what is there, nor all before an upsampling."""
+        return {name: int(end[0] > 0) + int(np.count_nonzero(end[1:] > end[:-1])) for name, end in self.end.items()}
+
+    def coarser(self, steps: int) -> Ranges:
+        """In fewer steps, if the steps of these are single rows of all outputs."""
+        last = -(-self.steps * np.arange(1, steps + 1, dtype=np.int64) // steps) - 1
+        first = np.concatenate([np.zeros(1, np.int64), last[:-1] + 1])
+        ends = {name: end[last] for name, end in self.end.items()}
+        return Ranges(steps, ends, {name: begin[first] for name, begin in self.begin.items()})
+
+    @cached_property
     def _most_made(self) -> dict[str, int]:
         return {name: max(1, int(end[0]), int((end[1:] - end[:-1]).max(initial=0))) for name, end in self.end.items()}
 

@@ -6,22 +6,33 @@ import random
 from collections.abc import Iterator, Sequence
 
 from compiler.fusion.legal import Mask, OpSets
+from compiler.memory.storage import VIEW_OPS
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import EltwiseKind, Op, PoolKind, Reshape
+from compiler.xgraph.ops import Concat, EltwiseKind, Op, PoolKind, Reshape
 from tests.compiler.graphs import Builder
 
 
 def random_graph(seed: int, most: int = 7) -> XGraph:
-    """Convolutions, pools, sums and an occasional view on maps of one size; everything that nobody reads is an output."""
+    """Convolutions, pools, sums, an occasional view, and concats that a convolution reads, on maps of one size.
+
+    Everything that nobody reads is an output.
+    """
     rng = random.Random(seed)
     b = Builder(seed)
     maps = [b.input(6, 6, 8), b.input(6, 6, 8)][: rng.randint(1, 2)]
-    for number in range(rng.randint(3, most)):
+    count = rng.randint(3, most)
+    for number in range(count):
         recent = maps[-3:]
-        kind = rng.choice(["conv", "conv", "point", "add", "add", "pool", "view"])
+        kind = rng.choice(["conv", "conv", "point", "add", "add", "pool", "view", "join"])
+        if len(b.ops) + (4 if kind == "join" else 1) > count:
+            continue
         if kind == "add" and len(recent) > 1:
             left, right = rng.sample(recent, 2)
             maps.append(b.eltwise(EltwiseKind.ADD, left, right))
+        elif kind == "join":
+            parts = tuple(b.conv(source, rng.choice([3, 5, 8]), (1, 1)) for source in rng.choices(recent, k=2))
+            channels = sum(b.tensors[part].channels for part in parts)
+            maps.append(b.conv(b.view(Concat, f"join{number}", parts, (1, 6, 6, channels)), 8))
         elif kind == "pool":
             maps.append(b.pool(rng.choice(recent), PoolKind.MAX, 3, 1, 1))
         elif kind == "view" and number:
@@ -57,15 +68,16 @@ def all_partitions(sets: OpSets, groups: Sequence[Mask], left: Mask | None = Non
 
 def runs(graph: XGraph, partition: Sequence[Sequence[Op]]) -> bool:
     """Every group in turn finds what it reads, and every operation that a unit executes is in one group."""
-    views = {op.output: op.inputs[0] for op in graph.ops if isinstance(op, Reshape)}
+    views = {op.output: op.inputs for op in graph.ops if isinstance(op, VIEW_OPS)}
     made = set(graph.inputs)
+
+    def there(name: str) -> bool:
+        return all(there(part) for part in views[name]) if name in views else name in made
+
     for group in partition:
         for op in group:
-            for name in op.inputs:
-                while name in views:
-                    name = views[name]
-                if name not in made:
-                    return False
+            if not all(there(name) for name in op.inputs):
+                return False
             made.add(op.output)
     executed = [op for group in partition for op in group]
-    return len(executed) == len(set(executed)) and set(executed) == {op for op in graph.ops if not isinstance(op, Reshape)}
+    return len(executed) == len(set(executed)) and set(executed) == {op for op in graph.ops if not isinstance(op, VIEW_OPS)}
