@@ -18,7 +18,7 @@ from compiler.codegen.walk import Way, walk
 from compiler.emit.program import emit_program
 from compiler.fusion.grow import grow
 from compiler.search.cost import OBJECTIVES, Evaluator
-from compiler.search.optimus import MOST_OF_A_SIZE, MOST_OPS, saving_over_alone
+from compiler.search.optimus import MOST_OPS, most_of_a_size, saving_over_alone
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig, preset
 from sim.cycle.model import CycleModel
@@ -31,7 +31,7 @@ def plans(config: MachineConfig, graph: XGraph, count: int) -> list[Plan]:
     evaluator = Evaluator(config, graph)
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, OBJECTIVES["cycles"])
-    shapes = {evaluator.shapes.key(mask): mask for mask in grow(sets, sets.joins, MOST_OPS, MOST_OF_A_SIZE, worth).groups}
+    shapes = {evaluator.shapes.key(mask): mask for mask in grow(sets, sets.joins, MOST_OPS, most_of_a_size(sets), worth).groups}
     chosen = random.Random(0).sample(sorted(shapes.values()), min(count, len(shapes)))
     found = (evaluator.plan(mask, OBJECTIVES["cycles"]) for mask in chosen)
     return [plan for plan in found if plan is not None]

@@ -33,14 +33,19 @@ class FitError(TilewrightError):
     """A group that no tiling fits on chip."""
 
 
-def plan_group(config: MachineConfig, group: Group, objective: Objective = CYCLES, upwards: bool = True) -> Plan:
+def plan_group(
+    config: MachineConfig, group: Group, objective: Objective = CYCLES, upwards: bool = True, rows_only: bool = False
+) -> Plan:
     """The best plan; ``upwards``: placed from the bottom of the buffer, else from the top.
 
     Passes are looked at where one alone reloads parameters or does not fit: else they could save nothing.
+
+    ``rows_only``: tiled as in DNNVM and Optimus, over rows alone, where a layer's parameters all stay on chip or are all
+    loaded again with each tile; passes only where no tile of rows fits.
     """
-    planner = _Planner(config, group, objective, upwards)
+    planner = _Planner(config, group, objective, upwards, rows_only)
     best = planner.plan(None, 1, ())
-    cut = cut_of(config, group) if best is None or best.reloaded else None
+    cut = cut_of(config, group) if best is None or (best.reloaded and not rows_only) else None
     if cut is not None:
         for floor, count, held in sorted(planner.floors(cut), key=lambda found: (objective.rank(found[0]), found[1])):
             if best is None or objective(floor) < objective(best.cost):
@@ -53,8 +58,10 @@ def plan_group(config: MachineConfig, group: Group, objective: Objective = CYCLE
 
 
 class _Planner:
-    def __init__(self, config: MachineConfig, group: Group, objective: Objective, upwards: bool) -> None:
+    def __init__(self, config: MachineConfig, group: Group, objective: Objective, upwards: bool, rows_only: bool) -> None:
         self.config, self.group, self.objective, self.upwards = config, group, objective, upwards
+        self.partly = objective.byte > 0 and not rows_only
+        """Whether some blocks of a layer may stay. Where cycles alone count it would save bytes, but hardly ever time."""
         self.batch = group.tensors[group.outputs[0]].batch
         height = max(group.tensors[name].height for name in group.outputs)
         self.step_counts = sorted({-(-height // rows) for rows in range(1, height + 1)})
@@ -186,12 +193,11 @@ class _Planner:
         return min(choice, key=lambda found: self.objective.rank(found[0]), default=None)
 
     def _residences(self, group: Group, steps: int, held: Sequence[str]) -> Sequence[Residence]:
-        """Where cycles alone count, only whole layers stay: some blocks of a layer save bytes, but hardly ever time."""
         rounds = self._rounds(steps, held)
         key = id(group), rounds > 1
         if key not in self._known:
             found = residences(self.config, group, rounds)
-            self._known[key] = group, list(found if self.objective.byte else islice(found, 1))
+            self._known[key] = group, list(found if self.partly else islice(found, 1))
         return self._known[key][1]
 
     def _cost(

@@ -27,32 +27,37 @@ def grow(
 ) -> Grown:
     """Groups connected by ``joins``, of at most ``most_ops`` operations.
 
-    ``worth``: the more the better; None: the group cannot be executed, and is not extended. Of more than
-    ``most_of_a_size`` groups of equal size some are given up: the best of each first operation stay, then the second
-    best, and so on, so that no part of a large graph is left without.
+    ``worth``: the more the better; None: the group cannot be executed, and is not extended. It is asked of at most
+    ``most_of_a_size`` groups of equal size, for asking is dear. Where there are more, they are ranked by the worth of what
+    they extend: for each first operation the best one is asked about, then the second best, and so on, so that no part of a
+    large graph is left without.
     """
     found: list[Mask] = []
     level = [1 << number for number in range(len(sets.ops))]
     complete = True
     for size in range(1, most_ops + 1):
-        values = {group: worth(group) for group in level}
-        level = [group for group, value in values.items() if value is not None]
-        if size > 1 and len(level) > most_of_a_size:
-            level = _fairly(level, values, most_of_a_size)
+        values = {group: value for group in level if (value := worth(group)) is not None}
+        found += values
+        if size == most_ops:
+            break
+        hopes: dict[Mask, int] = {}
+        for group, value in values.items():
+            for extended in _extensions(sets, joins, group):
+                hopes[extended] = max(hopes.get(extended, value), value)
+        level = list(hopes)
+        if len(level) > most_of_a_size:
+            level = _fairly(hopes, most_of_a_size)
             complete = False
-        found += level
-        if size < most_ops:
-            level = list({extended: None for group in level for extended in _extensions(sets, joins, group)})
     return Grown(found, complete)
 
 
-def _fairly(level: Sequence[Mask], values: Mapping[Mask, int | None], most: int) -> list[Mask]:
+def _fairly(hopes: Mapping[Mask, int], most: int) -> list[Mask]:
     place: dict[Mask, int] = {}
     ranked = []
-    for group in sorted(level, key=lambda group: (-(values[group] or 0), group)):
+    for group in sorted(hopes, key=lambda group: (-hopes[group], group)):
         first = group & -group
         place[first] = place.get(first, -1) + 1
-        ranked.append((place[first], -(values[group] or 0), group))
+        ranked.append((place[first], -hopes[group], group))
     return [group for _, _, group in heapq.nsmallest(most, ranked)]
 
 

@@ -12,7 +12,7 @@ from compiler.search.dnnvm import dnnvm
 from compiler.search.efficient_s import efficient_s
 from compiler.search.greedy import greedy
 from compiler.search.naive import naive
-from compiler.search.optimus import MOST_OF_A_SIZE, MOST_OPS, MOST_STATES, optimus, priced, saving_over_alone
+from compiler.search.optimus import MOST_OPS, MOST_STATES, most_of_a_size, optimus, priced, saving_over_alone
 from compiler.search.optimus_online import optimus_online
 from compiler.search.partition import Partition, Strategy, made_of, price_of
 from compiler.xgraph.graph import XGraph
@@ -30,7 +30,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     rivals = [strategy(graph, evaluator, objective) for strategy in QUICK]
     rival = min(rivals, key=lambda partition: partition.value)
     sets = evaluator.sets
-    grown = grow(sets, sets.joins, MOST_OPS, MOST_OF_A_SIZE, saving_over_alone(evaluator, objective))
+    grown = grow(sets, sets.joins, MOST_OPS, most_of_a_size(sets), saving_over_alone(evaluator, objective))
     known = {sets.mask(group) for partition in rivals for group in partition.groups}
     cover = cheapest(
         sets, priced(evaluator, objective, [*known.union(grown.groups)]), evaluator.floors, objective,

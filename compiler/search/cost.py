@@ -34,6 +34,8 @@ class Evaluator:
     """Costs of earlier compilations."""
     known: dict[object, Cost | None] = field(default_factory=dict)
     """By objective and shape."""
+    rows_only: bool = False
+    """Whether groups are tiled as in DNNVM and Optimus (see ``plan_group``)."""
     evaluated: int = 0
     """Groups that were planned."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
@@ -85,7 +87,7 @@ class Evaluator:
     def plan(self, mask: Mask, objective: Objective) -> Plan | None:
         """The plan that the cost is of."""
         try:
-            return plan_group(self.config, self.group(mask), objective)
+            return plan_group(self.config, self.group(mask), objective, rows_only=self.rows_only)
         except FitError:
             return None
 

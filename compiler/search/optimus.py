@@ -14,8 +14,6 @@ from compiler.xgraph.graph import XGraph
 
 MOST_OPS = 10
 """Operations in a group. Longer ones seldom fit, and hardly save more."""
-MOST_OF_A_SIZE = 300
-"""Groups of equal size that are kept; where there are no more, all are."""
 MOST_STATES = 60
 """Sets with the same first uncovered operation that are followed up; where there are no more, the result is exact."""
 
@@ -24,8 +22,13 @@ def optimus(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partit
     """The paper's recurrence without its flaw: see ``cover``."""
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, objective)
-    grown = grow(sets, sets.feeds, MOST_OPS, MOST_OF_A_SIZE, worth)
+    grown = grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth)
     return partition_into(evaluator, objective, priced(evaluator, objective, grown.groups), complete=grown.complete)
+
+
+def most_of_a_size(sets: OpSets) -> int:
+    """Groups of equal size that are weighed; where there are no more, all are."""
+    return max(150, len(sets.ops))
 
 
 def saving_over_alone(evaluator: Evaluator, objective: Objective) -> Callable[[Mask], int | None]:

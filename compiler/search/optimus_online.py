@@ -6,7 +6,7 @@ from compiler.codegen.ranges import deduce
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask, bits_of
 from compiler.search.cost import Evaluator, Objective
-from compiler.search.optimus import MOST_OF_A_SIZE, MOST_OPS, partition_into, priced
+from compiler.search.optimus import MOST_OPS, most_of_a_size, partition_into, priced
 from compiler.search.partition import Partition
 from compiler.xgraph.graph import XGraph
 
@@ -18,7 +18,7 @@ def optimus_online(graph: XGraph, evaluator: Evaluator, objective: Objective) ->
     """Groups may be no larger than the table allows; each member runs with all readers of its result, or with none."""
     sets = evaluator.sets
     most = group_size(evaluator)
-    grown = grow(sets, sets.feeds, most, MOST_OF_A_SIZE, lambda mask: 0)
+    grown = grow(sets, sets.feeds, most, most_of_a_size(sets), lambda mask: 0)
     groups = [mask for mask in grown.groups if mask.bit_count() == 1 or keeps_readers_together(evaluator, mask)]
     return partition_into(evaluator, objective, priced(evaluator, objective, groups))
 
@@ -44,7 +44,7 @@ def size_table(evaluator: Evaluator) -> dict[int, int]:
     sets = evaluator.sets
     words: dict[object, int] = {}
     table: dict[int, int] = {}
-    for mask in grow(sets, sets.feeds, MOST_OPS, MOST_OF_A_SIZE, lambda mask: 0).groups:
+    for mask in grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), lambda mask: 0).groups:
         if mask.bit_count() > 1 and not keeps_readers_together(evaluator, mask):
             continue
         key = evaluator.shapes.key(mask)

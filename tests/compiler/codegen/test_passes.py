@@ -238,3 +238,22 @@ def test_rtl_runs_passes_over_a_map_that_stays() -> None:
     graph = b.graph(b.conv(b.input(8, 8, 64), 256, (1, 1)))
     (plan,) = run(NANO, graph, [b.ops], rtl=True)
     assert (plan.count > 1, list(plan.held)) == (True, ["x0"])
+
+
+def test_row_tiles_know_no_passes_and_keep_layers_whole_or_not() -> None:
+    """What DNNVM's and Optimus' tiling moves, beside ours: their equation 3, parameters again with each band of rows."""
+    b = Builder(30)
+    graph = b.graph(b.conv(b.input(12, 12, 16), 200))
+    group = make_group(TINY, graph, b.ops)
+    rows, free = plan_group(TINY, group, DRAM, rows_only=True), plan_group(TINY, group, DRAM)
+    maps = sum(graph.tensors[name].bytes for name in (*group.inputs, *group.outputs))
+    (walk,) = rows.passes
+    assert rows.cost.dram_bytes == maps + rows.steps * rows.parameter_bytes
+    assert set(walk.residence.kept_bytes.values()) == {0}
+    assert free.cost.dram_bytes < rows.cost.dram_bytes
+
+
+def test_row_tiles_fall_back_to_passes_where_no_band_fits() -> None:
+    b = Builder(31)
+    graph = b.graph(b.pool(b.input(8, 8, 3000), PoolKind.MAX))
+    assert plan_group(TINY, make_group(TINY, graph, b.ops), DRAM, rows_only=True).count > 1
