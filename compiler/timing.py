@@ -1,21 +1,25 @@
 """The last choice: of several partitions the one whose whole program is fastest, by the cycle model.
 
 The search adds up costs of groups; how neighbouring groups overlap shows only in the whole program. The contenders
-are the partitions of all strategies, so what is chosen is never slower than theirs; equal ones are timed once, and those
-that cost so much more than the cheapest that overlap cannot make up for it (``MARGIN``) are not timed.
+are the partitions of all strategies, so what is chosen is never slower than theirs, and that of ``best`` where bytes count a
+little. Equal ones are timed once, and those that cost so much more than the cheapest that overlap cannot make up for it
+(``MARGIN``) are not timed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.codegen.objective import CYCLES, LEAN
 from compiler.codegen.plan import Plan
 from compiler.emit.build import plans_of
 from compiler.emit.program import Segment, emit_program
-from compiler.search.cost import OBJECTIVES, Evaluator
+from compiler.search.best import best
+from compiler.search.cost import Evaluator
+from compiler.search.partition import price_of
 from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Cpu
+from compiler.xgraph.ops import Cpu, Op
 from isa.config import MachineConfig
 from sim.cycle.model import CycleModel
 
@@ -34,10 +38,15 @@ def program_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | 
 def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     """The steps of the fastest contender."""
     config, graph = evaluator.config, evaluator.graph
-    found = [strategy(graph, evaluator, OBJECTIVES["cycles"]) for strategy in STRATEGIES.values()]
-    least = min(partition.value for partition in found)
-    partitions = dict.fromkeys(partition.groups for partition in found if partition.value <= (1 + MARGIN) * least)
-    contenders = [plans_of(config, graph, groups) for groups in partitions]
+    found = [strategy(graph, evaluator, CYCLES).groups for strategy in STRATEGIES.values()]
+    found.append(best(graph, evaluator, LEAN).groups)
+    costs = {groups: _sum_of_cycles(evaluator, groups) for groups in found}
+    least = min(costs.values())
+    contenders = [plans_of(config, graph, groups) for groups, cost in costs.items() if cost <= (1 + MARGIN) * least]
     if len(contenders) == 1:
         return contenders[0]
     return min(contenders, key=lambda steps: program_cycles(config, graph, steps))
+
+
+def _sum_of_cycles(evaluator: Evaluator, groups: Sequence[Sequence[Op]]) -> int:
+    return sum(price_of(evaluator, CYCLES, evaluator.sets.mask(group)) for group in groups)

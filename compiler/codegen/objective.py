@@ -41,4 +41,9 @@ ENERGY = Objective("energy", 1, 4)
 """A weight to choose by, not a measurement: MACs are the same in every partition, so bytes and time remain, and a byte from
 DRAM is taken to cost as much as four cycles of the machine."""
 
+LEAN = Objective("lean", 16, 1)
+"""Cycles, but of nearly equal ones those with fewer bytes: what the bus carries for one group its neighbours wait for, which
+no group's own time shows."""
+
 OBJECTIVES: dict[str, Objective] = {objective.name: objective for objective in (CYCLES, DRAM, ENERGY)}
+"""What a user may ask for."""

@@ -71,6 +71,9 @@ class Build:
             digest.update((HERE / name).read_bytes())
         digest.update(self.verilog.encode())
         digest.update(repr(compiler_versions(self.simulator)).encode())
+        if self.cocotb:
+            # The executable is linked to cocotb where it is installed: another environment needs another one.
+            digest.update(repr(_cocotb_options()).encode())
         return digest.hexdigest()[:24]
 
 
