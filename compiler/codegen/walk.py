@@ -22,6 +22,7 @@ _AFTER_LOAD = 75
 """Cycles from DRAM serving something until it can be used."""
 _AFTER = 35
 """Cycles from a unit's last beat until another may use what it made."""
+_LOAD, _SAVE = Unit.LOAD, Unit.SAVE
 _SHORT_RUN = 4
 """Cycles that a pixel takes at least if it is moved by itself: its bursts wait for room in DRAM's queue."""
 
@@ -74,101 +75,137 @@ class _Task:
     """When the first piece, and the last, of each step is done."""
 
 
+@dataclass(slots=True, eq=False)
+class _Engine:
+    """A unit as it goes through its tasks."""
+
+    left: float
+    """Beats that are still to come."""
+    free: float = 0.0
+    begun: float | None = None
+
+
 class _Walker:
-    """LOAD, SAVE and the units as recurrences; ``PIECES`` of a step are its first, its last, and even work between."""
+    """LOAD, SAVE and the units as recurrences; ``PIECES`` of a step are its first, its last, and even work between.
+
+    The inner loop of the search: comparisons are written out, for a call of ``max`` takes three times as long.
+    """
 
     def __init__(self, weights: float, beats: Mapping[Unit, int]) -> None:
         self.weights = weights
         """Cycles of loading as many weights as can wait or be in use."""
-        self.left: dict[Unit, float] = dict(beats)
-        """Beats that are still to come."""
-        self.free: dict[Unit, float] = dict.fromkeys(Unit, 0.0)
-        self.begun: dict[Unit, float] = {}
+        self.engines = {unit: _Engine(count) for unit, count in beats.items()}
+        self.loaded = self.saved = 0.0
+        """When LOAD, and SAVE, is free."""
         self.bus = 0.0
         self._streamed = 0.0
         self._used: list[tuple[float, float, float, float]] = []
         """Streamed parameters, counted from the start in cycles of loading: from, to, and when they were used."""
 
     def step(self, task: _Task, step: int) -> None:
-        # The inner loop of the search: comparisons are written out, for a call takes three times as long.
-        rows = task.rows[step]
-        if rows == 0:
+        if task.rows[step] == 0:
             task.first.append(task.first[-1] if step else 0.0)
             task.last.append(task.last[-1] if step else 0.0)
-            return
-        given = all_given = 0.0
-        for source in task.sources:
-            if source.first[step] > given:
-                given = source.first[step]
-            if source.last[step] > all_given:
-                all_given = source.last[step]
-        free = all_free = 0.0
+        elif task.unit is _LOAD:
+            self._load(task, step)
+        elif task.unit is _SAVE:
+            self._save(task, step)
+        else:
+            self._compute(task, step)
+
+    def _load(self, task: _Task, step: int) -> None:
+        """Waits for room; other loads meanwhile overtake it."""
+        rows = task.rows[step]
+        work, pieces = rows * task.cost, -(-rows // task.piece)
+        part = work / pieces
+        begin = self.loaded
+        all_free = 0.0
         for other, ago in task.room:
             if step >= ago:
-                if other.first[step - ago] > free:
-                    free = other.first[step - ago]
+                if other.first[step - ago] > begin:
+                    begin = other.first[step - ago]
                 if other.last[step - ago] > all_free:
                     all_free = other.last[step - ago]
-        work, pieces = rows * task.cost, -(-rows // task.piece)
-        if task.unit is Unit.LOAD:
-            self._load(task, work, pieces, free, all_free)
-        elif task.unit is Unit.SAVE:
-            self._save(task, work, pieces, given, all_given)
+        if all_free > begin + work * (pieces - 1) / pieces:
+            self.loaded += work
         else:
-            self._compute(task, work, pieces, given if given > free else free, all_given, all_free)
-
-    def _load(self, task: _Task, work: float, pieces: int, free: float, all_free: float) -> None:
-        """Waits for room; other loads meanwhile overtake it."""
-        begin = max(self.free[Unit.LOAD], free)
-        end = max(begin + work, all_free + work / pieces)
-        late = all_free > begin + work * (pieces - 1) / pieces
-        self.free[Unit.LOAD] = (self.free[Unit.LOAD] if late else begin) + work
+            self.loaded = begin + work
+        end = begin + work
+        if all_free + part > end:
+            end = all_free + part
         self.bus += work
-        task.first.append(begin + work / pieces + _AFTER_LOAD)
+        task.first.append(begin + part + _AFTER_LOAD)
         task.last.append(end + _AFTER_LOAD)
 
-    def _save(self, task: _Task, work: float, pieces: int, given: float, all_given: float) -> None:
-        begin = max(self.free[Unit.SAVE], given)
-        end = max(begin + work, all_given + work / pieces)
-        if self.free[Unit.LOAD] > begin:
-            self.free[Unit.LOAD] += work
+    def _save(self, task: _Task, step: int) -> None:
+        rows = task.rows[step]
+        work = rows * task.cost
+        part = work / -(-rows // task.piece)
+        begin = self.saved
+        all_given = 0.0
+        for source in task.sources:
+            if source.first[step] > begin:
+                begin = source.first[step]
+            if source.last[step] > all_given:
+                all_given = source.last[step]
+        end = begin + work
+        if all_given + part > end:
+            end = all_given + part
+        if self.loaded > begin:
+            self.loaded += work
         self.bus += work
-        self.free[Unit.SAVE] = end
-        task.first.append(begin + work / pieces + _AFTER)
+        self.saved = end
+        task.first.append(begin + part + _AFTER)
         task.last.append(end + _AFTER)
 
-    def _compute(
-        self, task: _Task, work: float, pieces: int, ready: float, all_given: float, all_free: float
-    ) -> None:
+    def _compute(self, task: _Task, step: int) -> None:
         """Its parameters come block by block: the first must be there, and the last only for the last block."""
-        size = task.streamed + (0.0 if task.first else task.kept)
-        block, part = work / task.blocks, work / task.blocks / pieces
-        there = all_there = 0.0
+        rows = task.rows[step]
+        work = rows * task.cost
+        block = work / task.blocks
+        part = block / -(-rows // task.piece)
+        engine = self.engines[task.unit]
+        begin = engine.free
+        all_given = all_free = 0.0
+        for source in task.sources:
+            if source.first[step] > begin:
+                begin = source.first[step]
+            if source.last[step] > all_given:
+                all_given = source.last[step]
+        for other, ago in task.room:
+            if step >= ago:
+                if other.first[step - ago] > begin:
+                    begin = other.first[step - ago]
+                if other.last[step - ago] > all_free:
+                    all_free = other.last[step - ago]
+        size = task.streamed if task.first else task.streamed + task.kept
+        all_there = 0.0
         if size:
-            begin = self.free[Unit.LOAD]
+            loading = self.loaded
             if task.streamed:
-                begin = max(begin, self._when_used(self._streamed - self.weights + size / task.blocks))
-            self.free[Unit.LOAD] = begin + size
+                loading = max(loading, self._when_used(self._streamed - self.weights + size / task.blocks))
+            self.loaded = loading + size
             self.bus += size
-            there, all_there = begin + size / task.blocks + _AFTER_LOAD, begin + size + _AFTER_LOAD
-        begin = self.free[task.unit]
-        if ready > begin:
-            begin = ready
-        if there > begin:
-            begin = there
+            there, all_there = loading + size / task.blocks + _AFTER_LOAD, loading + size + _AFTER_LOAD
+            if there > begin:
+                begin = there
         # The first block takes the pieces as they come; the others need them all.
         end = begin + work
-        for least in (all_given + work - block + part, all_free + part, all_there + block):
-            if least > end:
-                end = least
+        if all_given + work - block + part > end:
+            end = all_given + work - block + part
+        if all_free + part > end:
+            end = all_free + part
+        if all_there + block > end:
+            end = all_there + block
         if task.streamed:
             self._used.append((self._streamed, self._streamed + task.streamed, begin, end))
             self._streamed += task.streamed
             if task.streamed > self.weights:
-                self.free[Unit.LOAD] = max(self.free[Unit.LOAD], end - (end - begin) * self.weights / task.streamed)
-        self.free[task.unit] = end
-        self.begun.setdefault(task.unit, begin)
-        self.left[task.unit] -= work
+                self.loaded = max(self.loaded, end - (end - begin) * self.weights / task.streamed)
+        engine.free = end
+        engine.left -= work
+        if engine.begun is None:
+            engine.begun = begin
         task.first.append(end - block + part + _AFTER)
         task.last.append(end + _AFTER)
 
@@ -191,15 +228,16 @@ def walk(
     beats = beats_of(group.layers)
     busiest = max(beats, key=lambda unit: beats[unit])
     walker = _Walker(_waiting_weights(config, residence), beats)
+    engine = walker.engines[busiest]
     steps = way.ranges.steps
     for slot in range(steps + max(way.skew.values())):
         for task in tasks:
             if 0 <= slot - task.behind < steps:
                 walker.step(task, slot - task.behind)
-        if walker.free[busiest] - walker.begun.get(busiest, 0.0) + walker.left[busiest] > limit:
+        if engine.free - (engine.begun or 0.0) + engine.left > limit:
             return None
-    cycles = max(walker.bus, *walker.free.values()) + _AFTER_LOAD
-    return Walk(round(cycles), round(walker.free[busiest] - walker.begun[busiest]), round(walker.bus))
+    cycles = max(walker.bus, walker.loaded, walker.saved, *(each.free for each in walker.engines.values())) + _AFTER_LOAD
+    return Walk(round(cycles), round(engine.free - (engine.begun or 0.0)), round(walker.bus))
 
 
 def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
