@@ -44,7 +44,7 @@ def plan_group(config: MachineConfig, group: Group, objective: Objective = CYCLE
     if cut is not None:
         for floor, count, held in sorted(planner.floors(cut), key=lambda found: (objective.rank(found[0]), found[1])):
             if best is None or objective(floor) < objective(best.cost):
-                plan = planner.plan(cut, count, held)
+                plan = planner.plan(cut, count, held, inf if best is None or objective.byte else best.cost.cycles)
                 if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
                     best = plan
     if best is None:
@@ -67,11 +67,18 @@ class _Planner:
         self._walks: dict[tuple[int, int, int], tuple[Way, Residence, int]] = {}
         self._moves: dict[tuple[int, int], tuple[int, int]] = {}
 
-    def plan(self, cut: Cut | None, count: int, held: Sequence[str]) -> Plan | None:
-        """The best with so many passes. All walk alike, as suits the widest of them; ``held``: maps that stay on chip."""
+    def plan(self, cut: Cut | None, count: int, held: Sequence[str], most: float = inf) -> Plan | None:
+        """The best with so many passes. All walk alike, as suits the widest of them; ``held``: maps that stay on chip.
+
+        None: none fits, or all cost more than ``most`` cycles.
+        """
         part = lru_cache(maxsize=None)(lambda number: self.group if cut is None else cut.part(number, count))
         shapes = [cut.shape(number, count) if cut else () for number in range(count)]
-        way = self._way(part(cut.widest(count) if cut else 0), held)
+        widest = cut.widest(count) if cut else 0
+        # The first pass loads what the others find on chip; passes of one shape cost the same.
+        alike = sum(shape == shapes[widest] for shape in shapes[1 if held else 0 :])
+        others = self._beats_of(self.group) - alike * self._beats_of(part(widest)) + (count - alike) * _LATENCY
+        way = self._way(part(widest), held, (most - others) / alike)
         if way is None:
             return None
         loads = [self._loads(number, held) for number in range(count)]
@@ -128,8 +135,8 @@ class _Planner:
     def _loads(self, number: int, held: Sequence[str]) -> Sequence[str]:
         return [name for name in self.group.inputs if number == 0 or name not in held]
 
-    def _way(self, group: Group, held: Sequence[str]) -> Way | None:
-        """The best that fits on chip; those that cannot be better than what is found are not looked at."""
+    def _way(self, group: Group, held: Sequence[str], most: float = inf) -> Way | None:
+        """The best that fits on chip in at most so many cycles; those that cannot be better than what is found are not looked at."""
         room = Room(self.config, group, held, self.rows)
         loads = self._loads(1, held)
         candidates = [
@@ -141,7 +148,7 @@ class _Planner:
         alike: tuple[tuple[int, int, int], int] | None = None
         ways: dict[tuple[int, bool], Way | None] = {}
         for floor, steps, _, residence in sorted(candidates, key=lambda found: found[:3]):
-            if best is not None and best[0] <= floor:
+            if (best is not None and best[0] <= floor) or floor[1] > most:
                 break
             if alike is not None and alike[0] == floor and steps < STRIDE * alike[1]:
                 continue
@@ -152,7 +159,7 @@ class _Planner:
                 if way is None or not _rows_fit(group, way.ranges, residence):
                     continue
                 limit = inf if best is None or self.objective.byte else best[0][0]
-                cost = self._cost(group, way, residence, loads, held, limit)
+                cost = self._cost(group, way, residence, loads, held, limit, max(min(limit, most), floor[1] * NEAR))
                 alike = floor, steps
                 if cost is not None:
                     if best is None or self.objective.rank(cost) < best[0]:
@@ -187,9 +194,11 @@ class _Planner:
         return self._known[key][1]
 
     def _cost(
-        self, group: Group, way: Way, residence: Residence, loads: Sequence[str], held: Sequence[str], limit: float = inf
-    ) -> Cost | None:
-        """Of one pass, for the whole batch. None: it takes more than ``limit`` cycles.
+        self, group: Group, way: Way, residence: Residence, loads: Sequence[str], held: Sequence[str],
+        limit: float = inf, most: float = inf,
+    ) -> Cost | None:  # fmt: skip
+        """Of one pass, for the whole batch. None: its busiest unit works for more than ``limit`` cycles, or it costs more
+        than ``most``.
 
         Neighbouring groups overlap if both fit on chip, as they do where each takes up to half of it. So what a group takes
         before and after its busiest unit works is counted as far as it needs more than that; passes do not overlap.
@@ -197,14 +206,14 @@ class _Planner:
         least = self._least(group, way.ranges.steps, residence, loads, held)
         known = id(way), id(residence), len(loads)
         if known not in self._walks:
-            taken = walk(self.config, group, way, residence, loads, limit / self.batch)
-            if taken is None:
-                return None
             maps = sum({each.base: each.words for each in way.placed.values()}.values())
             weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in residence.blocks.values() for block in own)
             share = max(maps / self.config.fm_words, weights / self.config.weight_depth)
             ends = 1.0 if group.first_channel else max(0.0, 2 * min(1.0, share) - 1)
-            self._walks[known] = way, residence, taken.inside + round(ends * (taken.cycles - taken.inside))
+            taken = walk(self.config, group, way, residence, loads, limit / self.batch, ends, most / self.batch)
+            if taken is None:
+                return None
+            self._walks[known] = way, residence, taken.counting(ends)
         return Cost(max(least.cycles, self._walks[known][2] * self.batch), least.dram_bytes)
 
     def _least(self, group: Group, steps: int, residence: Residence, loads: Sequence[str], held: Sequence[str]) -> Cost:

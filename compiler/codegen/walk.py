@@ -48,6 +48,10 @@ class Walk:
     bus: int
     """Cycles in which DRAM is used."""
 
+    def counting(self, ends: float) -> int:
+        """Cycles, with this share of those before and after the busiest unit's work."""
+        return self.inside + round(ends * (self.cycles - self.inside))
+
 
 @dataclass(slots=True, eq=False)
 class _Task:
@@ -218,11 +222,12 @@ class _Walker:
 
 
 def walk(
-    config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str], limit: float = inf
-) -> Walk | None:
+    config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str],
+    limit: float = inf, ends: float = 0.0, most: float = inf,
+) -> Walk | None:  # fmt: skip
     """What the cycle model would say of the group, nearly (docs/performance.md), and a hundred times faster.
 
-    None: it cannot be through within ``limit`` cycles.
+    None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
     """
     tasks = _tasks(config, group, way, residence, loads)
     beats = beats_of(group.layers)
@@ -234,7 +239,10 @@ def walk(
         for task in tasks:
             if 0 <= slot - task.behind < steps:
                 walker.step(task, slot - task.behind)
-        if engine.free - (engine.begun or 0.0) + engine.left > limit:
+        begun = engine.begun or 0.0
+        end = engine.free + engine.left
+        # One more than what rounding may take.
+        if end - begun > limit or end - begun + ends * (begun + _AFTER_LOAD) > most + 1:
             return None
     cycles = max(walker.bus, walker.loaded, walker.saved, *(each.free for each in walker.engines.values())) + _AFTER_LOAD
     return Walk(round(cycles), round(engine.free - (engine.begun or 0.0)), round(walker.bus))
