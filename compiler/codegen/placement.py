@@ -46,6 +46,8 @@ def place(
     ``held``: maps that are kept in full.
     """
     rooms = _rooms(config, group, ranges, skew, held)
+    if sum(room.words(0) for room in rooms) > config.fm_words:
+        return None
     for align, phases in ((config.fm_phases * config.fm_depth, config.fm_phases), (1, config.fm_phases), (1, 1)):
         where = 0
         placed: dict[str, Placed] = {}

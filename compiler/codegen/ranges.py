@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from operator import sub
 
 import numpy as np
 
@@ -34,18 +36,31 @@ class Ranges:
         return self._most_made[tensor]
 
     @cached_property
+    def rows(self) -> dict[str, list[int]]:
+        """Of each map: how many rows each step adds."""
+        return {name: [made - before for before, made in pairwise([0, *end.tolist()])] for name, end in self.end.items()}
+
+    @cached_property
     def _most_made(self) -> dict[str, int]:
-        return {name: max(1, int(end[0]), int((end[1:] - end[:-1]).max(initial=0))) for name, end in self.end.items()}
+        return {name: max(1, *rows) for name, rows in self.rows.items()}
 
     def rows_kept(self, first: str, last: str, lag: int) -> int:
         """Rows of a ring into which ``first`` is made, and from which ``last`` (the same, or made in its place) is read.
 
         The last reader runs ``lag`` steps behind the maker.
         """
-        end, begin = self.end[first], self.begin[last]
-        early = max(0, self.steps - lag)
-        within = int((end[lag:] - begin[:early]).max(initial=1))
-        return max(within, int(end[-1] - begin[early])) if lag else within
+        asked = first, last, lag
+        if asked not in self._kept:
+            # There are few steps: too few for arrays to pay.
+            end, begin = self.end[first].tolist(), self.begin[last].tolist()
+            within = max([1, *map(sub, end[lag:], begin)])
+            self._kept[asked] = max(within, end[-1] - begin[max(0, self.steps - lag)]) if lag else within
+        return self._kept[asked]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[str, str, int], int]:
+        """Passes of any number ask the same of the same steps."""
+        return {}
 
 
 def deduce(layers: Sequence[Layer], heights: Mapping[str, int], outputs: Sequence[str], steps: int) -> Ranges:

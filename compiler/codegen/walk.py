@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import inf
 
 from compiler.codegen.layer import Layer
@@ -269,12 +268,8 @@ def _tasks(
 ) -> list[_Task]:
     """In the order of emission within a step."""
     makers: dict[str, _Task] = {}
-    rows: dict[str, list[int]] = {}
-    piece: dict[str, int] = {}
-    for name in way.placed:
-        ends = [0, *way.ranges.end[name].tolist()]
-        rows[name] = [after - before for before, after in pairwise(ends)]
-        piece[name] = -(-max(1, *rows[name]) // PIECES)
+    rows = way.ranges.rows
+    piece = {name: -(-way.ranges.most_made(name) // PIECES) for name in way.placed}
 
     def mover(unit: Unit, name: str) -> _Task:
         words = group.width(name) * group.vectors(config, name)
