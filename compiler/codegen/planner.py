@@ -16,10 +16,9 @@ from compiler.codegen.plan import Pass, Plan
 from compiler.codegen.ranges import Ranges, deduce
 from compiler.codegen.residence import PARAMETER_BUFFERS, Residence, residences
 from compiler.codegen.room import Room
-from compiler.codegen.walk import Way, beats_of, bus_cycles, walk
+from compiler.codegen.walk import Way, bus_cycles, walk
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
-from isa.instructions import Buffer
 
 _LATENCY = 100
 """DRAM's latency and a unit's start and drain, which each pass pays."""
@@ -64,6 +63,7 @@ class _Planner:
         """Those that change the rows of a step."""
         self._ranges: dict[int, Ranges] = {}
         self._known: dict[tuple[int, bool], tuple[Group, list[Residence]]] = {}
+        self._skews: dict[bool, dict[str, int]] = {}
         self._walks: dict[tuple[int, int, int], tuple[Way, Residence, int]] = {}
         self._moves: dict[tuple[int, int], tuple[int, int]] = {}
 
@@ -156,7 +156,7 @@ class _Planner:
                 if (steps, pipelined) not in ways:
                     ways[steps, pipelined] = self._placed(group, steps, pipelined, held)
                 way = ways[steps, pipelined]
-                if way is None or not _rows_fit(group, way.ranges, residence):
+                if way is None or not _rows_fit(way.ranges, residence):
                     continue
                 limit = inf if best is None or self.objective.byte else best[0][0]
                 cost = self._cost(group, way, residence, loads, held, limit, max(min(limit, most), floor[1] * NEAR))
@@ -171,7 +171,9 @@ class _Planner:
     def _placed(self, group: Group, steps: int, pipelined: bool, held: Sequence[str]) -> Way | None:
         if steps not in self._ranges:
             self._ranges[steps] = deduce(group.layers, self.heights, group.outputs, steps)
-        ranges, skew = self._ranges[steps], _skew(group, pipelined)
+        if pipelined not in self._skews:
+            self._skews[pipelined] = _skew(group, pipelined)
+        ranges, skew = self._ranges[steps], self._skews[pipelined]
         placed = place(self.config, group, ranges, skew, self.upwards, held)
         return None if placed is None else Way(ranges, skew, placed)
 
@@ -180,7 +182,7 @@ class _Planner:
         choice = [
             (cost, residence)
             for residence in self._residences(group, way.ranges.steps, held)
-            if _rows_fit(group, way.ranges, residence) and (cost := self._cost(group, way, residence, loads, held))
+            if _rows_fit(way.ranges, residence) and (cost := self._cost(group, way, residence, loads, held))
         ]
         return min(choice, key=lambda found: self.objective.rank(found[0]), default=None)
 
@@ -206,9 +208,7 @@ class _Planner:
         least = self._least(group, way.ranges.steps, residence, loads, held)
         known = id(way), id(residence), len(loads)
         if known not in self._walks:
-            maps = sum({each.base: each.words for each in way.placed.values()}.values())
-            weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in residence.blocks.values() for block in own)
-            share = max(maps / self.config.fm_words, weights / self.config.weight_depth)
+            share = max(way.words / self.config.fm_words, residence.weights / self.config.weight_depth)
             ends = 1.0 if group.first_channel else max(0.0, 2 * min(1.0, share) - 1)
             taken = walk(self.config, group, way, residence, loads, limit / self.batch, ends, most / self.batch)
             if taken is None:
@@ -244,7 +244,7 @@ class _Planner:
 
     def _beats_of(self, group: Group) -> int:
         """Of the busiest unit, for the whole batch."""
-        return max(beats_of(group.layers).values()) * self.batch
+        return max(group.beats.values()) * self.batch
 
     def _bytes(self, names: Sequence[str]) -> int:
         """Of these maps, for one image."""
@@ -252,10 +252,8 @@ class _Planner:
         return sum(self.rows[name] * tensors[name].width * tensors[name].channels for name in names)
 
 
-def _rows_fit(group: Group, ranges: Ranges, residence: Residence) -> bool:
-    return all(
-        ranges.most_made(layer.output) <= layer.rows_at_most(residence.budgets[layer.output]) for layer in group.layers
-    )
+def _rows_fit(ranges: Ranges, residence: Residence) -> bool:
+    return all(ranges.most_made(name) <= most for name, most in residence.most_rows.items())
 
 
 def _skew(group: Group, pipelined: bool) -> dict[str, int]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from math import inf
 
-from compiler.codegen.layer import Layer
 from compiler.codegen.operations import Group
 from compiler.codegen.placed import Placed
 from compiler.codegen.ranges import Ranges
@@ -34,6 +34,11 @@ class Way:
     skew: Mapping[str, int]
     """Steps by which each layer (by output), each load and each save (``load x``, ``save x``) runs behind."""
     placed: Mapping[str, Placed]
+
+    @cached_property
+    def words(self) -> int:
+        """Of the feature-map buffer."""
+        return sum({each.base: each.words for each in self.placed.values()}.values())
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,7 @@ def walk(
     None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
     """
     tasks = _tasks(config, group, way, residence, loads)
-    beats = beats_of(group.layers)
+    beats = group.beats
     busiest = max(beats, key=lambda unit: beats[unit])
     walker = _Walker(_waiting_weights(config, residence), beats)
     engine = walker.engines[busiest]
@@ -253,14 +258,6 @@ def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
     if name in group.first_channel or name in group.sampled:
         return float(tensor.width * max(_SHORT_RUN, -(-tensor.channels // config.axi_bytes)))
     return tensor.width * tensor.channels / config.axi_bytes
-
-
-def beats_of(layers: Sequence[Layer]) -> dict[Unit, int]:
-    """What each unit must do at least."""
-    beats: dict[Unit, int] = {}
-    for layer in layers:
-        beats[layer.unit] = beats.get(layer.unit, 0) + layer.beats
-    return beats
 
 
 def _tasks(
@@ -313,6 +310,7 @@ def _give_room(
         maker.room += [(reader, ago) for reader in others]
 
 
+@lru_cache(maxsize=16)
 def _waiting_weights(config: MachineConfig, residence: Residence) -> float:
     """Whole blocks that fit beside what stays."""
     left, largest = config.weight_depth, 0
