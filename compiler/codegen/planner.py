@@ -16,7 +16,7 @@ from compiler.codegen.plan import Pass, Plan
 from compiler.codegen.ranges import Ranges, deduce
 from compiler.codegen.residence import PARAMETER_BUFFERS, Residence, residences
 from compiler.codegen.room import Room
-from compiler.codegen.walk import Way, bus_cycles, walk
+from compiler.codegen.walk import Way, bus_cycles, least_cycles, walk
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 
@@ -144,6 +144,10 @@ class _Planner:
             for steps in self.step_counts if room.may_hold(steps)
             for number, residence in enumerate(self._residences(group, steps, held))
         ]  # fmt: skip
+        possible = {residence: None for _, _, _, residence in candidates}
+        # All of a pass over some channels counts. One less for rounding.
+        if group.first_channel and all((least_cycles(self.config, group, r) - 1) * self.batch > most for r in possible):
+            return None
         best: tuple[tuple[int, int, int], Way] | None = None
         alike: tuple[tuple[int, int, int], int] | None = None
         ways: dict[tuple[int, bool], Way | None] = {}

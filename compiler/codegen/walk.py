@@ -234,10 +234,8 @@ def walk(
     None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
     """
     tasks = _tasks(config, group, way, residence, loads)
-    beats = group.beats
-    busiest = max(beats, key=lambda unit: beats[unit])
-    walker = _Walker(_waiting_weights(config, residence), beats)
-    engine = walker.engines[busiest]
+    walker = _Walker(_waiting_weights(config, residence), group.beats)
+    engine = walker.engines[_busiest(group)]
     steps = way.ranges.steps
     for slot in range(steps + max(way.skew.values())):
         for task in tasks:
@@ -250,6 +248,22 @@ def walk(
             return None
     cycles = max(walker.bus, walker.loaded, walker.saved, *(each.free for each in walker.engines.values())) + _AFTER_LOAD
     return Walk(round(cycles), round(engine.free - (engine.begun or 0.0)), round(walker.bus))
+
+
+def least_cycles(config: MachineConfig, group: Group, residence: Residence) -> float:
+    """Of any walk, whatever the way: the busiest unit waits for the first of its parameters."""
+    busiest = _busiest(group)
+    waits = []
+    for layer in group.layers:
+        if layer.unit is busiest:
+            size = residence.kept_bytes[layer.output] + residence.streamed_bytes[layer.output]
+            first = size / config.axi_bytes / len(residence.blocks[layer.output])
+            waits.append(first + _AFTER_LOAD if size else 0.0)
+    return min(waits) + group.beats[busiest] + _AFTER_LOAD
+
+
+def _busiest(group: Group) -> Unit:
+    return max(group.beats, key=lambda unit: group.beats[unit])
 
 
 def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
