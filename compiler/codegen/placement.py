@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -45,12 +45,16 @@ def place(
     ``skew``: steps by which layers, loads and saves run behind. ``upwards``: from the buffer's bottom, else from its top.
     ``held``: maps that are kept in full.
     """
-    rooms = _rooms(config, group, ranges, skew, held)
-    if sum(room.words(0) for room in rooms) > config.fm_words:
-        return None
+    rooms = []
+    left = config.fm_words
+    for room in _rooms(config, group, ranges, skew, held):
+        left -= room.words(0)
+        if left < 0:
+            return None
+        rooms.append(room)
     for align, phases in ((config.fm_phases * config.fm_depth, config.fm_phases), (1, config.fm_phases), (1, 1)):
         where = 0
-        placed: dict[str, Placed] = {}
+        bases = []
         for room in rooms:
             apart = room.apart(phases)
             words = room.words(apart)
@@ -62,26 +66,25 @@ def place(
                 where = config.fm_words - base
             if base < 0 or where > config.fm_words:
                 break
-            for name in room.maps:
-                height = group.tensors[name].height
-                placed[name] = Placed(base, room.pitch, room.ring, height, group.width(name), room.vectors, apart)
+            bases.append((room, base, apart))
         else:
-            return placed
+            return {
+                name: Placed(base, room.pitch, room.ring, group.tensors[name].height, group.width(name), room.vectors, apart)
+                for room, base, apart in bases for name in room.maps
+            }  # fmt: skip
     return None
 
 
 def _rooms(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str]
-) -> list[_Room]:
-    rooms = []
+) -> Iterator[_Room]:
     for chain in _chains(config, group):
         first, last = chain.maps[0], chain.maps[-1]
         made = skew.get(first, skew.get(f"load {first}", 0))
         lag = max(skew[reader] for reader in chain.readers) - made
         kept = max(ranges.rows_kept(first, last, lag), chain.least_ring)
         ring = group.tensors[last].height if first in held else min(group.tensors[last].height, kept)
-        rooms.append(_Room(chain.maps, ring, chain.pitch, chain.vectors))
-    return rooms
+        yield _Room(chain.maps, ring, chain.pitch, chain.vectors)
 
 
 @dataclass(frozen=True)

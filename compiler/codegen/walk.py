@@ -312,14 +312,16 @@ def _give_room(
     sharing: dict[int, list[str]] = {}
     for name, place in placed.items():
         sharing.setdefault(place.base, []).append(name)
+    readers: dict[str, list[_Task]] = {name: [savers[name]] if name in savers else [] for name in placed}
+    for layer in group.layers:
+        for name in layer.inputs:
+            readers[name].append(makers[layer.output])
     for names in sharing.values():
         if not placed[names[0]].wraps:
             continue
         maker = makers[names[0]]
         own = [makers[name] for name in names]
-        readers = [makers[la.output] for la in group.layers for name in la.inputs if name in names]
-        readers += [savers[name] for name in names if name in savers]
-        others = [reader for reader in dict.fromkeys(readers) if reader not in own]
+        others = {reader: None for name in names for reader in readers[name] if reader not in own}
         ago = max(reader.behind for reader in others) - maker.behind + 1
         maker.room += [(reader, ago) for reader in others]
 
