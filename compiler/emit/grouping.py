@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from compiler.codegen.layer import Layer
 from compiler.codegen.lower import fold_of, lower, lower_sampled, stride_of
 from compiler.codegen.operations import Group
 from compiler.codegen.views import Fold
@@ -21,8 +22,12 @@ def machine_ops(graph: XGraph) -> list[Op]:
     return [op for op in graph.ops if not isinstance(op, (*VIEW_OPS, Cpu))]
 
 
-def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group:
-    """The operations (in topological order) as one group."""
+Lowered = dict[object, tuple[Fold | None, Layer]]
+"""Layers by operation and the form in which a group has it, and how their inputs are folded."""
+
+
+def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: Lowered | None = None) -> Group:
+    """The operations (in topological order) as one group; ``known``: of other groups of the graph, to take from and add to."""
     made = {op.output for op in ops}
     inputs = tuple(dict.fromkeys(name for op in ops for name in op.inputs if name not in made))
     outputs = tuple(
@@ -45,18 +50,22 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group
             sampled[name] = stride
     layers = []
     folds: dict[str, Fold] = {}
+    known = {} if known is None else known
     for op in ops:
         readers = [other for other in ops if op.inputs[0] in other.inputs]
         # Folded windows overlap, so their bytes must lie together in DRAM.
         foldable = op.inputs[0] in inputs and len(readers) == 1 and storage_of(graph)[op.inputs[0]].view.dense
-        folded = fold_of(config, op, graph.tensors) if foldable else None
-        if op.inputs[0] in sampled:
-            layers.append(lower_sampled(config, op, tensors))
-        elif folded is None:
-            layers.append(lower(config, op, tensors))
-        else:
-            folds[op.inputs[0]], layer = folded
-            layers.append(layer)
+        form = op, foldable, op.inputs[0] in sampled, stacked
+        if form not in known:
+            folded = fold_of(config, op, graph.tensors) if foldable else None
+            if op.inputs[0] in sampled:
+                known[form] = None, lower_sampled(config, op, tensors)
+            else:
+                known[form] = folded or (None, lower(config, op, tensors))
+        fold, layer = known[form]
+        if fold is not None:
+            folds[op.inputs[0]] = fold
+        layers.append(layer)
     return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked)
 
 
