@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import dropwhile, islice
 from math import inf
 
 from compiler.codegen.cut import Cut, cut_of
@@ -56,12 +56,13 @@ class _Planner:
         self.config, self.group, self.objective, self.upwards = config, group, objective, upwards
         self.batch = group.tensors[group.outputs[0]].batch
         self.heights = {name: group.tensors[name].height for name in (*group.inputs, *(la.output for la in group.layers))}
-        self.rows = {name: int(end[0]) for name, end in deduce(group.layers, self.heights, group.outputs, 1).end.items()}
-        """That are needed of each map."""
         height = max(self.heights[name] for name in group.outputs)
         self.step_counts = sorted({-(-height // rows) for rows in range(1, height + 1)})
         """Those that change the rows of a step."""
-        self._ranges: dict[int, Ranges] = {}
+        self._finest = deduce(group.layers, self.heights, group.outputs, height)
+        self._ranges = {height: self._finest}
+        self.rows = {name: int(end[-1]) for name, end in self._finest.end.items()}
+        """That are needed of each map."""
         self._known: dict[tuple[int, bool], tuple[Group, list[Residence]]] = {}
         self._skews: dict[bool, dict[str, int]] = {}
         self._walks: dict[tuple[int, int, int], tuple[Way, Residence, int]] = {}
@@ -141,7 +142,7 @@ class _Planner:
         loads = self._loads(1, held)
         candidates = [
             (self.objective.rank(self._least(group, steps, residence, loads, held)), steps, number, residence)
-            for steps in self.step_counts if room.may_hold(steps)
+            for steps in dropwhile(lambda steps: not room.may_hold(steps), self.step_counts)
             for number, residence in enumerate(self._residences(group, steps, held))
         ]  # fmt: skip
         possible = {residence: None for _, _, _, residence in candidates}
@@ -173,13 +174,20 @@ class _Planner:
         return best[1] if best else None
 
     def _placed(self, group: Group, steps: int, pipelined: bool, held: Sequence[str]) -> Way | None:
-        if steps not in self._ranges:
-            self._ranges[steps] = deduce(group.layers, self.heights, group.outputs, steps)
         if pipelined not in self._skews:
             self._skews[pipelined] = _skew(group, pipelined)
-        ranges, skew = self._ranges[steps], self._skews[pipelined]
+        ranges, skew = self._ranges_in(steps), self._skews[pipelined]
         placed = place(self.config, group, ranges, skew, self.upwards, held)
         return None if placed is None else Way(ranges, skew, placed)
+
+    def _ranges_in(self, steps: int) -> Ranges:
+        """The same for all passes, which have the same rows."""
+        if steps not in self._ranges:
+            alike = len({self.heights[name] for name in self.group.outputs}) == 1
+            self._ranges[steps] = (
+                self._finest.coarser(steps) if alike else deduce(self.group.layers, self.heights, self.group.outputs, steps)
+            )
+        return self._ranges[steps]
 
     def _stay(self, group: Group, way: Way, loads: Sequence[str], held: Sequence[str]) -> tuple[Cost, Residence] | None:
         """What stays on chip in a pass that goes this way, at what cost."""

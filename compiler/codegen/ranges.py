@@ -35,6 +35,13 @@ class Ranges:
         """Rows of the greatest step."""
         return self._most_made[tensor]
 
+    def coarser(self, steps: int) -> Ranges:
+        """In fewer steps, if the steps of these are single rows of all outputs."""
+        last = -(-self.steps * np.arange(1, steps + 1, dtype=np.int64) // steps) - 1
+        first = np.concatenate([np.zeros(1, np.int64), last[:-1] + 1])
+        ends = {name: end[last] for name, end in self.end.items()}
+        return Ranges(steps, ends, {name: begin[first] for name, begin in self.begin.items()})
+
     @cached_property
     def rows(self) -> dict[str, list[int]]:
         """Of each map: how many rows each step adds."""
