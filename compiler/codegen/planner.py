@@ -77,9 +77,9 @@ class _Planner:
         shapes = [cut.shape(number, count) if cut else () for number in range(count)]
         widest = cut.widest(count) if cut else 0
         # The first pass loads what the others find on chip; passes of one shape cost the same.
-        alike = sum(shape == shapes[widest] for shape in shapes[1 if held else 0 :])
-        others = self._beats_of(self.group) - alike * self._beats_of(part(widest)) + (count - alike) * _LATENCY
-        way = self._way(part(widest), held, (most - others) / alike)
+        equal = sum(shape == shapes[widest] for shape in shapes[1 if held else 0 :])
+        others = self._beats_of(self.group) - equal * self._beats_of(part(widest)) + (count - equal) * _LATENCY
+        way = self._way(part(widest), held, (most - others) / equal)
         if way is None:
             return None
         loads = [self._loads(number, held) for number in range(count)]
@@ -137,7 +137,10 @@ class _Planner:
         return [name for name in self.group.inputs if number == 0 or name not in held]
 
     def _way(self, group: Group, held: Sequence[str], most: float = inf) -> Way | None:
-        """The best that fits on chip in at most so many cycles; those that cannot be better than what is found are not looked at."""
+        """The best that fits on chip, if it costs at most ``most`` cycles.
+
+        Those that cannot be better than what is found are not looked at.
+        """
         room = Room(self.config, group, held, self.rows)
         loads = self._loads(1, held)
         candidates = [
