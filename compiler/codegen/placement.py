@@ -78,40 +78,46 @@ def place(
 def _rooms(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str]
 ) -> Iterator[_Room]:
-    for chain in _chains(config, group):
+    for chain in chains(config, group):
         first, last = chain.maps[0], chain.maps[-1]
-        made = skew.get(first, skew.get(f"load {first}", 0))
-        lag = max(skew[reader] for reader in chain.readers) - made
-        kept = max(ranges.rows_kept(first, last, lag), chain.least_ring)
+        kept = max(ranges.rows_kept(first, last, chain.lag(skew)), chain.least_ring)
         ring = group.tensors[last].height if first in held else min(group.tensors[last].height, kept)
         yield _Room(chain.maps, ring, chain.pitch, chain.vectors)
 
 
 @dataclass(frozen=True)
-class _Chain:
+class Chain:
     """A map, and those that are made one after the other in its place: what holds in however many steps."""
 
     maps: list[str]
+    maker: str
+    """Of the first: a layer by its output, or ``load x``."""
     readers: list[str]
     """Of the last: layers by their outputs, and ``save x``."""
     least_ring: int
     pitch: int
     vectors: int
 
+    def lag(self, skew: Mapping[str, int]) -> int:
+        """Steps by which the last reader runs behind the maker."""
+        return max([skew[reader] for reader in self.readers]) - skew[self.maker]
+
 
 @lru_cache(maxsize=16)
-def _chains(config: MachineConfig, group: Group) -> list[_Chain]:
+def chains(config: MachineConfig, group: Group) -> list[Chain]:
     """The planner asks for the same group again and again, for other steps."""
     follows = _in_place(config, group)
-    chains: dict[str, list[str]] = {}
+    sharing: dict[str, list[str]] = {}
     first_of: dict[str, str] = {}
     for name in (*group.inputs, *(layer.output for layer in group.layers)):
         first_of[name] = first = first_of[follows[name]] if name in follows else name
-        chains.setdefault(first, []).append(name)
-    return [
-        _Chain(maps, _readers(group, last), _least_ring(group, last), _pitch(config, group, last), group.vectors(config, last))
-        for maps in chains.values() for last in maps[-1:]
-    ]  # fmt: skip
+        sharing.setdefault(first, []).append(name)
+    found = []
+    for maps in sharing.values():
+        maker = f"load {maps[0]}" if maps[0] in group.inputs else maps[0]
+        size = _least_ring(group, maps[-1]), _pitch(config, group, maps[-1]), group.vectors(config, maps[-1])
+        found.append(Chain(maps, maker, _readers(group, maps[-1]), *size))
+    return found
 
 
 def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:

@@ -9,6 +9,7 @@ from math import inf
 
 from compiler.codegen.operations import Group
 from compiler.codegen.placed import Placed
+from compiler.codegen.placement import chains
 from compiler.codegen.ranges import Ranges
 from compiler.codegen.residence import Residence
 from isa.config import MachineConfig
@@ -278,52 +279,41 @@ def _tasks(
     config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str]
 ) -> list[_Task]:
     """In the order of emission within a step."""
-    makers: dict[str, _Task] = {}
-    rows = way.ranges.rows
+    tasks: dict[str, _Task] = {}
+    rows, skew = way.ranges.rows, way.skew
     piece = {name: -(-way.ranges.most_made(name) // PIECES) for name in way.placed}
-
-    def mover(unit: Unit, name: str) -> _Task:
-        words = group.width(name) * group.vectors(config, name)
-        kind = "load" if unit is Unit.LOAD else "save"
-        return _Task(unit, way.skew[f"{kind} {name}"], rows[name], max(bus_cycles(config, group, name), words), piece[name])
-
+    moving = _moving(config, group)
     for name in loads:
-        makers[name] = mover(Unit.LOAD, name)
+        key = f"load {name}"
+        tasks[key] = _Task(Unit.LOAD, skew[key], rows[name], moving[name], piece[name])
     for layer in group.layers:
         name = layer.output
         own = residence.blocks[name]
-        makers[name] = _Task(
-            layer.unit, way.skew[name], rows[name], layer.beats / group.tensors[name].height,
+        makers = [tasks.get(source) or tasks.get(f"load {source}") for source in layer.inputs]
+        tasks[name] = _Task(
+            layer.unit, skew[name], rows[name], layer.beats / group.tensors[name].height,
             piece[name] if own[0].divisible else group.tensors[name].height,
-            [makers[source] for source in layer.inputs if source in makers], blocks=len(own),
+            [maker for maker in makers if maker], blocks=len(own),
             kept=residence.kept_bytes[name] / config.axi_bytes, streamed=residence.streamed_bytes[name] / config.axi_bytes,
         )  # fmt: skip
-    savers = {name: mover(Unit.SAVE, name) for name in group.outputs}
-    for name, saver in savers.items():
-        saver.sources.append(makers[name])
-    _give_room(group, way.placed, makers, savers)
-    return [*makers.values(), *savers.values()]
+    for name in group.outputs:
+        key = f"save {name}"
+        tasks[key] = _Task(Unit.SAVE, skew[key], rows[name], moving[name], piece[name], [tasks[name]])
+    # A ring is as long as what its last reader needs at the time.
+    for chain in chains(config, group):
+        if way.placed[chain.maps[0]].wraps:
+            ago = chain.lag(skew) + 1
+            tasks[chain.maker].room = [(tasks[reader], ago) for reader in chain.readers]
+    return list(tasks.values())
 
 
-def _give_room(
-    group: Group, placed: Mapping[str, Placed], makers: Mapping[str, _Task], savers: Mapping[str, _Task]
-) -> None:
-    """A ring is as long as what its last reader needs at the time; maps made in place share it."""
-    sharing: dict[int, list[str]] = {}
-    for name, place in placed.items():
-        sharing.setdefault(place.base, []).append(name)
-    readers: dict[str, list[_Task]] = {name: [savers[name]] if name in savers else [] for name in placed}
-    for layer in group.layers:
-        for name in layer.inputs:
-            readers[name].append(makers[layer.output])
-    for names in sharing.values():
-        if not placed[names[0]].wraps:
-            continue
-        maker = makers[names[0]]
-        own = [makers[name] for name in names]
-        others = {reader: None for name in names for reader in readers[name] if reader not in own}
-        ago = max(reader.behind for reader in others) - maker.behind + 1
-        maker.room += [(reader, ago) for reader in others]
+@lru_cache(maxsize=16)
+def _moving(config: MachineConfig, group: Group) -> dict[str, float]:
+    """Cycles of loading, or saving, a row of each map: of DRAM, or of the buffer if that takes longer."""
+    return {
+        name: max(bus_cycles(config, group, name), group.width(name) * group.vectors(config, name))
+        for name in (*group.inputs, *group.outputs)
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=16)
