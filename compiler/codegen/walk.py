@@ -131,10 +131,11 @@ class _Walker:
         all_free = 0.0
         for other, ago in task.room:
             if step >= ago:
-                if other.first[step - ago] > begin:
-                    begin = other.first[step - ago]
-                if other.last[step - ago] > all_free:
-                    all_free = other.last[step - ago]
+                first, last = other.first[step - ago], other.last[step - ago]
+                if first > begin:
+                    begin = first
+                if last > all_free:
+                    all_free = last
         if all_free > begin + work * (pieces - 1) / pieces:
             self.loaded += work
         else:
@@ -153,10 +154,11 @@ class _Walker:
         begin = self.saved
         all_given = 0.0
         for source in task.sources:
-            if source.first[step] > begin:
-                begin = source.first[step]
-            if source.last[step] > all_given:
-                all_given = source.last[step]
+            first, last = source.first[step], source.last[step]
+            if first > begin:
+                begin = first
+            if last > all_given:
+                all_given = last
         end = begin + work
         if all_given + part > end:
             end = all_given + part
@@ -177,16 +179,18 @@ class _Walker:
         begin = engine.free
         all_given = all_free = 0.0
         for source in task.sources:
-            if source.first[step] > begin:
-                begin = source.first[step]
-            if source.last[step] > all_given:
-                all_given = source.last[step]
+            first, last = source.first[step], source.last[step]
+            if first > begin:
+                begin = first
+            if last > all_given:
+                all_given = last
         for other, ago in task.room:
             if step >= ago:
-                if other.first[step - ago] > begin:
-                    begin = other.first[step - ago]
-                if other.last[step - ago] > all_free:
-                    all_free = other.last[step - ago]
+                first, last = other.first[step - ago], other.last[step - ago]
+                if first > begin:
+                    begin = first
+                if last > all_free:
+                    all_free = last
         size = task.streamed if task.first else task.streamed + task.kept
         all_there = 0.0
         if size:
