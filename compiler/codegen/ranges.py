@@ -8,7 +8,7 @@ nothing is computed or loaded twice.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from operator import sub
@@ -20,11 +20,13 @@ from compiler.codegen.layer import Ends, Layer
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """Per map and step: rows made by the end of the step, and the first row that this step still reads."""
+    """Per map and step: rows made by the end of the step, and the first row that this step still reads, be it made or not."""
 
     steps: int
     end: Mapping[str, Ends]
-    begin: Mapping[str, Ends]
+    reads: Mapping[str, Ends]
+    _kept: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """Passes of any number ask the same of the same steps."""
 
     def made(self, tensor: str, step: int) -> tuple[int, int]:
         """The rows that a step adds."""
@@ -40,7 +42,12 @@ class Ranges:
         last = -(-self.steps * np.arange(1, steps + 1, dtype=np.int64) // steps) - 1
         first = np.concatenate([np.zeros(1, np.int64), last[:-1] + 1])
         ends = {name: end[last] for name, end in self.end.items()}
-        return Ranges(steps, ends, {name: begin[first] for name, begin in self.begin.items()})
+        return Ranges(steps, ends, {name: reads[first] for name, reads in self.reads.items()})
+
+    @cached_property
+    def begin(self) -> dict[str, Ends]:
+        """The first row that is kept for this step, or a later one."""
+        return {name: np.minimum(end, self.reads[name]) for name, end in self.end.items()}
 
     @cached_property
     def rows(self) -> dict[str, list[int]]:
@@ -64,11 +71,6 @@ class Ranges:
             self._kept[asked] = max(within, end[-1] - begin[max(0, self.steps - lag)]) if lag else within
         return self._kept[asked]
 
-    @cached_property
-    def _kept(self) -> dict[tuple[str, str, int], int]:
-        """Passes of any number ask the same of the same steps."""
-        return {}
-
 
 def deduce(layers: Sequence[Layer], heights: Mapping[str, int], outputs: Sequence[str], steps: int) -> Ranges:
     """``heights`` of all maps of the group; ``outputs`` are saved."""
@@ -79,14 +81,14 @@ def deduce(layers: Sequence[Layer], heights: Mapping[str, int], outputs: Sequenc
     for layer in reversed(layers):
         for index, name in enumerate(layer.inputs):
             end[name] = np.maximum(end[name], layer.input_end(index, end[layer.output]))
-    begin = {name: end[name].copy() for name in heights}
+    reads = {name: np.full(steps, heights[name], np.int64) for name in heights}
     for name in outputs:
-        begin[name] = _before(end[name])
+        reads[name] = _before(end[name])
     for layer in layers:
         first = _before(end[layer.output])
         for index, name in enumerate(layer.inputs):
-            begin[name] = np.minimum(begin[name], layer.input_begin(index, first))
-    return Ranges(steps, end, begin)
+            reads[name] = np.minimum(reads[name], layer.input_begin(index, first))
+    return Ranges(steps, end, reads)
 
 
 def _before(end: Ends) -> Ends:
