@@ -167,7 +167,8 @@ class _Planner:
                 if way is None or not _rows_fit(way.ranges, residence):
                     continue
                 limit = inf if best is None or self.objective.byte else best[0][0]
-                cost = self._cost(group, way, residence, loads, held, limit, max(min(limit, most), floor[1] * NEAR))
+                within = inf if best is None else self.objective.cycles_within(best[0], floor[2])
+                cost = self._cost(group, way, residence, loads, held, limit, max(min(within, most), floor[1] * NEAR))
                 alike = floor, steps
                 if cost is not None:
                     if best is None or self.objective.rank(cost) < best[0]:
@@ -194,12 +195,16 @@ class _Planner:
 
     def _stay(self, group: Group, way: Way, loads: Sequence[str], held: Sequence[str]) -> tuple[Cost, Residence] | None:
         """What stays on chip in a pass that goes this way, at what cost."""
-        choice = [
-            (cost, residence)
-            for residence in self._residences(group, way.ranges.steps, held)
-            if _rows_fit(way.ranges, residence) and (cost := self._cost(group, way, residence, loads, held))
-        ]
-        return min(choice, key=lambda found: self.objective.rank(found[0]), default=None)
+        rank = self.objective.rank
+        best: tuple[Cost, Residence] | None = None
+        for residence in self._residences(group, way.ranges.steps, held):
+            if _rows_fit(way.ranges, residence):
+                least = self._least(group, way.ranges.steps, residence, loads, held)
+                within = inf if best is None else self.objective.cycles_within(rank(best[0]), least.dram_bytes)
+                cost = self._cost(group, way, residence, loads, held, most=within)
+                if cost is not None and (best is None or rank(cost) < rank(best[0])):
+                    best = cost, residence
+        return best
 
     def _residences(self, group: Group, steps: int, held: Sequence[str]) -> Sequence[Residence]:
         """Where cycles alone count, only whole layers stay: some blocks of a layer save bytes, but hardly ever time."""
@@ -221,6 +226,8 @@ class _Planner:
         before and after its busiest unit works is counted as far as it needs more than that; passes do not overlap.
         """
         least = self._least(group, way.ranges.steps, residence, loads, held)
+        if least.cycles > most:
+            return None
         known = id(way), id(residence), len(loads)
         if known not in self._walks:
             share = max(way.words / self.config.fm_words, residence.weights / self.config.weight_depth)
