@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.codegen.layer import Block, Ends, ParameterWords
-from compiler.codegen.packing import channel_slots, param_words, weight_words
+from compiler.codegen.packing import channel_slots, chunk_count, param_words, weight_words
 from compiler.codegen.placed import Placed, Rows
 from compiler.codegen.post import post_values
 from compiler.codegen.window import WindowRows, output_values, window_values
@@ -70,7 +70,10 @@ class ConvLayer:
         self.groups, self.pad_value = groups, pad_value
         self.source, self.target = source, target
         self.rows = WindowRows(window, source.height)
-        self.slots = channel_slots(config, target.channels)
+
+    @cached_property
+    def slots(self) -> NDArray[np.int64]:
+        return channel_slots(self.config, self.target.channels)
 
     @classmethod
     def of(
@@ -101,7 +104,7 @@ class ConvLayer:
     def spans(self) -> tuple[Span, ...]:
         """How chunks read channel vectors: one span if dense or if whole groups fill lanes, else one per group or word."""
         vectors = -(-self.source.channels // self.config.ic_p)
-        chunks = len(self.slots)
+        chunks = chunk_count(self.config, self.target.channels)
         if self.groups == 1:
             return (Span(0, chunks, 0, vectors),)
         inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups

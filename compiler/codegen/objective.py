@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import copysign, inf
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,13 @@ class Objective:
     def rank(self, cost: Cost) -> tuple[int, int, int]:
         """Of equals the faster one, then the one that moves less."""
         return self(cost), cost.cycles, cost.dram_bytes
+
+    def cycles_within(self, rank: tuple[int, int, int], dram_bytes: int) -> float:
+        """More than these, and a cost of so many bytes ranks behind this one."""
+        left = rank[0] - self.byte * dram_bytes
+        if self.cycle:
+            return left / self.cycle
+        return rank[1] if left == 0 else copysign(inf, left)
 
 
 CYCLES = Objective("cycles", 1, 0)

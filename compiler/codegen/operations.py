@@ -10,6 +10,7 @@ from compiler.codegen.layer import Layer
 from compiler.codegen.views import Fold
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
+from isa.instructions import Unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,3 +67,11 @@ class Group:
 
     def width(self, tensor: str) -> int:
         return self.folds[tensor].columns if tensor in self.folds else self.tensors[tensor].width
+
+    @cached_property
+    def beats(self) -> dict[Unit, int]:
+        """What each unit must do at least."""
+        beats: dict[Unit, int] = {}
+        for layer in self.layers:
+            beats[layer.unit] = beats.get(layer.unit, 0) + layer.beats
+        return beats

@@ -11,21 +11,22 @@ from isa.config import MachineConfig
 Bytes = NDArray[np.uint8]
 
 
-def channel_slots(config: MachineConfig, channels: int) -> NDArray[np.int64]:
-    """Which output channel each lane of each chunk computes; -1 for a lane without one. Chunks x ``oc_p``.
-
-    A chunk never straddles feature-map words (docs/machine.md, output chunks).
-    """
+def chunk_count(config: MachineConfig, channels: int) -> int:
+    """Output chunks. One never straddles feature-map words (docs/machine.md, output chunks)."""
     vectors = -(-channels // config.ic_p)
+    return -(-vectors // config.words_per_chunk) * config.chunks_per_word
+
+
+def channel_slots(config: MachineConfig, channels: int) -> NDArray[np.int64]:
+    """Which output channel each lane of each chunk computes; -1 for a lane without one. Chunks x ``oc_p``."""
+    chunks = chunk_count(config, channels)
     lane = np.arange(config.oc_p)
     if config.oc_p >= config.ic_p:
         per_chunk = config.words_per_chunk
-        chunks = -(-vectors // per_chunk)
         used = lane < per_chunk * config.ic_p
         slots = np.arange(chunks)[:, None] * per_chunk * config.ic_p + lane
     else:
         per_word = config.chunks_per_word
-        chunks = vectors * per_word
         part = np.arange(chunks) % per_word
         slots = (np.arange(chunks) // per_word * config.ic_p + part * config.oc_p)[:, None] + lane
         used = (part * config.oc_p)[:, None] + lane < config.ic_p

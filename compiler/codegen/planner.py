@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import dropwhile, islice
 from math import inf
 
 from compiler.codegen.cut import Cut, cut_of
@@ -16,10 +16,9 @@ from compiler.codegen.plan import Pass, Plan
 from compiler.codegen.ranges import Ranges, deduce
 from compiler.codegen.residence import PARAMETER_BUFFERS, Residence, residences
 from compiler.codegen.room import Room
-from compiler.codegen.walk import Way, beats_of, bus_cycles, walk
+from compiler.codegen.walk import Way, bus_cycles, least_cycles, walk
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
-from isa.instructions import Buffer
 
 _LATENCY = 100
 """DRAM's latency and a unit's start and drain, which each pass pays."""
@@ -49,7 +48,7 @@ def plan_group(
     if cut is not None:
         for floor, count, held in sorted(planner.floors(cut), key=lambda found: (objective.rank(found[0]), found[1])):
             if best is None or objective(floor) < objective(best.cost):
-                plan = planner.plan(cut, count, held)
+                plan = planner.plan(cut, count, held, inf if best is None or objective.byte else best.cost.cycles)
                 if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
                     best = plan
     if best is None:
@@ -71,14 +70,22 @@ class _Planner:
         self.rows = {name: int(end[-1]) for name, end in self._finest.end.items()}
         """That are needed of each map."""
         self._known: dict[tuple[int, bool], tuple[Group, list[Residence]]] = {}
+        self._skews: dict[bool, dict[str, int]] = {}
         self._walks: dict[tuple[int, int, int], tuple[Way, Residence, int]] = {}
         self._moves: dict[tuple[int, int], tuple[int, int]] = {}
 
-    def plan(self, cut: Cut | None, count: int, held: Sequence[str]) -> Plan | None:
-        """The best with so many passes. All walk alike, as suits the widest of them; ``held``: maps that stay on chip."""
+    def plan(self, cut: Cut | None, count: int, held: Sequence[str], most: float = inf) -> Plan | None:
+        """The best with so many passes. All walk alike, as suits the widest of them; ``held``: maps that stay on chip.
+
+        None: none fits, or all cost more than ``most`` cycles.
+        """
         part = lru_cache(maxsize=None)(lambda number: self.group if cut is None else cut.part(number, count))
         shapes = [cut.shape(number, count) if cut else () for number in range(count)]
-        way = self._way(part(cut.widest(count) if cut else 0), held)
+        widest = cut.widest(count) if cut else 0
+        # The first pass loads what the others find on chip; passes of one shape cost the same.
+        equal = sum(shape == shapes[widest] for shape in shapes[1 if held else 0 :])
+        others = self._beats_of(self.group) - equal * self._beats_of(part(widest)) + (count - equal) * _LATENCY
+        way = self._way(part(widest), held, (most - others) / equal)
         if way is None:
             return None
         loads = [self._loads(number, held) for number in range(count)]
@@ -138,20 +145,27 @@ class _Planner:
     def _loads(self, number: int, held: Sequence[str]) -> Sequence[str]:
         return [name for name in self.group.inputs if number == 0 or name not in held]
 
-    def _way(self, group: Group, held: Sequence[str]) -> Way | None:
-        """The best that fits on chip; those that cannot be better than what is found are not looked at."""
+    def _way(self, group: Group, held: Sequence[str], most: float = inf) -> Way | None:
+        """The best that fits on chip, if it costs at most ``most`` cycles.
+
+        Those that cannot be better than what is found are not looked at.
+        """
         room = Room(self.config, group, held, self.rows)
         loads = self._loads(1, held)
         candidates = [
             (self.objective.rank(self._least(group, steps, residence, loads, held)), steps, number, residence)
-            for steps in self.step_counts if room.may_hold(steps)
+            for steps in dropwhile(lambda steps: not room.may_hold(steps), self.step_counts)
             for number, residence in enumerate(self._residences(group, steps, held))
         ]  # fmt: skip
+        possible = {residence: None for _, _, _, residence in candidates}
+        # All of a pass over some channels counts. One less for rounding.
+        if group.first_channel and all((least_cycles(self.config, group, r) - 1) * self.batch > most for r in possible):
+            return None
         best: tuple[tuple[int, int, int], Way] | None = None
         alike: tuple[tuple[int, int, int], int] | None = None
         ways: dict[tuple[int, bool], Way | None] = {}
         for floor, steps, _, residence in sorted(candidates, key=lambda found: found[:3]):
-            if best is not None and best[0] <= floor:
+            if (best is not None and best[0] <= floor) or floor[1] > most:
                 break
             if alike is not None and alike[0] == floor and steps < STRIDE * alike[1]:
                 continue
@@ -159,10 +173,11 @@ class _Planner:
                 if (steps, pipelined) not in ways:
                     ways[steps, pipelined] = self._placed(group, steps, pipelined, held)
                 way = ways[steps, pipelined]
-                if way is None or not _rows_fit(group, way.ranges, residence):
+                if way is None or not _rows_fit(way.ranges, residence):
                     continue
                 limit = inf if best is None or self.objective.byte else best[0][0]
-                cost = self._cost(group, way, residence, loads, held, limit)
+                within = inf if best is None else self.objective.cycles_within(best[0], floor[2])
+                cost = self._cost(group, way, residence, loads, held, limit, max(min(within, most), floor[1] * NEAR))
                 alike = floor, steps
                 if cost is not None:
                     if best is None or self.objective.rank(cost) < best[0]:
@@ -172,7 +187,9 @@ class _Planner:
         return best[1] if best else None
 
     def _placed(self, group: Group, steps: int, pipelined: bool, held: Sequence[str]) -> Way | None:
-        ranges, skew = self._ranges_in(steps), _skew(group, pipelined)
+        if pipelined not in self._skews:
+            self._skews[pipelined] = _skew(group, pipelined)
+        ranges, skew = self._ranges_in(steps), self._skews[pipelined]
         placed = place(self.config, group, ranges, skew, self.upwards, held)
         return None if placed is None else Way(ranges, skew, placed)
 
@@ -185,12 +202,16 @@ class _Planner:
 
     def _stay(self, group: Group, way: Way, loads: Sequence[str], held: Sequence[str]) -> tuple[Cost, Residence] | None:
         """What stays on chip in a pass that goes this way, at what cost."""
-        choice = [
-            (cost, residence)
-            for residence in self._residences(group, way.ranges.steps, held)
-            if _rows_fit(group, way.ranges, residence) and (cost := self._cost(group, way, residence, loads, held))
-        ]
-        return min(choice, key=lambda found: self.objective.rank(found[0]), default=None)
+        rank = self.objective.rank
+        best: tuple[Cost, Residence] | None = None
+        for residence in self._residences(group, way.ranges.steps, held):
+            if _rows_fit(way.ranges, residence):
+                least = self._least(group, way.ranges.steps, residence, loads, held)
+                within = inf if best is None else self.objective.cycles_within(rank(best[0]), least.dram_bytes)
+                cost = self._cost(group, way, residence, loads, held, most=within)
+                if cost is not None and (best is None or rank(cost) < rank(best[0])):
+                    best = cost, residence
+        return best
 
     def _residences(self, group: Group, steps: int, held: Sequence[str]) -> Sequence[Residence]:
         rounds = self._rounds(steps, held)
@@ -201,24 +222,26 @@ class _Planner:
         return self._known[key][1]
 
     def _cost(
-        self, group: Group, way: Way, residence: Residence, loads: Sequence[str], held: Sequence[str], limit: float = inf
-    ) -> Cost | None:
-        """Of one pass, for the whole batch. None: it takes more than ``limit`` cycles.
+        self, group: Group, way: Way, residence: Residence, loads: Sequence[str], held: Sequence[str],
+        limit: float = inf, most: float = inf,
+    ) -> Cost | None:  # fmt: skip
+        """Of one pass, for the whole batch. None: its busiest unit works for more than ``limit`` cycles, or it costs more
+        than ``most``.
 
         Neighbouring groups overlap if both fit on chip, as they do where each takes up to half of it. So what a group takes
         before and after its busiest unit works is counted as far as it needs more than that; passes do not overlap.
         """
         least = self._least(group, way.ranges.steps, residence, loads, held)
+        if least.cycles > most:
+            return None
         known = id(way), id(residence), len(loads)
         if known not in self._walks:
-            taken = walk(self.config, group, way, residence, loads, limit / self.batch)
+            share = max(way.words / self.config.fm_words, residence.weights / self.config.weight_depth)
+            ends = 1.0 if group.first_channel else max(0.0, 2 * min(1.0, share) - 1)
+            taken = walk(self.config, group, way, residence, loads, limit / self.batch, ends, most / self.batch)
             if taken is None:
                 return None
-            maps = sum({way.placed[name].base: way.placed[name].words for name in group.maps}.values())
-            weights = sum(block.sizes.get(Buffer.WEIGHT, 0) for own in residence.blocks.values() for block in own)
-            share = max(maps / self.config.fm_words, weights / self.config.weight_depth)
-            ends = 1.0 if group.first_channel else max(0.0, 2 * min(1.0, share) - 1)
-            self._walks[known] = way, residence, taken.inside + round(ends * (taken.cycles - taken.inside))
+            self._walks[known] = way, residence, taken.counting(ends)
         return Cost(max(least.cycles, self._walks[known][2] * self.batch), least.dram_bytes)
 
     def _least(self, group: Group, steps: int, residence: Residence, loads: Sequence[str], held: Sequence[str]) -> Cost:
@@ -251,7 +274,7 @@ class _Planner:
 
     def _beats_of(self, group: Group) -> int:
         """Of the busiest unit, for the whole batch."""
-        return max(beats_of(group.layers).values()) * self.batch
+        return max(group.beats.values()) * self.batch
 
     def _bytes(self, names: Sequence[str]) -> int:
         """Of these maps, for one image."""
@@ -259,10 +282,8 @@ class _Planner:
         return sum(self.rows[name] * tensors[name].width * tensors[name].channels for name in names)
 
 
-def _rows_fit(group: Group, ranges: Ranges, residence: Residence) -> bool:
-    return all(
-        ranges.most_made(layer.output) <= layer.rows_at_most(residence.budgets[layer.output]) for layer in group.layers
-    )
+def _rows_fit(ranges: Ranges, residence: Residence) -> bool:
+    return all(ranges.most_made(name) <= most for name, most in residence.most_rows.items())
 
 
 def _skew(group: Group, pipelined: bool) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from compiler.codegen.layer import Block
 from compiler.codegen.operations import Group
@@ -25,12 +26,16 @@ class Residence:
     blocks: Mapping[str, tuple[Block, ...]]
     kept: Mapping[str, int]
     """So many first blocks are loaded once; the others in every step."""
-    budgets: Mapping[str, Mapping[Buffer, int]]
-    """Words that a block of the layer may take."""
-
+    most_rows: Mapping[str, int]
+    """Rows of a step that each layer can compute in these blocks."""
     kept_bytes: Mapping[str, int]
     streamed_bytes: Mapping[str, int]
     """In each step."""
+
+    @cached_property
+    def weights(self) -> int:
+        """Words of the weight buffer that all blocks would take."""
+        return sum(block.sizes.get(Buffer.WEIGHT, 0) for own in self.blocks.values() for block in own)
 
 
 def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Residence]:
@@ -67,7 +72,8 @@ def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Res
             kept[name], kept_bytes[name] = _take(config, blocks[name], room)
         if all(blocks.values()) and (share is None or any(kept[name] for name in streaming)):
             streamed = {name: total[name] - kept_bytes[name] for name in blocks}
-            yield Residence(blocks, kept, budgets, kept_bytes, streamed)
+            most = {layer.output: layer.rows_at_most(budgets[layer.output]) for layer in group.layers}
+            yield Residence(blocks, kept, most, kept_bytes, streamed)
 
 
 def _whole_layers(

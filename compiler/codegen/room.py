@@ -32,4 +32,5 @@ class Room:
         return sum(-(-rows // steps) * row_words for rows, row_words in self.maps)
 
     def may_hold(self, steps: int) -> bool:
+        """If so, then also more steps."""
         return self.least_words(steps) <= self.words

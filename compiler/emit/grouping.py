@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from compiler.codegen.layer import Layer
 from compiler.codegen.lower import fold_of, lower, lower_sampled, stride_of
 from compiler.codegen.operations import Group
 from compiler.codegen.views import Fold
@@ -22,8 +23,12 @@ def machine_ops(graph: XGraph) -> list[Op]:
     return [op for op in graph.ops if not isinstance(op, (*VIEW_OPS, Cpu))]
 
 
-def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group:
-    """The operations (in topological order) as one group."""
+Lowered = dict[object, tuple[Fold | None, Layer]]
+"""Layers by operation and the form in which a group has it, and how their inputs are folded."""
+
+
+def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: Lowered | None = None) -> Group:
+    """The operations (in topological order) as one group; ``known``: of other groups of the graph, to take from and add to."""
     made = {op.output for op in ops}
     table = joinable(graph, config)
     joined = {name: table[name] for op in ops for name in op.inputs if name in table and not made.isdisjoint(table[name])}
@@ -50,17 +55,22 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op]) -> Group
             sampled[name] = stride
     layers = []
     folds: dict[str, Fold] = {}
+    known = {} if known is None else known
     for op in ops:
         # Folded windows overlap, so their bytes must lie together in DRAM.
         foldable = op.inputs[0] in inputs and read.count(op.inputs[0]) == 1 and storage_of(graph)[op.inputs[0]].view.dense
-        folded = fold_of(config, op, graph.tensors) if foldable else None
-        if op.inputs[0] in sampled:
-            layers.append(lower_sampled(config, op, tensors))
-        elif folded is None:
-            layers.append(lower(config, over_holes(config, op, parts.get(op.inputs[0], ())), tensors))
-        else:
-            folds[op.inputs[0]], layer = folded
-            layers.append(layer)
+        form = op, foldable, op.inputs[0] in sampled, op.inputs[0] in joined, stacked
+        if form not in known:
+            folded = fold_of(config, op, graph.tensors) if foldable else None
+            if op.inputs[0] in sampled:
+                known[form] = None, lower_sampled(config, op, tensors)
+            else:
+                whole = over_holes(config, op, parts.get(op.inputs[0], ()))
+                known[form] = folded or (None, lower(config, whole, tensors))
+        fold, layer = known[form]
+        if fold is not None:
+            folds[op.inputs[0]] = fold
+        layers.append(layer)
     return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, joined=joined)
 
 

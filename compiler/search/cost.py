@@ -11,7 +11,7 @@ from compiler.codegen.operations import Group
 from compiler.codegen.plan import Plan
 from compiler.codegen.planner import FitError, plan_group
 from compiler.codegen.residence import PARAMETER_BUFFERS
-from compiler.emit.grouping import make_group
+from compiler.emit.grouping import Lowered, make_group
 from compiler.emit.joining import joinable
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.search.database import Database
@@ -39,7 +39,9 @@ class Evaluator:
     evaluated: int = 0
     """Groups that were planned."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
+    _lowered: Lowered = field(default_factory=dict)
     _memories: dict[object, Memory] = field(default_factory=dict)
+    _remembering: dict[Layer, Layer] = field(default_factory=dict)
 
     @cached_property
     def sets(self) -> OpSets:
@@ -112,11 +114,11 @@ class Evaluator:
 
     def group(self, mask: Mask) -> Group:
         """The group, of layers that remember what they were asked in other groups."""
-        group = make_group(self.config, self.graph, self.sets.members(mask))
-        layers: list[Layer] = []
+        group = make_group(self.config, self.graph, self.sets.members(mask), self._lowered)
         for number, layer in zip(bits_of(mask), group.layers, strict=True):
-            first = layer.inputs[0]
-            form = first in group.folds, first in group.sampled, group.stacked, first in group.joined
-            memory = self._memories.setdefault((self.shapes.geometries[number], form), Memory())
-            layers.append(remembering(layer, memory))
-        return replace(group, layers=tuple(layers))
+            if layer not in self._remembering:
+                first = layer.inputs[0]
+                form = first in group.folds, first in group.sampled, group.stacked, first in group.joined
+                memory = self._memories.setdefault((self.shapes.geometries[number], form), Memory())
+                self._remembering[layer] = remembering(layer, memory)
+        return replace(group, layers=tuple(self._remembering[layer] for layer in group.layers))
