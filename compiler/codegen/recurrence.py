@@ -56,7 +56,7 @@ class Walker:
     The inner loop of the search: comparisons are written out, for a call of ``max`` takes three times as long.
     """
 
-    def __init__(self, weights: float, beats: Mapping[Unit, int]) -> None:
+    def __init__(self, weights: float, beats: Mapping[Unit, float]) -> None:
         self.weights = weights
         """Cycles of loading as many weights as can wait or be in use."""
         self.engines = {unit: Engine(count) for unit, count in beats.items()}

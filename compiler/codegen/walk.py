@@ -63,7 +63,8 @@ def walk(
     None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
     """
     tasks = _tasks(config, group, way, residence, loads)
-    walker = Walker(_waiting_weights(config, residence), group.beats)
+    made = {name: int(end[-1]) for name, end in way.ranges.end.items()}
+    walker = Walker(_waiting_weights(config, residence), beats_of(group, made))
     engine = walker.engines[_busiest(group)]
     steps = way.ranges.steps
     for slot in range(steps + max(way.skew.values())):
@@ -79,8 +80,8 @@ def walk(
     return Walk(round(cycles), round(engine.free - (engine.begun or 0.0)), round(walker.bus))
 
 
-def least_cycles(config: MachineConfig, group: Group, residence: Residence) -> float:
-    """Of any walk, whatever the way: the busiest unit waits for the first of its parameters."""
+def least_cycles(config: MachineConfig, group: Group, residence: Residence, made: Mapping[str, int]) -> float:
+    """Of any walk that makes so many rows of each map: the busiest unit waits for the first of its parameters."""
     busiest = _busiest(group)
     waits = []
     for layer in group.layers:
@@ -88,7 +89,16 @@ def least_cycles(config: MachineConfig, group: Group, residence: Residence) -> f
             size = residence.kept_bytes[layer.output] + residence.streamed_bytes[layer.output]
             first = size / config.axi_bytes / len(residence.blocks[layer.output])
             waits.append(first + AFTER_LOAD if size else 0.0)
-    return min(waits) + group.beats[busiest] + AFTER_LOAD
+    return min(waits) + beats_of(group, made)[busiest] + AFTER_LOAD
+
+
+def beats_of(group: Group, made: Mapping[str, int]) -> dict[Unit, float]:
+    """What each unit must do at least for so many rows of each map: where windows skip the last ones, not all."""
+    beats: dict[Unit, float] = {}
+    for layer in group.layers:
+        own = layer.beats * made[layer.output] / group.tensors[layer.output].height
+        beats[layer.unit] = beats.get(layer.unit, 0.0) + own
+    return beats
 
 
 def _busiest(group: Group) -> Unit:
