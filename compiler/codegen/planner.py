@@ -84,7 +84,7 @@ class _Planner:
         widest = cut.widest(count) if cut else 0
         # The first pass loads what the others find on chip; passes of one shape cost the same.
         equal = sum(shape == shapes[widest] for shape in shapes[1 if held else 0 :])
-        others = self._beats_of(self.group) - equal * self._beats_of(part(widest)) + (count - equal) * _LATENCY
+        others = self._beats_of(self.group) - equal * self._beats_of(part(widest))
         way = self._way(part(widest), held, (most - others) / equal)
         if way is None:
             return None
@@ -159,7 +159,9 @@ class _Planner:
         ]  # fmt: skip
         possible = {residence: None for _, _, _, residence in candidates}
         # All of a pass over some channels counts. One less for rounding.
-        if group.first_channel and all((least_cycles(self.config, group, r) - 1) * self.batch > most for r in possible):
+        if group.first_channel and all(
+            (least_cycles(self.config, group, residence, self.rows) - 1) * self.batch > most for residence in possible
+        ):
             return None
         best: tuple[tuple[int, int, int], Way] | None = None
         alike: tuple[tuple[int, int, int], int] | None = None

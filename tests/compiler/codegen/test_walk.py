@@ -8,7 +8,7 @@ import pytest
 
 from compiler.codegen.plan import Plan
 from compiler.codegen.planner import plan_group
-from compiler.codegen.walk import Walk, Way, walk
+from compiler.codegen.walk import Walk, Way, beats_of, least_cycles, walk
 from compiler.emit.grouping import make_group
 from compiler.emit.program import emit_program
 from compiler.xgraph.graph import XGraph
@@ -41,6 +41,11 @@ def residual(b: Builder) -> XGraph:
 def streaming(b: Builder) -> XGraph:
     """More weights than the buffer holds."""
     return b.graph(b.conv(b.input(14, 14, 256), 256))
+
+
+def skipping(b: Builder) -> XGraph:
+    """The last row of the map between is not needed."""
+    return b.graph(b.conv(b.conv(b.input(28, 28, 16), 64), 64, (1, 1), (2, 2)))
 
 
 def dense(b: Builder) -> XGraph:
@@ -94,3 +99,28 @@ def test_a_walk_ends_where_it_cannot_keep_the_limit() -> None:
     for limit in (taken.inside - 1, taken.inside + 1):
         way = Way(only.ranges, only.skew, only.placed)
         assert (walk(BASE, only.group, way, only.residence, only.loads, limit) is None) == (limit < taken.inside)
+
+
+@pytest.mark.parametrize("shape", [alone, chain, pooled, residual, streaming, skipping, dense])
+@pytest.mark.parametrize("ends", [0.0, 0.3, 1.0])
+def test_a_walk_is_only_given_up_if_it_counts_more(shape: Callable[[Builder], XGraph], ends: float) -> None:
+    graph = shape(Builder(0))
+    plan = plan_group(BASE, make_group(BASE, graph, graph.ops))
+    (only,) = plan.passes
+    way = Way(only.ranges, only.skew, only.placed)
+    counted = walked(plan).counting(ends)
+    for most in (counted, counted + 1, 2 * counted):
+        taken = walk(BASE, only.group, way, only.residence, only.loads, ends=ends, most=most)
+        assert taken is not None
+        assert taken.counting(ends) == counted
+    assert walk(BASE, only.group, way, only.residence, only.loads, ends=ends, most=counted / 2) is None
+
+
+@pytest.mark.parametrize("shape", [alone, chain, pooled, residual, streaming, skipping, dense])
+def test_no_walk_takes_less_than_the_bound(shape: Callable[[Builder], XGraph]) -> None:
+    graph = shape(Builder(0))
+    plan = plan_group(BASE, make_group(BASE, graph, graph.ops))
+    (only,) = plan.passes
+    made = {name: int(end[-1]) for name, end in only.ranges.end.items()}
+    bound = least_cycles(BASE, only.group, only.residence, made)
+    assert max(beats_of(plan.group, made).values()) < bound <= walked(plan).cycles

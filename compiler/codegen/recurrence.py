@@ -1,0 +1,187 @@
+"""When each load, layer and save of a group is done, step by step: LOAD, SAVE and the units as recurrences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from isa.instructions import Unit
+
+AFTER_LOAD = 75
+"""Cycles from DRAM serving something until it can be used."""
+_AFTER = 35
+"""Cycles from a unit's last beat until another may use what it made."""
+_LOAD, _SAVE = Unit.LOAD, Unit.SAVE
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A load, a layer or a save, in all its steps."""
+
+    unit: Unit
+    behind: int
+    """Steps by which it runs behind."""
+    rows: list[int]
+    """Of each step."""
+    cost: float
+    """Cycles of a row."""
+    piece: int
+    """Rows that are done together, at the edges of a step."""
+    sources: list[Task] = field(default_factory=list)
+    room: list[tuple[Task, int]] = field(default_factory=list)
+    """Those who must be done with the rows that it overwrites, and how many steps ago these were theirs."""
+    blocks: int = 1
+    kept: float = 0.0
+    """Cycles of loading the parameters that stay, until they are loaded."""
+    streamed: float = 0.0
+    """Cycles of loading those that come in each step."""
+    first: list[float] = field(default_factory=list)
+    last: list[float] = field(default_factory=list)
+    """When the first piece, and the last, of each step is done."""
+
+
+@dataclass(slots=True, eq=False)
+class Engine:
+    """A unit as it goes through its tasks."""
+
+    left: float
+    """Beats that are still to come."""
+    free: float = 0.0
+    begun: float | None = None
+
+
+class Walker:
+    """LOAD, SAVE and the units as recurrences; ``PIECES`` of a step are its first, its last, and even work between.
+
+    The inner loop of the search: comparisons are written out, for a call of ``max`` takes three times as long.
+    """
+
+    def __init__(self, weights: float, beats: Mapping[Unit, float]) -> None:
+        self.weights = weights
+        """Cycles of loading as many weights as can wait or be in use."""
+        self.engines = {unit: Engine(count) for unit, count in beats.items()}
+        self.loaded = self.saved = 0.0
+        """When LOAD, and SAVE, is free."""
+        self.bus = 0.0
+        self._streamed = 0.0
+        self._used: list[tuple[float, float, float, float]] = []
+        """Streamed parameters, counted from the start in cycles of loading: from, to, and when they were used."""
+
+    def step(self, task: Task, step: int) -> None:
+        if task.rows[step] == 0:
+            task.first.append(task.first[-1] if step else 0.0)
+            task.last.append(task.last[-1] if step else 0.0)
+        elif task.unit is _LOAD:
+            self._load(task, step)
+        elif task.unit is _SAVE:
+            self._save(task, step)
+        else:
+            self._compute(task, step)
+
+    def _load(self, task: Task, step: int) -> None:
+        """Waits for room; other loads meanwhile overtake it."""
+        rows = task.rows[step]
+        work, pieces = rows * task.cost, -(-rows // task.piece)
+        part = work / pieces
+        begin = self.loaded
+        all_free = 0.0
+        for other, ago in task.room:
+            if step >= ago:
+                first, last = other.first[step - ago], other.last[step - ago]
+                if first > begin:
+                    begin = first
+                if last > all_free:
+                    all_free = last
+        if all_free > begin + work * (pieces - 1) / pieces:
+            self.loaded += work
+        else:
+            self.loaded = begin + work
+        end = begin + work
+        if all_free + part > end:
+            end = all_free + part
+        self.bus += work
+        task.first.append(begin + part + AFTER_LOAD)
+        task.last.append(end + AFTER_LOAD)
+
+    def _save(self, task: Task, step: int) -> None:
+        rows = task.rows[step]
+        work = rows * task.cost
+        part = work / -(-rows // task.piece)
+        begin = self.saved
+        all_given = 0.0
+        for source in task.sources:
+            first, last = source.first[step], source.last[step]
+            if first > begin:
+                begin = first
+            if last > all_given:
+                all_given = last
+        end = begin + work
+        if all_given + part > end:
+            end = all_given + part
+        if self.loaded > begin:
+            self.loaded += work
+        self.bus += work
+        self.saved = end
+        task.first.append(begin + part + _AFTER)
+        task.last.append(end + _AFTER)
+
+    def _compute(self, task: Task, step: int) -> None:
+        """Its parameters come block by block: the first must be there, and the last only for the last block."""
+        rows = task.rows[step]
+        work = rows * task.cost
+        block = work / task.blocks
+        part = block / -(-rows // task.piece)
+        engine = self.engines[task.unit]
+        begin = engine.free
+        all_given = all_free = 0.0
+        for source in task.sources:
+            first, last = source.first[step], source.last[step]
+            if first > begin:
+                begin = first
+            if last > all_given:
+                all_given = last
+        for other, ago in task.room:
+            if step >= ago:
+                first, last = other.first[step - ago], other.last[step - ago]
+                if first > begin:
+                    begin = first
+                if last > all_free:
+                    all_free = last
+        size = task.streamed + task.kept
+        task.kept = 0.0
+        all_there = 0.0
+        if size:
+            loading = self.loaded
+            if task.streamed:
+                loading = max(loading, self._when_used(self._streamed - self.weights + size / task.blocks))
+            self.loaded = loading + size
+            self.bus += size
+            there, all_there = loading + size / task.blocks + AFTER_LOAD, loading + size + AFTER_LOAD
+            if there > begin:
+                begin = there
+        # The first block takes the pieces as they come; the others need them all.
+        end = begin + work
+        if all_given + work - block + part > end:
+            end = all_given + work - block + part
+        if all_free + part > end:
+            end = all_free + part
+        if all_there + block > end:
+            end = all_there + block
+        if task.streamed:
+            self._used.append((self._streamed, self._streamed + task.streamed, begin, end))
+            self._streamed += task.streamed
+            if task.streamed > self.weights:
+                self.loaded = max(self.loaded, end - (end - begin) * self.weights / task.streamed)
+        engine.free = end
+        engine.left -= work
+        if engine.begun is None:
+            engine.begun = begin
+        task.first.append(end - block + part + _AFTER)
+        task.last.append(end + _AFTER)
+
+    def _when_used(self, amount: float) -> float:
+        """When as much of what was streamed is no longer needed."""
+        for low, high, begin, end in reversed(self._used):
+            if amount > low:
+                return begin + (end - begin) * min(1.0, (amount - low) / (high - low))
+        return 0.0
