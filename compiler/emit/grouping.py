@@ -8,8 +8,9 @@ from dataclasses import replace
 from compiler.codegen.layer import Layer
 from compiler.codegen.lower import fold_of, lower, lower_sampled, stride_of
 from compiler.codegen.operations import Group
+from compiler.codegen.planner import FitError
 from compiler.codegen.views import Fold
-from compiler.emit.joining import joinable, over_holes, with_holes
+from compiler.emit.joining import joinable, over_holes, reads_joined, with_holes
 from compiler.memory.storage import VIEW_OPS, storage_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Conv, Cpu, Eltwise, Op, Window
@@ -40,6 +41,13 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
     tensors = {name: graph.tensors[name] for name in (*inputs, *made, *joined)}
     parts = {name: [graph.tensors[part] for part in joined[name]] for name in joined}
     tensors |= {name: with_holes(config, tensors[name], parts[name]) for name in joined}
+    for op in ops:
+        for name in op.inputs:
+            if name in joined and not reads_joined(config, op, parts[name]):
+                raise FitError(
+                    f"group {'+'.join(op.name for op in ops)}: operation {op.name} reads {name} channel by channel, but on "
+                    f"configuration {config.name} its parts leave lanes between them; put the operation into another group"
+                )
     stacked = _dense_only(ops, tensors)
     if stacked:
         tensors = {name: replace(t, shape=(1, t.batch, 1, t.channels)) for name, t in tensors.items()}

@@ -2,7 +2,8 @@
 
 A plane holds ``ic_p`` channels of a map, and CONV writes whole output chunks. So a part starts a new plane wherever the part
 before it ends. Where that leaves lanes of a plane unused, they are holes: bytes of any value. Dense convolutions read them
-with weights of zero; operations that work channel by channel would hand them on, so they only read maps without holes.
+with weights of zero; operations that work channel by channel would hand them on, so in a group they only read maps without
+holes.
 """
 
 from __future__ import annotations
@@ -23,26 +24,24 @@ from isa.config import MachineConfig
 
 @lru_cache(maxsize=4)
 def joinable(graph: XGraph, config: MachineConfig) -> Mapping[str, tuple[str, ...]]:
-    """Concat's results, and their parts, of which units make all and units read all."""
-    return {
-        op.output: op.inputs
-        for op in graph.ops
-        if isinstance(op, Concat) and op.axis == 3 and op.output not in graph.outputs
-        and not any(isinstance(graph.producer(name), (*VIEW_OPS, Cpu)) for name in op.inputs)
-        and _readable(graph, config, op)
-    }  # fmt: skip
+    """Concat's results, and their parts, of which units make all and units read all; some reader suits them."""
+    found = {}
+    for op in graph.ops:
+        if isinstance(op, Concat) and op.axis == 3 and op.output not in graph.outputs:
+            users = graph.consumers(op.output)
+            by_units = not any(
+                isinstance(other, (*VIEW_OPS, Cpu)) for other in (*users, *map(graph.producer, op.inputs))
+            )
+            parts = [graph.tensors[name] for name in op.inputs]
+            if by_units and any(reads_joined(config, user, parts) for user in users):
+                found[op.output] = op.inputs
+    return found
 
 
-def _readable(graph: XGraph, config: MachineConfig, op: Concat) -> bool:
-    users = graph.consumers(op.output)
-    if not users or any(isinstance(user, (*VIEW_OPS, Cpu)) for user in users):
-        return False
-    holes = hole_channels(config, [graph.tensors[name] for name in op.inputs])
-    return not any(holes) or all(_sums_channels(user) for user in users)
-
-
-def _sums_channels(op: Op) -> bool:
-    return isinstance(op, Conv) and op.groups == 1 and not is_depthwise(op)
+def reads_joined(config: MachineConfig, op: Op, parts: Sequence[Tensor]) -> bool:
+    """Whether the operation may read the map as it lies on chip."""
+    sums_channels = isinstance(op, Conv) and op.groups == 1 and not is_depthwise(op)
+    return sums_channels or not any(hole_channels(config, parts))
 
 
 def hole_channels(config: MachineConfig, parts: Sequence[Tensor]) -> list[int]:

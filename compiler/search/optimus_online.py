@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compiler.codegen.planner import FitError
 from compiler.codegen.ranges import deduce
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask, bits_of
@@ -56,8 +57,11 @@ def size_table(evaluator: Evaluator) -> dict[int, int]:
 
 
 def _words(evaluator: Evaluator, mask: Mask) -> int:
-    """Feature-map words that the group's maps take in ``STEPS`` tiles."""
-    group = evaluator.group(mask)
+    """Feature-map words that the group's maps take in ``STEPS`` tiles; more than there are if it cannot run at all."""
+    try:
+        group = evaluator.group(mask)
+    except FitError:
+        return evaluator.config.fm_words + 1
     heights = {name: group.tensors[name].height for name in group.maps}
     ranges = deduce(group, min(STEPS, max(heights[name] for name in group.outputs)))
     return sum(

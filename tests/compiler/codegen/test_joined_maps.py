@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from compiler.codegen.objective import DRAM
-from compiler.codegen.planner import plan_group
+from compiler.codegen.planner import FitError, plan_group
 from compiler.emit.grouping import make_group, one_each
 from compiler.emit.joining import hole_channels, joinable
 from compiler.search.cost import Evaluator
@@ -136,17 +136,25 @@ def test_every_strategy_but_dnnvm_may_join() -> None:
     assert [name for name, crosses in crossing.items() if not crosses] == ["naive", "greedy", "dnnvm"]
 
 
-def test_maps_with_holes_are_not_read_by_channels() -> None:
+@pytest.mark.parametrize("reader", [lambda b, y: b.pool(y, PoolKind.MAX), lambda b, y: b.conv(y, 20, groups=20)])
+def test_maps_with_holes_are_not_read_by_channels(reader: Callable[[Builder, str], str]) -> None:
     b = Builder(0)
     x = b.input(8, 8, 8)
-    for channels in (16, 17):
-        y = join(b, b.conv(x, channels), b.conv(x, 3))
-        b.pool(y, PoolKind.MAX)
-        b.conv(y, 4)
-    whole, with_holes = (op for op in b.ops if isinstance(op, Concat))
-    graph = b.graph(*(op.output for op in b.ops if op.name.startswith("max") or op.output.endswith("_4")))
-    assert hole_channels(BASE, [graph.tensors[name] for name in with_holes.inputs]) == [15, 0]
-    assert list(joinable(graph, BASE)) == [whole.output]
+    y = join(b, b.conv(x, 17), b.conv(x, 3))
+    graph = b.graph(b.conv(y, 4), reader(b, y))
+    first, second, _, summing, other = b.ops
+    assert hole_channels(BASE, [graph.tensors[name] for name in ("conv0_out", "conv1_out")]) == [15, 0]
+    with pytest.raises(FitError, match=f"operation {other.name} reads join2_out channel by channel.*another group"):
+        make_group(BASE, graph, [first, second, summing, other])
+    check(BASE, graph, [[first, second, summing], [other]])
+    assert Evaluator(BASE, graph).cost_of(0b1111, DRAM) is None
+
+
+def test_maps_that_nobody_could_read_on_chip_are_joined_in_dram() -> None:
+    b = Builder(0)
+    x = b.input(8, 8, 8)
+    y = join(b, b.conv(x, 17), b.conv(x, 3))
+    assert not joinable(b.graph(b.pool(y, PoolKind.MAX)), BASE)
 
 
 def test_what_the_caller_reads_is_joined_in_dram() -> None:
