@@ -9,6 +9,7 @@ little. Equal ones are timed once, and those that cost so much more than the che
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from compiler.codegen.objective import CYCLES, LEAN
 from compiler.codegen.plan import Plan
@@ -39,7 +40,7 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     """The steps of the fastest contender."""
     config, graph = evaluator.config, evaluator.graph
     found = [strategy(graph, evaluator, CYCLES).groups for strategy in STRATEGIES.values()]
-    found.append(best(graph, evaluator, LEAN).groups)
+    found.append(best(graph, replace(evaluator, planned_for=CYCLES), LEAN).groups)
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in found}
     least = min(costs.values())
     contenders = [plans_of(config, graph, groups) for groups, cost in costs.items() if cost <= (1 + MARGIN) * least]

@@ -36,6 +36,8 @@ class Evaluator:
     """By objective and shape."""
     rows_only: bool = False
     """Whether groups are tiled as in DNNVM and Optimus (see ``plan_group``)."""
+    planned_for: Objective | None = None
+    """The objective of all plans; None: whatever is asked for."""
     evaluated: int = 0
     """Groups that were planned."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
@@ -58,6 +60,7 @@ class Evaluator:
 
     def cost_of(self, mask: Mask, objective: Objective) -> Cost | None:
         """None: the group fits at no tiling."""
+        objective = self.planned_for or objective
         key = objective, mask
         if key not in self._costs:
             self._costs[key] = self._by_shape(mask, objective)
