@@ -136,15 +136,17 @@ class Execution:
         bus = self.bus
         workers = [worker for worker in self.workers if worker.open]
         while True:
-            for worker in workers:
-                worker.estimate()
-            until = min((worker.expected for worker in workers), default=NEVER)
+            until = min((worker.open.bound for worker in workers if worker.open), default=NEVER)
             if not bus.step(until):
                 if not workers:
                     return False
-                index, finish = min(workers, key=lambda worker: worker.expected).settle()
-                self.finishes[index] = finish
-                return True
+                over = [worker for worker in workers if worker.advance(ceil(until))]
+                for worker in over:
+                    index, finish = worker.settle()
+                    self.finishes[index] = finish
+                if over:
+                    return True
+                continue
             if bus.read_done or bus.write_done or bus.fetched or bus.watched:
                 self._answers()
                 return True

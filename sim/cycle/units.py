@@ -10,8 +10,8 @@ from typing import Protocol
 
 from isa.config import MachineConfig
 from sim.cycle.bus import EPSILON, NEVER, Bus, Stream, Transfer
+from sim.cycle.contest import Places, WindowContest
 from sim.cycle.costs import MiscCost, MoveCost, WindowCost
-from sim.cycle.rivals import Occupation, Span, Use, end_of
 from sim.cycle.runs import MAX_BURST_BEATS
 from sim.cycle.timing import (
     DRAM_LATENCY,
@@ -24,14 +24,24 @@ from sim.cycle.timing import (
     LOADP_TAIL,
     LOOP_TO_BEAT,
     MISC_LATENCY,
+    MISC_READ,
     PLACES_AHEAD,
     RASTER_AHEAD,
     RASTER_TO_BEAT,
+    READ_TO_BEAT,
     SAVE_ADDRESS,
     SAVE_AHEAD_BEATS,
+    SAVE_READ,
     SAVE_TAIL,
     SAVE_WRITE,
 )
+from sim.cycle.trails import Groups, Stretch, Trail, taken_by
+from sim.cycle.walks import Banks, Masks, RoundWalk
+from sim.cycle.words import WordContest
+
+IDLE_TRAIL = Stretch(0, 0, 0, RoundWalk(Banks(1, 1), 0, 0))
+KEPT = 64
+"""Instructions, or parts of them, whose accesses are remembered: more than are at work beside one that waits for them."""
 
 
 class Pipeline(Protocol):
@@ -43,58 +53,47 @@ class Pipeline(Protocol):
     def accept(self, index: int, cycle: int) -> int | None:
         """Take the instruction in that cycle; when it is done, or None if that is not known yet."""
 
-    def spans(self) -> Iterable[Span]:
-        """When its last instructions work, for the units that come after it."""
+    def reads(self) -> Iterable[Trail]:
+        """What its last instructions read, for the units that come after it."""
+
+    def writes(self) -> Iterable[Trail]:
+        """What they write."""
 
 
 class _Worker(ABC):
-    """What CONV, POOL and MISC share: an instruction that may meet units which go first is settled when its end has come."""
+    """What CONV, POOL and MISC share: an instruction that may meet units which go first is followed step by step."""
 
-    def __init__(self, config: MachineConfig, contended: Sequence[bool], rivals: Sequence[Pipeline]) -> None:
-        self._banks = config.fm_phases
+    def __init__(self, contended: Sequence[tuple[bool, bool]], rivals: Sequence[Pipeline]) -> None:
         self._contended = contended
         self._rivals = rivals
-        self._occupation = Occupation()
         self._next = 0
-        self.open: tuple[int, int, int, Use] | None = None
-        """Instruction, begin and length of its work, and what it uses."""
-        self.expected = 0
-        """End of the open work, as far as is known."""
+        self.open: WindowContest | WordContest | None = None
+        self._index = -1
 
     def ready(self) -> int | None:
         return None if self.open else self._next
 
-    def spans(self) -> Iterable[Span]:
-        if self.open is None:
-            return self._occupation.spans
-        _, first, _, use = self.open
-        return [*self._occupation.spans, Span(first, self.expected, use)]
-
-    def _work(self, index: int, first: int, cycles: int, use: Use) -> int | None:
-        if self._contended[index]:
-            self.open = (index, first, cycles, use)
-            self.expected = first + cycles
-            return None
-        self._occupation.add(first, first + cycles, use)
-        return self._end(first, first + cycles)
-
-    def estimate(self) -> None:
-        """Work out ``expected``, given what the units that go first are known to do."""
+    def advance(self, until: int) -> bool:
+        """Follow the open work to that cycle; whether it is over."""
         assert self.open is not None
-        _, first, cycles, use = self.open
-        self.expected = end_of(first, cycles, use, self._banks, (span for rival in self._rivals for span in rival.spans()))
+        self.open.advance(until, self._taken_reads, self._taken_writes)
+        return self.open.over
 
     def settle(self) -> tuple[int, int]:
         """Close the open work; the instruction, and when it is done."""
-        assert self.open is not None
-        index, first, _, use = self.open
+        finish = self._close()
         self.open = None
-        self._occupation.add(first, self.expected, use)
-        return index, self._end(first, self.expected)
+        return self._index, finish
+
+    def _taken_reads(self, groups: Groups, first: int, end: int) -> Masks | None:
+        return taken_by((trail for rival in self._rivals for trail in rival.reads()), groups, first, end)
+
+    def _taken_writes(self, groups: Groups, first: int, end: int) -> Masks | None:
+        return taken_by((trail for rival in self._rivals for trail in rival.writes()), groups, first, end)
 
     @abstractmethod
-    def _end(self, first: int, end: int) -> int:
-        """Work lies between these cycles: when the instruction is done, and the next can be accepted."""
+    def _close(self) -> int:
+        """The open work is over: when the instruction is done."""
 
 
 class WindowPipeline(_Worker):
@@ -102,9 +101,9 @@ class WindowPipeline(_Worker):
 
     def __init__(
         self, config: MachineConfig, costs: list[WindowCost | None], lanes: int, done: int, stored: int,
-        contended: Sequence[bool], rivals: Sequence[Pipeline],
+        contended: Sequence[tuple[bool, bool]], rivals: Sequence[Pipeline],
     ) -> None:  # fmt: skip
-        super().__init__(config, contended, rivals)
+        super().__init__(contended, rivals)
         self._costs = costs
         self._raster = config.px_p + 1
         self._placement = lanes + 1
@@ -113,28 +112,59 @@ class WindowPipeline(_Worker):
         self._raster_free = self._places_free = 0
         self._beats_over = 0
         self._last_done = -1
-        self._index = self._accepted = self._begin = 0
+        self._accepted = self._begin = 0
+        self._reads: deque[Trail] = deque(maxlen=KEPT)
+        self._writes: deque[Trail] = deque(maxlen=KEPT)
 
     def accept(self, index: int, cycle: int) -> int | None:
         cost = self._costs[index]
         assert cost is not None
         self._index, self._accepted = index, cycle
         self._begin = max(cycle + self._raster, self._raster_free)
-        return self._work(index, max(self._begin + RASTER_TO_BEAT, self._beats_over), cost.cycles, cost.use)
+        first = max(self._begin + RASTER_TO_BEAT, self._beats_over)
+        per = 0 if cost.stores else self._places * cost.writes.vectors
+        lag = READ_TO_BEAT + self._done - per
+        use = cost.use
+        reads, writes = self._contended[index]
+        if reads or writes:
+            places = None if cost.stores else Places(use.writes, cost.writes.masks(), per, lag, writes)
+            self.open = WindowContest(use.reads, cost.reads.masks(), cost.groups, first - READ_TO_BEAT, places)
+            return None
+        begin = first - READ_TO_BEAT
+        self._reads.append(Stretch(begin, begin + cost.cycles, use.reads, cost.reads))
+        if not cost.stores:
+            period = cost.cycles / cost.groups
+            offered = begin + int(period) - 1 + lag
+            self._writes.append(Stretch(offered, offered + cost.cycles, use.writes, cost.writes, per, period))
+        return self._end(first + cost.cycles)
 
-    def _end(self, first: int, end: int) -> int:
+    def reads(self) -> Iterable[Trail]:
+        return (*self._reads, *self.open.reads) if isinstance(self.open, WindowContest) else self._reads
+
+    def writes(self) -> Iterable[Trail]:
+        return (*self._writes, *self.open.writes) if isinstance(self.open, WindowContest) else self._writes
+
+    def _close(self) -> int:
+        contest = self.open
+        assert isinstance(contest, WindowContest)
+        self._reads.extend(contest.reads)
+        self._writes.extend(contest.writes)
+        return self._end(contest.cycle + READ_TO_BEAT, contest.last_write + 1)
+
+    def _end(self, end: int, written: int = 0) -> int:
+        """Its beats are over at ``end``: when the instruction is done, and the next can be accepted."""
         cost = self._costs[self._index]
         assert cost is not None
         self._beats_over = end
         ahead = end - cost.wait_bank - RASTER_AHEAD * cost.group - LOOP_TO_BEAT
         self._raster_free = max(self._begin + cost.groups, ahead)
         self._next = self._begin + 1
-        done = max(self._last_done + 1, end - 1 - cost.wait_end + (self._stored if cost.stores else self._done))
+        done = max(self._last_done + 1, end - 1 - cost.wait_end + (self._stored if cost.stores else self._done), written)
         if not cost.stores:
             places = max(self._accepted + self._placement, self._places_free)
             count = cost.groups * self._places
-            written = done - 1 - PLACES_AHEAD // self._places * cost.group
-            self._places_free = max(places + count, written if count > PLACES_AHEAD else 0)
+            begun = done - 1 - PLACES_AHEAD // self._places * cost.group
+            self._places_free = max(places + count, begun if count > PLACES_AHEAD else 0)
             self._next = max(self._next, places + 1)
         self._last_done = done
         return done
@@ -144,19 +174,43 @@ class MiscPipeline(_Worker):
     """One iteration per cycle, from instruction to instruction."""
 
     def __init__(
-        self, config: MachineConfig, costs: list[MiscCost | None], contended: Sequence[bool], rivals: Sequence[Pipeline]
-    ) -> None:
-        super().__init__(config, contended, rivals)
+        self, config: MachineConfig, costs: list[MiscCost | None], contended: Sequence[tuple[bool, bool]],
+        rivals: Sequence[Pipeline],
+    ) -> None:  # fmt: skip
+        super().__init__(contended, rivals)
         self._costs = costs
+        self._banks = Banks.of(config)
+        self._read_over = 0
 
     def accept(self, index: int, cycle: int) -> int | None:
         cost = self._costs[index]
         assert cost is not None
-        return self._work(index, cycle, cost.cycles, cost.use)
+        self._index = index
+        first = max(cycle + MISC_READ, self._read_over)
+        if any(self._contended[index]):
+            use = cost.use
+            a, b, o = cost.walks or (
+                RoundWalk(self._banks, use.reads, cost.active), None, RoundWalk(self._banks, use.writes, cost.active)
+            )  # fmt: skip
+            groups = (use.reads | use.reads_b, use.writes)
+            self.open = WordContest(groups, (a.masks(), None if b is None else b.masks(), o.masks()), first)
+            return None
+        self._next = cycle + cost.cycles
+        self._read_over = first + cost.cycles
+        return cycle + cost.cycles - 1 + MISC_LATENCY
 
-    def _end(self, first: int, end: int) -> int:
-        self._next = end
-        return end - 1 + MISC_LATENCY
+    def reads(self) -> Iterable[Trail]:
+        return ()
+
+    def writes(self) -> Iterable[Trail]:
+        return ()
+
+    def _close(self) -> int:
+        contest = self.open
+        assert isinstance(contest, WordContest)
+        self._next = contest.last_asked
+        self._read_over = contest.read_over
+        return contest.last_write + 1
 
 
 class _Mover(ABC):
@@ -169,7 +223,7 @@ class _Mover(ABC):
         self._next = 0
         self._left: list[float] = [-NEVER, -NEVER]
         """Served beats at which the last instruction, and the one before, have left the front."""
-        self._occupation = Occupation()
+        self._moved: deque[Trail] = deque(maxlen=KEPT)
 
     def ready(self) -> int | None:
         stream = self._stream
@@ -181,23 +235,32 @@ class _Mover(ABC):
             self._next = max(self._next, ceil(self._bus.now) + LOAD_NEXT)
         return self._next
 
-    def spans(self) -> Iterable[Span]:
-        current = self._stream.current
-        if current is None:
-            return self._occupation.spans
-        end = max(self._bus.now, current.due) + self._stream.left
-        return [*self._occupation.spans, Span(current.due, end, self._cost(current.index).use)]
+    def reads(self) -> Iterable[Trail]:
+        return ()
+
+    def writes(self) -> Iterable[Trail]:
+        return ()
 
     def finished(self, transfer: Transfer, cycle: float) -> int:
         """DRAM has served it: when it is done."""
         cost = self._cost(transfer.index)
-        self._occupation.add(transfer.due, cycle, cost.use)
+        self._moved.append(self._trail(transfer, cycle))
         return ceil(cycle - EPSILON) + self._tail(cost)
 
     def _cost(self, index: int) -> MoveCost:
         cost = self._costs[index]
         assert cost is not None
         return cost
+
+    @abstractmethod
+    def _trail(self, transfer: Transfer, end: float) -> Trail:
+        """Its words on chip, if DRAM has served it, or will have, at ``end``."""
+
+    def _coming(self) -> float:
+        """When the transfer that DRAM serves now is over, as far as is known."""
+        current = self._stream.current
+        assert current is not None
+        return max(self._bus.now, current.due) + self._stream.left
 
     @abstractmethod
     def _tail(self, cost: MoveCost) -> int:
@@ -234,6 +297,20 @@ class LoadPipeline(_Mover):
         self._leaves(self._stream.asked - sum(self._runs) - LOAD_AHEAD_BEATS - ((cost.run - 1) % MAX_BURST_BEATS + 1))
         self._next = cycle + LOAD_NEXT
 
+    def writes(self) -> Iterable[Trail]:
+        current = self._stream.current
+        if current is None:
+            return self._moved
+        return (*self._moved, self._trail(current, self._coming()))
+
+    def _trail(self, transfer: Transfer, end: float) -> Trail:
+        cost = self._cost(transfer.index)
+        begin = ceil(transfer.due) + LOAD_TAIL + cost.edge
+        length = max(cost.words, ceil(end - transfer.due))
+        if cost.walk is None:
+            return IDLE_TRAIL
+        return Stretch(begin, begin + length, cost.use.writes, cost.walk, 1, length / cost.words)
+
     def _address_gap(self) -> int:
         """Cycles that DRAM's address queue keeps the next transfer behind the last one, if that one's bursts are short."""
         bursts, beats = 0, 0.0
@@ -256,6 +333,8 @@ class SavePipeline(_Mover):
         super().__init__(costs, bus.writes, bus)
         self._read = 0
         """First cycle in which the words of the next instruction can be read."""
+        self._begins: dict[int, int] = {}
+        """When the words of instructions are read that DRAM has not served yet."""
 
     def accept(self, index: int, cycle: int) -> None:
         cost = self._cost(index)
@@ -264,7 +343,29 @@ class SavePipeline(_Mover):
         self._leaves(self._stream.asked - SAVE_AHEAD_BEATS)
         begin = max(cycle + 1, self._read)
         self._read = begin + cost.words
+        self._begins[index] = begin + SAVE_READ
         self._next = max(begin + 1, cycle + LOAD_NEXT + max(0, cost.address_wait))
+
+    def reads(self) -> Iterable[Trail]:
+        current = self._stream.current
+        if current is None:
+            return self._moved
+        queued = (self._trail(transfer, 0.0) for transfer in self._stream.queue)
+        return (*self._moved, self._trail(current, self._coming()), *queued)
+
+    def finished(self, transfer: Transfer, cycle: float) -> int:
+        finish = super().finished(transfer, cycle)
+        del self._begins[transfer.index]
+        return finish
+
+    def _trail(self, transfer: Transfer, end: float) -> Trail:
+        """Words are read one per cycle, until as many beats wait as there is room for."""
+        cost = self._cost(transfer.index)
+        begin = self._begins[transfer.index]
+        assert cost.walk is not None
+        ahead = SAVE_WRITE - SAVE_READ + SAVE_AHEAD_BEATS * (end - transfer.due) / cost.beats
+        length = max(cost.cycles, ceil(end - ahead) - begin)
+        return Stretch(begin, begin + length, cost.use.reads, cost.walk, 1, length / cost.words)
 
     def _tail(self, cost: MoveCost) -> int:
         return SAVE_TAIL
