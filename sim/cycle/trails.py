@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,23 +23,31 @@ class Stretch:
     walk: Walk
     per: int = 1
     period: float = 1.0
+    skip: int = 0
+    """Accesses of the walk that came before."""
 
     def fill(self, taken: Masks, first: int) -> None:
         """Add the banks that it takes to those taken from cycle ``first`` on."""
         low, high = max(first, self.begin), min(first + len(taken), self.end)
         if low >= high:
             return
-        masks = self.walk.masks()
         if self.period == 1.0:
-            found = masks[low - self.begin : high - self.begin]
+            found = self.walk.masks()[self.skip + low - self.begin : self.skip + high - self.begin]
             taken[low - first : low - first + len(found)] |= found
             return
-        entry = int((low - self.begin) / self.period) * self.per
-        stop = min(len(masks), (int((high - self.begin) / self.period) + 1) * self.per)
-        numbers = np.arange(entry, stop)
+        cycles, masks = self.entries(low, high)
+        taken[cycles - first] |= masks
+
+    def entries(self, low: int = 0, high: int = 1 << 62) -> tuple[Ints, Masks]:
+        """Cycles and banks of the accesses between two cycles."""
+        low, high = max(low, self.begin), min(high, self.end)
+        masks = self.walk.masks()
+        bunch = int((low - self.begin) / self.period)
+        stop = min(len(masks) - self.skip, (int((high - self.begin) / self.period) + 1) * self.per)
+        numbers = np.arange(bunch * self.per, stop)
         cycles = self.begin + (numbers // self.per * self.period).astype(np.int64) + numbers % self.per
         inside = (cycles >= low) & (cycles < high)
-        taken[cycles[inside] - first] |= masks[numbers[inside]]
+        return cycles[inside], masks[self.skip + numbers[inside]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +68,18 @@ class Record:
 Trail = Stretch | Record
 
 
-def taken_by(trails: Iterable[Trail], groups: Groups, first: int, end: int) -> Masks | None:
-    """The banks that are taken in each cycle from ``first`` to ``end`` in these groups; None: none ever."""
+def taken_by(rivals: Iterable[Sequence[Trail]], groups: Groups, first: int, end: int) -> Masks | None:
+    """The banks that are taken in each cycle from ``first`` to ``end`` in these groups; None: none ever.
+
+    The trails of a rival are in the order of time.
+    """
     taken: Masks | None = None
-    for trail in trails:
-        if trail.begin < end and trail.end > first and trail.groups & groups:
-            if taken is None:
-                taken = np.zeros(end - first, np.uint64)
-            trail.fill(taken, first)
+    for trails in rivals:
+        for trail in reversed(trails):
+            if trail.end <= first:
+                break
+            if trail.begin < end and trail.groups & groups:
+                if taken is None:
+                    taken = np.zeros(end - first, np.uint64)
+                trail.fill(taken, first)
     return taken

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import ceil
 from typing import Protocol
 
 from isa.config import MachineConfig
 from sim.cycle.bus import EPSILON, NEVER, Bus, Stream, Transfer
-from sim.cycle.contest import Places, WindowContest
+from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.costs import MiscCost, MoveCost, WindowCost
 from sim.cycle.runs import MAX_BURST_BEATS
 from sim.cycle.timing import (
@@ -39,7 +39,6 @@ from sim.cycle.trails import Groups, Stretch, Trail, taken_by
 from sim.cycle.walks import Banks, Masks, RoundWalk
 from sim.cycle.words import WordContest
 
-IDLE_TRAIL = Stretch(0, 0, 0, RoundWalk(Banks(1, 1), 0, 0))
 KEPT = 64
 """Instructions, or parts of them, whose accesses are remembered: more than are at work beside one that waits for them."""
 
@@ -53,10 +52,10 @@ class Pipeline(Protocol):
     def accept(self, index: int, cycle: int) -> int | None:
         """Take the instruction in that cycle; when it is done, or None if that is not known yet."""
 
-    def reads(self) -> Iterable[Trail]:
+    def reads(self) -> Sequence[Trail]:
         """What its last instructions read, for the units that come after it."""
 
-    def writes(self) -> Iterable[Trail]:
+    def writes(self) -> Sequence[Trail]:
         """What they write."""
 
 
@@ -86,10 +85,10 @@ class _Worker(ABC):
         return self._index, finish
 
     def _taken_reads(self, groups: Groups, first: int, end: int) -> Masks | None:
-        return taken_by((trail for rival in self._rivals for trail in rival.reads()), groups, first, end)
+        return taken_by((rival.reads() for rival in self._rivals), groups, first, end)
 
     def _taken_writes(self, groups: Groups, first: int, end: int) -> Masks | None:
-        return taken_by((trail for rival in self._rivals for trail in rival.writes()), groups, first, end)
+        return taken_by((rival.writes() for rival in self._rivals), groups, first, end)
 
     @abstractmethod
     def _close(self) -> int:
@@ -127,8 +126,9 @@ class WindowPipeline(_Worker):
         use = cost.use
         reads, writes = self._contended[index]
         if reads or writes:
-            places = None if cost.stores else Places(use.writes, cost.writes.masks(), per, lag, writes)
-            self.open = WindowContest(use.reads, cost.reads.masks(), cost.groups, first - READ_TO_BEAT, places)
+            source, target = Side(use.reads, cost.reads, self._reads), Side(use.writes, cost.writes, self._writes)
+            places = None if cost.stores else Places(target, per, lag, writes)
+            self.open = WindowContest(source, cost.cycles, cost.groups, first - READ_TO_BEAT, places)
             return None
         begin = first - READ_TO_BEAT
         self._reads.append(Stretch(begin, begin + cost.cycles, use.reads, cost.reads))
@@ -138,17 +138,15 @@ class WindowPipeline(_Worker):
             self._writes.append(Stretch(offered, offered + cost.cycles, use.writes, cost.writes, per, period))
         return self._end(first + cost.cycles)
 
-    def reads(self) -> Iterable[Trail]:
-        return (*self._reads, *self.open.reads) if isinstance(self.open, WindowContest) else self._reads
+    def reads(self) -> Sequence[Trail]:
+        return self._reads
 
-    def writes(self) -> Iterable[Trail]:
-        return (*self._writes, *self.open.writes) if isinstance(self.open, WindowContest) else self._writes
+    def writes(self) -> Sequence[Trail]:
+        return self._writes
 
     def _close(self) -> int:
         contest = self.open
         assert isinstance(contest, WindowContest)
-        self._reads.extend(contest.reads)
-        self._writes.extend(contest.writes)
         return self._end(contest.cycle + READ_TO_BEAT, contest.last_write + 1)
 
     def _end(self, end: int, written: int = 0) -> int:
@@ -199,10 +197,10 @@ class MiscPipeline(_Worker):
         self._read_over = first + cost.cycles
         return cycle + cost.cycles - 1 + MISC_LATENCY
 
-    def reads(self) -> Iterable[Trail]:
+    def reads(self) -> Sequence[Trail]:
         return ()
 
-    def writes(self) -> Iterable[Trail]:
+    def writes(self) -> Sequence[Trail]:
         return ()
 
     def _close(self) -> int:
@@ -235,16 +233,18 @@ class _Mover(ABC):
             self._next = max(self._next, ceil(self._bus.now) + LOAD_NEXT)
         return self._next
 
-    def reads(self) -> Iterable[Trail]:
+    def reads(self) -> Sequence[Trail]:
         return ()
 
-    def writes(self) -> Iterable[Trail]:
+    def writes(self) -> Sequence[Trail]:
         return ()
 
     def finished(self, transfer: Transfer, cycle: float) -> int:
         """DRAM has served it: when it is done."""
         cost = self._cost(transfer.index)
-        self._moved.append(self._trail(transfer, cycle))
+        trail = self._trail(transfer, cycle)
+        if trail is not None:
+            self._moved.append(trail)
         return ceil(cycle - EPSILON) + self._tail(cost)
 
     def _cost(self, index: int) -> MoveCost:
@@ -253,7 +253,7 @@ class _Mover(ABC):
         return cost
 
     @abstractmethod
-    def _trail(self, transfer: Transfer, end: float) -> Trail:
+    def _trail(self, transfer: Transfer, end: float) -> Trail | None:
         """Its words on chip, if DRAM has served it, or will have, at ``end``."""
 
     def _coming(self) -> float:
@@ -297,18 +297,17 @@ class LoadPipeline(_Mover):
         self._leaves(self._stream.asked - sum(self._runs) - LOAD_AHEAD_BEATS - ((cost.run - 1) % MAX_BURST_BEATS + 1))
         self._next = cycle + LOAD_NEXT
 
-    def writes(self) -> Iterable[Trail]:
+    def writes(self) -> Sequence[Trail]:
         current = self._stream.current
-        if current is None:
-            return self._moved
-        return (*self._moved, self._trail(current, self._coming()))
+        trail = None if current is None else self._trail(current, self._coming())
+        return self._moved if trail is None else (*self._moved, trail)
 
-    def _trail(self, transfer: Transfer, end: float) -> Trail:
+    def _trail(self, transfer: Transfer, end: float) -> Trail | None:
         cost = self._cost(transfer.index)
         begin = ceil(transfer.due) + LOAD_TAIL + cost.edge
         length = max(cost.words, ceil(end - transfer.due))
         if cost.walk is None:
-            return IDLE_TRAIL
+            return None
         return Stretch(begin, begin + length, cost.use.writes, cost.walk, 1, length / cost.words)
 
     def _address_gap(self) -> int:
@@ -346,12 +345,12 @@ class SavePipeline(_Mover):
         self._begins[index] = begin + SAVE_READ
         self._next = max(begin + 1, cycle + LOAD_NEXT + max(0, cost.address_wait))
 
-    def reads(self) -> Iterable[Trail]:
+    def reads(self) -> Sequence[Trail]:
         current = self._stream.current
         if current is None:
             return self._moved
-        queued = (self._trail(transfer, 0.0) for transfer in self._stream.queue)
-        return (*self._moved, self._trail(current, self._coming()), *queued)
+        queued = (self._stretch(transfer, 0.0) for transfer in self._stream.queue)
+        return (*self._moved, self._stretch(current, self._coming()), *queued)
 
     def finished(self, transfer: Transfer, cycle: float) -> int:
         finish = super().finished(transfer, cycle)
@@ -359,6 +358,9 @@ class SavePipeline(_Mover):
         return finish
 
     def _trail(self, transfer: Transfer, end: float) -> Trail:
+        return self._stretch(transfer, end)
+
+    def _stretch(self, transfer: Transfer, end: float) -> Trail:
         """Words are read one per cycle, until as many beats wait as there is room for."""
         cost = self._cost(transfer.index)
         begin = self._begins[transfer.index]
