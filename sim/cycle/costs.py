@@ -281,10 +281,11 @@ def _moves(config: MachineConfig, f: Fields, side: str) -> tuple[list[Groups], l
 
 
 def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
-    """The bank groups of the rows that are read: of a ring, those from ``i_off`` on, and what lies beyond its end."""
+    """The bank groups of the rows that are read, those from ``i_off`` on; of a ring also what lies beyond its end."""
     touched = np.minimum(f["i_h"], (f["o_h"] - 1) * f["s_y"] + (f["k_h"] - 1) * f["d_y"] + 1)
     words = np.maximum(touched * f["i_ys"] // f["s_y"], f["i_w"])
-    found = _masks(config, f["i_addr"], words + (f["vectors"] - 1) * f["i_cs"])
+    begin = np.where(f["i_off"] >> 23, 0, f["i_off"])  # Modulo 2^24: a negative one leads to rows above the first.
+    found = _masks(config, f["i_addr"] + begin, words + (f["vectors"] - 1) * f["i_cs"])
     for n in np.flatnonzero(f["i_ring"]):
         ring, start, planes = int(f["i_ring"][n]), int(f["i_off"][n]), int(f["vectors"][n])
         low = f["i_addr"][n] + np.arange(planes) * f["i_cs"][n]
