@@ -16,7 +16,7 @@ from isa.instructions import Buffer, MiscMode
 from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, operand_waits
 from sim.cycle.rivals import IDLE, Use
 from sim.cycle.rivals import groups as bank_groups
-from sim.cycle.runs import MAX_BURST_BEATS, Runs, loaded, saved
+from sim.cycle.runs import MAX_BURST_BEATS, Cuts, Runs, loaded, saved
 from sim.cycle.timing import DRAM_QUEUE, DRAM_READ
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Taps, Walk, WindowWalk
@@ -172,8 +172,7 @@ def _load(
     apart = step > run
     pieces, in_run, length = (pixels, 1, run) if apart else (1, pixels, valid)
     runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
-    last_word = (in_run - 1) * step + (vectors - 1) * lanes
-    beats, cycles, edge = loaded(runs, lead, in_run * vectors, last_word, run, lanes)
+    beats, cycles, edge = loaded(runs, lead, Cuts(in_run * vectors, lanes, in_run, step, run))
     longest = -(-beats // (rows * pieces))
     bursts = rows * pieces * -(-longest // MAX_BURST_BEATS)
     cycles = _with_addresses(bursts, beats, cycles)
