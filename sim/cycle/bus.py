@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from sim.cycle.runs import MAX_BURST_BEATS
-from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS, LOAD_CHUNKS
+from sim.cycle.timing import DRAM_QUEUE, DRAM_READ, LOAD_AHEAD_BEATS, LOAD_CHUNKS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
@@ -25,6 +25,10 @@ class Transfer:
     due: float
     gap: int
     """Cycles that must pass after the transfer before."""
+    bursts: int = 0
+    """Of reads: so many places it takes in DRAM's queue."""
+    last: bool = True
+    """Of its instruction, which may be several."""
 
 
 class Stream:
@@ -38,6 +42,8 @@ class Stream:
         self.served = 0.0
         self.asked = 0
         self.watch = NEVER
+        self.ends: deque[float] = deque(maxlen=DRAM_QUEUE)
+        """When the last bursts were over, and the places in DRAM's queue free that they had taken."""
 
     def add(self, transfer: Transfer) -> None:
         self.asked += transfer.beats
@@ -47,7 +53,7 @@ class Stream:
             self.queue.append(transfer)
 
     def _begin(self, transfer: Transfer, now: float = 0.0) -> None:
-        transfer.due = max(transfer.due, now + transfer.gap)
+        transfer.due = max(transfer.due, now + transfer.gap, self._addressed(transfer))
         self.current = transfer
         self.left = transfer.work
         self.density = transfer.beats / transfer.work if transfer.work else 0.0
@@ -56,9 +62,23 @@ class Stream:
         done = self.current
         assert done is not None
         self.current = None
+        if done.bursts:
+            size = done.beats / done.bursts
+            for burst in range(min(done.bursts, DRAM_QUEUE) - 1, -1, -1):
+                self.ends.append(now - burst * size)
         if self.queue:
             self._begin(self.queue.popleft(), now)
         return done
+
+
+    def _addressed(self, transfer: Transfer) -> float:
+        """When it may begin so that it does not wait for its addresses: each burst needs the place of one before it."""
+        if not transfer.bursts or not self.ends:
+            return 0.0
+        size = transfer.beats / transfer.bursts
+        first = DRAM_QUEUE - len(self.ends)
+        ends = list(self.ends)[: max(0, transfer.bursts - first)]
+        return max((end - (first + n) * size for n, end in enumerate(ends)), default=-DRAM_READ) + DRAM_READ
 
 
 @dataclass(slots=True)
@@ -160,6 +180,7 @@ class Bus:
             if self.fetch_left < EPSILON:
                 self.fetch_left = 0.0
                 self.fetches.popleft()
+                reads.ends.append(then)
             if reading:
                 self.buffered -= passed * reads.density
         if reading:

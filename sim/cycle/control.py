@@ -154,7 +154,9 @@ class Execution:
     def _answers(self) -> None:
         bus = self.bus
         for transfer, cycle in bus.read_done:
-            self.finishes[transfer.index] = self.load.finished(transfer, cycle)
+            finish = self.load.finished(transfer, cycle)
+            if transfer.last:
+                self.finishes[transfer.index] = finish
         for transfer, cycle in bus.write_done:
             self.finishes[transfer.index] = self.save.finished(transfer, cycle)
         for number, cycle in bus.fetched:

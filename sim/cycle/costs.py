@@ -17,7 +17,6 @@ from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, ope
 from sim.cycle.rivals import IDLE, Use
 from sim.cycle.rivals import groups as bank_groups
 from sim.cycle.runs import MAX_BURST_BEATS, Cuts, Runs, loaded, saved
-from sim.cycle.timing import DRAM_QUEUE, DRAM_READ
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Taps, Walk, WindowWalk
 
@@ -151,7 +150,7 @@ def _misc(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand
 
 
 def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """The slowest of: DRAM beats, feature-map words, and read bursts so short that their latency shows."""
+    """The slower of DRAM beats and feature-map words."""
     names = ("offset", "row_stride", "rows", "pixels", "step", "run", "lead", "valid")
     touched, walks = _moves(config, f, "d")
     return [
@@ -175,7 +174,6 @@ def _load(
     beats, cycles, edge = loaded(runs, lead, Cuts(in_run * vectors, lanes, in_run, step, run))
     longest = -(-beats // (rows * pieces))
     bursts = rows * pieces * -(-longest // MAX_BURST_BEATS)
-    cycles = _with_addresses(bursts, beats, cycles)
     return MoveCost(beats, cycles, words, words, Use(0, touched), walk, edge=edge, bursts=bursts, run=longest)
 
 
@@ -218,13 +216,6 @@ def _save(
 COSTS = {
     "LOAD": load_costs, "LOADP": loadp_costs, "SAVE": save_costs, "CONV": conv_costs, "POOL": pool_costs, "MISC": misc_costs,
 }  # fmt: skip
-
-
-def _with_addresses(bursts: int, beats: int, cycles: int) -> int:
-    """DRAM takes ``DRAM_QUEUE`` bursts at a time: more may come only when the first of them has ended."""
-    rounds = (bursts - 1) // DRAM_QUEUE
-    of_round = DRAM_QUEUE * cycles // bursts
-    return cycles + rounds * max(0, DRAM_READ + beats // bursts - of_round)
 
 
 def _waits(config: MachineConfig, f: Fields) -> Ints:

@@ -55,6 +55,8 @@ LOAD_CHUNKS = 5
 """Beats that wait in the packer when words are slower than beats: fetch then holds up nobody for so long."""
 LOAD_NEXT = 2
 """From one acceptance to the next when the front is free at once."""
+BURSTS_AHEAD = DRAM_QUEUE + 4
+"""Bursts that have left the generator of runs and are not yet served: DRAM's queue, register slice (2), splitter (2)."""
 LOAD_AHEAD_BEATS = 127
 """Beats that may be on their way when another burst is asked for (``READ_AHEAD_BEATS``)."""
 

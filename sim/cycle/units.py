@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.costs import MiscCost, MoveCost, WindowCost
 from sim.cycle.runs import MAX_BURST_BEATS
 from sim.cycle.timing import (
+    BURSTS_AHEAD,
     DRAM_LATENCY,
     DRAM_QUEUE,
     LOAD_AHEAD_BEATS,
@@ -279,8 +280,6 @@ class LoadPipeline(_Mover):
         """LOAD begins when LOADP is written, and the other way round."""
         self._runs = (0, 0)
         """Beats of the last two runs."""
-        self._bursts: deque[tuple[int, float]] = deque(maxlen=DRAM_QUEUE)
-        """Bursts of the last transfers, and their beats each."""
 
     def accept(self, index: int, cycle: int) -> None:
         cost = self._cost(index)
@@ -289,12 +288,16 @@ class LoadPipeline(_Mover):
             gap = self._tail(self._last)
         self._last = cost
         due = cycle + (LOAD_READ if cost.beats else LOAD_FILL)
-        if cost.beats:
-            gap = max(gap, self._address_gap())
-            self._bursts.append((cost.bursts, cost.beats / cost.bursts))
+        if not cost.beats:
+            self._stream.add(Transfer(index, 0, cost.cycles, due, gap))
+        else:
             self._runs = (cost.run if cost.beats > cost.run else self._runs[1], cost.run)
-        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap))
-        self._leaves(self._stream.asked - sum(self._runs) - LOAD_AHEAD_BEATS - ((cost.run - 1) % MAX_BURST_BEATS + 1))
+            for part in self._parts(index, cost, due, gap):
+                self._stream.add(part)
+        ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % MAX_BURST_BEATS + 1
+        if cost.beats:
+            ahead = min(ahead, BURSTS_AHEAD * cost.beats // cost.bursts)
+        self._leaves(self._stream.asked - ahead)
         self._next = cycle + LOAD_NEXT
 
     def writes(self) -> Sequence[Trail]:
@@ -310,16 +313,16 @@ class LoadPipeline(_Mover):
             return None
         return Stretch(begin, begin + length, cost.use.writes, cost.walk, 1, length / cost.words)
 
-    def _address_gap(self) -> int:
-        """Cycles that DRAM's address queue keeps the next transfer behind the last one, if that one's bursts are short."""
-        bursts, beats = 0, 0.0
-        for count, size in reversed(self._bursts):
-            used = min(count, DRAM_QUEUE - bursts)
-            bursts += used
-            beats += used * size
-            if bursts == DRAM_QUEUE:
-                return max(0, ceil(DRAM_LATENCY - beats))
-        return 0
+    def _parts(self, index: int, cost: MoveCost, due: int, gap: int) -> Iterator[Transfer]:
+        """Bursts so short that they wait for places in DRAM's queue come as many at a time as there are places."""
+        if cost.bursts <= DRAM_QUEUE or DRAM_QUEUE * cost.beats > (DRAM_LATENCY + MAX_BURST_BEATS) * cost.bursts:
+            yield Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts)
+            return
+        for first in range(0, cost.bursts, DRAM_QUEUE):
+            bursts = min(DRAM_QUEUE, cost.bursts - first)
+            beats = cost.beats * (first + bursts) // cost.bursts - cost.beats * first // cost.bursts
+            last = first + bursts == cost.bursts
+            yield Transfer(index, beats, cost.cycles * bursts / cost.bursts, due, 0 if first else gap, bursts, last)
 
     def _tail(self, cost: MoveCost) -> int:
         return LOADP_TAIL if cost.parameters else LOAD_TAIL + cost.edge
