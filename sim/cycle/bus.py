@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sim.cycle.runs import MAX_BURST_BEATS
@@ -42,7 +43,7 @@ class Stream:
         self.served = 0.0
         self.asked = 0
         self.watch = NEVER
-        self.ends: deque[float] = deque(maxlen=DRAM_QUEUE)
+        self._ends: list[float] = []
         """When the last bursts were over, and the places in DRAM's queue free that they had taken."""
 
     def add(self, transfer: Transfer) -> None:
@@ -53,7 +54,10 @@ class Stream:
             self.queue.append(transfer)
 
     def _begin(self, transfer: Transfer, now: float = 0.0) -> None:
-        transfer.due = max(transfer.due, now + transfer.gap, self._addressed(transfer))
+        """The bursts of a transfer for which DRAM's queue has places in time; the others follow as one of their own."""
+        transfer.due = max(transfer.due, now + transfer.gap)
+        if transfer.bursts:
+            self._address(transfer)
         self.current = transfer
         self.left = transfer.work
         self.density = transfer.beats / transfer.work if transfer.work else 0.0
@@ -63,22 +67,42 @@ class Stream:
         assert done is not None
         self.current = None
         if done.bursts:
-            size = done.beats / done.bursts
-            for burst in range(min(done.bursts, DRAM_QUEUE) - 1, -1, -1):
-                self.ends.append(now - burst * size)
+            size = done.work / done.bursts
+            self.free(now - burst * size for burst in range(min(done.bursts, DRAM_QUEUE)))
         if self.queue:
             self._begin(self.queue.popleft(), now)
         return done
 
+    def free(self, ends: Iterable[float]) -> None:
+        """Bursts are over, and their places free."""
+        self._ends = sorted([*self._ends, *ends])[-DRAM_QUEUE:]
 
-    def _addressed(self, transfer: Transfer) -> float:
-        """When it may begin so that it does not wait for its addresses: each burst needs the place of one before it."""
-        if not transfer.bursts or not self.ends:
-            return 0.0
-        size = transfer.beats / transfer.bursts
-        first = DRAM_QUEUE - len(self.ends)
-        ends = list(self.ends)[: max(0, transfer.bursts - first)]
-        return max((end - (first + n) * size for n, end in enumerate(ends)), default=-DRAM_READ) + DRAM_READ
+    def _address(self, transfer: Transfer) -> None:
+        """Burst by burst: its address is taken when the one before it by as many as there are places is over."""
+        size = transfer.work / transfer.bursts
+        ends = self._ends
+        free = DRAM_QUEUE - len(ends)
+        if not free and ends[0] + DRAM_READ > transfer.due:
+            transfer.due = ends[0] + DRAM_READ
+        own = transfer.due + size
+        for burst in range(max(1, free), transfer.bursts):
+            end = ends[burst - free] if burst < DRAM_QUEUE else own + (burst - DRAM_QUEUE) * size
+            if end + DRAM_READ > transfer.due + burst * size + EPSILON:
+                self._split(transfer, burst)
+                break
+            if burst > DRAM_QUEUE:
+                break
+
+    def _split(self, transfer: Transfer, bursts: int) -> None:
+        """Leave so many bursts to the transfer, and the others to one that follows."""
+        share = bursts / transfer.bursts
+        beats = round(transfer.beats * share)
+        rest = Transfer(
+            transfer.index, transfer.beats - beats, transfer.work * (1 - share), transfer.due, 0, transfer.bursts - bursts,
+            transfer.last,
+        )  # fmt: skip
+        transfer.beats, transfer.work, transfer.bursts, transfer.last = beats, transfer.work * share, bursts, False
+        self.queue.appendleft(rest)
 
 
 @dataclass(slots=True)
@@ -180,7 +204,7 @@ class Bus:
             if self.fetch_left < EPSILON:
                 self.fetch_left = 0.0
                 self.fetches.popleft()
-                reads.ends.append(then)
+                reads.free((then,))
             if reading:
                 self.buffered -= passed * reads.density
         if reading:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import ceil
 from typing import Protocol
 
@@ -288,12 +288,9 @@ class LoadPipeline(_Mover):
             gap = self._tail(self._last)
         self._last = cost
         due = cycle + (LOAD_READ if cost.beats else LOAD_FILL)
-        if not cost.beats:
-            self._stream.add(Transfer(index, 0, cost.cycles, due, gap))
-        else:
+        if cost.beats:
             self._runs = (cost.run if cost.beats > cost.run else self._runs[1], cost.run)
-            for part in self._parts(index, cost, due, gap):
-                self._stream.add(part)
+        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts))
         ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % MAX_BURST_BEATS + 1
         if cost.beats:
             ahead = min(ahead, BURSTS_AHEAD * cost.beats // cost.bursts)
@@ -312,17 +309,6 @@ class LoadPipeline(_Mover):
         if cost.walk is None:
             return None
         return Stretch(begin, begin + length, cost.use.writes, cost.walk, 1, length / cost.words)
-
-    def _parts(self, index: int, cost: MoveCost, due: int, gap: int) -> Iterator[Transfer]:
-        """Bursts so short that they wait for places in DRAM's queue come as many at a time as there are places."""
-        if cost.bursts <= DRAM_QUEUE or DRAM_QUEUE * cost.beats > (DRAM_LATENCY + MAX_BURST_BEATS) * cost.bursts:
-            yield Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts)
-            return
-        for first in range(0, cost.bursts, DRAM_QUEUE):
-            bursts = min(DRAM_QUEUE, cost.bursts - first)
-            beats = cost.beats * (first + bursts) // cost.bursts - cost.beats * first // cost.bursts
-            last = first + bursts == cost.bursts
-            yield Transfer(index, beats, cost.cycles * bursts / cost.bursts, due, 0 if first else gap, bursts, last)
 
     def _tail(self, cost: MoveCost) -> int:
         return LOADP_TAIL if cost.parameters else LOAD_TAIL + cost.edge
