@@ -15,6 +15,9 @@ NEVER = float("inf")
 BEATS_ON_THE_WAY = LOAD_AHEAD_BEATS + MAX_BURST_BEATS // 2
 """LOAD beats that a fetch finds before it: the limit, passed by half a burst on average."""
 
+SLICE = 2
+"""Addresses in the register slice on the way to DRAM."""
+
 
 @dataclass(slots=True)
 class Transfer:
@@ -222,7 +225,7 @@ class Bus:
                 if burst.asked > now:
                     then = min(then, burst.asked)
                 else:
-                    burst.behind = min(reads.served + self._on_the_way(), reads.asked)
+                    burst.behind = min(reads.served + self._on_the_way(burst), reads.asked)
         burst = self.fetches[0]
         if fetching or burst.behind > reads.served + EPSILON:
             return then, False, False
@@ -243,14 +246,27 @@ class Bus:
         if stream.left < EPSILON:
             done.append((stream.finish(self.now), self.now))
 
-    def _on_the_way(self) -> float:
-        """LOAD beats asked for and not yet there, now."""
-        reads = self.reads
-        if reads.current is None or reads.current.due - DRAM_READ > self.now:
+    def _on_the_way(self, fetch: Burst) -> float:
+        """LOAD beats asked for and not yet there, now: one burst per cycle is asked for, while DRAM's queue has places."""
+        reads, now = self.reads, self.now
+        current = reads.current
+        if current is None or current.due - DRAM_READ > now:
             return 0.0
-        count = reads.left * reads.density
+        size = current.beats / max(1, current.bursts)
+        count = min(reads.left * reads.density, (now - current.due + DRAM_READ + 1) * size)
+        if count < reads.left * reads.density:
+            return min(count, BEATS_ON_THE_WAY)
+        if not current.last:
+            self._queue_up(fetch, current)
+            rest = reads.queue[0]
+            ahead = min(rest.beats, max(0.0, (DRAM_QUEUE + SLICE) * size - count))
+            return min(count + ahead, BEATS_ON_THE_WAY)
         for transfer in reads.queue:
-            if count >= BEATS_ON_THE_WAY or transfer.due - DRAM_READ > self.now:
+            if count >= BEATS_ON_THE_WAY or transfer.due - DRAM_READ > now:
                 break
             count += transfer.beats
         return min(count, BEATS_ON_THE_WAY)
+
+    def _queue_up(self, fetch: Burst, current: Transfer) -> None:
+        """DRAM's queue is full: the fetch gets the place behind LOAD's bursts in the register slice."""
+        fetch.asked = max(fetch.asked, max(self.now, current.due) + (SLICE + 1) * current.work / current.bursts)
