@@ -14,6 +14,8 @@ from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIG
 from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, WindowPipeline
 
 UNKNOWN = -1
+STRIDE = 8
+"""Cycles in which at least open work is followed at a time: whoever it holds up starts later than so many after its end."""
 
 
 class Receiver:
@@ -135,11 +137,15 @@ class Execution:
         """Go on to the next answer of DRAM, or to the end of work that had to wait for it; False if there is neither."""
         bus = self.bus
         workers = [worker for worker in self.workers if worker.open]
+        followed = 0.0
         while True:
             until = min((worker.open.bound for worker in workers if worker.open), default=NEVER)
+            if until < followed + STRIDE:
+                until = followed + STRIDE
             if not bus.step(until):
                 if not workers:
                     return False
+                followed = until
                 over = [worker for worker in workers if worker.advance(ceil(until))]
                 for worker in over:
                     index, finish = worker.settle()

@@ -179,23 +179,25 @@ class MiscPipeline(_Worker):
         super().__init__(contended, rivals)
         self._costs = costs
         self._banks = Banks.of(config)
-        self._read_over = 0
+        self._read_over = (0, 0)
 
     def accept(self, index: int, cycle: int) -> int | None:
         cost = self._costs[index]
         assert cost is not None
         self._index = index
-        first = max(cycle + MISC_READ, self._read_over)
+        first = cycle + MISC_READ
         if any(self._contended[index]):
             use = cost.use
             a, b, o = cost.walks or (
                 RoundWalk(self._banks, use.reads, cost.active), None, RoundWalk(self._banks, use.writes, cost.active)
             )  # fmt: skip
             groups = (use.reads | use.reads_b, use.writes)
-            self.open = WordContest(groups, (a.masks(), None if b is None else b.masks(), o.masks()), first)
+            first_a = max(first, self._read_over[0])
+            firsts = (first_a, first_a if b is None else max(first, self._read_over[1]))
+            self.open = WordContest(groups, (a.masks(), None if b is None else b.masks(), o.masks()), firsts)
             return None
         self._next = cycle + cost.cycles
-        self._read_over = first + cost.cycles
+        self._read_over = (first + cost.cycles,) * 2
         return cycle + cost.cycles - 1 + MISC_LATENCY
 
     def reads(self) -> Sequence[Trail]:
@@ -280,6 +282,8 @@ class LoadPipeline(_Mover):
         """LOAD begins when LOADP is written, and the other way round."""
         self._runs = (0, 0)
         """Beats of the last two runs."""
+        self._bursts: deque[tuple[int, float]] = deque(maxlen=BURSTS_AHEAD)
+        """Bursts of the last transfers, and their beats each."""
 
     def accept(self, index: int, cycle: int) -> None:
         cost = self._cost(index)
@@ -290,11 +294,10 @@ class LoadPipeline(_Mover):
         due = cycle + (LOAD_READ if cost.beats else LOAD_FILL)
         if cost.beats:
             self._runs = (cost.run if cost.beats > cost.run else self._runs[1], cost.run)
+            self._bursts.append((cost.bursts, cost.beats / cost.bursts))
         self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts))
         ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % MAX_BURST_BEATS + 1
-        if cost.beats:
-            ahead = min(ahead, BURSTS_AHEAD * cost.beats // cost.bursts)
-        self._leaves(self._stream.asked - ahead)
+        self._leaves(self._stream.asked - min(ahead, self._ahead()))
         self._next = cycle + LOAD_NEXT
 
     def writes(self) -> Sequence[Trail]:
@@ -309,6 +312,15 @@ class LoadPipeline(_Mover):
         if cost.walk is None:
             return None
         return Stretch(begin, begin + length, cost.use.writes, cost.walk, 1, length / cost.words)
+
+    def _ahead(self) -> float:
+        """Beats of the last bursts, as many as may have left the generator of runs and not be served."""
+        bursts, beats = 0, 0.0
+        for count, size in reversed(self._bursts):
+            used = min(count, BURSTS_AHEAD - bursts)
+            bursts += used
+            beats += used * size
+        return beats if bursts == BURSTS_AHEAD else NEVER
 
     def _tail(self, cost: MoveCost) -> int:
         return LOADP_TAIL if cost.parameters else LOAD_TAIL + cost.edge

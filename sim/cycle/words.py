@@ -28,17 +28,17 @@ class WordContest:
     is the first after ``w_(k-1)`` and not before ``max(a_k, b_k) + 14``.
     """
 
-    def __init__(self, groups: tuple[Groups, Groups], masks: tuple[Masks, Masks | None, Masks], first: int) -> None:
-        """``groups``: what it reads and what it writes; ``masks``: of both operands and the output."""
+    def __init__(self, groups: tuple[Groups, Groups], masks: tuple[Masks, Masks | None, Masks], first: tuple[int, int]) -> None:
+        """``groups``: what it reads and what it writes; ``masks``: of both operands and the output; ``first``: reads."""
         self._read_groups, self._write_groups = groups
         self._a, self._b, self._o = masks
         self._count = len(self._a)
         self._word = 0
         """Written so far."""
-        self._first = first
-        self._behind = first
+        self._first = max(first)
+        self._behind = min(first)
         """Cycles that are looked at begin here."""
-        self._gots, self._others, self._writes = [first - 1], [first - 1], [first + PIPE - 1]
+        self._gots, self._others, self._writes = [first[0] - 1], [first[1] - 1], [max(first) + PIPE - 1]
         """Cycles of grants, the last that of the word before; ``a`` may be ahead by ``AHEAD`` - 1."""
         self._quiet = STEADY
         self._lists: tuple[list[int], list[int] | None, list[int]] | None = None
@@ -57,9 +57,9 @@ class WordContest:
         return self._writes[-1]
 
     @property
-    def read_over(self) -> int:
-        """The cycle after the last read, once it is over."""
-        return max(self._gots[-1], self._others[-1]) + 1
+    def read_over(self) -> tuple[int, int]:
+        """The cycles after the last reads of both operands, once it is over."""
+        return self._gots[-1] + 1, self._others[-1] + 1
 
     @property
     def last_asked(self) -> int:
