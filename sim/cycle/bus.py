@@ -250,22 +250,27 @@ class Bus:
         """LOAD beats asked for and not yet there, now: one burst per cycle is asked for, while DRAM's queue has places."""
         reads, now = self.reads, self.now
         current = reads.current
-        if current is None or current.due - DRAM_READ > now:
+        if current is None:
             return 0.0
-        size = current.beats / max(1, current.bursts)
-        count = min(reads.left * reads.density, (now - current.due + DRAM_READ + 1) * size)
-        if count < reads.left * reads.density:
+        left = reads.left * reads.density
+        count = min(left, self._asked(current))
+        if count < left:
             return min(count, BEATS_ON_THE_WAY)
         if not current.last:
             self._queue_up(fetch, current)
             rest = reads.queue[0]
-            ahead = min(rest.beats, max(0.0, (DRAM_QUEUE + SLICE) * size - count))
-            return min(count + ahead, BEATS_ON_THE_WAY)
+            places = (DRAM_QUEUE + SLICE) * current.beats / current.bursts
+            return min(count + min(rest.beats, max(0.0, places - count)), BEATS_ON_THE_WAY)
         for transfer in reads.queue:
-            if count >= BEATS_ON_THE_WAY or transfer.due - DRAM_READ > now:
+            asked = self._asked(transfer)
+            count += min(transfer.beats, asked)
+            if count >= BEATS_ON_THE_WAY or asked < transfer.beats:
                 break
-            count += transfer.beats
         return min(count, BEATS_ON_THE_WAY)
+
+    def _asked(self, transfer: Transfer) -> float:
+        """Beats of the bursts that are asked for before a fetch in this cycle, which goes first."""
+        return max(0.0, self.now - transfer.due + DRAM_READ) * transfer.beats / max(1, transfer.bursts)
 
     def _queue_up(self, fetch: Burst, current: Transfer) -> None:
         """DRAM's queue is full: the fetch gets the place behind LOAD's bursts in the register slice."""
