@@ -6,14 +6,11 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sim.cycle.runs import MAX_BURST_BEATS
 from sim.cycle.timing import DRAM_QUEUE, DRAM_READ, LOAD_AHEAD_BEATS, LOAD_CHUNKS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
 NEVER = float("inf")
-BEATS_ON_THE_WAY = LOAD_AHEAD_BEATS + MAX_BURST_BEATS // 2
-"""LOAD beats that a fetch finds before it: the limit, passed by half a burst on average."""
 
 SLICE = 2
 """Addresses in the register slice on the way to DRAM."""
@@ -137,6 +134,8 @@ class Bus:
         self.read_done: list[tuple[Transfer, float]] = []
         self.write_done: list[tuple[Transfer, float]] = []
         self.fetched: list[tuple[int, float]] = []
+        self.speeds = (1.0, 1.0)
+        """Of reading and writing, of late: below 1 when the other takes its turns."""
         self.watched = False
         """A stream has reached its ``watch``."""
 
@@ -202,6 +201,7 @@ class Bus:
 
         passed = then - now
         self.now = then
+        self.speeds = (own_speed, write_speed)
         if fetching:
             self.fetch_left -= passed * read_speed
             if self.fetch_left < EPSILON:
@@ -248,25 +248,26 @@ class Bus:
 
     def _on_the_way(self, fetch: Burst) -> float:
         """LOAD beats asked for and not yet there, now: one burst per cycle is asked for, while DRAM's queue has places."""
-        reads, now = self.reads, self.now
+        reads = self.reads
         current = reads.current
         if current is None:
             return 0.0
         left = reads.left * reads.density
-        count = min(left, self._asked(current))
-        if count < left:
-            return min(count, BEATS_ON_THE_WAY)
+        size = current.beats / max(1, current.bursts)
+        served = left % size if size else 0.0
+        asked = min(left, self._asked(current), served + _whole(served, size))
+        if asked < left:
+            return asked
+        count = left
         if not current.last:
             self._queue_up(fetch, current)
-            rest = reads.queue[0]
-            places = (DRAM_QUEUE + SLICE) * current.beats / current.bursts
-            return min(count + min(rest.beats, max(0.0, places - count)), BEATS_ON_THE_WAY)
+            return count + min(reads.queue[0].beats, max(0.0, (DRAM_QUEUE + SLICE) * size - count))
         for transfer in reads.queue:
-            asked = self._asked(transfer)
+            asked = min(self._asked(transfer), _whole(count, transfer.beats / max(1, transfer.bursts)))
             count += min(transfer.beats, asked)
-            if count >= BEATS_ON_THE_WAY or asked < transfer.beats:
+            if asked < transfer.beats:
                 break
-        return min(count, BEATS_ON_THE_WAY)
+        return count
 
     def _asked(self, transfer: Transfer) -> float:
         """Beats of the bursts that are asked for before a fetch in this cycle, which goes first."""
@@ -275,3 +276,8 @@ class Bus:
     def _queue_up(self, fetch: Burst, current: Transfer) -> None:
         """DRAM's queue is full: the fetch gets the place behind LOAD's bursts in the register slice."""
         fetch.asked = max(fetch.asked, max(self.now, current.due) + (SLICE + 1) * current.work / current.bursts)
+
+
+def _whole(count: float, size: float) -> float:
+    """Beats of whole bursts that are asked for in addition to those on their way: the last one passes the limit."""
+    return max(0.0, (LOAD_AHEAD_BEATS - count) // size + 1) * size if size else 0.0

@@ -245,9 +245,7 @@ class _Mover(ABC):
     def finished(self, transfer: Transfer, cycle: float) -> int:
         """DRAM has served it: when it is done."""
         cost = self._cost(transfer.index)
-        trail = self._trail(transfer, cycle)
-        if trail is not None:
-            self._moved.append(trail)
+        self._moved.extend(self._trail(transfer, cycle))
         return ceil(cycle - EPSILON) + self._tail(cost)
 
     def _cost(self, index: int) -> MoveCost:
@@ -256,14 +254,14 @@ class _Mover(ABC):
         return cost
 
     @abstractmethod
-    def _trail(self, transfer: Transfer, end: float) -> Trail | None:
+    def _trail(self, transfer: Transfer, end: float) -> tuple[Trail, ...]:
         """Its words on chip, if DRAM has served it, or will have, at ``end``."""
 
-    def _coming(self) -> float:
+    def _coming(self, speed: float) -> float:
         """When the transfer that DRAM serves now is over, as far as is known."""
         current = self._stream.current
         assert current is not None
-        return max(self._bus.now, current.due) + self._stream.left
+        return max(self._bus.now, current.due) + self._stream.left / speed
 
     @abstractmethod
     def _tail(self, cost: MoveCost) -> int:
@@ -278,6 +276,8 @@ class LoadPipeline(_Mover):
 
     def __init__(self, costs: list[MoveCost | None], bus: Bus) -> None:
         super().__init__(costs, bus.reads, bus)
+        self._walked = 0.0
+        """The share of an instruction that came in earlier transfers."""
         self._last: MoveCost | None = None
         """LOAD begins when LOADP is written, and the other way round."""
         self._runs = (0, 0)
@@ -300,18 +300,26 @@ class LoadPipeline(_Mover):
         self._leaves(self._stream.asked - min(ahead, self._ahead()))
         self._next = cycle + LOAD_NEXT
 
+    def finished(self, transfer: Transfer, cycle: float) -> int:
+        finish = super().finished(transfer, cycle)
+        cost = self._cost(transfer.index)
+        self._walked = 0.0 if transfer.last else self._walked + transfer.bursts / cost.bursts
+        return finish
+
     def writes(self) -> Sequence[Trail]:
         current = self._stream.current
-        trail = None if current is None else self._trail(current, self._coming())
-        return self._moved if trail is None else (*self._moved, trail)
+        return self._moved if current is None else (*self._moved, *self._trail(current, self._coming(self._bus.speeds[0])))
 
-    def _trail(self, transfer: Transfer, end: float) -> Trail | None:
+    def _trail(self, transfer: Transfer, end: float) -> tuple[Trail, ...]:
         cost = self._cost(transfer.index)
-        begin = ceil(transfer.due) + LOAD_TAIL + cost.edge
-        length = max(cost.words, ceil(end - transfer.due))
         if cost.walk is None:
-            return None
-        return Stretch(begin, begin + length, cost.use.writes, cost.walk, 1, length / cost.words)
+            return ()
+        part = transfer.bursts / cost.bursts if cost.bursts else 1.0
+        words = round(cost.words * part)
+        skip = round(cost.words * self._walked) if part < 1 else 0
+        begin = ceil(transfer.due) + LOAD_TAIL + cost.edge
+        length = max(words, ceil(end - transfer.due))
+        return (Stretch(begin, begin + length, cost.use.writes, cost.walk, 1, length / max(1, words), skip),)
 
     def _ahead(self) -> float:
         """Beats of the last bursts, as many as may have left the generator of runs and not be served."""
@@ -350,25 +358,29 @@ class SavePipeline(_Mover):
         current = self._stream.current
         if current is None:
             return self._moved
-        queued = (self._stretch(transfer, 0.0) for transfer in self._stream.queue)
-        return (*self._moved, self._stretch(current, self._coming()), *queued)
+        queued = (trail for transfer in self._stream.queue for trail in self._trail(transfer, 0.0))
+        return (*self._moved, *self._trail(current, self._coming(self._bus.speeds[1])), *queued)
 
     def finished(self, transfer: Transfer, cycle: float) -> int:
         finish = super().finished(transfer, cycle)
         del self._begins[transfer.index]
         return finish
 
-    def _trail(self, transfer: Transfer, end: float) -> Trail:
-        return self._stretch(transfer, end)
-
-    def _stretch(self, transfer: Transfer, end: float) -> Trail:
-        """Words are read one per cycle, until as many beats wait as there is room for."""
+    def _trail(self, transfer: Transfer, end: float) -> tuple[Trail, ...]:
+        """One word after the other, until as many beats wait as there is room for; then as DRAM takes them."""
         cost = self._cost(transfer.index)
         begin = self._begins[transfer.index]
         assert cost.walk is not None
-        ahead = SAVE_WRITE - SAVE_READ + SAVE_AHEAD_BEATS * (end - transfer.due) / cost.beats
-        length = max(cost.cycles, ceil(end - ahead) - begin)
-        return Stretch(begin, begin + length, cost.use.reads, cost.walk, 1, length / cost.words)
+        groups, walk = cost.use.reads, cost.walk
+        alone = cost.cycles / cost.words
+        room = min(cost.words, SAVE_AHEAD_BEATS * cost.words // cost.beats)
+        filled = begin + ceil(room * alone)
+        first = Stretch(begin, filled, groups, walk, 1, alone)
+        if room == cost.words:
+            return (first,)
+        pace = max(alone, (end - transfer.due) / cost.words)
+        later = max(filled, ceil(transfer.due)) if pace > alone else filled
+        return first, Stretch(later, later + ceil((cost.words - room) * pace), groups, walk, 1, pace, room)
 
     def _tail(self, cost: MoveCost) -> int:
         return SAVE_TAIL
