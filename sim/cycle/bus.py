@@ -135,7 +135,7 @@ class Bus:
         self.write_done: list[tuple[Transfer, float]] = []
         self.fetched: list[tuple[int, float]] = []
         self.speeds = (1.0, 1.0)
-        """Of reading and writing, of late: below 1 when the other takes its turns."""
+        """Of reading and writing, until the next event: below 1 when the other takes its turns."""
         self.watched = False
         """A stream has reached its ``watch``."""
 
@@ -176,6 +176,7 @@ class Bus:
                 read_speed = min(1.0, max(0.5, 1.0 - write_density) / read_density)
                 write_speed = min(1.0, max(0.5, 1.0 - read_density) / write_density)
         own_speed = 1.0 if apart else read_speed
+        self.speeds = (own_speed, write_speed)
         if fetching and now + self.fetch_left / read_speed < then:
             then = now + self.fetch_left / read_speed
         if reading:
@@ -201,7 +202,6 @@ class Bus:
 
         passed = then - now
         self.now = then
-        self.speeds = (own_speed, write_speed)
         if fetching:
             self.fetch_left -= passed * read_speed
             if self.fetch_left < EPSILON:
