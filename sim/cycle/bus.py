@@ -67,7 +67,7 @@ class Stream:
         assert done is not None
         self.current = None
         if done.bursts:
-            size = done.work / done.bursts
+            size = max(done.work, now - done.due) / done.bursts
             self.free(now - burst * size for burst in range(min(done.bursts, DRAM_QUEUE)))
         if self.queue:
             self._begin(self.queue.popleft(), now)
