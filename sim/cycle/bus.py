@@ -186,7 +186,9 @@ class Bus:
                 if fetching:
                     span = min(span, self.buffered / rate)
                 elif self.fetches and self.fetches[0].behind < NEVER:
-                    span = min(span, (self.fetches[0].behind - reads.served) / rate)
+                    ahead = self.fetches[0].behind - reads.served
+                    before = ahead - self._packed()
+                    span = min(span, (before if before > EPSILON else ahead) / rate)
                 if reads.watch < NEVER:
                     span = min(span, max(0.0, (reads.watch - reads.served) / rate))
             if now + span < then:
@@ -227,16 +229,20 @@ class Bus:
                 else:
                     burst.behind = min(reads.served + self._on_the_way(burst), reads.asked)
         burst = self.fetches[0]
-        if fetching or burst.behind > reads.served + EPSILON:
+        if fetching or burst.behind > reads.served + self._packed() + EPSILON:
             return then, False, False
         due = burst.asked + DRAM_READ
         if due > now:
-            return min(then, due), True, False
+            return min(then, due), burst.behind <= reads.served + EPSILON, False
         self.fetch_left = float(burst.beats)
-        flows = reads.current is not None and reads.current.due < now
-        self.buffered = LOAD_CHUNKS if flows and reads.density < 1.0 else 0.0
+        self.buffered = max(0.0, burst.behind - reads.served)
         self.fetched.append((burst.number, now))
         return now, False, True
+
+    def _packed(self) -> float:
+        """Beats of LOAD that wait in the packer, beyond those that count as served: words are slower than beats."""
+        reads = self.reads
+        return LOAD_CHUNKS if reads.current is not None and reads.current.due <= self.now and reads.density < 1.0 else 0.0
 
     def _serve(self, stream: Stream, work: float, done: list[tuple[Transfer, float]]) -> None:
         stream.left -= work
