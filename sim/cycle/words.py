@@ -131,19 +131,23 @@ class WordContest:
         if self._lists is None:
             self._lists = self._a.tolist(), None if self._b is None else self._b.tolist(), self._o.tolist()
         own, other, output = self._lists
-        free = [0] * (end - begin)
-        busy = free if reads is None else reads.tolist()
-        busy_writes = free if writes is None else writes.tolist()
-        asked = busy if other is None else busy.copy()
+        idle = [0] * (end - begin)
+        busy = idle if reads is None else reads.tolist()
+        busy_writes = idle if writes is None else writes.tolist()
+        asked = busy.copy()
         """Taken by others and by the first operand."""
         gots, others, written = self._gots, self._others, self._writes
         count, word, quiet = self._count, self._word, self._quiet
+        last_a, last_b, last_w = gots[-1], others[-1], written[-1]
+        most = 1 if other is None else AHEAD
         ahead = 0
-        going = True
         while word < count and quiet < STEADY:
-            # The first operand, as far as it may be ahead of the second.
-            while other is not None and ahead < AHEAD and word + ahead < count or not ahead:
-                now = max(gots[-1] + 1, others[ahead - AHEAD] + ASKED, written[ahead - HELD] + ASKED)
+            while ahead < most and word + ahead < count:
+                now = last_a + 1
+                if others[ahead - AHEAD] + ASKED > now:
+                    now = others[ahead - AHEAD] + ASKED
+                if written[ahead - HELD] + ASKED > now:
+                    now = written[ahead - HELD] + ASKED
                 want = own[word + ahead]
                 while now < end and busy[now - begin] & want:
                     asked[now - begin] |= want
@@ -152,34 +156,38 @@ class WordContest:
                     break
                 asked[now - begin] |= want
                 gots.append(now)
+                last_a = now
                 ahead += 1
             if not ahead:
-                going = False
                 break
-            got = gots[-ahead]
-            if other is None:
-                second = got
-            else:
-                second = max(others[-1] + 1, gots[-ahead - AHEAD] + ASKED, written[-HELD] + ASKED)
+            got = second = gots[-ahead]
+            if other is not None:
+                second = last_b + 1
+                if gots[-ahead - AHEAD] + ASKED > second:
+                    second = gots[-ahead - AHEAD] + ASKED
+                if written[-HELD] + ASKED > second:
+                    second = written[-HELD] + ASKED
                 want = other[word]
                 while second < end and asked[second - begin] & want:
                     second += 1
                 if second >= end:
-                    going = False
                     break
-            now = max(written[-1] + 1, (second if second > got else got) + PIPE)
+            now = (second if second > got else got) + PIPE
+            if now <= last_w:
+                now = last_w + 1
             want = output[word]
             while now < end and busy_writes[now - begin] & want:
                 now += 1
             if now >= end:
-                going = False
                 break
-            steady = now == written[-1] + 1 and second == others[-1] + 1 and got == gots[-ahead - 1] + 1
+            steady = now == last_w + 1 and second == last_b + 1 and got == gots[-ahead - 1] + 1
             quiet = quiet + 1 if steady else 0
             others.append(second)
             written.append(now)
+            last_b, last_w = second, now
             ahead -= 1
             word += 1
+        going = word == count or quiet >= STEADY
         if ahead:
             del gots[-ahead:]
         for grants in (gots, others, written):
