@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from sim.cycle.trails import Groups, Record, Stretch, Trail
-from sim.cycle.walks import Masks, Walk
+from sim.cycle.walks import Ints, Masks, Walk
 
 BLOCK = 512
 """Cycles that are looked at together."""
@@ -89,26 +90,21 @@ class WindowContest:
         self.cycle += size
 
     def _wait(self, masks: Masks, taken: Masks, taken_writes: Taken) -> None:
-        """Step by step through cycles in which banks are taken."""
-        wanted: list[int] = []
-        steps = iter(masks.tolist())
-        left = next(steps)
-        now = self.cycle
-        for busy in taken.tolist():
-            wanted.append(left)
-            left &= busy
-            now += 1
-            if not left:
-                self._step += 1
-                if self._places is not None and self._step * self._reductions // self._steps > self._reduced:
-                    self._reduce(now - self._step, taken_writes)
-                left = next(steps, -1)
-                if left < 0:
-                    break
-        self._left = left if left >= 0 else None
-        cycles = np.arange(self.cycle, now)
-        self._reads.trail.append(Record(self.cycle, now, self._reads.groups, cycles, np.array(wanted, np.uint64)))
-        self.cycle = now
+        """Steps in cycles in which banks are taken."""
+        wanted, done, left = _follow(masks.tobytes(), taken.tobytes())
+        cycles = np.arange(self.cycle, self.cycle + len(wanted))
+        self._reads.trail.append(Record(self.cycle, self.cycle + len(wanted), self._reads.groups, cycles, wanted))
+        begin, self._step = self._step, self._step + len(done)
+        places = self._places
+        reduced = self._step * self._reductions // self._steps
+        if places is not None and reduced > self._reduced:
+            ends = -(-np.arange(self._reduced + 1, reduced + 1) * self._steps // self._reductions) - 1 - begin
+            offered = ((self.cycle + done[ends] + places.lag)[:, None] + np.arange(places.per)).ravel()
+            entries = places.side.walk.masks()[self._reduced * places.per : reduced * places.per]
+            self._reduced = reduced
+            self._offer(places, offered, entries, taken_writes)
+        self._left = left
+        self.cycle += len(wanted)
 
     def _reduce(self, origin: int, taken_writes: Taken) -> None:
         """Steps are over, the last ones as if step 0 had been in cycle ``origin``: their reductions' places are known."""
@@ -126,21 +122,29 @@ class WindowContest:
         piece = Stretch(begin, end, side.groups, side.walk, places.per, period, self._reduced * places.per)
         self._reduced = reduced
         if places.contested:
-            self._write(piece, taken_writes)
+            self._write(places, piece, taken_writes)
         else:
             side.trail.append(piece)
             self.last_write = end - 1
 
-    def _write(self, piece: Stretch, taken_writes: Taken) -> None:
-        """Writes wait in a queue, which is long enough that reads go on."""
-        side = self._reads if self._places is None else self._places.side
+    def _write(self, places: Places, piece: Stretch, taken_writes: Taken) -> None:
+        """Writes at even distances."""
         begin = max(piece.begin, self.last_write + 1)
-        taken = taken_writes(piece.groups, begin, max(piece.end, begin + 1))
-        if taken is None and begin == piece.begin:
-            side.trail.append(piece)
+        if begin == piece.begin and taken_writes(piece.groups, begin, piece.end) is None:
+            places.side.trail.append(piece)
             self.last_write = piece.end - 1
+        else:
+            self._offer(places, *piece.entries(), taken_writes)
+
+    def _offer(self, places: Places, offered: Ints, masks: Masks, taken_writes: Taken) -> None:
+        """Writes wait in a queue, which is long enough that reads go on."""
+        side = places.side
+        begin, end = max(int(offered[0]), self.last_write + 1), int(offered[-1]) + 1
+        taken = taken_writes(side.groups, begin, max(begin + 1, end)) if places.contested else None
+        if begin == offered[0] and (taken is None or not (taken[offered - begin] & masks).any()):
+            side.trail.append(Record(begin, end, side.groups, offered, masks))
+            self.last_write = end - 1
             return
-        offered, masks = piece.entries()
         busy = [] if taken is None else taken.tolist()
         cycles: list[int] = []
         wanted: list[int] = []
@@ -149,7 +153,7 @@ class WindowContest:
             now = max(now, cycle)
             while left:
                 if now - begin >= len(busy):
-                    more = taken_writes(piece.groups, begin + len(busy), now + BLOCK)
+                    more = taken_writes(side.groups, begin + len(busy), now + BLOCK)
                     busy += [0] * (now + BLOCK - begin - len(busy)) if more is None else more.tolist()
                 cycles.append(now)
                 wanted.append(left)
@@ -157,4 +161,25 @@ class WindowContest:
                 now += 1
         self.last_write = now - 1
         if cycles:
-            side.trail.append(Record(cycles[0], now, piece.groups, np.array(cycles, np.int64), np.array(wanted, np.uint64)))
+            side.trail.append(Record(cycles[0], now, side.groups, np.array(cycles, np.int64), np.array(wanted, np.uint64)))
+
+
+@lru_cache(maxsize=1 << 10)
+def _follow(masks: bytes, taken: bytes) -> tuple[Masks, Ints, int | None]:
+    """Step by step through cycles in which banks are taken.
+
+    What is wanted in each cycle, the cycles in which steps are over, and the banks that the step at hand still wants.
+    """
+    wanted: list[int] = []
+    done: list[int] = []
+    steps = iter(np.frombuffer(masks, np.uint64).tolist())
+    left = next(steps)
+    for cycle, busy in enumerate(np.frombuffer(taken, np.uint64).tolist()):
+        wanted.append(left)
+        left &= busy
+        if not left:
+            done.append(cycle)
+            left = next(steps, -1)
+            if left < 0:
+                break
+    return np.array(wanted, np.uint64), np.array(done, np.int64), left if left >= 0 else None

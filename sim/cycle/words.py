@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from sim.cycle.contest import BLOCK, Taken
@@ -41,7 +43,7 @@ class WordContest:
         self._gots, self._others, self._writes = [first[0] - 1], [first[1] - 1], [max(first) + PIPE - 1]
         """Cycles of grants, the last that of the word before; ``a`` may be ahead by ``AHEAD`` - 1."""
         self._quiet = STEADY
-        self._lists: tuple[list[int], list[int] | None, list[int]] | None = None
+        self._keys: tuple[bytes, bytes | None, bytes] | None = None
 
     @property
     def bound(self) -> int:
@@ -128,69 +130,85 @@ class WordContest:
 
     def _struggle(self, begin: int, end: int, reads: Masks | None, writes: Masks | None) -> bool:
         """Word by word, until nothing has waited for a while; False if the cycles are over."""
-        if self._lists is None:
-            self._lists = self._a.tolist(), None if self._b is None else self._b.tolist(), self._o.tolist()
-        own, other, output = self._lists
-        idle = [0] * (end - begin)
-        busy = idle if reads is None else reads.tolist()
-        busy_writes = idle if writes is None else writes.tolist()
-        asked = busy.copy()
-        """Taken by others and by the first operand."""
-        gots, others, written = self._gots, self._others, self._writes
-        count, word, quiet = self._count, self._word, self._quiet
-        last_a, last_b, last_w = gots[-1], others[-1], written[-1]
-        most = 1 if other is None else AHEAD
-        ahead = 0
-        while word < count and quiet < STEADY:
-            while ahead < most and word + ahead < count:
-                now = last_a + 1
-                if others[ahead - AHEAD] + ASKED > now:
-                    now = others[ahead - AHEAD] + ASKED
-                if written[ahead - HELD] + ASKED > now:
-                    now = written[ahead - HELD] + ASKED
-                want = own[word + ahead]
-                while now < end and busy[now - begin] & want:
-                    asked[now - begin] |= want
-                    now += 1
-                if now >= end:
-                    break
-                asked[now - begin] |= want
-                gots.append(now)
-                last_a = now
-                ahead += 1
-            if not ahead:
-                break
-            got = second = gots[-ahead]
-            if other is not None:
-                second = last_b + 1
-                if gots[-ahead - AHEAD] + ASKED > second:
-                    second = gots[-ahead - AHEAD] + ASKED
-                if written[-HELD] + ASKED > second:
-                    second = written[-HELD] + ASKED
-                want = other[word]
-                while second < end and asked[second - begin] & want:
-                    second += 1
-                if second >= end:
-                    break
-            now = (second if second > got else got) + PIPE
-            if now <= last_w:
-                now = last_w + 1
-            want = output[word]
-            while now < end and busy_writes[now - begin] & want:
+        if self._keys is None:
+            self._keys = self._a.tobytes(), None if self._b is None else self._b.tobytes(), self._o.tobytes()
+        histories = (self._gots, self._others, self._writes)
+        words, quiet, found = _follow(
+            self._keys, self._word, tuple(tuple(cycle - begin for cycle in grants) for grants in histories), end - begin,
+            None if reads is None else reads.tobytes(), None if writes is None else writes.tobytes(), self._quiet,
+        )  # fmt: skip
+        self._word += words
+        self._quiet = quiet
+        for grants, cycles in zip(histories, found, strict=True):
+            grants[:] = [cycle + begin for cycle in cycles]
+        return self.over or quiet >= STEADY
+
+
+@lru_cache(maxsize=1 << 10)
+def _follow(
+    keys: tuple[bytes, bytes | None, bytes], word: int, histories: tuple[tuple[int, ...], ...], end: int,
+    reads: bytes | None, writes: bytes | None, quiet: int,
+) -> tuple[int, int, tuple[list[int], list[int], list[int]]]:  # fmt: skip
+    """From cycle 0 on: how many words are written before ``end``, how many of them without a wait, and the last grants."""
+    own, other, output = (None if key is None else np.frombuffer(key, np.uint64).tolist() for key in keys)
+    assert own is not None
+    assert output is not None
+    idle = [0] * end
+    busy = idle if reads is None else np.frombuffer(reads, np.uint64).tolist()
+    busy_writes = idle if writes is None else np.frombuffer(writes, np.uint64).tolist()
+    asked = busy.copy()
+    """Taken by others and by the first operand."""
+    gots, others, written = (list(grants) for grants in histories)
+    last_a, last_b, last_w = gots[-1], others[-1], written[-1]
+    most = 1 if other is None else AHEAD
+    begin, count = word, len(own)
+    ahead = 0
+    while word < count and quiet < STEADY:
+        while ahead < most and word + ahead < count:
+            now = last_a + 1
+            if others[ahead - AHEAD] + ASKED > now:
+                now = others[ahead - AHEAD] + ASKED
+            if written[ahead - HELD] + ASKED > now:
+                now = written[ahead - HELD] + ASKED
+            want = own[word + ahead]
+            while now < end and busy[now] & want:
+                asked[now] |= want
                 now += 1
             if now >= end:
                 break
-            steady = now == last_w + 1 and second == last_b + 1 and got == gots[-ahead - 1] + 1
-            quiet = quiet + 1 if steady else 0
-            others.append(second)
-            written.append(now)
-            last_b, last_w = second, now
-            ahead -= 1
-            word += 1
-        going = word == count or quiet >= STEADY
-        if ahead:
-            del gots[-ahead:]
-        for grants in (gots, others, written):
-            del grants[:-HELD]
-        self._word, self._quiet = word, quiet
-        return going
+            asked[now] |= want
+            gots.append(now)
+            last_a = now
+            ahead += 1
+        if not ahead:
+            break
+        got = second = gots[-ahead]
+        if other is not None:
+            second = last_b + 1
+            if gots[-ahead - AHEAD] + ASKED > second:
+                second = gots[-ahead - AHEAD] + ASKED
+            if written[-HELD] + ASKED > second:
+                second = written[-HELD] + ASKED
+            want = other[word]
+            while second < end and asked[second] & want:
+                second += 1
+            if second >= end:
+                break
+        now = (second if second > got else got) + PIPE
+        if now <= last_w:
+            now = last_w + 1
+        want = output[word]
+        while now < end and busy_writes[now] & want:
+            now += 1
+        if now >= end:
+            break
+        steady = now == last_w + 1 and second == last_b + 1 and got == gots[-ahead - 1] + 1
+        quiet = quiet + 1 if steady else 0
+        others.append(second)
+        written.append(now)
+        last_b, last_w = second, now
+        ahead -= 1
+        word += 1
+    if ahead:
+        del gots[-ahead:]
+    return word - begin, quiet, (gots[-HELD:], others[-HELD:], written[-HELD:])
