@@ -67,8 +67,8 @@ class Stream:
         assert done is not None
         self.current = None
         if done.bursts:
-            size = max(done.work, now - done.due) / done.bursts
-            self.free(now - burst * size for burst in range(min(done.bursts, DRAM_QUEUE)))
+            apart, size = max(done.work, now - done.due) / done.bursts, done.beats / done.bursts
+            self.free(now - (burst + 1) * apart + size for burst in range(min(done.bursts, DRAM_QUEUE)))
         if self.queue:
             self._begin(self.queue.popleft(), now)
         return done

@@ -122,7 +122,8 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     return [
         WindowCost(n, size, n * t, w, Use(read, written), walk, place)
         for n, size, t, w, read, written, walk, place in zip(
-            *_lists(groups, group, taps, waits), _reads(config, f), _writes(config, f, f["vectors"]), reads, places, strict=True,
+            *_lists(groups, group, taps, waits), _reads(config, f), _writes(config, f, f["vectors"]), reads, places,
+            strict=True,
         )
     ]
 
@@ -239,7 +240,8 @@ def _window_walks(
 ) -> list[WindowWalk]:
     """``inner`` vectors are read before the next tap, ``outer`` times everything."""
     names = (
-        "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l", "i_off", "i_ys", "t_ys", "i_ring",
+        "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l",
+        "i_off", "i_ys", "t_ys", "i_ring",
     )  # fmt: skip
     banks, lanes = Banks.of(config), config.px_p
     taps = [Taps(lanes, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
@@ -251,8 +253,8 @@ def _place_walks(config: MachineConfig, f: Fields, outer: Ints, port: int, parts
     banks, lanes = Banks.of(config), config.px_p
     names = ("o_addr", "o_h", "o_w", "o_ys", "o_xs", "o_cs")
     return [
-        PlaceWalk(banks, lanes, port, *values, parts, vectors)
-        for values in zip(*_lists(*(f[name] for name in names), outer), strict=True)
+        PlaceWalk(banks, lanes, port, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, vectors)
+        for base, o_h, o_w, o_ys, o_xs, o_cs, count in zip(*_lists(*(f[name] for name in names), outer), strict=True)
     ]
 
 

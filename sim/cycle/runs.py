@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import gcd
 
 MAX_BURST_BEATS = 32
@@ -61,10 +62,10 @@ class Cuts:
 
     def passing(self, skip: int, size: int) -> int:
         """Cycles in which chunks pass between overlapping pixels: the first of them passes with the last word."""
-        if not self.windows or self.step <= 1:
+        if not self.windows:
             return 0
-        bases = [skip + n * self.step for n in range(self.pixels)]
-        return sum(max(0, after // size - before // size - 1) for before, after in zip(bases, bases[1:], strict=False))
+        chunks = [(skip + pixel * self.step) // size for pixel in range(self.pixels)]
+        return sum(max(0, after - before - 1) for before, after in pairwise(chunks))
 
 
 @lru_cache(maxsize=1 << 14)

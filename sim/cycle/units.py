@@ -15,8 +15,6 @@ from sim.cycle.costs import MiscCost, MoveCost, WindowCost
 from sim.cycle.runs import MAX_BURST_BEATS
 from sim.cycle.timing import (
     BURSTS_AHEAD,
-    DRAM_LATENCY,
-    DRAM_QUEUE,
     LOAD_AHEAD_BEATS,
     LOAD_FILL,
     LOAD_NEXT,
