@@ -8,10 +8,11 @@ from typing import Any
 from isa.config import MachineConfig
 from isa.instructions import Unit
 from sim.cycle.bus import NEVER, Bus
+from sim.cycle.movers import LoadPipeline, SavePipeline
 from sim.cycle.program import CycleError, Program
 from sim.cycle.rivals import IDLE, contended
 from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE, Timing
-from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, WindowPipeline
+from sim.cycle.units import MiscPipeline, Pipeline, WindowPipeline
 
 UNKNOWN = -1
 STRIDE = 8

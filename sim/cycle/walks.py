@@ -136,9 +136,8 @@ class RoundWalk:
 
     def masks(self) -> Masks:
         phases = self.banks.phases
-        numbers = [
-            group * phases + phase for group in range(self.groups.bit_length()) if self.groups >> group & 1 for phase in range(phases)
-        ]  # fmt: skip
+        groups = [group for group in range(self.groups.bit_length()) if self.groups >> group & 1]
+        numbers = [group * phases + phase for group in groups for phase in range(phases)]
         bits = np.left_shift(np.uint64(1), np.array(numbers, np.uint64) % np.uint64(BANKS_TOLD_APART))
         return np.resize(bits, self.count) if numbers else np.zeros(self.count, np.uint64)
 
