@@ -276,8 +276,12 @@ class Bus:
         return count
 
     def _asked(self, transfer: Transfer) -> float:
-        """Beats of the bursts that are asked for before a fetch in this cycle, which goes first."""
-        return max(0.0, self.now - transfer.due + DRAM_READ) * transfer.beats / max(1, transfer.bursts)
+        """Beats of the bursts whose addresses are taken before that of a fetch in this cycle, which goes first.
+
+        The first address of a transfer is on the bus 5 cycles after acceptance (``hw/move/load.py``): ``DRAM_READ`` + 1
+        before ``due``.
+        """
+        return max(0.0, self.now - transfer.due + DRAM_READ + 1) * transfer.beats / max(1, transfer.bursts)
 
     def _queue_up(self, fetch: Burst, current: Transfer) -> None:
         """DRAM's queue is full: the fetch gets the place behind LOAD's bursts in the register slice."""

@@ -62,11 +62,11 @@ def test_a_fetch_waits_for_the_beats_that_were_asked_for_before_it() -> None:
 def test_a_fetch_goes_before_bursts_that_are_not_asked_for_yet() -> None:
     """In cycle 4 four bursts have been asked for, one per cycle."""
     bus = Bus()
-    bus.reads.add(Transfer(1, 256, 256, DRAM_READ, 0, 16))
+    bus.reads.add(Transfer(1, 256, 256, DRAM_READ + 1, 0, 16))
     bus.fetch(0, 8, 4)
     reads, _, fetched = run(bus)
-    assert fetched[0] == pytest.approx(DRAM_READ + 4 * 16)
-    assert reads[1] == pytest.approx(DRAM_READ + 256 + 8)
+    assert fetched[0] == pytest.approx(DRAM_READ + 1 + 4 * 16)
+    assert reads[1] == pytest.approx(DRAM_READ + 1 + 256 + 8)
 
 
 def test_a_fetch_comes_while_words_are_cut_from_the_beats_before_it() -> None:
