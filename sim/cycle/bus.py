@@ -143,7 +143,7 @@ class Bus:
         self.fetches.append(Burst(number, beats, asked))
 
     def step(self, until: float = NEVER) -> bool:
-        """Go on to the next event; False, and nothing is changed, if there is none before ``until``."""
+        """Go on to the next event; False, and nothing is changed but ``speeds``, if there is none before ``until``."""
         reads, writes, now = self.reads, self.writes, self.now
         fetching = self.fetch_left > 0
         reading = writing = blocked = False
