@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sim.cycle.timing import DRAM_QUEUE, DRAM_READ, LOAD_AHEAD_BEATS, LOAD_CHUNKS
+from sim.cycle.timing import DRAM_QUEUE, DRAM_READ, LOAD_AHEAD_BEATS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
@@ -30,6 +30,8 @@ class Transfer:
     """Of reads: so many places it takes in DRAM's queue."""
     last: bool = True
     """Of its instruction, which may be several."""
+    chunks: int = 0
+    """Beats that wait behind the bus when words are slower than beats."""
 
 
 class Stream:
@@ -99,7 +101,7 @@ class Stream:
         beats = round(transfer.beats * share)
         rest = Transfer(
             transfer.index, transfer.beats - beats, transfer.work * (1 - share), transfer.due, 0, transfer.bursts - bursts,
-            transfer.last,
+            transfer.last, transfer.chunks,
         )  # fmt: skip
         transfer.beats, transfer.work, transfer.bursts, transfer.last = beats, transfer.work * share, bursts, False
         self.queue.appendleft(rest)
@@ -241,8 +243,8 @@ class Bus:
 
     def _packed(self) -> float:
         """Beats of LOAD that wait in the packer, beyond those that count as served: words are slower than beats."""
-        reads = self.reads
-        return LOAD_CHUNKS if reads.current is not None and reads.current.due <= self.now and reads.density < 1.0 else 0.0
+        current = self.reads.current
+        return current.chunks if current is not None and current.due <= self.now and self.reads.density < 1.0 else 0
 
     def _serve(self, stream: Stream, work: float, done: list[tuple[Transfer, float]]) -> None:
         stream.left -= work
@@ -268,9 +270,13 @@ class Bus:
         if not current.last:
             self._queue_up(fetch, current)
             return count + min(reads.queue[0].beats, max(0.0, (DRAM_QUEUE + SLICE) * size - count))
+        bursts = count / size if size else 0.0
         for transfer in reads.queue:
-            asked = min(self._asked(transfer), _whole(count, transfer.beats / max(1, transfer.bursts)))
+            size = transfer.beats / max(1, transfer.bursts)
+            places = max(0.0, DRAM_QUEUE + SLICE - bursts) * size
+            asked = min(self._asked(transfer), _whole(count, size), places)
             count += min(transfer.beats, asked)
+            bursts += transfer.bursts
             if asked < transfer.beats:
                 break
         return count

@@ -13,6 +13,7 @@ from sim.cycle.runs import MAX_BURST_BEATS
 from sim.cycle.timing import (
     BURSTS_AHEAD,
     LOAD_AHEAD_BEATS,
+    LOAD_CHUNKS,
     LOAD_FILL,
     LOAD_NEXT,
     LOAD_READ,
@@ -109,7 +110,8 @@ class LoadPipeline(_Mover):
         if cost.beats:
             self._runs = (cost.run if cost.beats > cost.run else self._runs[1], cost.run)
             self._bursts.append((cost.bursts, cost.beats / cost.bursts))
-        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts))
+        chunks = 0 if cost.parameters else LOAD_CHUNKS
+        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts, chunks=chunks))
         ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % MAX_BURST_BEATS + 1
         self._leaves(self._stream.asked - min(ahead, self._ahead()))
         self._next = cycle + LOAD_NEXT

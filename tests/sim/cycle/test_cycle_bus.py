@@ -72,11 +72,19 @@ def test_a_fetch_goes_before_bursts_that_are_not_asked_for_yet() -> None:
 def test_a_fetch_comes_while_words_are_cut_from_the_beats_before_it() -> None:
     """Two cycles for each beat: the packer holds the last five of ten while the fetch comes."""
     bus = Bus()
-    bus.reads.add(Transfer(1, 10, 20, DRAM_READ, 0, 1))
+    bus.reads.add(Transfer(1, 10, 20, DRAM_READ, 0, 1, chunks=5))
     bus.fetch(0, 8, 5)
     reads, _, fetched = run(bus)
     assert fetched[0] == pytest.approx(DRAM_READ + 10)
     assert reads[1] == pytest.approx(DRAM_READ + 20)
+
+
+def test_a_fetch_waits_for_every_beat_that_nobody_holds() -> None:
+    """Bytes of a table are written one by one, straight from the bus."""
+    bus = Bus()
+    bus.reads.add(Transfer(1, 10, 80, DRAM_READ, 0, 1))
+    bus.fetch(0, 8, 5)
+    assert run(bus)[2][0] == pytest.approx(DRAM_READ + 80)
 
 
 def test_short_bursts_come_sixteen_at_a_time() -> None:
