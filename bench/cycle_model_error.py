@@ -177,6 +177,7 @@ def report(title: str, samples: list[Sample]) -> None:
     print(f"\n{title}: {len(samples)} programs, {sum(s.rtl for s in samples)} cycles on the RTL")
     print(f"  error of cycles: mean {errors.mean():+.3f} %, from {errors.min():+.2f} % to {errors.max():+.2f} %")
     print("  |error|: " + ", ".join(f"{q} % of programs <= {np.percentile(size, q):.3f} %" for q in (50, 90, 99, 100)))
+    print("  " + ", ".join(f"{(size <= limit).sum()} programs within {limit} %" for limit in (0.1, 1, 2, 5)))
     rate = sum(s.instructions for s in samples) / sum(s.seconds for s in samples)
     print(f"  speed of the model: {rate:.0f} instructions/s, decoding included")
     for sample in sorted(samples, key=lambda s: -abs(s.error))[:3]:
@@ -189,6 +190,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=120)
     parser.add_argument("--networks", action="store_true", help="the small networks, too")
     arguments = parser.parse_args()
+    every: list[Sample] = []
     for name in arguments.presets.split(","):
         machine = RtlMachine(preset(name))
         samples = list(random_groups(machine, arguments.groups))
@@ -199,6 +201,9 @@ def main() -> None:
             for sample in found:
                 print(f"  {name:5} {sample.name:28} {sample.rtl:9} {sample.model:9} {100 * sample.error:+.3f} %")
             report(f"{name}, networks", found)
+        every += samples
+    report("all random groups", every)
+    report(f"all of {REALISTIC} cycles and more", [s for s in every if s.rtl >= REALISTIC])
 
 
 if __name__ == "__main__":

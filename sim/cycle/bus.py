@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sim.cycle.runs import MAX_BURST_BEATS
-from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS, LOAD_CHUNKS
+from sim.cycle.timing import DRAM_QUEUE, DRAM_READ, LOAD_AHEAD_BEATS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
 NEVER = float("inf")
-BEATS_ON_THE_WAY = LOAD_AHEAD_BEATS + MAX_BURST_BEATS // 2
-"""LOAD beats that a fetch finds before it: the limit, passed by half a burst on average."""
+
+SLICE = 2
+"""Addresses in the register slice on the way to DRAM."""
 
 
 @dataclass(slots=True)
@@ -25,6 +26,12 @@ class Transfer:
     due: float
     gap: int
     """Cycles that must pass after the transfer before."""
+    bursts: int = 0
+    """Of reads: so many places it takes in DRAM's queue."""
+    last: bool = True
+    """Of its instruction, which may be several."""
+    chunks: int = 0
+    """Beats that wait behind the bus when words are slower than beats."""
 
 
 class Stream:
@@ -38,6 +45,8 @@ class Stream:
         self.served = 0.0
         self.asked = 0
         self.watch = NEVER
+        self._ends: list[float] = []
+        """When the last bursts were over, and the places in DRAM's queue free that they had taken."""
 
     def add(self, transfer: Transfer) -> None:
         self.asked += transfer.beats
@@ -47,7 +56,10 @@ class Stream:
             self.queue.append(transfer)
 
     def _begin(self, transfer: Transfer, now: float = 0.0) -> None:
+        """The bursts of a transfer for which DRAM's queue has places in time; the others follow as one of their own."""
         transfer.due = max(transfer.due, now + transfer.gap)
+        if transfer.bursts:
+            self._address(transfer)
         self.current = transfer
         self.left = transfer.work
         self.density = transfer.beats / transfer.work if transfer.work else 0.0
@@ -56,9 +68,43 @@ class Stream:
         done = self.current
         assert done is not None
         self.current = None
+        if done.bursts:
+            apart, size = max(done.work, now - done.due) / done.bursts, done.beats / done.bursts
+            self.free(now - (burst + 1) * apart + size for burst in range(min(done.bursts, DRAM_QUEUE)))
         if self.queue:
             self._begin(self.queue.popleft(), now)
         return done
+
+    def free(self, ends: Iterable[float]) -> None:
+        """Bursts are over, and their places free."""
+        self._ends = sorted([*self._ends, *ends])[-DRAM_QUEUE:]
+
+    def _address(self, transfer: Transfer) -> None:
+        """Burst by burst: its address is taken when the one before it by as many as there are places is over."""
+        size = transfer.work / transfer.bursts
+        ends = self._ends
+        free = DRAM_QUEUE - len(ends)
+        if not free and ends[0] + DRAM_READ > transfer.due:
+            transfer.due = ends[0] + DRAM_READ
+        own = transfer.due + size
+        for burst in range(max(1, free), transfer.bursts):
+            end = ends[burst - free] if burst < DRAM_QUEUE else own + (burst - DRAM_QUEUE) * size
+            if end + DRAM_READ > transfer.due + burst * size + EPSILON:
+                self._split(transfer, burst)
+                break
+            if burst > DRAM_QUEUE:
+                break
+
+    def _split(self, transfer: Transfer, bursts: int) -> None:
+        """Leave so many bursts to the transfer, and the others to one that follows."""
+        share = bursts / transfer.bursts
+        beats = round(transfer.beats * share)
+        rest = Transfer(
+            transfer.index, transfer.beats - beats, transfer.work * (1 - share), transfer.due, 0, transfer.bursts - bursts,
+            transfer.last, transfer.chunks,
+        )  # fmt: skip
+        transfer.beats, transfer.work, transfer.bursts, transfer.last = beats, transfer.work * share, bursts, False
+        self.queue.appendleft(rest)
 
 
 @dataclass(slots=True)
@@ -90,6 +136,8 @@ class Bus:
         self.read_done: list[tuple[Transfer, float]] = []
         self.write_done: list[tuple[Transfer, float]] = []
         self.fetched: list[tuple[int, float]] = []
+        self.speeds = (1.0, 1.0)
+        """Of reading and writing, until the next event: below 1 when the other takes its turns."""
         self.watched = False
         """A stream has reached its ``watch``."""
 
@@ -97,7 +145,7 @@ class Bus:
         self.fetches.append(Burst(number, beats, asked))
 
     def step(self, until: float = NEVER) -> bool:
-        """Go on to the next event; False, and nothing is changed, if there is none before ``until``."""
+        """Go on to the next event; False, and nothing is changed but ``speeds``, if there is none before ``until``."""
         reads, writes, now = self.reads, self.writes, self.now
         fetching = self.fetch_left > 0
         reading = writing = blocked = False
@@ -130,6 +178,7 @@ class Bus:
                 read_speed = min(1.0, max(0.5, 1.0 - write_density) / read_density)
                 write_speed = min(1.0, max(0.5, 1.0 - read_density) / write_density)
         own_speed = 1.0 if apart else read_speed
+        self.speeds = (own_speed, write_speed)
         if fetching and now + self.fetch_left / read_speed < then:
             then = now + self.fetch_left / read_speed
         if reading:
@@ -139,7 +188,9 @@ class Bus:
                 if fetching:
                     span = min(span, self.buffered / rate)
                 elif self.fetches and self.fetches[0].behind < NEVER:
-                    span = min(span, (self.fetches[0].behind - reads.served) / rate)
+                    ahead = self.fetches[0].behind - reads.served
+                    before = ahead - self._packed()
+                    span = min(span, (before if before > EPSILON else ahead) / rate)
                 if reads.watch < NEVER:
                     span = min(span, max(0.0, (reads.watch - reads.served) / rate))
             if now + span < then:
@@ -160,6 +211,7 @@ class Bus:
             if self.fetch_left < EPSILON:
                 self.fetch_left = 0.0
                 self.fetches.popleft()
+                reads.free((then,))
             if reading:
                 self.buffered -= passed * reads.density
         if reading:
@@ -177,18 +229,22 @@ class Bus:
                 if burst.asked > now:
                     then = min(then, burst.asked)
                 else:
-                    burst.behind = min(reads.served + self._on_the_way(), reads.asked)
+                    burst.behind = min(reads.served + self._on_the_way(burst), reads.asked)
         burst = self.fetches[0]
-        if fetching or burst.behind > reads.served + EPSILON:
+        if fetching or burst.behind > reads.served + self._packed() + EPSILON:
             return then, False, False
         due = burst.asked + DRAM_READ
         if due > now:
-            return min(then, due), True, False
+            return min(then, due), burst.behind <= reads.served + EPSILON, False
         self.fetch_left = float(burst.beats)
-        flows = reads.current is not None and reads.current.due < now
-        self.buffered = LOAD_CHUNKS if flows and reads.density < 1.0 else 0.0
+        self.buffered = max(0.0, burst.behind - reads.served)
         self.fetched.append((burst.number, now))
         return now, False, True
+
+    def _packed(self) -> float:
+        """Beats of LOAD that wait in the packer, beyond those that count as served: words are slower than beats."""
+        current = self.reads.current
+        return current.chunks if current is not None and current.due <= self.now and self.reads.density < 1.0 else 0
 
     def _serve(self, stream: Stream, work: float, done: list[tuple[Transfer, float]]) -> None:
         stream.left -= work
@@ -198,14 +254,46 @@ class Bus:
         if stream.left < EPSILON:
             done.append((stream.finish(self.now), self.now))
 
-    def _on_the_way(self) -> float:
-        """LOAD beats asked for and not yet there, now."""
+    def _on_the_way(self, fetch: Burst) -> float:
+        """LOAD beats asked for and not yet there, now: one burst per cycle is asked for, while DRAM's queue has places."""
         reads = self.reads
-        if reads.current is None or reads.current.due - DRAM_READ > self.now:
+        current = reads.current
+        if current is None:
             return 0.0
-        count = reads.left * reads.density
+        left = reads.left * reads.density
+        size = current.beats / max(1, current.bursts)
+        served = left % size if size else 0.0
+        asked = min(left, self._asked(current), served + _whole(served, size))
+        if asked < left:
+            return asked
+        count = left
+        if not current.last:
+            self._queue_up(fetch, current)
+            return count + min(reads.queue[0].beats, max(0.0, (DRAM_QUEUE + SLICE) * size - count))
+        bursts = count / size if size else 0.0
         for transfer in reads.queue:
-            if count >= BEATS_ON_THE_WAY or transfer.due - DRAM_READ > self.now:
+            size = transfer.beats / max(1, transfer.bursts)
+            places = max(0.0, DRAM_QUEUE + SLICE - bursts) * size
+            asked = min(self._asked(transfer), _whole(count, size), places)
+            count += min(transfer.beats, asked)
+            bursts += transfer.bursts
+            if asked < transfer.beats:
                 break
-            count += transfer.beats
-        return min(count, BEATS_ON_THE_WAY)
+        return count
+
+    def _asked(self, transfer: Transfer) -> float:
+        """Beats of the bursts whose addresses are taken before that of a fetch in this cycle, which goes first.
+
+        The first address of a transfer is on the bus 5 cycles after acceptance (``hw/move/load.py``): ``DRAM_READ`` + 1
+        before ``due``.
+        """
+        return max(0.0, self.now - transfer.due + DRAM_READ + 1) * transfer.beats / max(1, transfer.bursts)
+
+    def _queue_up(self, fetch: Burst, current: Transfer) -> None:
+        """DRAM's queue is full: the fetch gets the place behind LOAD's bursts in the register slice."""
+        fetch.asked = max(fetch.asked, max(self.now, current.due) + (SLICE + 1) * current.work / current.bursts)
+
+
+def _whole(count: float, size: float) -> float:
+    """Beats of whole bursts that are asked for in addition to those on their way: the last one passes the limit."""
+    return max(0.0, (LOAD_AHEAD_BEATS - count) // size + 1) * size if size else 0.0

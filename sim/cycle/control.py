@@ -8,12 +8,15 @@ from typing import Any
 from isa.config import MachineConfig
 from isa.instructions import Unit
 from sim.cycle.bus import NEVER, Bus
+from sim.cycle.movers import LoadPipeline, SavePipeline
 from sim.cycle.program import CycleError, Program
 from sim.cycle.rivals import IDLE, contended
 from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE, Timing
-from sim.cycle.units import LoadPipeline, MiscPipeline, Pipeline, SavePipeline, WindowPipeline
+from sim.cycle.units import MiscPipeline, Pipeline, WindowPipeline
 
 UNKNOWN = -1
+STRIDE = 8
+"""Cycles in which at least open work is followed at a time: whoever it holds up starts later than so many after its end."""
 
 
 class Receiver:
@@ -135,16 +138,22 @@ class Execution:
         """Go on to the next answer of DRAM, or to the end of work that had to wait for it; False if there is neither."""
         bus = self.bus
         workers = [worker for worker in self.workers if worker.open]
+        followed = 0.0
         while True:
-            for worker in workers:
-                worker.estimate()
-            until = min((worker.expected for worker in workers), default=NEVER)
+            until = min((worker.open.bound for worker in workers if worker.open), default=NEVER)
+            if until < followed + STRIDE:
+                until = followed + STRIDE
             if not bus.step(until):
                 if not workers:
                     return False
-                index, finish = min(workers, key=lambda worker: worker.expected).settle()
-                self.finishes[index] = finish
-                return True
+                followed = until
+                over = [worker for worker in workers if worker.advance(ceil(until))]
+                for worker in over:
+                    index, finish = worker.settle()
+                    self.finishes[index] = finish
+                if over:
+                    return True
+                continue
             if bus.read_done or bus.write_done or bus.fetched or bus.watched:
                 self._answers()
                 return True
@@ -152,7 +161,9 @@ class Execution:
     def _answers(self) -> None:
         bus = self.bus
         for transfer, cycle in bus.read_done:
-            self.finishes[transfer.index] = self.load.finished(transfer, cycle)
+            finish = self.load.finished(transfer, cycle)
+            if transfer.last:
+                self.finishes[transfer.index] = finish
         for transfer, cycle in bus.write_done:
             self.finishes[transfer.index] = self.save.finished(transfer, cycle)
         for number, cycle in bus.fetched:

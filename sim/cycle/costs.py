@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from isa.config import MachineConfig
 from isa.instructions import Buffer, MiscMode
-from sim.cycle.lanes import Walk, inside, lane_waits, lanes_meet, operand_groups, operand_waits
-from sim.cycle.rivals import IDLE, Groups, Use
+from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, operand_waits
+from sim.cycle.rivals import IDLE, Use
 from sim.cycle.rivals import groups as bank_groups
-from sim.cycle.runs import MAX_BURST_BEATS, Runs, loaded, saved
-from sim.cycle.steps import Steps
-from sim.cycle.timing import DRAM_QUEUE, DRAM_READ
+from sim.cycle.runs import MAX_BURST_BEATS, Cuts, Runs, loaded, saved
+from sim.cycle.trails import Groups
+from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Taps, Walk, WindowWalk
 
 Ints = npt.NDArray[np.int64]
 Fields = Mapping[str, Ints]
@@ -35,6 +35,8 @@ class WindowCost:
     """Beats or taps, that is cycles without waits."""
     wait_bank: int
     use: Use
+    reads: WindowWalk
+    writes: PlaceWalk
     stores: bool = False
     """Leaves its sums in the accumulators."""
 
@@ -55,6 +57,8 @@ class MiscCost:
     active: int
     use: Use
     wait_bank: int = 0
+    walks: tuple[Walk, Walk | None, Walk] | None = None
+    """Of both operands and the output."""
 
     @property
     def cycles(self) -> int:
@@ -71,6 +75,8 @@ class MoveCost:
     """Words, or beats of LOADP."""
     words: int
     use: Use = IDLE
+    walk: LoopWalk | None = None
+    """Words on chip, in order."""
     address_wait: int = 0
     """SAVE: cycles until the length of a row is known, less those until its first beat is there."""
     parameters: bool = False
@@ -93,12 +99,13 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     group = np.where(f["acc_out"] == 0, np.maximum(beats, drain), beats)
     waits = _waits(config, f) * f["chunks"] * f["vectors"]
     groups = f["chunks"] * pixel_groups
-    words = config.px_p * config.words_per_chunk
+    reads = _window_walks(config, f, f["vectors"], f["i_cs"], f["chunks"], f["g_chunks"], f["g_step"], group)
+    places = _place_walks(config, f, f["chunks"], config.post_px, config.chunks_per_word, config.words_per_chunk)
     return [
-        WindowCost(n, size, n * b, w, Use(read, rate * b / size, written, words / size, steps=steps), bool(stores))
-        for n, size, b, w, stores, rate, read, written, steps in zip(
-            *_lists(groups, group, beats, waits, f["acc_out"]),
-            _read_rates(config, f), _reads(config, f), _conv_writes(config, f), _steps(config, f, f["vectors"]), strict=True,
+        WindowCost(n, size, n * b, w, Use(read, written), walk, place, bool(stores))
+        for n, size, b, w, stores, read, written, walk, place in zip(
+            *_lists(groups, group, beats, waits, f["acc_out"]), _reads(config, f), _conv_writes(config, f), reads, places,
+            strict=True,
         )
     ]
 
@@ -108,11 +115,15 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     groups = -(-f["o_h"] * f["o_w"] // config.px_p) * f["vectors"]
     taps = f["k_h"] * f["k_w"]
     waits = _waits(config, f) * f["vectors"]
+    one = np.ones_like(taps)
+    group = np.maximum(taps, config.px_p)
+    reads = _window_walks(config, f, one, 0 * one, f["vectors"], one, f["i_cs"], group)
+    places = _place_walks(config, f, f["vectors"], 1, 1, 1)
     return [
-        WindowCost(n, size, n * t, w, Use(read, rate * t / size, written, config.px_p / size, steps=steps))
-        for n, size, t, w, rate, read, written, steps in zip(
-            *_lists(groups, np.maximum(taps, config.px_p), taps, waits), _read_rates(config, f), _reads(config, f),
-            _writes(config, f, f["vectors"]), _steps(config, f, np.ones_like(f["vectors"])), strict=True,
+        WindowCost(n, size, n * t, w, Use(read, written), walk, place)
+        for n, size, t, w, read, written, walk, place in zip(
+            *_lists(groups, group, taps, waits), _reads(config, f), _writes(config, f, f["vectors"]), reads, places,
+            strict=True,
         )
     ]
 
@@ -127,41 +138,44 @@ def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     return [_misc(config, n, a, b if two else None, o) for n, a, b, o, two in zip(counts, *walks, reads_b, strict=True)]
 
 
-def _misc(config: MachineConfig, counts: tuple[int, ...], a: Walk, b: Walk | None, o: Walk) -> Cost:
+def _misc(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand | None, o: Operand) -> Cost:
+    banks = Banks.of(config)
     reads, written = operand_groups(config, counts, a), operand_groups(config, counts, o)
+    walk_a, walk_o = LoopWalk(banks, a[0], counts, a[1:]), LoopWalk(banks, o[0], counts, o[1:])
     if b is None:
-        return MiscCost(prod(counts), Use(reads, 1.0, written, 1.0))
+        return MiscCost(prod(counts), Use(reads, written), walks=(walk_a, None, walk_o))
     reads_b = operand_groups(config, counts, b)
     waits = operand_waits(config, counts, a, b) if reads & reads_b else 0
-    return MiscCost(prod(counts), Use(reads, 1.0, written, 1.0, reads_b), waits)
+    walk_b = LoopWalk(banks, b[0], counts, b[1:])
+    return MiscCost(prod(counts), Use(reads, written, reads_b), waits, (walk_a, walk_b, walk_o))
 
 
 def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """The slowest of: DRAM beats, feature-map words, and read bursts so short that their latency shows."""
+    """The slower of DRAM beats and feature-map words."""
     names = ("offset", "row_stride", "rows", "pixels", "step", "run", "lead", "valid")
-    vectors = -(-f["run"] // config.ic_p)
-    touched = _touched(config, f["d_addr"], f["d_ys"], f["d_xs"], f["d_cs"], f["rows"], f["pixels"], vectors)
-    return [_load(config, t, *values) for t, *values in zip(touched, *_lists(*(f[name] for name in names)), strict=True)]
+    touched, walks = _moves(config, f, "d")
+    return [
+        _load(config, t, walk, *values)
+        for t, walk, *values in zip(touched, walks, *_lists(*(f[name] for name in names)), strict=True)
+    ]
 
 
 def _load(
-    config: MachineConfig, touched: Groups,
+    config: MachineConfig, touched: Groups, walk: LoopWalk,
     offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int, lead: int, valid: int,
 ) -> Cost:  # fmt: skip
     beat, lanes = config.axi_bytes, config.ic_p
     vectors = -(-run // lanes)
     words = rows * pixels * vectors
     if valid == 0:
-        return MoveCost(0, words, words, words, Use(0, 0.0, touched, 1.0))
+        return MoveCost(0, words, words, words, Use(0, touched), walk)
     apart = step > run
     pieces, in_run, length = (pixels, 1, run) if apart else (1, pixels, valid)
     runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
-    last_word = (in_run - 1) * step + (vectors - 1) * lanes
-    beats, cycles, edge = loaded(runs, lead, in_run * vectors, last_word, run, lanes)
+    beats, cycles, edge = loaded(runs, lead, Cuts(in_run * vectors, lanes, in_run, step, run))
     longest = -(-beats // (rows * pieces))
     bursts = rows * pieces * -(-longest // MAX_BURST_BEATS)
-    cycles = _with_addresses(bursts, beats, cycles)
-    return MoveCost(beats, cycles, words, words, Use(0, 0.0, touched, words / cycles), edge=edge, bursts=bursts, run=longest)
+    return MoveCost(beats, cycles, words, words, Use(0, touched), walk, edge=edge, bursts=bursts, run=longest)
 
 
 def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
@@ -178,14 +192,17 @@ def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 def save_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """The slower of DRAM beats and feature-map words, run by run."""
     names = ("offset", "row_stride", "rows", "pixels", "step", "run")
-    vectors = -(-f["run"] // config.ic_p)
-    touched = _touched(config, f["s_addr"], f["s_ys"], f["s_xs"], f["s_cs"], f["rows"], f["pixels"], vectors)
-    return [_save(config, t, *values) for t, *values in zip(touched, *_lists(*(f[name] for name in names)), strict=True)]
+    touched, walks = _moves(config, f, "s")
+    return [
+        _save(config, t, walk, *values)
+        for t, walk, *values in zip(touched, walks, *_lists(*(f[name] for name in names)), strict=True)
+    ]
 
 
 def _save(
-    config: MachineConfig, touched: Groups, offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int
-) -> Cost:
+    config: MachineConfig, touched: Groups, walk: LoopWalk,
+    offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int,
+) -> Cost:  # fmt: skip
     beat, lanes = config.axi_bytes, config.ic_p
     vectors = -(-run // lanes)
     apart = step != run
@@ -194,19 +211,12 @@ def _save(
     beats, cycles = saved(runs, in_run * vectors, run - (vectors - 1) * lanes)
     words = rows * pixels * vectors
     wait = 0 if apart else -(-pixels.bit_length() // 2) - (-(-beat // lanes) - 1 if words > beats else 0)
-    return MoveCost(beats, cycles, words, words, Use(touched, words / cycles, 0, 0.0), wait)
+    return MoveCost(beats, cycles, words, words, Use(touched, 0), walk, wait)
 
 
 COSTS = {
     "LOAD": load_costs, "LOADP": loadp_costs, "SAVE": save_costs, "CONV": conv_costs, "POOL": pool_costs, "MISC": misc_costs,
 }  # fmt: skip
-
-
-def _with_addresses(bursts: int, beats: int, cycles: int) -> int:
-    """DRAM takes ``DRAM_QUEUE`` bursts at a time: more may come only when the first of them has ended."""
-    rounds = (bursts - 1) // DRAM_QUEUE
-    of_round = DRAM_QUEUE * cycles // bursts
-    return cycles + rounds * max(0, DRAM_READ + beats // bursts - of_round)
 
 
 def _waits(config: MachineConfig, f: Fields) -> Ints:
@@ -225,29 +235,49 @@ def _waits(config: MachineConfig, f: Fields) -> Ints:
     return waits
 
 
-def _read_rates(config: MachineConfig, f: Fields) -> list[float]:
-    """Words read in each beat: lanes that see padding, and surplus lanes, read nothing."""
-    rates = []
-    names = ("o_h", "s_y", "pad_t", "k_h", "d_y", "i_h", "o_w", "s_x", "pad_l", "k_w", "d_x", "i_w")
-    for values in zip(*_lists(*(f[name] for name in names)), strict=True):
-        read = inside(*values[:6]) * inside(*values[6:])
-        beats = -(-values[0] * values[6] // config.px_p) * values[3] * values[9]
-        rates.append(read / beats)
-    return rates
+def _window_walks(
+    config: MachineConfig, f: Fields, inner: Ints, inner_step: Ints, outer: Ints, period: Ints, outer_step: Ints, group: Ints
+) -> list[WindowWalk]:
+    """``inner`` vectors are read before the next tap, ``outer`` times everything."""
+    names = (
+        "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l",
+        "i_off", "i_ys", "t_ys", "i_ring",
+    )  # fmt: skip
+    banks, lanes = Banks.of(config), config.px_p
+    taps = [Taps(lanes, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
+    columns = _lists(f["i_addr"], inner, inner_step, outer, period, outer_step, group)
+    return [WindowWalk(banks, tap, *values) for tap, *values in zip(taps, *columns, strict=True)]
 
 
-def _steps(config: MachineConfig, f: Fields, vectors: Ints) -> list[Steps]:
-    """``vectors``: channel vectors that are read before the next tap."""
-    phases = config.fm_phases
-    columns = (f["s_x"], f["k_h"], f["t_ys"] % phases, f["k_w"], f["d_x"], vectors, f["i_cs"] % phases)
-    return [Steps(phases, config.px_p, *values) for values in zip(*_lists(*columns), strict=True)]
+def _place_walks(config: MachineConfig, f: Fields, outer: Ints, port: int, parts: int, vectors: int) -> list[PlaceWalk]:
+    banks, lanes = Banks.of(config), config.px_p
+    names = ("o_addr", "o_h", "o_w", "o_ys", "o_xs", "o_cs")
+    return [
+        PlaceWalk(banks, lanes, port, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, vectors)
+        for base, o_h, o_w, o_ys, o_xs, o_cs, count in zip(*_lists(*(f[name] for name in names), outer), strict=True)
+    ]
+
+
+def _moves(config: MachineConfig, f: Fields, side: str) -> tuple[list[Groups], list[LoopWalk]]:
+    """The bank groups and the words of LOAD (side ``d``) or SAVE (``s``)."""
+    banks = Banks.of(config)
+    counts = (f["rows"], f["pixels"], -(-f["run"] // config.ic_p))
+    strides = tuple(f[f"{side}_{name}"] for name in ("ys", "xs", "cs"))
+    first = f[f"{side}_addr"]
+    walks = [
+        LoopWalk(banks, base, tuple(values[:3]), tuple(values[3:]))
+        for base, *values in zip(*_lists(first, *counts, *strides), strict=True)
+    ]
+    reach = np.sum([(count - 1) * stride for count, stride in zip(counts, strides, strict=True)], axis=0) + 1
+    return _masks(config, first, reach), walks
 
 
 def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
-    """The bank groups of the rows that are read: of a ring, those from ``i_off`` on, and what lies beyond its end."""
+    """The bank groups of the rows that are read, those from ``i_off`` on; of a ring also what lies beyond its end."""
     touched = np.minimum(f["i_h"], (f["o_h"] - 1) * f["s_y"] + (f["k_h"] - 1) * f["d_y"] + 1)
     words = np.maximum(touched * f["i_ys"] // f["s_y"], f["i_w"])
-    found = _masks(config, f["i_addr"], words + (f["vectors"] - 1) * f["i_cs"])
+    begin = np.where(f["i_off"] >> 23, 0, f["i_off"])  # Modulo 2^24: a negative one leads to rows above the first.
+    found = _masks(config, f["i_addr"] + begin, words + (f["vectors"] - 1) * f["i_cs"])
     for n in np.flatnonzero(f["i_ring"]):
         ring, start, planes = int(f["i_ring"][n]), int(f["i_off"][n]), int(f["vectors"][n])
         low = f["i_addr"][n] + np.arange(planes) * f["i_cs"][n]
@@ -268,12 +298,6 @@ def _writes(config: MachineConfig, f: Fields, outer: Ints) -> list[Groups]:
 def _conv_writes(config: MachineConfig, f: Fields) -> list[Groups]:
     written = _writes(config, f, f["chunks"])
     return [0 if stores else groups for groups, stores in zip(written, f["acc_out"].tolist(), strict=True)]
-
-
-def _touched(config: MachineConfig, first: Ints, *steps_and_counts: Ints) -> list[Groups]:
-    """The bank groups of rows, pixels and vectors: three steps, then three counts."""
-    steps, counts = steps_and_counts[:3], steps_and_counts[3:]
-    return _masks(config, first, np.sum([(count - 1) * step for step, count in zip(steps, counts, strict=True)], axis=0) + 1)
 
 
 def _masks(config: MachineConfig, first: Ints, length: Ints) -> list[Groups]:

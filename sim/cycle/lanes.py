@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from sim.cycle.rivals import Groups, groups
+from sim.cycle.rivals import groups
+from sim.cycle.trails import Groups
 
 
 def lanes_meet(config: MachineConfig, o_w: int, s_x: int, i_ys: int, ring: int) -> bool:
@@ -18,18 +19,6 @@ def lanes_meet(config: MachineConfig, o_w: int, s_x: int, i_ys: int, ring: int) 
     phases = config.fm_phases
     straight = s_x % 2 == 1 or s_x == 2
     return not straight or (i_ys - s_x * o_w) % phases != 0 or ring % phases != 0
-
-
-@lru_cache(maxsize=1 << 14)
-def inside(outputs: int, stride: int, pad: int, taps: int, dilation: int, size: int) -> int:
-    """Pairs of output position and tap, along one axis, that are not padding."""
-    count = 0
-    for tap in range(taps):
-        shift = tap * dilation - pad
-        first = max(0, -(shift // stride))
-        last = min(outputs - 1, (size - 1 - shift) // stride)
-        count += max(0, last - first + 1)
-    return count
 
 
 @lru_cache(maxsize=1 << 12)
@@ -60,13 +49,13 @@ def lane_waits(
     return int(np.maximum(fullest - 1, 0).sum())
 
 
-Walk = tuple[int, int, int, int, int, int]
+Operand = tuple[int, int, int, int, int, int]
 """First word and the five strides of an operand of MISC."""
 RUN_AHEAD = 8
 """Words by which one operand may be ahead of the other (``hw/misc/operand.py``)."""
 
 
-def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Walk) -> Groups:
+def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Operand) -> Groups:
     """The bank groups of an operand."""
     first, *strides = walk
     span = config.fm_phases * config.fm_depth
@@ -75,7 +64,7 @@ def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Walk) -
 
 
 @lru_cache(maxsize=1 << 12)
-def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Walk, b: Walk) -> int:
+def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand) -> int:
     """Extra cycles of MISC because both operands are read from one bank.
 
     Operands that move from bank to bank fall out of step once; those that stay in one take turns. So the bound is what
@@ -93,7 +82,7 @@ def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Walk, b: Wa
     return waits
 
 
-def _banks(config: MachineConfig, counts: tuple[int, ...], walk: Walk) -> npt.NDArray[np.int64]:
+def _banks(config: MachineConfig, counts: tuple[int, ...], walk: Operand) -> npt.NDArray[np.int64]:
     """The bank of every word of a walk, in order."""
     first, *strides = walk
     words = np.array([first], np.int64)

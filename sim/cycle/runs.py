@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import gcd
 
 MAX_BURST_BEATS = 32
@@ -36,28 +37,61 @@ class Runs:
         return (lane + self.length - 1) // self.beat + 1
 
 
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """How LOAD's packer cuts the bytes of a run into words."""
+
+    words: int
+    lanes: int
+    """Bytes of a word."""
+    pixels: int
+    step: int
+    """Bytes from pixel to pixel."""
+    run: int
+    """Bytes of a pixel."""
+
+    @property
+    def windows(self) -> bool:
+        """Pixels overlap: chunks stay until a whole pixel is cut, and then pass one per cycle."""
+        return self.step < self.run
+
+    def last_base(self) -> int:
+        """The first byte that is still wanted when the last word is cut."""
+        last_pixel = (self.pixels - 1) * self.step
+        return last_pixel if self.windows else last_pixel + (-(-self.run // self.lanes) - 1) * self.lanes
+
+    def passing(self, skip: int, size: int) -> int:
+        """Cycles in which chunks pass between overlapping pixels: the first of them passes with the last word."""
+        if not self.windows:
+            return 0
+        chunks = [(skip + pixel * self.step) // size for pixel in range(self.pixels)]
+        return sum(max(0, after - before - 1) for before, after in pairwise(chunks))
+
+
 @lru_cache(maxsize=1 << 14)
-def loaded(runs: Runs, lead: int, words: int, last_word: int, run: int, lanes: int) -> tuple[int, int, int]:
+def loaded(runs: Runs, lead: int, cuts: Cuts) -> tuple[int, int, int]:
     """Beats, cycles in the unit, and cycles more until the last word is written.
 
-    Each run fills ``words`` words, the last of which begins at byte ``last_word``. A chunk (a beat, or fill in ``lead``)
-    comes in and a word goes out per cycle; chunks behind the last word are dropped, one per cycle. The first word waits
-    for all of its chunks.
+    A chunk (a beat, or fill in ``lead``) comes in and a word goes out per cycle; chunks behind the last word are dropped,
+    one per cycle. The first word waits for all of its chunks.
     """
     beats = cycles = 0
     size = runs.beat
+    last = cuts.last_base()
     for lane, times in runs.lanes():
         count = runs.beats_from(lane)
         chunks = count + max(0, -(-(lead - lane) // size))
-        dropped = max(0, chunks - 1 - ((lane - lead) % size + last_word) // size)
+        skip = (lane - lead) % size
+        dropped = max(0, chunks - 1 - (skip + last) // size)
         beats += times * count
-        cycles += times * max(chunks, words + dropped)
+        cycles += times * max(chunks, cuts.words + dropped + cuts.passing(skip, size))
     skip = (runs.offset - lead) % size
     lane = runs.offset % size
     chunks = runs.beats_from(lane) + max(0, -(-(lead - lane) // size))
-    dropped = max(0, chunks - 1 - (skip + last_word) // size)
-    reach = -(-(size - 1 + lanes) // size)
-    edge = min(dropped, reach - 1) if chunks >= words + dropped else -(-(skip + min(run, lanes)) // size) - 1
+    dropped = max(0, chunks - 1 - (skip + last) // size)
+    reach = -(-(size - 1 + cuts.lanes) // size)
+    bound_by_chunks = chunks >= cuts.words + dropped
+    edge = min(dropped, reach - 1) if bound_by_chunks else -(-(skip + min(cuts.run, cuts.lanes)) // size) - 1
     return beats, cycles, edge
 
 

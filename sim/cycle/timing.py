@@ -34,6 +34,8 @@ RASTER_TO_BEAT = 10
 """From the first pixel group leaving the raster to its first beat: raster (2), loop, sum, wrap, address, fetch (4)."""
 RASTER_AHEAD = 2
 """Pixel groups between the raster's counters and the loop over taps: the next walk begins when the loop takes so many."""
+READ_TO_BEAT = 3
+"""From the grant of a beat's last word to the beat: bank, crossbar, queue."""
 LOOP_TO_BEAT = 8
 """From the loop over taps to the beat: loop, sum, wrap, address, fetch (4)."""
 PLACES_AHEAD = 5
@@ -53,11 +55,15 @@ LOAD_CHUNKS = 5
 """Beats that wait in the packer when words are slower than beats: fetch then holds up nobody for so long."""
 LOAD_NEXT = 2
 """From one acceptance to the next when the front is free at once."""
+BURSTS_AHEAD = DRAM_QUEUE + 4
+"""Bursts that have left the generator of runs and are not yet served: DRAM's queue, register slice (2), splitter (2)."""
 LOAD_AHEAD_BEATS = 127
 """Beats that may be on their way when another burst is asked for (``READ_AHEAD_BEATS``)."""
 
 SAVE_WRITE = 10
 """From acceptance of a SAVE to the DRAM write of its first beat: walk (2), read (2), queue (2), unpacker, W, slice, DRAM."""
+SAVE_READ = 2
+"""From the cycle after acceptance, or after the last word's walk of the SAVE before, to the first read: walk (2)."""
 SAVE_ADDRESS = 8
 """The same by way of the address, but for the time that a row's length takes: runs, splitter (2), AW, lengths, W, DRAM."""
 SAVE_TAIL = 3
@@ -65,6 +71,8 @@ SAVE_TAIL = 3
 SAVE_AHEAD_BEATS = 28
 """Beats between the reads of the feature maps and the write in DRAM: reader (8), unpacker (2), slice (2), DRAM (16)."""
 
+MISC_READ = 2
+"""From acceptance of a MISC to its first read: loops, request queue."""
 MISC_LATENCY = 17
 """From acceptance to ``done`` of a single iteration (``hw/misc/unit.py``)."""
 END_TAIL = -1

@@ -11,8 +11,8 @@ import pytest
 from isa.codec import Op
 from isa.config import MachineConfig, preset
 from sim.cycle.costs import COSTS, Cost, MoveCost, WindowCost
-from sim.cycle.lanes import inside, lane_waits, lanes_meet, operand_waits
-from sim.cycle.runs import Runs, loaded, saved
+from sim.cycle.lanes import lane_waits, lanes_meet, operand_waits
+from sim.cycle.runs import Cuts, Runs, loaded, saved
 from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save
 
 BASE = preset("base")
@@ -69,6 +69,8 @@ def test_every_instruction_says_which_bank_groups_it_uses() -> None:
     """On nano 512 words are a group: the input from word 0 on, two planes of 256 words, the output from 2048 on."""
     assert (window(conv()).use.reads, window(conv()).use.writes) == (0b1, 0b10000)
     assert window(conv(i_addr=300)).use.reads == 0b11
+    assert window(conv(vectors=1, i_off=512)).use.reads == 0b10
+    assert window(conv(vectors=1, i_off=(1 << 24) - 32)).use.reads == 0b1
     assert window(conv(acc_out=1)).use.writes == 0
     assert (move(load(d_addr=512)).use.writes, move(save(s_addr=1000)).use.reads) == (0b10, 0b110)
     assert (cost(misc(mode=0, b_addr=1024)).use.reads, cost(misc(mode=0, b_addr=1024)).use.reads_b) == (0b1, 0b100)
@@ -95,10 +97,24 @@ def test_load_of_fill_alone_needs_no_dram() -> None:
     assert (move(load(valid=0)).beats, move(load(valid=0)).cycles) == (0, 64)
 
 
-def test_short_bursts_are_bound_by_the_latency_of_dram() -> None:
-    rows = load(rows=32, pixels=1, run=16, step=16, valid=16)
-    assert move(rows, BASE).beats == 32
-    assert move(rows, BASE).cycles == 64 + 16
+@pytest.mark.parametrize("lead", [0, 3, 17])
+@pytest.mark.parametrize(("step", "run"), [(17, 51), (34, 51), (8, 64), (40, 48)])
+def test_overlapping_pixels_take_a_cycle_for_each_chunk_that_passes_alone(lead: int, step: int, run: int) -> None:
+    """Chunk by chunk: those before a pixel pass one per cycle, the first of them with the last word of the pixel before."""
+    rows, pixels, valid = 3, 6, 150
+    op = load(rows=rows, pixels=pixels, step=step, run=run, lead=lead, valid=valid, row_stride=valid)
+    naive = 0
+    for row in range(rows):
+        lane = row * valid % 16
+        chunks = -(-(lane + valid) // 16) + max(0, -(-(lead - lane) // 16))
+        base, passed, cycles = (lane - lead) % 16, 0, 0
+        for pixel in range(pixels):
+            cycles += -(-run // 16)
+            goal = chunks if pixel == pixels - 1 else (base + step) // 16
+            cycles += max(0, goal - passed - 1)
+            passed, base = goal, base + step
+        naive += max(chunks, cycles)
+    assert move(op, BASE).cycles == naive
 
 
 def test_loadp_counts_whole_beats_and_the_bytes_of_tables() -> None:
@@ -122,17 +138,8 @@ def test_beats_of_runs_are_counted_address_by_address() -> None:
         starts = [offset + row * row_stride + piece * step for row in range(rows) for piece in range(pieces)]
         naive = sum((start + length - 1) // beat - start // beat + 1 for start in starts)
         runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
-        assert loaded(runs, 0, 1, 0, 1, 4)[0] == naive
+        assert loaded(runs, 0, Cuts(1, 4, 1, 1, 1))[0] == naive
         assert saved(runs, 1, 1)[0] == naive
-
-
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("pad", [0, 1, 4])
-@pytest.mark.parametrize("dilation", [1, 2])
-def test_taps_inside_are_counted_one_by_one(stride: int, pad: int, dilation: int) -> None:
-    for outputs, taps, size in ((1, 1, 1), (5, 3, 6), (4, 5, 9), (7, 2, 3)):
-        naive = sum(0 <= o * stride - pad + tap * dilation < size for o in range(outputs) for tap in range(taps))
-        assert inside(outputs, stride, pad, taps, dilation, size) == naive
 
 
 @pytest.mark.parametrize("s_x", [1, 2, 3, 4])

@@ -1,56 +1,36 @@
-"""Units that meet in a bank: who goes later is slowed down by the share that the others take."""
+"""Units that may meet in a bank: those that go first and use the same bank groups at about the same time."""
 
 from __future__ import annotations
 
+import pytest
+
+from isa.config import config_from_dict
+from isa.instructions import Unit
 from sim.cycle.model import CycleModel
-from sim.cycle.rivals import Span, Use, contended, end_of, groups
-from tests.sim.cycle.cycle_programs import NANO, conv, misc, whole
+from sim.cycle.rivals import Use, contended, groups
+from tests.sim.cycle.cycle_programs import NANO, conv, load, misc, pool, whole
 
-OWN = Use(0b1, 1.0, 0b10, 1.0)
-
-
-def reader(mask: int, rate: float = 1.0) -> Use:
-    return Use(mask, rate, 0, 0.0)
+PAIR = config_from_dict({"base": "nano", "name": "pair", "px_p": 2, "fm_banks": 12}, origin="test")
 
 
-def test_alone_work_takes_its_own_time() -> None:
-    assert end_of(10, 100, OWN, 1, []) == 110
-    assert end_of(10, 100, OWN, 1, [Span(0, 200, reader(0b100))]) == 110
-
-
-def test_a_rival_in_the_only_bank_keeps_others_out() -> None:
-    assert end_of(10, 100, OWN, 1, [Span(50, 80, reader(0b1))]) == 140
-
-
-def test_a_rival_in_one_of_several_banks_takes_its_share() -> None:
-    assert end_of(0, 100, OWN, 4, [Span(0, 1000, reader(0b1, 2.0))]) == 200
-
-
-def test_rivals_together_leave_what_is_left() -> None:
-    spans = [Span(0, 1000, reader(0b1, 1.0)), Span(0, 1000, reader(0b1, 2.0))]
-    assert end_of(0, 100, OWN, 4, spans) == 400
+def test_who_comes_later_in_the_order_meets_who_goes_first() -> None:
+    reader, writer = Use(0b1, 0), Use(0, 0b1)
+    assert contended([reader, reader], [0, 1], (0, 1)) == [(False, False), (True, False)]
+    assert contended([writer, writer], [0, 1], (0, 1)) == [(False, False), (False, True)]
+    assert contended([reader, reader], [0, 1], (1, 0)) == [(True, False), (False, False)]
 
 
 def test_writes_meet_writes_only() -> None:
-    assert end_of(0, 100, OWN, 1, [Span(0, 50, Use(0, 0.0, 0b10, 1.0))]) == 150
-    assert end_of(0, 100, OWN, 1, [Span(0, 50, reader(0b10))]) == 100
-
-
-def test_who_writes_seldom_is_held_up_only_when_little_is_left() -> None:
-    seldom = Use(0, 0.0, 0b1, 0.25)
-    assert end_of(0, 100, seldom, 1, [Span(0, 50, Use(0, 0.0, 0b1, 0.75))]) == 100
-    assert end_of(0, 100, seldom, 1, [Span(0, 50, Use(0, 0.0, 0b1, 1.0))]) == 150
+    assert contended([Use(0b1, 0), Use(0b10, 0b1)], [0, 1], (0, 1))[1] == (False, False)
 
 
 def test_the_second_operand_counts_like_the_first() -> None:
-    assert end_of(0, 100, Use(0b1, 1.0, 0, 0.0, reads_b=0b100), 1, [Span(0, 50, reader(0b100))]) == 150
+    assert contended([Use(0b100, 0), Use(0b1, 0, reads_b=0b100)], [0, 1], (0, 1))[1] == (True, False)
 
 
 def test_only_neighbours_in_the_program_are_rivals() -> None:
-    first, other, last = Use(0b1, 1.0, 0, 0.0), Use(0b100, 1.0, 0, 0.0), Use(0b1, 1.0, 0, 0.0)
-    order = (0, 1)
-    assert contended([first, last], [0, 1], order) == [False, True]
-    assert contended([first, *[other] * 100, last], [0, *[0] * 100, 1], order)[-1] is False
+    first, other, last = Use(0b1, 0), Use(0b100, 0), Use(0b1, 0)
+    assert contended([first, *[other] * 100, last], [0, *[0] * 100, 1], (0, 1))[-1] == (False, False)
 
 
 def test_groups_are_a_mask() -> None:
@@ -62,3 +42,23 @@ def test_misc_waits_for_conv_in_the_same_bank() -> None:
     together = CycleModel(NANO).run(whole([conv(), misc()]))
     apart = CycleModel(NANO).run(whole([conv(), misc(a_addr=1024)]))
     assert together.cycles > apart.cycles + 100
+
+
+def test_misc_writes_when_load_does_not() -> None:
+    """Both fill bank 4 of nano, LOAD with a word per cycle."""
+    loads = [load(d_addr=2048, d_ys=0, rows=8)]
+    together = CycleModel(NANO).run(whole([*loads, misc(n3=16, a_s3=0, o_s3=0)]))
+    apart = CycleModel(NANO).run(whole([*loads, misc(n3=16, a_s3=0, o_s3=0, o_addr=1536)]))
+    assert together.cycles > apart.cycles + 400
+
+
+@pytest.mark.parametrize(
+    ("plane", "vectors", "on_rtl"), [(128, 8, 4892), (128, 3, 2528), (130, 8, 1765), (130, 3, 1589)],
+)  # fmt: skip
+def test_pooling_beside_a_point_convolution_takes_as_long_as_on_the_rtl(plane: int, vectors: int, on_rtl: int) -> None:
+    """``on_rtl``: measured on the RTL of this configuration, which takes minutes to build. 1080 taps alone."""
+    beside = conv(i_cs=plane, k_h=1, k_w=1, vectors=vectors, chunks=8, o_h=4, o_w=32, i_h=4)
+    program = whole([beside] * 3 + [pool(i_cs=plane, vectors=4, o_h=2, o_w=30, i_h=4)], PAIR)
+    (event,) = (event for event in CycleModel(PAIR).run(program).trace if event.unit is Unit.POOL)
+    assert event.finish is not None
+    assert event.finish - event.start == pytest.approx(on_rtl, rel=0.005)

@@ -1,0 +1,185 @@
+"""CONV or POOL at work beside units that go first: step by step, as the banks are free."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from sim.cycle.trails import Groups, Record, Stretch, Trail
+from sim.cycle.walks import Ints, Masks, Walk
+
+BLOCK = 512
+"""Cycles that are looked at together."""
+Taken = Callable[[Groups, int, int], Masks | None]
+"""The banks that others take in these groups, cycle by cycle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What an instruction reads or writes, and where it leaves its trail."""
+
+    groups: Groups
+    walk: Walk
+    trail: deque[Trail]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What a reduction writes: ``per`` entries from ``lag`` cycles after its last read on."""
+
+    side: Side
+    per: int
+    lag: int
+    contested: bool
+
+
+class WindowContest:
+    """Reads in order, one step per cycle if all of its banks are free; what a step has got it keeps."""
+
+    def __init__(self, reads: Side, steps: int, reductions: int, first: int, places: Places | None) -> None:
+        self.cycle = first
+        """Of the step at hand."""
+        self.last_write = -1
+        self._reads, self._places = reads, places
+        self._steps, self._reductions = steps, reductions
+        self._step = 0
+        self._left: int | None = None
+        """Banks that the step at hand still wants, if it has some of its words."""
+        self._reduced = 0
+
+    @property
+    def bound(self) -> int:
+        """The cycle in which it is over if nobody is in the way any more."""
+        return self.cycle + self._steps - self._step
+
+    @property
+    def over(self) -> bool:
+        return self._step == self._steps
+
+    def advance(self, until: int, taken_reads: Taken, taken_writes: Taken) -> None:
+        """Go on to that cycle; what others do until then is known."""
+        while self._step < self._steps and self.cycle < until:
+            size = min(until - self.cycle, self._steps - self._step)
+            taken = taken_reads(self._reads.groups, self.cycle, self.cycle + size)
+            if taken is None:
+                self._go(size, taken_writes)
+                continue
+            taken = taken[:BLOCK]
+            masks = self._reads.walk.masks()[self._step : self._step + len(taken)]
+            if self._left is not None:
+                masks = masks.copy()
+                masks[0] = self._left
+            meets = np.flatnonzero(masks & taken)
+            size = int(meets[0]) if len(meets) else len(taken)
+            if size:
+                self._go(size, taken_writes)
+            if size < len(taken):
+                self._wait(masks[size:], taken[size:], taken_writes)
+
+    def _go(self, size: int, taken_writes: Taken) -> None:
+        """Steps that nobody meets."""
+        reads = self._reads
+        reads.trail.append(Stretch(self.cycle, self.cycle + size, reads.groups, reads.walk, skip=self._step))
+        self._left = None
+        begin, self._step = self._step, self._step + size
+        self._reduce(self.cycle - begin, taken_writes)
+        self.cycle += size
+
+    def _wait(self, masks: Masks, taken: Masks, taken_writes: Taken) -> None:
+        """Steps in cycles in which banks are taken."""
+        wanted, done, left = _follow(masks.tobytes(), taken.tobytes())
+        cycles = np.arange(self.cycle, self.cycle + len(wanted))
+        self._reads.trail.append(Record(self.cycle, self.cycle + len(wanted), self._reads.groups, cycles, wanted))
+        begin, self._step = self._step, self._step + len(done)
+        places = self._places
+        reduced = self._step * self._reductions // self._steps
+        if places is not None and reduced > self._reduced:
+            ends = -(-np.arange(self._reduced + 1, reduced + 1) * self._steps // self._reductions) - 1 - begin
+            offered = ((self.cycle + done[ends] + places.lag)[:, None] + np.arange(places.per)).ravel()
+            entries = places.side.walk.masks()[self._reduced * places.per : reduced * places.per]
+            self._reduced = reduced
+            self._offer(places, offered, entries, taken_writes)
+        self._left = left
+        self.cycle += len(wanted)
+
+    def _reduce(self, origin: int, taken_writes: Taken) -> None:
+        """Steps are over, the last ones as if step 0 had been in cycle ``origin``: their reductions' places are known."""
+        places = self._places
+        if places is None:
+            return
+        reduced = self._step * self._reductions // self._steps
+        count = reduced - self._reduced
+        if not count:
+            return
+        period = self._steps / self._reductions
+        begin = origin + -(-(self._reduced + 1) * self._steps // self._reductions) - 1 + places.lag
+        end = begin + int((count - 1) * period) + places.per
+        side = places.side
+        piece = Stretch(begin, end, side.groups, side.walk, places.per, period, self._reduced * places.per)
+        self._reduced = reduced
+        if places.contested:
+            self._write(places, piece, taken_writes)
+        else:
+            side.trail.append(piece)
+            self.last_write = end - 1
+
+    def _write(self, places: Places, piece: Stretch, taken_writes: Taken) -> None:
+        """Writes at even distances."""
+        begin = max(piece.begin, self.last_write + 1)
+        if begin == piece.begin and taken_writes(piece.groups, begin, piece.end) is None:
+            places.side.trail.append(piece)
+            self.last_write = piece.end - 1
+        else:
+            self._offer(places, *piece.entries(), taken_writes)
+
+    def _offer(self, places: Places, offered: Ints, masks: Masks, taken_writes: Taken) -> None:
+        """Writes wait in a queue, which is long enough that reads go on."""
+        side = places.side
+        begin, end = max(int(offered[0]), self.last_write + 1), int(offered[-1]) + 1
+        taken = taken_writes(side.groups, begin, max(begin + 1, end)) if places.contested else None
+        if begin == offered[0] and (taken is None or not (taken[offered - begin] & masks).any()):
+            side.trail.append(Record(begin, end, side.groups, offered, masks))
+            self.last_write = end - 1
+            return
+        busy = [] if taken is None else taken.tolist()
+        cycles: list[int] = []
+        wanted: list[int] = []
+        now = begin
+        for cycle, left in zip(offered.tolist(), masks.tolist(), strict=True):
+            now = max(now, cycle)
+            while left:
+                if now - begin >= len(busy):
+                    more = taken_writes(side.groups, begin + len(busy), now + BLOCK)
+                    busy += [0] * (now + BLOCK - begin - len(busy)) if more is None else more.tolist()
+                cycles.append(now)
+                wanted.append(left)
+                left &= busy[now - begin]
+                now += 1
+        self.last_write = now - 1
+        if cycles:
+            side.trail.append(Record(cycles[0], now, side.groups, np.array(cycles, np.int64), np.array(wanted, np.uint64)))
+
+
+@lru_cache(maxsize=1 << 10)
+def _follow(masks: bytes, taken: bytes) -> tuple[Masks, Ints, int | None]:
+    """Step by step through cycles in which banks are taken.
+
+    What is wanted in each cycle, the cycles in which steps are over, and the banks that the step at hand still wants.
+    """
+    wanted: list[int] = []
+    done: list[int] = []
+    steps = iter(np.frombuffer(masks, np.uint64).tolist())
+    left = next(steps)
+    for cycle, busy in enumerate(np.frombuffer(taken, np.uint64).tolist()):
+        wanted.append(left)
+        left &= busy
+        if not left:
+            done.append(cycle)
+            left = next(steps, -1)
+            if left < 0:
+                break
+    return np.array(wanted, np.uint64), np.array(done, np.int64), left if left >= 0 else None

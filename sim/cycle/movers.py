@@ -1,0 +1,202 @@
+"""LOAD and SAVE as pipelines: when an instruction may be accepted, when it is done, and when its words are on chip."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from math import ceil
+
+from sim.cycle.bus import EPSILON, NEVER, Bus, Stream, Transfer
+from sim.cycle.costs import MoveCost
+from sim.cycle.runs import MAX_BURST_BEATS
+from sim.cycle.timing import (
+    BURSTS_AHEAD,
+    LOAD_AHEAD_BEATS,
+    LOAD_CHUNKS,
+    LOAD_FILL,
+    LOAD_NEXT,
+    LOAD_READ,
+    LOAD_TAIL,
+    LOADP_TAIL,
+    SAVE_ADDRESS,
+    SAVE_AHEAD_BEATS,
+    SAVE_READ,
+    SAVE_TAIL,
+    SAVE_WRITE,
+)
+from sim.cycle.trails import Stretch, Trail
+from sim.cycle.units import KEPT
+
+
+class _Mover(ABC):
+    """What LOAD and SAVE share: an instruction is accepted when the one before the last has left the front."""
+
+    def __init__(self, costs: list[MoveCost | None], stream: Stream, bus: Bus) -> None:
+        self._costs = costs
+        self._stream = stream
+        self._bus = bus
+        self._next = 0
+        self._left: list[float] = [-NEVER, -NEVER]
+        """Served beats at which the last instruction, and the one before, have left the front."""
+        self._moved: deque[Trail] = deque(maxlen=KEPT)
+
+    def ready(self) -> int | None:
+        stream = self._stream
+        if stream.served + EPSILON < self._left[0]:
+            stream.watch = self._left[0]
+            return None
+        if stream.watch < NEVER:
+            stream.watch = NEVER
+            self._next = max(self._next, ceil(self._bus.now) + LOAD_NEXT)
+        return self._next
+
+    def reads(self) -> Sequence[Trail]:
+        return ()
+
+    def writes(self) -> Sequence[Trail]:
+        return ()
+
+    def finished(self, transfer: Transfer, cycle: float) -> int:
+        """DRAM has served it: when it is done."""
+        cost = self._cost(transfer.index)
+        self._moved.extend(self._trail(transfer, cycle))
+        return ceil(cycle - EPSILON) + self._tail(cost)
+
+    def _cost(self, index: int) -> MoveCost:
+        cost = self._costs[index]
+        assert cost is not None
+        return cost
+
+    @abstractmethod
+    def _trail(self, transfer: Transfer, end: float) -> tuple[Trail, ...]:
+        """Its words on chip, if DRAM has served it, or will have, at ``end``."""
+
+    def _coming(self, speed: float) -> float:
+        """When the transfer that DRAM serves now is over, as far as is known."""
+        current = self._stream.current
+        assert current is not None
+        return max(self._bus.now, current.due) + self._stream.left / speed
+
+    @abstractmethod
+    def _tail(self, cost: MoveCost) -> int:
+        """Cycles from when DRAM has served it until it is done."""
+
+    def _leaves(self, served: float) -> None:
+        self._left = [self._left[1], served]
+
+
+class LoadPipeline(_Mover):
+    """LOAD and LOADP: addresses run ahead of data, data fills words."""
+
+    def __init__(self, costs: list[MoveCost | None], bus: Bus) -> None:
+        super().__init__(costs, bus.reads, bus)
+        self._walked = 0.0
+        """The share of an instruction that came in earlier transfers."""
+        self._last: MoveCost | None = None
+        """LOAD begins when LOADP is written, and the other way round."""
+        self._runs = (0, 0)
+        """Beats of the last two runs."""
+        self._bursts: deque[tuple[int, float]] = deque(maxlen=BURSTS_AHEAD)
+        """Bursts of the last transfers, and their beats each."""
+
+    def accept(self, index: int, cycle: int) -> None:
+        cost = self._cost(index)
+        gap = 0
+        if self._last is not None and cost.parameters != self._last.parameters:
+            gap = self._tail(self._last)
+        self._last = cost
+        due = cycle + (LOAD_READ if cost.beats else LOAD_FILL)
+        if cost.beats:
+            self._runs = (cost.run if cost.beats > cost.run else self._runs[1], cost.run)
+            self._bursts.append((cost.bursts, cost.beats / cost.bursts))
+        chunks = 0 if cost.parameters else LOAD_CHUNKS
+        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts, chunks=chunks))
+        ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % MAX_BURST_BEATS + 1
+        self._leaves(self._stream.asked - min(ahead, self._ahead()))
+        self._next = cycle + LOAD_NEXT
+
+    def finished(self, transfer: Transfer, cycle: float) -> int:
+        finish = super().finished(transfer, cycle)
+        cost = self._cost(transfer.index)
+        self._walked = 0.0 if transfer.last else self._walked + transfer.bursts / cost.bursts
+        return finish
+
+    def writes(self) -> Sequence[Trail]:
+        current = self._stream.current
+        return self._moved if current is None else (*self._moved, *self._trail(current, self._coming(self._bus.speeds[0])))
+
+    def _trail(self, transfer: Transfer, end: float) -> tuple[Trail, ...]:
+        cost = self._cost(transfer.index)
+        if cost.walk is None:
+            return ()
+        part = transfer.bursts / cost.bursts if cost.bursts else 1.0
+        words = round(cost.words * part)
+        skip = round(cost.words * self._walked) if part < 1 else 0
+        begin = ceil(transfer.due) + LOAD_TAIL + cost.edge
+        length = max(words, ceil(end - transfer.due))
+        return (Stretch(begin, begin + length, cost.use.writes, cost.walk, 1, length / max(1, words), skip),)
+
+    def _ahead(self) -> float:
+        """Beats of the last bursts, as many as may have left the generator of runs and not be served."""
+        bursts, beats = 0, 0.0
+        for count, size in reversed(self._bursts):
+            used = min(count, BURSTS_AHEAD - bursts)
+            bursts += used
+            beats += used * size
+        return beats if bursts == BURSTS_AHEAD else NEVER
+
+    def _tail(self, cost: MoveCost) -> int:
+        return LOADP_TAIL if cost.parameters else LOAD_TAIL + cost.edge
+
+
+class SavePipeline(_Mover):
+    """SAVE: words are read ahead of the beats that DRAM has taken."""
+
+    def __init__(self, costs: list[MoveCost | None], bus: Bus) -> None:
+        super().__init__(costs, bus.writes, bus)
+        self._read = 0
+        """First cycle in which the words of the next instruction can be read."""
+        self._begins: dict[int, int] = {}
+        """When the words of instructions are read that DRAM has not served yet."""
+
+    def accept(self, index: int, cycle: int) -> None:
+        cost = self._cost(index)
+        due = cycle + max(SAVE_WRITE, SAVE_ADDRESS + cost.address_wait)
+        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, 0))
+        self._leaves(self._stream.asked - SAVE_AHEAD_BEATS)
+        begin = max(cycle + 1, self._read)
+        self._read = begin + cost.words
+        self._begins[index] = begin + SAVE_READ
+        self._next = max(begin + 1, cycle + LOAD_NEXT + max(0, cost.address_wait))
+
+    def reads(self) -> Sequence[Trail]:
+        current = self._stream.current
+        if current is None:
+            return self._moved
+        queued = (trail for transfer in self._stream.queue for trail in self._trail(transfer, 0.0))
+        return (*self._moved, *self._trail(current, self._coming(self._bus.speeds[1])), *queued)
+
+    def finished(self, transfer: Transfer, cycle: float) -> int:
+        finish = super().finished(transfer, cycle)
+        del self._begins[transfer.index]
+        return finish
+
+    def _trail(self, transfer: Transfer, end: float) -> tuple[Trail, ...]:
+        """One word after the other, until as many beats wait as there is room for; then as DRAM takes them."""
+        cost = self._cost(transfer.index)
+        begin = self._begins[transfer.index]
+        assert cost.walk is not None
+        groups, walk = cost.use.reads, cost.walk
+        alone = cost.cycles / cost.words
+        room = min(cost.words, SAVE_AHEAD_BEATS * cost.words // cost.beats)
+        filled = begin + ceil(room * alone)
+        first = Stretch(begin, filled, groups, walk, 1, alone)
+        if room == cost.words:
+            return (first,)
+        pace = max(alone, (end - transfer.due) / cost.words)
+        later = max(filled, ceil(transfer.due)) if pace > alone else filled
+        return first, Stretch(later, later + ceil((cost.words - room) * pace), groups, walk, 1, pace, room)
+
+    def _tail(self, cost: MoveCost) -> int:
+        return SAVE_TAIL

@@ -1,0 +1,214 @@
+"""MISC at work beside units that go first: two operands and an output, each word by word as its bank is free."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from sim.cycle.contest import BLOCK, Taken
+from sim.cycle.trails import Groups
+from sim.cycle.walks import Masks
+
+AHEAD = 4
+"""Addresses that wait for a bank, for each operand: so far may one operand be ahead of the other (``hw/misc/operand.py``)."""
+ASKED = 2
+"""From the grant that makes room among the addresses to the first grant of the word that takes it."""
+PIPE = 14
+"""From the grants of a word's operands to its write: bank, crossbar, queue, arithmetic (6), activation (4), queue."""
+HELD = 20
+"""Words that are read and not yet written: answers (8), arithmetic, activation, and the queue before the write port (2)."""
+STEADY = 24
+"""Words without a wait after which all that follow are looked at together."""
+
+
+class WordContest:
+    """A word is written when its bank is free after both operands have come; what waits holds up what comes behind.
+
+    ``a_k`` is the first cycle in which the bank is free, not before ``a_(k-1) + 1``, ``b_(k-4) + 2`` and
+    ``w_(k-20) + 2``; so is ``b_k``, with ``a`` in place of ``b`` and an eye to what ``a`` asks for in that cycle; ``w_k``
+    is the first after ``w_(k-1)`` and not before ``max(a_k, b_k) + 14``.
+    """
+
+    def __init__(self, groups: tuple[Groups, Groups], masks: tuple[Masks, Masks | None, Masks], first: tuple[int, int]) -> None:
+        """``groups``: what it reads and what it writes; ``masks``: of both operands and the output; ``first``: reads."""
+        self._read_groups, self._write_groups = groups
+        self._a, self._b, self._o = masks
+        self._count = len(self._a)
+        self._word = 0
+        """Written so far."""
+        self._first = max(first)
+        self._behind = min(first)
+        """Cycles that are looked at begin here."""
+        self._gots, self._others, self._writes = [first[0] - 1], [first[1] - 1], [max(first) + PIPE - 1]
+        """Cycles of grants, the last that of the word before; ``a`` may be ahead by ``AHEAD`` - 1."""
+        self._quiet = STEADY
+        self._keys: tuple[bytes, bytes | None, bytes] | None = None
+
+    @property
+    def bound(self) -> int:
+        """The cycle in which it is over if nobody is in the way any more."""
+        return max(self._writes[-1] + 1, self._behind) + self._count - self._word
+
+    @property
+    def over(self) -> bool:
+        return self._word == self._count
+
+    @property
+    def last_write(self) -> int:
+        return self._writes[-1]
+
+    @property
+    def read_over(self) -> tuple[int, int]:
+        """The cycles after the last reads of both operands, once it is over."""
+        return self._gots[-1] + 1, self._others[-1] + 1
+
+    @property
+    def last_asked(self) -> int:
+        """The cycle in which the last address was asked for, once it is over."""
+        undisturbed = self._first + self._count - ASKED
+        if self._count <= AHEAD:
+            return undisturbed
+        return max(undisturbed, self._gots[-1 - AHEAD] + 1, self._others[-1 - AHEAD] + 1)
+
+    def advance(self, until: int, taken_reads: Taken, taken_writes: Taken) -> None:
+        """Go on to that cycle; what others do until then is known."""
+        size = BLOCK
+        while not self.over:
+            begin = min(self._gots[-1], self._others[-1], self._writes[-1] - PIPE) + 1
+            end = min(until, begin + size)
+            if end <= begin:
+                return
+            before = self._word
+            reads = taken_reads(self._read_groups, begin, end)
+            writes = taken_writes(self._write_groups, begin, end)
+            while not self.over:
+                if self._quiet >= STEADY and not self._flow(begin, end, reads, writes):
+                    break
+                if not self.over and not self._struggle(begin, end, reads, writes):
+                    break
+            self._behind = end
+            if end == until:
+                return
+            size = BLOCK if self._word > before else 2 * size
+
+    def _flow(self, begin: int, end: int, reads: Masks | None, writes: Masks | None) -> bool:
+        """Take all words that meet nobody, one per cycle; False if the cycles are over."""
+        word, count = self._word, self._count
+        a, b, w = self._gots[-1] + 1, self._others[-1] + 1, self._writes[-1] + 1
+        size = min(end - w, count - word)
+        if size <= 0:
+            return False
+        free = size
+        if reads is not None or writes is not None or self._b is not None:
+            meets = np.zeros(size, np.uint64)
+            own = self._a[word : word + size]
+            if reads is not None:
+                meets |= own & reads[a - begin : a - begin + size]
+            if self._b is not None:
+                other = self._b[word : word + size]
+                if reads is not None:
+                    meets |= other & reads[b - begin : b - begin + size]
+                first, lead = max(0, a - b), max(0, b - a)
+                same = min(len(other) - first, len(own) - lead)
+                if same > 0:
+                    meets[first : first + same] |= other[first : first + same] & own[lead : lead + same]
+            if writes is not None:
+                meets |= self._o[word : word + size] & writes[w - begin : w - begin + size]
+            found = np.flatnonzero(meets)
+            free = int(found[0]) if len(found) else size
+        if free:
+            self._word += free
+            for grants, first in ((self._gots, a), (self._others, b), (self._writes, w)):
+                grants[:] = range(first + free - HELD, first + free)
+        if free < size:
+            self._quiet = 0
+            for grants in (self._gots, self._others, self._writes):
+                if len(grants) < HELD:
+                    grants[:0] = range(grants[0] - HELD + len(grants), grants[0])
+        return free < size
+
+    def _struggle(self, begin: int, end: int, reads: Masks | None, writes: Masks | None) -> bool:
+        """Word by word, until nothing has waited for a while; False if the cycles are over."""
+        if self._keys is None:
+            self._keys = self._a.tobytes(), None if self._b is None else self._b.tobytes(), self._o.tobytes()
+        histories = (self._gots, self._others, self._writes)
+        words, quiet, found = _follow(
+            self._keys, self._word, tuple(tuple(cycle - begin for cycle in grants) for grants in histories), end - begin,
+            None if reads is None else reads.tobytes(), None if writes is None else writes.tobytes(), self._quiet,
+        )  # fmt: skip
+        self._word += words
+        self._quiet = quiet
+        for grants, cycles in zip(histories, found, strict=True):
+            grants[:] = [cycle + begin for cycle in cycles]
+        return self.over or quiet >= STEADY
+
+
+@lru_cache(maxsize=1 << 10)
+def _follow(
+    keys: tuple[bytes, bytes | None, bytes], word: int, histories: tuple[tuple[int, ...], ...], end: int,
+    reads: bytes | None, writes: bytes | None, quiet: int,
+) -> tuple[int, int, tuple[list[int], list[int], list[int]]]:  # fmt: skip
+    """From cycle 0 on: how many words are written before ``end``, how many of them without a wait, and the last grants."""
+    own, other, output = (None if key is None else np.frombuffer(key, np.uint64).tolist() for key in keys)
+    assert own is not None
+    assert output is not None
+    idle = [0] * end
+    busy = idle if reads is None else np.frombuffer(reads, np.uint64).tolist()
+    busy_writes = idle if writes is None else np.frombuffer(writes, np.uint64).tolist()
+    asked = busy.copy()
+    """Taken by others and by the first operand."""
+    gots, others, written = (list(grants) for grants in histories)
+    last_a, last_b, last_w = gots[-1], others[-1], written[-1]
+    most = 1 if other is None else AHEAD
+    begin, count = word, len(own)
+    ahead = 0
+    while word < count and quiet < STEADY:
+        while ahead < most and word + ahead < count:
+            now = last_a + 1
+            if others[ahead - AHEAD] + ASKED > now:
+                now = others[ahead - AHEAD] + ASKED
+            if written[ahead - HELD] + ASKED > now:
+                now = written[ahead - HELD] + ASKED
+            want = own[word + ahead]
+            while now < end and busy[now] & want:
+                asked[now] |= want
+                now += 1
+            if now >= end:
+                break
+            asked[now] |= want
+            gots.append(now)
+            last_a = now
+            ahead += 1
+        if not ahead:
+            break
+        got = second = gots[-ahead]
+        if other is not None:
+            second = last_b + 1
+            if gots[-ahead - AHEAD] + ASKED > second:
+                second = gots[-ahead - AHEAD] + ASKED
+            if written[-HELD] + ASKED > second:
+                second = written[-HELD] + ASKED
+            want = other[word]
+            while second < end and asked[second] & want:
+                second += 1
+            if second >= end:
+                break
+        now = (second if second > got else got) + PIPE
+        if now <= last_w:
+            now = last_w + 1
+        want = output[word]
+        while now < end and busy_writes[now] & want:
+            now += 1
+        if now >= end:
+            break
+        steady = now == last_w + 1 and second == last_b + 1 and got == gots[-ahead - 1] + 1
+        quiet = quiet + 1 if steady else 0
+        others.append(second)
+        written.append(now)
+        last_b, last_w = second, now
+        ahead -= 1
+        word += 1
+    if ahead:
+        del gots[-ahead:]
+    return word - begin, quiet, (gots[-HELD:], others[-HELD:], written[-HELD:])

@@ -1,0 +1,163 @@
+"""Work beside units that go first, beside a naive walk through the parts of the unit, cycle by cycle."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from sim.cycle.contest import Places, Side, WindowContest
+from sim.cycle.trails import Record, Stretch, Trail, taken_by
+from sim.cycle.walks import Masks
+from sim.cycle.words import WordContest
+
+LONG = 1 << 14
+ALL = 0b1
+
+
+@dataclass(frozen=True)
+class Given:
+    """A walk that says its masks itself."""
+
+    banks: tuple[int, ...]
+
+    def masks(self) -> Masks:
+        return np.array(self.banks, np.uint64)
+
+
+def taken(busy: list[int], groups: int, first: int, end: int) -> Masks | None:
+    found = np.array(busy[first:end], np.uint64)
+    return found if found.any() else None
+
+
+def pattern(rng: random.Random, rate: float, banks: int) -> list[int]:
+    """Banks that somebody takes in some cycles, with long rests."""
+    return [rng.randrange(1 << banks) if rng.random() < rate and cycle // 97 % 3 else 0 for cycle in range(LONG)]
+
+
+def naive_window(masks: list[int], busy: list[int], first: int) -> list[int]:
+    """The cycles in which steps are over: a lane that has its word keeps it."""
+    done = []
+    left, now = masks[0], first
+    for step, mask in enumerate(masks):
+        left = mask
+        while True:
+            left &= busy[now]
+            now += 1
+            if not left:
+                break
+        done.append(now - 1)
+        assert len(done) == step + 1
+    return done
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_window_goes_on_when_the_banks_of_its_step_are_free(seed: int) -> None:
+    rng = random.Random(seed)
+    per, lag, reductions, beats = 2, 20, 60, 9
+    masks = [rng.randrange(16) for _ in range(reductions * beats)]
+    places = [rng.randrange(1, 16) for _ in range(reductions * per)]
+    busy, busy_writes = pattern(rng, 0.3, 4), pattern(rng, 0.9 if seed % 2 else 0.0, 4)
+    reads: deque[Trail] = deque()
+    writes: deque[Trail] = deque()
+    target = Places(Side(ALL, Given(tuple(places)), writes), per, lag, True)
+    contest = WindowContest(Side(ALL, Given(tuple(masks)), reads), len(masks), reductions, 100, target)
+    until = 100
+    while not contest.over:
+        until += rng.randint(1, 300)
+        contest.advance(until, lambda *span: taken(busy, *span), lambda *span: taken(busy_writes, *span))
+    done = naive_window(masks, busy, 100)
+    assert contest.cycle == done[-1] + 1
+    now = 0
+    for number, mask in enumerate(places):
+        left = mask
+        now = max(now, done[number // per * beats + beats - 1] + lag + number % per)
+        while left:
+            left &= busy_writes[now]
+            now += 1
+    assert contest.last_write == now - 1
+    wanted = taken_by([reads], ALL, 0, LONG)
+    assert wanted is not None
+    assert all(not mask or int(wanted[cycle]) & mask for mask, cycle in zip(masks, done, strict=True) if not busy[cycle] & mask)
+
+
+def naive_words(
+    masks: tuple[list[int], list[int] | None, list[int]], busy: list[int], busy_writes: list[int], first: int
+) -> tuple[int, int, tuple[int, int]]:
+    """MISC part by part: addresses, requests (4), answers (8), pipeline (12 words, 11 cycles), write port.
+
+    Last write, last address asked for, and the cycles after the last reads.
+    """
+    own, other, output = masks
+    count = len(own)
+    asked, last_asked, written, last_write = 1, first - 1, 0, 0
+    got_a: list[int] = []
+    got_b: list[int] = []
+    used: list[int] = []
+    now = first
+    while written < count:
+        start = asked, len(got_a), len(got_b) if other is not None else len(got_a), len(used), written
+        if written < len(used) and used[written] + 11 <= now and not busy_writes[now] & output[written]:
+            written, last_write = written + 1, now
+        n = len(used)
+        here = n < start[1] and got_a[n] + 3 <= now and (other is None or (n < start[2] and got_b[n] + 3 <= now))
+        if n < count and here and start[3] - start[4] < 12:
+            used.append(now)
+        wants = 0
+        if start[1] < start[0] and start[1] - start[3] < 8:
+            wants = own[start[1]]
+            if not busy[now] & wants:
+                got_a.append(now)
+        if other is not None and start[2] < start[0] and start[2] - start[3] < 8 and not (busy[now] | wants) & other[start[2]]:
+            got_b.append(now)
+        if asked < count and start[0] - start[1] < 4 and start[0] - start[2] < 4:
+            asked, last_asked = asked + 1, now
+        now += 1
+    return last_write, last_asked, (got_a[-1] + 1, (got_b if other is not None else got_a)[-1] + 1)
+
+
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_words_wait_for_their_banks_and_for_each_other(seed: int, two: bool) -> None:
+    rng = random.Random(seed)
+    count, banks = rng.choice([1, 3, 40, 300]), 4
+    start = [rng.randrange(banks) for _ in range(3)]
+    own, other, output = ([1 << (begin + word) % banks for word in range(count)] for begin in start)
+    busy, busy_writes = pattern(rng, rng.choice([0.0, 0.2, 0.9]), banks), pattern(rng, rng.choice([0.0, 0.2, 0.9]), banks)
+    arrays = np.array(own, np.uint64), np.array(other, np.uint64) if two else None, np.array(output, np.uint64)
+    contest = WordContest((ALL, ALL), arrays, (100, 100))
+    until = 100
+    while not contest.over:
+        until += rng.randint(1, 200)
+        contest.advance(until, lambda *span: taken(busy, *span), lambda *span: taken(busy_writes, *span))
+    expected = naive_words((own, other if two else None, output), busy, busy_writes, 100)
+    assert (contest.last_write, contest.last_asked, contest.read_over) == expected
+
+
+def test_the_bound_is_the_end_if_nobody_is_in_the_way() -> None:
+    ones = np.ones(50, np.uint64)
+    contest = WordContest((ALL, ALL), (ones, None, ones), (10, 10))
+    assert contest.bound == 10 + 14 + 50
+    contest.advance(contest.bound, lambda *span: None, lambda *span: None)
+    assert contest.over
+    assert contest.last_write == 10 + 14 + 49
+
+
+def test_stretches_and_records_say_what_is_taken_in_a_cycle() -> None:
+    walk = Given((1, 2, 4, 8))
+    assert taken_by([[Stretch(10, 14, ALL, walk)]], ALL, 11, 14) is not None
+    found = taken_by([[Stretch(10, 14, ALL, walk, skip=1)]], ALL, 9, 13)
+    assert found is not None
+    assert found.tolist() == [0, 2, 4, 8]
+    bunched = taken_by([[Stretch(10, 30, ALL, walk, 2, 6.0)]], ALL, 10, 20)
+    assert bunched is not None
+    assert bunched.tolist() == [1, 2, 0, 0, 0, 0, 4, 8, 0, 0]
+    record = Record(10, 20, ALL, np.array([12, 19]), np.array([3, 5], np.uint64))
+    both = taken_by([[record], [Stretch(12, 13, ALL, walk, skip=2)]], ALL, 12, 20)
+    assert both is not None
+    assert both.tolist() == [7, 0, 0, 0, 0, 0, 0, 5]
+    assert taken_by([[record]], 0b10, 0, 100) is None
+    assert taken_by([[record]], ALL, 20, 100) is None
