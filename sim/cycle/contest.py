@@ -40,12 +40,13 @@ class Places:
 class WindowContest:
     """Reads in order, one step per cycle if all of its banks are free; what a step has got it keeps."""
 
-    def __init__(self, reads: Side, steps: int, reductions: int, first: int, places: Places | None) -> None:
+    def __init__(self, reads: Side, reductions: int, first: int, places: Places | None) -> None:
+        """Its steps are those of the walk, which knows each bank; ``lane_waits`` may count some more."""
         self.cycle = first
         """Of the step at hand."""
         self.last_write = -1
         self._reads, self._places = reads, places
-        self._steps, self._reductions = steps, reductions
+        self._steps, self._reductions = len(reads.walk.masks()), reductions
         self._step = 0
         self._left: int | None = None
         """Banks that the step at hand still wants, if it has some of its words."""

@@ -112,7 +112,7 @@ class WindowPipeline(_Worker):
         if reads or writes:
             source, target = Side(use.reads, cost.reads, self._reads), Side(use.writes, cost.writes, self._writes)
             places = None if cost.stores else Places(target, per, lag, writes)
-            self.open = WindowContest(source, cost.cycles, cost.groups, first - READ_TO_BEAT, places)
+            self.open = WindowContest(source, cost.groups, first - READ_TO_BEAT, places)
             return None
         begin = first - READ_TO_BEAT
         self._reads.append(Stretch(begin, begin + cost.cycles, use.reads, cost.reads))

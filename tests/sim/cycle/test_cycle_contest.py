@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from isa.config import preset
 from sim.cycle.contest import Places, Side, WindowContest
+from sim.cycle.lanes import lane_waits
 from sim.cycle.trails import Record, Stretch, Trail, taken_by
-from sim.cycle.walks import Masks
+from sim.cycle.walks import Banks, Masks, Taps, WindowWalk
 from sim.cycle.words import WordContest
 
 LONG = 1 << 14
@@ -64,7 +66,7 @@ def test_a_window_goes_on_when_the_banks_of_its_step_are_free(seed: int) -> None
     reads: deque[Trail] = deque()
     writes: deque[Trail] = deque()
     target = Places(Side(ALL, Given(tuple(places)), writes), per, lag, True)
-    contest = WindowContest(Side(ALL, Given(tuple(masks)), reads), len(masks), reductions, 100, target)
+    contest = WindowContest(Side(ALL, Given(tuple(masks)), reads), reductions, 100, target)
     until = 100
     while not contest.over:
         until += rng.randint(1, 300)
@@ -161,3 +163,16 @@ def test_stretches_and_records_say_what_is_taken_in_a_cycle() -> None:
     assert both.tolist() == [7, 0, 0, 0, 0, 0, 0, 5]
     assert taken_by([[record]], 0b10, 0, 100) is None
     assert taken_by([[record]], ALL, 20, 100) is None
+
+
+def test_lanes_in_different_bank_groups_do_not_meet() -> None:
+    """At a ring's end one lane is in the last bank group and one in the first: ``lane_waits`` counts a wait, the walk none."""
+    taps = Taps(2, 2, 111, 1, 1, 1, 1, 1, 1, 90, 111, 0, 0, 1110, 111, 111, 1221)
+    walk = WindowWalk(Banks(4, 512), taps, 0, 2, 1222, 1, 0, 0, 2)
+    config = preset("base")
+    fields = (getattr(taps, name) for name in Taps.__slots__ if name != "lanes")
+    assert (config.fm_phases, config.fm_depth, config.px_p) == (4, 512, 2)
+    assert len(walk.masks()) < 111 * 2 + 2 * lane_waits(config, *fields)
+    contest = WindowContest(Side(ALL, walk, deque()), 111, 100, None)
+    contest.advance(1000, lambda *span: taken([0] * LONG, *span), lambda *span: taken([0] * LONG, *span))
+    assert contest.cycle == 100 + len(walk.masks())
