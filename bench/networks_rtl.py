@@ -1,8 +1,9 @@
 """Whole networks on the generated Verilog: ``python -m bench.networks_rtl [--best] [--config base] [network ...]``.
 
 For each network: bytes of memory that are not the functional simulator's, cycles from start to done, utilisation (MACs
-of convolutions and dense layers over cycles times the MACs of the array), how far the cycle model's estimate is off,
-and where the cycles of each unit go, as the machine's counters say. Rows go into docs/networks.md.
+of convolutions and dense layers over cycles times the MACs of the array), megabytes of the beats that passed between DRAM
+and chip, how far the cycle model's estimate is off, and where the cycles of each unit go, as the machine's counters say.
+Rows go into docs/networks.md.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ LARGE = (
 )  # fmt: skip
 TITLE = "RTL"
 COLUMNS = (
-    "network", "configuration", "groups", "bytes that differ", "cycles", "utilisation", "model off by", "RTL s",
+    "network", "configuration", "groups", "bytes that differ", "cycles", "utilisation", "DRAM MB read", "written",
+    "model off by", "RTL s",
     *(f"{unit.name} active / token / bank / DRAM" for unit in Unit),
 )  # fmt: skip
 
@@ -55,6 +57,7 @@ def row_of(name: str, source: Source, config: MachineConfig, strategy: str) -> l
     differ = int((functional.image.memory != rtl.image.memory).sum())
     return [
         name, config.name, strategy, str(differ), str(cycles), f"{utilisation(compiled, cycles):.3f}",
+        *(f"{beats * config.axi_bytes / 1e6:.3f}" for beats in (rtl.measured.read_beats, rtl.measured.write_beats)),
         f"{100 * (estimated_cycles(program) / cycles - 1):+.2f} %", f"{seconds:.0f}",
         *(shares(rtl.measured, unit) for unit in Unit),
     ]  # fmt: skip
