@@ -91,6 +91,7 @@ class Evaluator:
 
     def plan(self, mask: Mask, objective: Objective) -> Plan | None:
         """The plan that the cost is of."""
+        objective = self.planned_for or objective
         try:
             return plan_group(self.config, self.group(mask), objective, rows_only=self.rows_only)
         except FitError:
@@ -121,7 +122,9 @@ class Evaluator:
         for number, layer in zip(bits_of(mask), group.layers, strict=True):
             if layer not in self._remembering:
                 first = layer.inputs[0]
-                form = first in group.folds, first in group.sampled, group.stacked, first in group.joined
+                # Maps of one shape have other holes where they are joined of other parts.
+                joined = group.tensors[first].channels if first in group.joined else 0
+                form = first in group.folds, first in group.sampled, group.stacked, joined
                 memory = self._memories.setdefault((self.shapes.geometries[number], form), Memory())
                 self._remembering[layer] = remembering(layer, memory)
         return replace(group, layers=tuple(self._remembering[layer] for layer in group.layers))

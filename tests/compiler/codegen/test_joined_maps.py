@@ -126,8 +126,8 @@ def test_the_map_between_never_sees_dram() -> None:
     assert apart - joined == 2 * between + 3 * graph.tensors["conv0_out"].bytes
 
 
-def test_every_strategy_but_dnnvm_may_join() -> None:
-    """DNNVM puts a concat into the SAVE before it and the LOAD behind it (section 4.1)."""
+def test_templates_do_not_reach_across_a_concat() -> None:
+    """DNNVM puts it into the SAVE before it and the LOAD behind it (section 4.1)."""
     graph, _ = built(fire_module)
     crossing = {
         name: any(make_group(BASE, graph, group).joined for group in strategy(graph, Evaluator(BASE, graph), DRAM).groups)
@@ -148,6 +148,21 @@ def test_maps_with_holes_are_not_read_by_channels(reader: Callable[[Builder, str
         make_group(BASE, graph, [first, second, summing, other])
     check(BASE, graph, [[first, second, summing], [other]])
     assert Evaluator(BASE, graph).cost_of(0b1111, DRAM) is None
+
+
+def test_parts_of_other_widths_cost_what_they_are_emitted_for() -> None:
+    """Both maps have 16 channels, but the second one has three holes more; one search weighs both."""
+    b = Builder(0)
+    masks: list[int] = []
+    for channels in ((8, 8), (5, 11)):
+        parts = [b.conv(b.input(12, 10, 12), count, (1, 1)) for count in channels]
+        b.conv(join(b, *parts), 24)
+        masks.append(0b111 << len(masks) * 3)
+    graph = b.graph(b.ops[3].output, b.ops[7].output)
+    known = Evaluator(NANO, graph)
+    for mask in masks:
+        plan = plan_group(NANO, make_group(NANO, graph, known.sets.members(mask)), DRAM)
+        assert known.cost_of(mask, DRAM) == plan.cost
 
 
 def test_maps_that_nobody_could_read_on_chip_are_joined_in_dram() -> None:
