@@ -15,13 +15,12 @@ import numpy as np
 from bench.strategies import imported
 from compiler.codegen.plan import Plan
 from compiler.codegen.walk import Way, walk
-from compiler.emit.program import emit_program
 from compiler.fusion.grow import grow
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.optimus import MOST_OPS, most_of_a_size, saving_over_alone
+from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig, preset
-from sim.cycle.model import CycleModel
 
 FEW = ("squeezenet", "mobilenet_v2", "googlenet", "resnet50_v1")
 
@@ -40,8 +39,7 @@ def plans(config: MachineConfig, graph: XGraph, count: int) -> list[Plan]:
 def error(config: MachineConfig, graph: XGraph, plan: Plan) -> float:
     walks = (walk(config, p.group, Way(p.ranges, p.skew, p.placed), p.residence, p.loads) for p in plan.passes)
     walked = sum(each.cycles for each in walks if each)
-    emitted = emit_program(config, graph, [plan], timed_only=True)
-    return walked / CycleModel(config).run(emitted.words, trace=False).cycles - 1
+    return walked / program_cycles(config, graph, [plan]) - 1
 
 
 def main() -> None:

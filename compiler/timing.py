@@ -13,11 +13,11 @@ from dataclasses import replace
 
 from compiler.codegen.objective import CYCLES, LEAN
 from compiler.codegen.plan import Plan
-from compiler.emit.build import plans_of
-from compiler.emit.program import Segment, emit_program
+from compiler.emit.build import KnownPlans, plans_of
+from compiler.emit.program import machine_segments
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
-from compiler.search.partition import price_of
+from compiler.search.partition import partition_by, price_of
 from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
@@ -30,20 +30,21 @@ MARGIN = 1 / 7
 
 def program_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> int:
     """Of all machine segments of the program that these steps make."""
-    emitted = emit_program(config, graph, steps, timed_only=True)
     model = CycleModel(config)
-    segments = [segment for segment in emitted.segments if isinstance(segment, Segment)]
-    return sum(model.run(emitted.words[s.first_word : s.first_word + s.words]).cycles for s in segments)
+    return sum(model.run_ops(ops).cycles for ops in machine_segments(config, graph, steps))
 
 
 def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     """The steps of the fastest contender."""
     config, graph = evaluator.config, evaluator.graph
-    found = [strategy(graph, evaluator, CYCLES).groups for strategy in STRATEGIES.values()]
+    found = [partition_by(strategy, graph, evaluator, CYCLES).groups for strategy in STRATEGIES.values()]
     found.append(best(graph, replace(evaluator, planned_for=CYCLES), LEAN).groups)
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in found}
     least = min(costs.values())
-    contenders = [plans_of(config, graph, groups) for groups, cost in costs.items() if cost <= (1 + MARGIN) * least]
+    known: KnownPlans = {}
+    contenders = [
+        plans_of(config, graph, groups, known=known) for groups, cost in costs.items() if cost <= (1 + MARGIN) * least
+    ]  # fmt: skip
     if len(contenders) == 1:
         return contenders[0]
     return min(contenders, key=lambda steps: program_cycles(config, graph, steps))

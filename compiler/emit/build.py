@@ -13,11 +13,19 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
 from isa.config import MachineConfig
 
+KnownPlans = dict[tuple[tuple[Op, ...], bool], Plan]
+"""Plans for one objective, by operations and the end of the buffer that they lie at."""
+
 
 def plans_of(
-    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES
-) -> list[Plan | Cpu]:
-    """Plans and CPU parts in the order of execution; neighbouring groups lie at opposite ends of the buffer."""
+    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES,
+    known: KnownPlans | None = None,
+) -> list[Plan | Cpu]:  # fmt: skip
+    """Plans and CPU parts in the order of execution; neighbouring groups lie at opposite ends of the buffer.
+
+    ``known``: of other partitions of the graph, to take from and add to.
+    """
+    known = {} if known is None else known
     steps: list[Plan | Cpu] = []
     cpu = [op for op in graph.ops if isinstance(op, Cpu)]
     ordered = ordered_groups(graph, [*partition, *((op,) for op in cpu)])
@@ -25,8 +33,11 @@ def plans_of(
         first = ops[0]
         if isinstance(first, Cpu):
             steps.append(first)
-        else:
-            steps.append(plan_group(config, make_group(config, graph, ops), objective, upwards=number % 2 == 0))
+            continue
+        key = ops, number % 2 == 0
+        if key not in known:
+            known[key] = plan_group(config, make_group(config, graph, ops), objective, upwards=key[1])
+        steps.append(known[key])
     return steps
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from compiler.codegen.group import Homes, emit_plan
 from compiler.codegen.parameters import ConstImage, Parameters, UnpackedImage, depths
 from compiler.codegen.plan import Plan
 from compiler.codegen.views import View
 from compiler.memory.storage import Home, allocate, storage_of
-from compiler.schedule.hazards import dependences, predecessors
+from compiler.schedule.hazards import dependences, hazards
 from compiler.schedule.instruction import Pending, Space
 from compiler.schedule.order import start_order
 from compiler.schedule.tokens import with_tokens
@@ -49,53 +50,68 @@ class Emitted:
     debug: tuple[DebugRecord, ...]
 
 
-def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], *, timed_only: bool = False) -> Emitted:
-    """``steps``: plans of groups and CPU parts, in the order of execution.
+Scheduled = tuple[MachineOp, Pending]
+"""An instruction with its tokens, and what it came from."""
 
-    ``timed_only``: no parameters are packed; the program's time is right, its results are not.
-    """
+
+def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> Emitted:
+    """``steps``: plans of groups and CPU parts, in the order of execution."""
     views, sizes = _views(graph, steps)
-    const = (UnpackedImage if timed_only else ConstImage)(max(ALIGN, config.axi_bytes))
-    spaces = dict(depths(config)) | {
-        Space.WORK: sizes[Region.WORK], Space.INPUT: sizes[Region.INPUT], Space.OUTPUT: sizes[Region.OUTPUT],
-    }  # fmt: skip
+    const = ConstImage(max(ALIGN, config.axi_bytes))
     words: list[int] = []
     debug: list[DebugRecord] = []
     segments: list[Segment | Cpu] = []
-    stretch: list[Pending] = []
-    parameters = Parameters(config, const)
-
-    def close() -> None:
-        nonlocal parameters
-        if not stretch:
-            return
+    for part in _parts(config, graph, steps, const, views, sizes):
+        if isinstance(part, Cpu):
+            segments.append(part)
+            continue
         first = len(words)
         words.extend(encode(MachineOp("START", {"config": config.hash})))
-        for op, pending in _schedule(stretch, spaces):
+        for op, pending in part:
             debug.append(DebugRecord(len(words), pending.layer, pending.tile))
             words.extend(encode(op))
         words.extend(encode(MachineOp("END")))
         segments.append(Segment(first, len(words) - first))
-        stretch.clear()
-        parameters = Parameters(config, const)
-
-    for step in steps:
-        if isinstance(step, Cpu):
-            close()
-            segments.append(step)
-        else:
-            stretch += emit_plan(config, step, _homes(graph, step, views), parameters, _batch(step))
-    close()
     return Emitted(
         tuple(words), tuple(segments), const.image(), sizes[Region.WORK], sizes[Region.INPUT], sizes[Region.OUTPUT],
         views, tuple(debug),
     )  # fmt: skip
 
 
-def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> list[tuple[MachineOp, Pending]]:
+def machine_segments(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> list[list[MachineOp]]:
+    """The instructions between each START and END, to be timed only: no parameters are packed for them."""
+    views, sizes = _views(graph, steps)
+    const = UnpackedImage(max(ALIGN, config.axi_bytes))
+    parts = _parts(config, graph, steps, const, views, sizes)
+    return [[op for op, _ in part] for part in parts if not isinstance(part, Cpu)]
+
+
+def _parts(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], const: ConstImage,
+    views: Mapping[str, View], sizes: Mapping[Region, int],
+) -> Iterator[Cpu | list[Scheduled]]:  # fmt: skip
+    """CPU parts, and the stretches of groups between them as scheduled instructions."""
+    spaces = dict(depths(config)) | {
+        Space.WORK: sizes[Region.WORK], Space.INPUT: sizes[Region.INPUT], Space.OUTPUT: sizes[Region.OUTPUT],
+    }  # fmt: skip
+    for on_cpu, stretch in groupby(steps, lambda step: isinstance(step, Cpu)):
+        parameters = Parameters(config, const)
+        program: list[Pending] = []
+        for step in stretch:
+            if isinstance(step, Cpu):
+                yield step
+            else:
+                program += emit_plan(config, step, _homes(graph, step, views), parameters, _batch(step))
+        if not on_cpu:
+            yield _schedule(program, spaces)
+
+
+def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> list[Scheduled]:
     """Order and tokens."""
-    moved = [program[index] for index in start_order(program, predecessors(program, spaces))]
-    return list(zip(with_tokens(moved, dependences(moved, spaces)), moved, strict=True))
+    found = hazards(program, spaces)
+    order = start_order(program, [met.before for met in found])
+    moved = [program[index] for index in order]
+    return list(zip(with_tokens(moved, dependences(program, found, order)), moved, strict=True))
 
 
 def _batch(plan: Plan) -> int:

@@ -1,8 +1,9 @@
-"""True dependences between instructions in program order, from what they read and write."""
+"""True dependences between instructions, from what they read and write."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,98 +12,90 @@ from compiler.schedule.instruction import GRANULE, Access, Pending, Space
 from isa.instructions import Unit
 
 _NEVER = -1
+_WRITER = 0
+_READERS = slice(1, 1 + len(Unit))
 
 
-class _Tracker:
-    """The last writer and the last reader in each unit, of every granule of one space."""
+@dataclass(slots=True)
+class Hazards:
+    """Earlier instructions that one instruction meets, by their numbers."""
 
-    def __init__(self, size: int) -> None:
-        self.writers: NDArray[np.int32] = np.full((len(Unit), size), _NEVER, np.int32)
-        self.readers: NDArray[np.int32] = np.full((len(Unit), size), _NEVER, np.int32)
+    before: set[int] = field(default_factory=set)
+    """It must follow them in any order that computes the same."""
+    finished: set[int] = field(default_factory=set)
+    """They must be finished when it starts."""
 
 
-def dependences(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[dict[Unit, int]]:
-    """For each instruction and each unit: the last instruction of that unit that must be finished first.
+def hazards(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[Hazards]:
+    """Of each instruction in program order. ``sizes`` are in words or bytes.
 
-    Units finish in order, so the last one stands for all before it. A unit's own instructions
-    write in order and read before later ones write: within a unit only read-after-write counts, and not
-    even that for the accumulators, which CONV alone uses, in order. A writer that was itself overwritten is
-    still reported; whoever overwrote it waited for it, so it costs no token.
-    ``sizes`` are in words or bytes. Cost: the granules touched, times the units.
+    Any two accesses to one granule keep their order if one of them writes, and also if both are reads of one unit. So in
+    every order that ``before`` allows, a granule has the same last writer, and the same last reader in each unit: what must be
+    finished does not depend on the order either.
+
+    Units finish in order, write in order, and read before later instructions of theirs write: within a unit only
+    read-after-write counts, and not even that for the accumulators, which CONV alone uses, in order. Whoever writes a granule
+    follows its last writer and all who read it since, and stands for them ever after.
+
+    Cost: the granules touched, times the units for those that are written.
     """
-    trackers = _trackers(sizes)
-    result: list[dict[Unit, int]] = []
+    rows = 1 + len(Unit)
+    states = {space: np.full((rows, -(-size // GRANULE[space]) + 1), _NEVER, np.int32) for space, size in sizes.items()}
+    units = np.array([int(pending.unit) for pending in program])
+    found = []
     for index, pending in enumerate(program):
-        last = np.full(len(Unit), _NEVER, np.int64)
         own = int(pending.unit)
-        for access in _tracked(pending.reads):
+        met = Hazards()
+        # Nobody writes constants.
+        sources = [access for access in pending.reads if access.space is not Space.CONST]
+        reads = [_view(states[access.space], access) for access in sources]
+        writes = [_view(states[access.space], access) for access in pending.writes]
+        for access, view in zip(sources, reads, strict=True):
+            writers = _distinct(view[_WRITER])
+            met.before |= writers
+            met.before |= _distinct(view[1 + own])
             if access.space is not Space.ACCUMULATOR:
-                np.maximum(last, _last(trackers[access.space].writers, access), out=last)
-        for access in pending.writes:
-            tracker = trackers[access.space]
-            for table in (tracker.writers, tracker.readers):
-                found = _last(table, access)
-                found[own] = _NEVER
-                np.maximum(last, found, out=last)
-        _note(trackers, pending, index)
-        result.append({unit: int(last[unit]) for unit in Unit if last[unit] != _NEVER})
-    return result
-
-
-def predecessors(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[set[int]]:
-    """For each instruction those that it must follow in any order that computes the same.
-
-    Any two accesses to one granule keep their order if one of them writes, and also if both are reads of
-    one unit; so whoever follows the last access of a unit follows all before it.
-    """
-    trackers = _trackers(sizes)
-    result: list[set[int]] = []
-    for index, pending in enumerate(program):
-        before: set[int] = set()
-        own = int(pending.unit)
-        for access in _tracked(pending.reads):
-            tracker = trackers[access.space]
-            before |= _all(_view(tracker.writers, access))
-            before |= _all(_view(tracker.readers, access)[own : own + 1])
-        for access in pending.writes:
-            tracker = trackers[access.space]
-            before |= _all(_view(tracker.writers, access)) | _all(_view(tracker.readers, access))
-        _note(trackers, pending, index)
-        before.discard(_NEVER)
-        result.append(before)
-    return result
-
-
-def _trackers(sizes: Mapping[Space, int]) -> dict[Space, _Tracker]:
-    return {space: _Tracker(-(-size // GRANULE[space]) + 1) for space, size in sizes.items()}
-
-
-def _tracked(accesses: Sequence[Access]) -> list[Access]:
-    """Nobody writes constants."""
-    return [access for access in accesses if access.space is not Space.CONST]
-
-
-def _note(trackers: Mapping[Space, _Tracker], pending: Pending, index: int) -> None:
-    for access in _tracked(pending.reads):
-        _view(trackers[access.space].readers, access)[int(pending.unit)] = index
-    for access in pending.writes:
-        _view(trackers[access.space].writers, access)[int(pending.unit)] = index
-
-
-def _all(view: NDArray[np.int32]) -> set[int]:
-    """The different values of a view: they come in long runs, so only changes are looked at."""
-    flat = view.reshape(-1)
-    changes = np.flatnonzero(flat[1:] != flat[:-1])
-    return {int(flat[0]), *flat[changes + 1].tolist()}
-
-
-def _last(table: NDArray[np.int32], access: Access) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = _view(table, access).max(axis=(1, 2)).astype(np.int64)
+                met.finished |= writers
+        for view in writes:
+            others = _distinct(view)
+            met.before |= others
+            met.finished.update(other for other in others if units[other] != own)
+        for view in reads:
+            view[1 + own] = index
+        for view in writes:
+            view[_WRITER] = index
+            view[_READERS] = _NEVER
+        met.before.discard(_NEVER)
+        met.finished.discard(_NEVER)
+        found.append(met)
     return found
 
 
+def dependences(program: Sequence[Pending], found: Sequence[Hazards], order: Sequence[int]) -> list[dict[Unit, int]]:
+    """For each instruction of the order, and each unit: the place of the last instruction that must be finished first.
+
+    The last of a unit stands for all before it, for units finish in order.
+    """
+    place = {index: position for position, index in enumerate(order)}
+    result = []
+    for index in order:
+        last: dict[Unit, int] = {}
+        for other in found[index].finished:
+            unit = program[other].unit
+            last[unit] = max(last.get(unit, _NEVER), place[other])
+        result.append(last)
+    return result
+
+
+def _distinct(view: NDArray[np.int32]) -> set[int]:
+    """The different values of a view: they come in long runs, so only changes are looked at."""
+    flat = view.reshape(-1)
+    changes = (flat[1:] != flat[:-1]).nonzero()[0]
+    return {int(flat[0]), *flat[1:][changes].tolist()}
+
+
 def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
-    """The touched granules as units x runs x granules; runs that meet within a granule become one."""
+    """The touched granules as rows of the table x runs x granules; runs that meet within a granule become one."""
     granule = GRANULE[access.space]
     if access.count == 1 or access.stride < granule or access.stride % granule or access.start % granule:
         span = access.stride * (access.count - 1) + access.length
@@ -112,6 +105,6 @@ def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
     start = access.start // granule
     if start < 0 or start + stride * (count - 1) + length > table.shape[1]:
         raise IndexError(f"{access} lies outside its space of {table.shape[1]} granules")
-    unit_step, step = table.strides
+    row_step, step = table.strides
     # Made directly: ``as_strided`` takes ten times as long, and there are a hundred thousand views of a large network.
-    return np.ndarray((len(table), count, length), np.int32, table, start * step, (unit_step, stride * step, step))
+    return np.ndarray((len(table), count, length), np.int32, table, start * step, (row_step, stride * step, step))

@@ -27,7 +27,7 @@ class _Lane:
 
 
 def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[int]:
-    """The instructions in the order of their estimated starts; ``before`` is from ``hazards.predecessors``.
+    """The instructions in the order of their estimated starts; ``before`` is from ``hazards.hazards``.
 
     Repeatedly takes, over all units, the instruction that can start first (then the first in program order), among
     those whose predecessors have been taken. Every predecessor is taken earlier, so the order is again a

@@ -14,7 +14,7 @@ from compiler.search.greedy import greedy
 from compiler.search.naive import naive
 from compiler.search.optimus import MOST_OPS, MOST_STATES, most_of_a_size, optimus, priced, saving_over_alone
 from compiler.search.optimus_online import optimus_online
-from compiler.search.partition import Partition, Strategy, made_of, price_of
+from compiler.search.partition import Partition, Strategy, made_of, partition_by, price_of
 from compiler.xgraph.graph import XGraph
 
 QUICK: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, optimus_online)
@@ -27,7 +27,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     up early; it stands if none is found. ``optimus`` is only asked where the choice was narrowed for lack of room:
     otherwise all its groups are among ours.
     """
-    rivals = [strategy(graph, evaluator, objective) for strategy in QUICK]
+    rivals = [partition_by(strategy, graph, evaluator, objective) for strategy in QUICK]
     rival = min(rivals, key=lambda partition: partition.value)
     sets = evaluator.sets
     grown = grow(sets, sets.joins, MOST_OPS, most_of_a_size(sets), saving_over_alone(evaluator, objective))
@@ -41,7 +41,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     if cover.groups is not None:
         found.append(made_of(evaluator, objective, cover.groups))
     if not exact:
-        found.append(optimus(graph, evaluator, objective))
+        found.append(partition_by(optimus, graph, evaluator, objective))
     return replace(min(found, key=lambda partition: partition.value), exact=exact)
 
 

@@ -40,6 +40,8 @@ class Evaluator:
     """The objective of all plans; None: whatever is asked for."""
     evaluated: int = 0
     """Groups that were planned."""
+    partitions: dict[object, object] = field(default_factory=dict)
+    """Results of strategies, by strategy and objective (see ``partition_by``)."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
     _lowered: Lowered = field(default_factory=dict)
     _memories: dict[object, Memory] = field(default_factory=dict)

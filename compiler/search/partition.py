@@ -34,6 +34,16 @@ class Partition:
 Strategy = Callable[[XGraph, Evaluator, Objective], Partition]
 
 
+def partition_by(strategy: Strategy, graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
+    """What the strategy makes of the evaluator's graph; strategies that build on each other ask once."""
+    key = strategy.__name__, evaluator.planned_for, objective
+    if key not in evaluator.partitions:
+        evaluator.partitions[key] = strategy(graph, evaluator, objective)
+    found = evaluator.partitions[key]
+    assert isinstance(found, Partition)
+    return found
+
+
 def made_of(
     evaluator: Evaluator, objective: Objective, masks: Sequence[Mask], *, exact: bool = False, bound: int = 0
 ) -> Partition:

@@ -10,11 +10,10 @@ from compiler.codegen.plan import Plan
 from compiler.codegen.planner import plan_group
 from compiler.codegen.walk import Walk, Way, beats_of, least_cycles, walk
 from compiler.emit.grouping import make_group
-from compiler.emit.program import emit_program
+from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import preset
-from sim.cycle.model import CycleModel
 from tests.compiler.graphs import Builder
 
 BASE = preset("base")
@@ -87,7 +86,7 @@ def walked(plan: Plan) -> Walk:
 
 
 def emitted_cycles(graph: XGraph, plan: Plan) -> int:
-    return CycleModel(BASE).run(emit_program(BASE, graph, [plan], timed_only=True).words).cycles
+    return program_cycles(BASE, graph, [plan])
 
 
 def test_a_walk_ends_where_it_cannot_keep_the_limit() -> None:
