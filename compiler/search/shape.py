@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
 
 from compiler.fusion.legal import Mask, OpSets, bits_of
@@ -47,6 +48,11 @@ class Shapes:
         """Within one run: who has which geometry, who reads what, what is stored."""
         return tuple(self._parts(mask, self.numbers))
 
+    def together(self, masks: Sequence[Mask]) -> tuple[object, ...]:
+        """Of groups in a row: the key of each, and which maps they share."""
+        local: dict[int, int] = {}
+        return tuple(tuple(self._parts(mask, self.numbers, local)) for mask in masks)
+
     def digest(self, mask: Mask) -> str:
         """The same for ever."""
         return hashlib.sha256(repr(self._parts(mask, self.geometries)).encode()).hexdigest()[:32]
@@ -66,8 +72,10 @@ class Shapes:
             for op in sets.ops
         ]  # fmt: skip
 
-    def _parts(self, mask: Mask, geometries: list[int] | list[str]) -> list[object]:
-        local: dict[int, int] = {}
+    def _parts(
+        self, mask: Mask, geometries: list[int] | list[str], local: dict[int, int] | None = None
+    ) -> list[object]:
+        local = {} if local is None else local
         parts: list[object] = []
         for n in bits_of(mask):
             maps = self._inputs[n]
