@@ -28,16 +28,14 @@ class Fault(enum.IntEnum):
     """DRAM answered a SAVE with an error."""
     FETCH_ERROR = 8
     """DRAM answered an instruction fetch with an error."""
-    TOKEN_OVERFLOW = 9
-    """More than TOKEN_MAX tokens between two units."""
-    WATCHDOG = 10
-    """Nothing moved for the watchdog's time: an instruction waits for a token that nobody sends."""
-    PROGRAM_END = 11
+    WATCHDOG = 9
+    """Nothing moved for the watchdog's time: an instruction waits for a token that nobody sends, or for room for its own."""
+    PROGRAM_END = 10
     """The program ended without END, or in the middle of an instruction."""
 
 
 TOKEN_MAX = 255
-"""Tokens that may be on the way from one unit to another."""
+"""Tokens that may be on the way from one unit to another; a unit with one more to give waits until one is taken."""
 
 
 class MachineFault(TilewrightError):

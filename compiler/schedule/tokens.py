@@ -45,15 +45,15 @@ def with_tokens(program: Sequence[Pending], needs: Sequence[dict[Unit, int]]) ->
 
 
 def _check_counters(waits: Sequence[set[Unit]], signals: Sequence[set[Unit]], units: Sequence[Unit]) -> None:
-    """Tokens given but not yet taken, in program order, must leave room for a giver that runs ahead."""
+    """A program is sequential only if the counters hold all that is given and not yet taken, in program order."""
     count = {(p, c): 0 for p in Unit for c in Unit}
     for index, unit in enumerate(units):
         for giver in waits[index]:
             count[giver, unit] -= 1
         for taker in signals[index]:
             count[unit, taker] += 1
-            if count[unit, taker] > TOKEN_MAX // 2:
+            if count[unit, taker] > TOKEN_MAX:
                 raise TilewrightError(
-                    f"schedule: {count[unit, taker]} tokens from {unit.name} to {taker.name}, at most {TOKEN_MAX // 2}; "
+                    f"schedule: {count[unit, taker]} tokens from {unit.name} to {taker.name}, at most {TOKEN_MAX}; "
                     "use larger tiles"
                 )

@@ -32,7 +32,7 @@ class Control(wiring.Component):
     program always begins from the same state, also after an error. ``halt`` is high from a fault until then.
 
     Faults are reported one cycle after they show; those of one cycle in the order dispatch, units (for one unit: its
-    finished, its running, its next instruction), watchdog.
+    running, its next instruction), watchdog.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -62,7 +62,7 @@ class Control(wiring.Component):
             m.submodules[name] = ResetInserter(sequencer.clear)(part)
 
         fetch, dispatch, tokens, watchdog = Fetch(self.config), Dispatch(self.config), Tokens(), Watchdog()
-        counters, faults = MachineCounters(), Faults(2 + 3 * len(self._units))
+        counters, faults = MachineCounters(), Faults(2 + 2 * len(self._units))
         for name, part in {
             "fetch": fetch, "dispatch": dispatch, "tokens": tokens, "watchdog": watchdog,
             "machine_counters": counters, "faults": faults,
@@ -85,7 +85,7 @@ class Control(wiring.Component):
             receivers.append(receiver)
             queues_empty.append(queue.level == 0)
 
-        self._report(m, dispatch, receivers, tokens, watchdog, faults)
+        self._report(m, dispatch, receivers, watchdog, faults)
         self._connect_fetch(m, fetch, dispatch, sequencer, registers)
         self._watch(m, watchdog, dispatch, receivers, sequencer, registers)
 
@@ -130,6 +130,7 @@ class Control(wiring.Component):
             receiver.halt.eq(self.halt),
             receiver.done.eq(port.done),
             receiver.available.eq(tokens.available[unit]),
+            receiver.full.eq(tokens.full[unit]),
             tokens.take[unit].eq(receiver.take),
             tokens.give[unit].eq(receiver.give),
             counters.run.eq(sequencer.busy),
@@ -138,7 +139,7 @@ class Control(wiring.Component):
         ]
 
     def _report(
-        self, m: Module, dispatch: Dispatch, receivers: list[Receiver], tokens: Tokens, watchdog: Watchdog, faults: Faults
+        self, m: Module, dispatch: Dispatch, receivers: list[Receiver], watchdog: Watchdog, faults: Faults
     ) -> None:
         reports = iter(faults.reports)
 
@@ -150,11 +151,10 @@ class Control(wiring.Component):
         stuck_pc = dispatch.pc
         for unit, receiver in zip(self._units, receivers, strict=True):
             running = self._unit(unit).fault
-            report(tokens.overflow[unit], Fault.TOKEN_OVERFLOW, receiver.trace.finish_pc)
             report(running.valid, running.fault.code, running.fault.pc)
             report(receiver.illegal, Fault.ILLEGAL_FIELD, receiver.head_pc)
         for receiver in reversed(receivers):
-            stuck_pc = Mux(receiver.waiting, receiver.head_pc, stuck_pc)
+            stuck_pc = Mux(receiver.stuck, receiver.stuck_pc, stuck_pc)
         report(watchdog.expired, Fault.WATCHDOG, stuck_pc)
 
     def _connect_fetch(

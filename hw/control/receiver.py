@@ -38,10 +38,12 @@ class Receiver(wiring.Component):
 
     Tokens are taken in the first cycle in which all of them are available, which is never later than the cycle in
     which the unit accepts. The ``signal`` mask waits, with the pc, among the ``IN_FLIGHT`` instructions that the unit
-    has accepted; when those are full nothing is offered. Each ``done`` gives the tokens of the oldest in that cycle.
+    has accepted; when those are full nothing is offered. Each ``done`` gives the tokens of the oldest in that cycle, or
+    in the first in which there is room for all of them (``full`` has the units that can take no more).
 
     ``illegal`` is high while the offered instruction breaks a rule; it takes no tokens and never reaches the unit.
-    ``waiting`` is high while it is legal and lacks a token. With ``halt`` nothing is taken or offered.
+    ``waiting`` is high while it is legal and lacks a token, ``stuck`` also while a finished instruction finds no room for
+    its tokens; ``stuck_pc`` is then the older of the two. With ``halt`` nothing is taken or offered.
     """
 
     def __init__(self, unit: Unit, config: MachineConfig) -> None:
@@ -53,10 +55,13 @@ class Receiver(wiring.Component):
             "done": In(1),
             "halt": In(1),
             "available": In(_UNITS),
+            "full": In(_UNITS),
             "take": Out(_UNITS),
             "give": Out(_UNITS),
             "illegal": Out(1),
             "waiting": Out(1),
+            "stuck": Out(1),
+            "stuck_pc": Out(32),
             "head_pc": Out(32),
             "idle": Out(1),
             "trace": Out(TraceSignature()),
@@ -107,6 +112,10 @@ class Receiver(wiring.Component):
 
         have = Signal()
         taking = Signal()
+        unpaid = Signal(range(IN_FLIGHT + 1))
+        """Finished instructions whose tokens are still to be given."""
+        room = Signal()
+        pay = Signal()
         m.d.comb += [
             have.eq((wait & ~self.available) == 0),
             taking.eq(full & legal & ~taken & have & ~self.halt),
@@ -119,14 +128,19 @@ class Receiver(wiring.Component):
             entry.pc.eq(offered.pc),
             entry.signal.eq(signal),
             in_flight.w_en.eq(accepted),
-            in_flight.r_en.eq(self.done),
-            self.give.eq(Mux(self.done, oldest.signal, 0)),
+            room.eq((oldest.signal & self.full) == 0),
+            pay.eq((self.done | (unpaid != 0)) & room),
+            in_flight.r_en.eq(pay),
+            self.give.eq(Mux(pay, oldest.signal, 0)),
+            self.stuck.eq(self.waiting | ((unpaid != 0) & ~room)),
+            self.stuck_pc.eq(Mux(unpaid != 0, oldest.pc, offered.pc)),
             self.idle.eq((index == 0) & ~complete & ~full & ~in_flight.r_rdy),
             self.trace.start.eq(accepted),
             self.trace.start_pc.eq(offered.pc),
-            self.trace.finish.eq(self.done),
+            self.trace.finish.eq(pay),
             self.trace.finish_pc.eq(oldest.pc),
         ]
+        m.d.sync += unpaid.eq(unpaid + self.done - pay)
         with m.If(taking & ~accepted):
             m.d.sync += taken.eq(1)
         return m

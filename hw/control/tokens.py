@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Signal, unsigned
+from amaranth import Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,12 +16,16 @@ class Tokens(wiring.Component):
     """25 counters, one for each (producer, consumer), a unit with itself included.
 
     ``give[p]`` is the mask of the units to which unit ``p`` gives a token in this cycle, ``take[c]`` the mask of the
-    units from which unit ``c`` takes one; ``available[c]`` is the mask of the units that have a token for ``c``.
+    units from which unit ``c`` takes one; ``available[c]`` is the mask of the units that have a token for ``c``,
+    ``full[p]`` the mask of the units for which ``p`` has ``TOKEN_MAX`` on the way already.
     Latency: a token given in one cycle is available in the next. Never stalls. Giving and taking in one cycle leaves
-    the counter as it is. A consumer takes only what is available.
+    the counter as it is. A consumer takes only what is available, a producer gives only where there is room.
 
-    A token given to a counter that holds ``TOKEN_MAX``, and from which none is taken in that cycle, is lost and sets
-    ``overflow[p]`` in that cycle.
+    Room never runs out for good in a sequential program. The oldest unfinished instruction of the machine, say of unit
+    ``p``, has its tokens, hence is done some day. All that was given by ``p`` so far comes before it in the program, and
+    so does every taker of those tokens that program order has before it: these are finished. What is left in the
+    counter is therefore at most what is on the way at this point of the program order, and that is below ``TOKEN_MAX``,
+    for the program would not be sequential otherwise: the instruction gives its tokens, and the next one is the oldest.
     """
 
     def __init__(self) -> None:
@@ -30,24 +34,19 @@ class Tokens(wiring.Component):
             "give": In(masks),
             "take": In(masks),
             "available": Out(masks),
-            "overflow": Out(_UNITS),
+            "full": Out(masks),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         for producer in range(_UNITS):
-            lost = []
             for consumer in range(_UNITS):
                 count = Signal(range(TOKEN_MAX + 1), name=f"count_{Unit(producer).name}_{Unit(consumer).name}".lower())
                 give = self.give[producer][consumer]
                 take = self.take[consumer][producer]
                 m.d.comb += self.available[consumer][producer].eq(count != 0)
-                full = Signal(name=f"full_{Unit(producer).name}_{Unit(consumer).name}".lower())
-                m.d.comb += full.eq(count == TOKEN_MAX)
-                with m.If(give & ~take & ~full):
-                    m.d.sync += count.eq(count + 1)
+                with m.If(give & ~take):
+                    m.d.sync += [count.eq(count + 1), self.full[producer][consumer].eq(count == TOKEN_MAX - 1)]
                 with m.Elif(take & ~give):
-                    m.d.sync += count.eq(count - 1)
-                lost.append(give & ~take & full)
-            m.d.comb += self.overflow[producer].eq(Cat(*lost).any())
+                    m.d.sync += [count.eq(count - 1), self.full[producer][consumer].eq(0)]
         return m

@@ -86,6 +86,10 @@ class Execution:
         self.starts = [UNKNOWN] * count
         self.finishes = [UNKNOWN] * count
         self.token_waits = [0] * count
+        self._taken = [UNKNOWN] * count
+        """When an instruction takes its tokens."""
+        self._unpaid: list[tuple[int, int]] = []
+        """Instructions that are done, and when, whose tokens wait for others to be taken at a time not known yet."""
         costs: Any = program.costs
         timing = Timing.of(config)
         # Who goes first at a bank: in the order of Unit (hw/core.py).
@@ -119,6 +123,11 @@ class Execution:
         receivers = [receiver for receiver in self.receivers if receiver.indices]
         while True:
             moved = self._dispatch()
+            if self._unpaid:
+                unpaid, self._unpaid = self._unpaid, []
+                for index, cycle in unpaid:
+                    self._finish(index, cycle)
+                moved |= len(self._unpaid) < len(unpaid)
             for receiver in receivers:
                 while receiver.taken < receiver.dispatched and (receiver.giver < 0 or finishes[receiver.giver] >= 0):
                     receiver.collect()
@@ -149,8 +158,7 @@ class Execution:
                 followed = until
                 over = [worker for worker in workers if worker.advance(ceil(until))]
                 for worker in over:
-                    index, finish = worker.settle()
-                    self.finishes[index] = finish
+                    self._finish(*worker.settle())
                 if over:
                     return True
                 continue
@@ -163,15 +171,28 @@ class Execution:
         for transfer, cycle in bus.read_done:
             finish = self.load.finished(transfer, cycle)
             if transfer.last:
-                self.finishes[transfer.index] = finish
+                self._finish(transfer.index, finish)
         for transfer, cycle in bus.write_done:
-            self.finishes[transfer.index] = self.save.finished(transfer, cycle)
+            self._finish(transfer.index, self.save.finished(transfer, cycle))
         for number, cycle in bus.fetched:
             self._bursts[number] = ceil(cycle) + FETCH_WORD
         bus.read_done.clear()
         bus.write_done.clear()
         bus.fetched.clear()
         bus.watched = False
+
+    def _finish(self, index: int, cycle: int) -> None:
+        """The instruction is done, and gives its tokens: at once, or as soon as so many are taken that there is room."""
+        room = self.program.room[index]
+        if self._unpaid and any(self.program.units[other] == self.program.units[index] for other, _ in self._unpaid):
+            self._unpaid.append((index, cycle))
+            return
+        for taker in room:
+            if self._taken[taker] == UNKNOWN:
+                self._unpaid.append((index, cycle))
+                return
+            cycle = max(cycle, self._taken[taker] + 1)
+        self.finishes[index] = cycle
 
     def _accept(self, receiver: Receiver) -> bool:
         """Let the unit take the instruction at the head, if it is known when it can."""
@@ -201,12 +222,13 @@ class Execution:
             self.token_waits[index] = tokens - offered
             if tokens > start:
                 start = tokens
+        self._taken[index] = max(offered, tokens)
         receiver.accepted.append(start)
         receiver.taken += 1
         self.starts[index] = start
         finish_known = receiver.pipeline.accept(index, start)
         if finish_known is not None:
-            finishes[index] = finish_known
+            self._finish(index, finish_known)
         return True
 
     def _dispatch(self) -> bool:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
+from isa.faults import TOKEN_MAX
 from isa.instructions import BY_NAME, BY_OPCODE, HEADER, Unit
 from isa.table import Instruction
 from sim.cycle.costs import COSTS, Cost
@@ -32,6 +33,8 @@ class Program:
     lengths: list[int]
     givers: list[tuple[int, ...]]
     """The instructions whose tokens it takes."""
+    room: list[tuple[int, ...]]
+    """The instructions that must have taken their tokens before it can give its own: ``TOKEN_MAX`` may be on the way."""
     costs: list[Cost | None]
     words: int
 
@@ -118,11 +121,15 @@ def _program(
 ) -> Program:
     """Match tokens: in a sequential program the n-th token taken is the n-th given, between every two units."""
     tokens: list[list[deque[int]]] = [[deque() for _ in Unit] for _ in Unit]
+    takers: list[list[list[int]]] = [[[] for _ in Unit] for _ in Unit]
+    given = [[0] * len(Unit) for _ in Unit]
     givers: list[tuple[int, ...]] = []
+    room: list[tuple[int, ...]] = []
     units: list[int | None] = [None if row.unit is None else int(row.unit) for row in rows]
     for index, (unit, wait, signal) in enumerate(zip(units, waits, signals, strict=True)):
         if unit is None:
             givers.append(())
+            room.append(())
             continue
         taken = []
         for giver in _MEMBERS[wait]:
@@ -132,7 +139,18 @@ def _program(
                     "before it gives; the program is not sequential"
                 )
             taken.append(tokens[giver][unit].popleft())
+            takers[giver][unit].append(index)
         givers.append(tuple(taken))
+        before = []
         for taker in _MEMBERS[signal]:
+            if len(tokens[unit][taker]) == TOKEN_MAX:
+                raise CycleError(
+                    f"{rows[index].name} at word {pcs[index]} gives one token more to {Unit(taker).name} than the "
+                    f"{TOKEN_MAX} that may be on the way; the program is not sequential"
+                )
             tokens[unit][taker].append(index)
-    return Program(units, pcs, [row.length for row in rows], givers, costs, words)
+            if given[unit][taker] >= TOKEN_MAX:
+                before.append(takers[unit][taker][given[unit][taker] - TOKEN_MAX])
+            given[unit][taker] += 1
+        room.append(tuple(before))
+    return Program(units, pcs, [row.length for row in rows], givers, room, costs, words)

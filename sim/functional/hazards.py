@@ -92,10 +92,7 @@ def _timed(program: Sequence[int] | bytes, config: MachineConfig, bases: Mapping
         if op.row.unit is None:
             continue
         check_rules(op, pc, config)
-        if counters.lacking(op):
-            raise counters.watchdog(op, pc, following(program, config, pc))
-        counters.take(op)
-        counters.give(op, pc)
+        counters.exchange(op, pc, following(program, config, pc))
         unit = unit_of(op)
         known = clocks[unit]
         for giver in op.wait:

@@ -93,11 +93,8 @@ class FunctionalMachine:
                 if op.row.unit is None:
                     continue
                 check_rules(op, pc, self.config)
-                if tokens.lacking(op):
-                    raise tokens.watchdog(op, pc, following(program, self.config, pc))
-                tokens.take(op)
+                tokens.exchange(op, pc, following(program, self.config, pc))
                 SEMANTICS[op.name](context, op.namespace())
-                tokens.give(op, pc)
         return RunResult(executed, context.macs, context.dram_read, context.dram_written)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,7 +67,8 @@ def protocol(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def tokens(config: MachineConfig) -> Iterator[Scenario]:
-    """Tokens between all pairs of units, to themselves too, and as many as the counters hold; then one too many."""
+    """Tokens between all pairs of units, to themselves too, as many as the counters hold, and a giver that runs ahead of
+    them; then one too many in program order."""
     units = [Unit.LOAD, Unit.SAVE, Unit.CONV, *([Unit.POOL] * config.build_pool), *([Unit.MISC] * config.build_misc)]
     scenario = _scenario(config)
     ring = []
@@ -77,9 +78,25 @@ def tokens(config: MachineConfig) -> Iterator[Scenario]:
     scenario.start(whole(config, *ring))
     full = [token(Unit.LOAD, signal=[Unit.LOAD])] * TOKEN_MAX
     scenario.start(whole(config, *full, *[token(Unit.LOAD, wait=[Unit.LOAD])] * TOKEN_MAX))
-    scenario.start(whole(config, *full, token(Unit.LOAD, signal=[Unit.LOAD])))
+    scenario.start(whole(config, *running_ahead()))
+    scenario.start(whole(config, *full, token(Unit.LOAD, signal=[Unit.LOAD])), watchdog=5000)
     scenario.start(whole(config, *ring))
     yield scenario
+
+
+def running_ahead() -> Iterator[Op]:
+    """A sequential program with 252 tokens on the way from LOAD to SAVE, whose LOAD gives more before SAVE takes them:
+    SAVE has its hands full with an instruction of its own."""
+    ahead = 252
+    slow = token(Unit.SAVE, signal=[Unit.LOAD])
+    slow = replace(slow, values={**slow.values, "rows": 60, "pixels": 50, "step": 1, "run": 1, "row_stride": 50})
+    yield from [token(Unit.LOAD, signal=[Unit.SAVE])] * ahead
+    yield slow
+    for _ in range(12):
+        yield token(Unit.SAVE, wait=[Unit.LOAD])
+        yield token(Unit.LOAD, signal=[Unit.SAVE])
+    yield from [token(Unit.SAVE, wait=[Unit.LOAD])] * ahead
+    yield token(Unit.LOAD, wait=[Unit.SAVE])
 
 
 def error_responses(config: MachineConfig) -> Iterator[Scenario]:
@@ -173,7 +190,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench("axi4-protocol", "burst legality, 4 KB borders, steady VALID, WLAST, one B for each burst", scenarios=protocol),
     Bench("axi4-lite", "registers, byte strobes, back-pressure on every channel, unmapped addresses", "drives_registers"),
     Bench("axi4-lite-program", "a program started, polled and acknowledged over AXI4-Lite", "runs_program"),
-    Bench("tokens", "tokens between all units, full counters, overflow", scenarios=tokens),
+    Bench("tokens", "tokens between all units, full counters, a giver that finds no room", scenarios=tokens),
     Bench("back-pressure", "the same results under random stalls of all AXI channels", scenarios=back_pressure),
     Bench("error-responses", "DRAM errors name the instruction; the machine starts again", scenarios=error_responses),
     Bench("watchdog", "a token that never comes", scenarios=watchdog),

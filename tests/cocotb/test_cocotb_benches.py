@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from isa.config import MachineConfig, preset
+from isa.faults import Fault
 from isa.instructions import Unit
 from sim.rtl import regress
 from sim.rtl.benches import BENCHES, Bench
@@ -40,7 +41,7 @@ def test_a_wrong_ending_fails_with_expected_and_actual() -> None:
     failure = run_bench(Bench("wrong", "", scenarios=expects_no_fault), NANO, "verilator")  # type: ignore[arg-type]
     assert failure is not None
     first_waiting = 2 + token(Unit.LOAD).row.length
-    assert f"program 0: expected (code, word) (0, 0), got (10, {first_waiting})" in failure
+    assert f"program 0: expected (code, word) (0, 0), got ({Fault.WATCHDOG.value}, {first_waiting})" in failure
 
 
 def test_a_wrong_memory_fails() -> None:

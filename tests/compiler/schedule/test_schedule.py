@@ -182,13 +182,13 @@ def test_a_load_overtakes_only_if_it_is_over_in_time(cycles: int, order: list[in
 
 
 def test_too_many_tokens_are_refused() -> None:
-    """More than half of what the counters hold could overflow when the giver runs ahead."""
-    program = [Pending("LOAD", {}, (), [Access(Space.FM, n % 24, 1)], 1) for n in range(300)]
+    """In program order the counters hold 255 and no more."""
+    program = [Pending("LOAD", {}, (), [Access(Space.FM, n % 24, 1)], 1) for n in range(600)]
     needs: list[dict[Unit, int]] = [{} for _ in program]
-    for n in range(150):
+    for n in range(300):
         program.append(Pending("CONV", {}, (), (), 1))
         needs.append({Unit.LOAD: 2 * n})
-    with pytest.raises(TilewrightError, match="128 tokens from LOAD to CONV, at most 127; use larger tiles"):
+    with pytest.raises(TilewrightError, match="256 tokens from LOAD to CONV, at most 255; use larger tiles"):
         with_tokens(program, needs)
 
 

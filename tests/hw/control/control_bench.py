@@ -107,9 +107,9 @@ class Bench:
         assert not status & STATUS_BUSY
         return status, await self.read(ctx, Register.ERROR_CODE), await self.read(ctx, Register.ERROR_PC)
 
-    async def execute(self, ctx: SimulatorContext, program: list[int]) -> tuple[int, int, int]:
+    async def execute(self, ctx: SimulatorContext, program: list[int], limit: int = 5000) -> tuple[int, int, int]:
         await self.start(ctx, program)
-        return await self.finish(ctx)
+        return await self.finish(ctx, limit)
 
     def run(self, script: Callable[[SimulatorContext], Any], *observers: Callable[[SimulatorContext], Any]) -> None:
         simulator = Simulator(self.dut)

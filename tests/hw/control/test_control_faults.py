@@ -18,13 +18,13 @@ NANO = replace(preset("nano"), build_pool=False, build_misc=False)
 """Two units fewer, for the simulator's speed."""
 
 
-def outcome(bench: Bench, program: list[int], *, watchdog: int = 0) -> tuple[int, int, int]:
+def outcome(bench: Bench, program: list[int], *, watchdog: int = 0, limit: int = 5000) -> tuple[int, int, int]:
     """STATUS, ERROR_CODE, ERROR_PC of a program."""
     result: list[tuple[int, int, int]] = []
 
     async def script(ctx: SimulatorContext) -> None:
         await bench.write(ctx, Register.WATCHDOG, watchdog)
-        result.append(await bench.execute(ctx, program))
+        result.append(await bench.execute(ctx, program, limit))
 
     bench.run(script)
     return result[0]
@@ -95,14 +95,27 @@ def test_a_unit_that_reports_a_fault_stops_the_machine() -> None:
     assert outcome(bench, assemble(NANO, *body)) == (STATUS_ERROR, Fault.FM_ADDRESS, at)
 
 
-def test_token_overflow_names_the_instruction_that_gave_one_too_many() -> None:
+def test_the_watchdog_names_the_instruction_that_finds_no_room_for_its_token() -> None:
     body = [op("LOADP", signal=[Unit.CONV]) for _ in range(TOKEN_MAX + 2)]
     bench = Bench(NANO)
     bench.units[Unit.LOAD].time = lambda pc: 0
-    assert outcome(bench, assemble(NANO, *body)) == (STATUS_ERROR, Fault.TOKEN_OVERFLOW, pcs(*body)[TOKEN_MAX])
+    assert outcome(bench, assemble(NANO, *body), watchdog=60) == (STATUS_ERROR, Fault.WATCHDOG, pcs(*body)[TOKEN_MAX])
 
 
-def test_as_many_tokens_as_allowed_are_no_overflow() -> None:
+def test_a_giver_that_runs_ahead_waits_for_room_and_no_token_is_lost() -> None:
+    """CONV takes its time while LOAD gives: more than the counter holds, but never in program order."""
+    first = [op("LOADP", signal=[Unit.CONV]) for _ in range(TOKEN_MAX)]
+    more = [o for _ in range(20) for o in (op("CONV", wait=[Unit.LOAD]), op("LOADP", signal=[Unit.CONV]))]
+    body = [*first, *more, *[op("CONV", wait=[Unit.LOAD])] * TOKEN_MAX]
+    bench = Bench(NANO)
+    bench.units[Unit.LOAD].time = lambda pc: 0
+    slow_until = pcs(*first, *more)[-1]
+    bench.units[Unit.CONV].time = lambda pc: 150 if pc < slow_until else 0
+    assert outcome(bench, assemble(NANO, *body), limit=20_000) == (STATUS_DONE, Fault.NONE, 0)
+    assert len(bench.units[Unit.CONV].finished) == TOKEN_MAX + 20
+
+
+def test_as_many_tokens_as_allowed_find_room() -> None:
     body = [op("LOADP", signal=[Unit.CONV]) for _ in range(TOKEN_MAX)]
     bench = Bench(NANO)
     bench.units[Unit.LOAD].time = lambda pc: 0

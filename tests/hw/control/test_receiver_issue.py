@@ -165,6 +165,37 @@ def test_done_gives_the_tokens_of_the_oldest_also_in_consecutive_cycles() -> Non
     bench.run(script)
 
 
+def test_tokens_wait_for_room_in_order_while_the_unit_goes_on() -> None:
+    signals = [[Unit.SAVE], [Unit.LOAD, Unit.CONV], []]
+    bench = ReceiverBench(Unit.CONV, words_of(*(op("CONV", signal=s) for s in signals)))
+
+    async def script(ctx: SimulatorContext) -> None:
+        dut = bench.dut
+        ctx.set(dut.instruction.ready, 1)
+        ctx.set(dut.full, 1 << Unit.SAVE)
+        for _ in signals:
+            await ctx.tick().until(dut.trace.start)
+        await ctx.tick()
+        ctx.set(dut.done, 1)
+        for _ in signals:
+            assert (ctx.get(dut.give), ctx.get(dut.trace.finish)) == (0, 0)
+            await ctx.tick()
+        ctx.set(dut.done, 0)
+        assert (ctx.get(dut.stuck), ctx.get(dut.stuck_pc), ctx.get(dut.idle)) == (1, 100, 0)
+        ctx.set(dut.full, 1 << Unit.LOAD)
+        assert (ctx.get(dut.stuck), ctx.get(dut.give)) == (0, 1 << Unit.SAVE)
+        await ctx.tick()
+        assert (ctx.get(dut.stuck), ctx.get(dut.stuck_pc), ctx.get(dut.give)) == (1, 101, 0)
+        ctx.set(dut.full, 1 << Unit.SAVE)
+        for number, signal in enumerate(signals[1:], 1):
+            assert ctx.get(dut.give) == sum(1 << unit for unit in signal)
+            assert (ctx.get(dut.trace.finish), ctx.get(dut.trace.finish_pc)) == (1, 100 + number)
+            await ctx.tick()
+        assert (ctx.get(dut.give), ctx.get(dut.idle)) == (0, 1)
+
+    bench.run(script)
+
+
 def test_no_more_than_in_flight_instructions_are_with_the_unit() -> None:
     bench = ReceiverBench(Unit.LOAD, words_of(*(op("LOADP") for _ in range(IN_FLIGHT + 1))))
 

@@ -60,6 +60,7 @@ def test_random_gives_and_takes_count_as_in_a_table(seed: int) -> None:
         for _ in range(300):
             takes = {pair for pair in PAIRS if count[pair] and rng.random() < 0.4}
             gives = {pair for pair in PAIRS if rng.random() < 0.4}
+            assert not any(ctx.get(dut.full[unit]) for unit in range(UNITS))
             set_masks(ctx, dut, gives, takes)
             await ctx.tick()
             for pair in PAIRS:
@@ -69,20 +70,25 @@ def test_random_gives_and_takes_count_as_in_a_table(seed: int) -> None:
     drive(dut, script)
 
 
-def test_overflow_names_the_producer_and_only_beyond_the_maximum() -> None:
+def test_a_counter_is_full_at_the_maximum_and_not_before() -> None:
     dut = Tokens()
     pair = (int(Unit.POOL), int(Unit.SAVE))
+
+    def full(ctx: SimulatorContext) -> dict[Unit, int]:
+        return {unit: ctx.get(dut.full[unit]) for unit in Unit if ctx.get(dut.full[unit])}
 
     async def script(ctx: SimulatorContext) -> None:
         set_masks(ctx, dut, {pair}, set())
         for _ in range(TOKEN_MAX):
-            assert ctx.get(dut.overflow) == 0
+            assert not full(ctx)
             await ctx.tick()
-        assert ctx.get(dut.overflow) == 1 << Unit.POOL
+        assert full(ctx) == {Unit.POOL: 1 << Unit.SAVE}
         set_masks(ctx, dut, {pair}, {pair})
-        assert ctx.get(dut.overflow) == 0, "a token is taken in the same cycle, so there is room"
+        await ctx.tick()
+        assert full(ctx) == {Unit.POOL: 1 << Unit.SAVE}, "one taken, one given"
         set_masks(ctx, dut, set(), {pair})
-        for _ in range(TOKEN_MAX):
+        for taken in range(TOKEN_MAX):
+            assert bool(full(ctx)) == (taken == 0)
             assert available(ctx, dut) == {pair}
             await ctx.tick()
         assert available(ctx, dut) == set()

@@ -90,6 +90,11 @@ def test_a_token_that_nobody_gives_is_an_error() -> None:
         MODEL.run(whole([conv(wait=[Unit.LOAD])]))
 
 
+def test_a_token_without_room_is_an_error() -> None:
+    with pytest.raises(CycleError, match="gives one token more to CONV than the 255 that may be on the way"):
+        MODEL.run(whole([load(signal=[Unit.CONV])] * 256))
+
+
 def test_a_program_without_end_is_an_error() -> None:
     with pytest.raises(CycleError, match="no END"):
         MODEL.run(whole([conv()])[:-1])
@@ -111,6 +116,11 @@ EXACT = {
     "pool": [pool()] * 2,
     "misc": [misc()] * 3,
     "conv and save": [conv(signal=[Unit.SAVE]), save(wait=[Unit.CONV])],
+    "a giver without room": [
+        *[load(rows=1, valid=0, signal=[Unit.CONV])] * 250,
+        *[conv(k_h=1, k_w=1, wait=[Unit.LOAD]), load(rows=1, valid=0, signal=[Unit.CONV])] * 20,
+        *[conv(k_h=1, k_w=1, o_h=1, wait=[Unit.LOAD])] * 250,
+    ],
 }
 
 

@@ -198,14 +198,29 @@ def test_program_that_relies_on_a_later_token_is_not_sequential() -> None:
     assert fault_of(program(NANO, conv, load)) == (Fault.WATCHDOG, START_WORDS)
 
 
-def test_token_overflow_names_the_giver() -> None:
+def test_a_token_without_room_names_the_giver() -> None:
     load = dataclasses.replace(LOADP, signal=frozenset({Unit.CONV}))
     run(program(NANO, *[load] * TOKEN_MAX))
     last = START_WORDS + TOKEN_MAX * load.row.length
-    assert fault_of(program(NANO, *[load] * (TOKEN_MAX + 1))) == (Fault.TOKEN_OVERFLOW, last)
+    assert fault_of(program(NANO, *[load] * (TOKEN_MAX + 1))) == (Fault.WATCHDOG, last)
 
 
-def test_tokens_that_are_taken_do_not_overflow() -> None:
+def test_more_tokens_than_fit_in_program_order_are_no_sequential_program() -> None:
+    """Even if they are taken later: a full queue may keep the taker from its unit."""
+    load = dataclasses.replace(LOADP, signal=frozenset({Unit.CONV}))
+    conv = dataclasses.replace(CONV, wait=frozenset({Unit.LOAD}))
+    run(program(NANO, *[load] * TOKEN_MAX, conv, load, *[conv] * TOKEN_MAX))
+    last = START_WORDS + TOKEN_MAX * load.row.length
+    assert fault_of(program(NANO, *[load] * (TOKEN_MAX + 1), *[conv] * (TOKEN_MAX + 1))) == (Fault.WATCHDOG, last)
+
+
+def test_a_token_taken_and_given_at_once_needs_no_room() -> None:
+    load = dataclasses.replace(LOADP, signal=frozenset({Unit.LOAD}))
+    both = dataclasses.replace(load, wait=frozenset({Unit.LOAD}))
+    run(program(NANO, *[load] * TOKEN_MAX, both))
+
+
+def test_tokens_that_are_taken_find_room() -> None:
     load = dataclasses.replace(LOADP, signal=frozenset({Unit.LOAD}))
     again = dataclasses.replace(load, wait=frozenset({Unit.LOAD}))
     run(program(NANO, load, *[again] * (2 * TOKEN_MAX)))
