@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from compiler.driver import Compiled, Progress, Stages, compile_graph
 from compiler.frontend.pipeline import import_model
+from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.search.database import open_database
 from compiler.xgraph.ops import Cpu
@@ -46,14 +47,16 @@ def compile_model(
     batch: int | None = None,
     progress: Progress | None = None,
     cache: bool = True,
+    watch: Watch | None = None,
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
+    ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
     """
     stages = Stages(progress)
     stages.begin("import")
-    imported = import_model(model, calibration=calibration, scheme=scheme, batch=batch, progress=progress)
+    imported = import_model(model, calibration=calibration, scheme=scheme, batch=batch, progress=progress, watch=watch)
     machine = load_config(config) if isinstance(config, str) else config
     database = open_database(machine) if cache else None
     return compile_graph(

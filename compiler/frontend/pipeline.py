@@ -13,7 +13,7 @@ from compiler.frontend.importer.values import Mapped
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.partition import partitioned, port
 from compiler.frontend.reader import Source, read
-from compiler.passes.pipeline import optimised
+from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.quantise import CalibrationData, is_float, quantise
 from compiler.quantise.statistics import Statistics
 from compiler.xgraph.graph import XGraph
@@ -51,8 +51,12 @@ def import_model(
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> ImportedModel:
-    """``calibration`` and ``scheme`` concern float models; ``batch`` is what a free first dimension becomes."""
+    """``calibration`` and ``scheme`` concern float models; ``batch`` is what a free first dimension becomes.
+
+    ``watch`` is shown the graph as it is imported, and after each pass.
+    """
     report = progress or (lambda _: None)
     model = read(source, batch=batch, shapes=shapes)
     report(f"read {len(model.nodes)} nodes")
@@ -63,7 +67,7 @@ def import_model(
         model, float_model, statistics = done.model, done.float_model, done.statistics
     ctx = interpreted(model)
     graph, inputs, outputs = partitioned(ctx)
-    graph = optimised(graph)
+    graph = optimised(graph, watch)
     report(f"imported {len(graph.ops)} operations")
     reasons = {name: reason for op in graph.ops for name, reason in getattr(op, "reasons", {}).items()}
     return ImportedModel(graph, to_proto(model), inputs, outputs, _named(ctx, graph), reasons, statistics, float_model)

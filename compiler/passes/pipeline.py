@@ -28,11 +28,17 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def optimised(graph: XGraph) -> XGraph:
-    verify(graph)
+Watch = Callable[[str, XGraph], None]
+"""Shown what a stage made, by the stage's name."""
+
+
+def optimised(graph: XGraph, watch: Watch | None = None) -> XGraph:
+    show = watch or (lambda name, graph: None)
+    show("import", verify(graph))
     for step in PASSES:
         try:
             graph = verify(step(graph))
         except GraphError as error:
             raise GraphError(f"pass {step.__name__}: {error}") from None
+        show(step.__name__, graph)
     return graph

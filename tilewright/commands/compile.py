@@ -26,11 +26,15 @@ from tilewright.progress import stage_reporter
 )
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
 @click.option("--batch", type=click.IntRange(min=1), help="What a free batch dimension becomes; 1 unless given.")
+@click.option(
+    "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
+)
 @click.option("-v", "--verbose", is_flag=True, help="List groups, and the nodes that stay on the CPU.")
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, groups: Path | None,
-    calibrate: Path | None, validate: Path | None, scheme: str, batch: int | None, verbose: bool, as_json: bool,
+    calibrate: Path | None, validate: Path | None, scheme: str, batch: int | None, dump: Path | None, verbose: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -42,19 +46,27 @@ def command(
     """
     from isa.program_file import program_bytes
     from tilewright.api import compile_model, facts, read_arrays, read_groups, validated
+    from tilewright.dump import Dump
 
     check_output(output)
+    stages = Dump()
+    if dump:
+        check_output(dump / stages.FILES[0])
     labelled = read_arrays(validate) if validate else None
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, scheme=scheme, batch=batch, progress=report,
             groups=read_groups(groups) if groups else None, calibration=read_arrays(calibrate) if calibrate else None,
+            watch=stages.graph if dump else None,
         )  # fmt: skip
         summary = facts(compiled)
         if labelled:
             report("accuracy before and after quantisation")
             summary["accuracy"] = str(validated(compiled, labelled))
     write_file(output, program_bytes(compiled.program))
+    if dump:
+        for name, text in stages.texts(compiled):
+            write_file(dump / name, text.encode())
     if as_json:
         print_json({"output": str(output), **summary})
         return

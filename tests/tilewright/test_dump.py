@@ -1,0 +1,64 @@
+"""compile --dump: every stage as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compiler.passes.pipeline import PASSES
+from isa.program_file import load_program
+from tests.tilewright.small_models import write_small_files
+from tilewright.cli import main
+from tilewright.exits import Exit
+
+COMPILE = ("compile", "model.onnx", "--config", "nano", "--calibrate", "calibration.npz", "-o", "model.elf")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a program, and what its compilation dumped."""
+    made = tmp_path_factory.mktemp("dumped")
+    write_small_files(made)
+    words = [str(made / word) if word.startswith(("model.", "calibration.")) else word for word in COMPILE]
+    assert main([*words, "--dump", str(made / "stages")]) == Exit.DONE
+    return made
+
+
+def test_a_graph_for_the_import_and_each_pass(folder: Path) -> None:
+    graphs = sorted(path.name for path in (folder / "stages").glob("*.xgraph"))
+    stages = ["import", *(step.__name__ for step in PASSES)]
+    assert graphs == [f"{number:02d}_{stage}.xgraph" for number, stage in enumerate(stages)]
+    for name in graphs:
+        assert (folder / "stages" / name).read_text().startswith("graph(")
+
+
+def test_groups_with_their_plans(folder: Path) -> None:
+    program = load_program(folder / "model.elf")
+    text = (folder / "stages" / "groups.txt").read_text()
+    layers = {record.layer for record in program.debug}
+    assert "CPU part " in text
+    assert {line.split()[1].rstrip(",") for line in text.splitlines() if line.startswith("    CONV")} <= layers
+    assert text.count("\ngroup ") + text.startswith("group ") > 0
+    assert "    map " in text
+
+
+def test_every_instruction_once_under_its_layer(folder: Path) -> None:
+    program = load_program(folder / "model.elf")
+    found: dict[int, str] = {}
+    layer = ""
+    for line in (folder / "stages" / "instructions.s").read_text().splitlines():
+        if line.startswith("; "):
+            layer = line.removeprefix("; ").removeprefix("layer ")
+        else:
+            pc = int(line.rpartition("; ")[2].split()[0], 16)
+            assert pc not in found
+            found[pc] = layer
+    assert {pc: name for pc, name in found.items() if name != "program"} == {r.pc: r.layer for r in program.debug}
+    assert sorted(pc for pc, name in found.items() if name == "program")[0] == 0
+
+
+def test_a_folder_that_cannot_be_made_is_refused_at_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [str(folder / word) if word.startswith(("model.", "calibration.")) else word for word in COMPILE]
+    assert main([*words, "--dump", str(folder / "model.onnx")]) == Exit.BAD_INPUT
+    assert "is not a folder" in capsys.readouterr().err
