@@ -1,0 +1,68 @@
+"""The integer programme against enumeration of all partitions, with random prices."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from compiler.fusion.legal import Mask, OpSets
+from compiler.search.certify import certify
+from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
+
+
+def weighed(seed: int, most: int = 7) -> tuple[OpSets, dict[Mask, int]]:
+    """Prices of all groups of one operation, and of most others."""
+    sets = OpSets(random_graph(seed, most))
+    rng = random.Random(seed)
+    groups = all_groups(sets, sets.joins)
+    return sets, {mask: rng.randint(10, 30) for mask in groups if mask.bit_count() == 1 or rng.random() < 0.8}
+
+
+def least(sets: OpSets, prices: dict[Mask, int]) -> int:
+    partitions = (p for p in all_partitions(sets, list(prices)) if sets.in_order(p) is not None)
+    return min(sum(prices[group] for group in partition) for partition in partitions)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_cheapest_partition_and_its_proof(seed: int) -> None:
+    sets, prices = weighed(seed)
+    found = certify(sets, prices)
+    assert found.groups is not None
+    assert found.exact
+    assert sum(prices[group] for group in found.groups) == found.value == found.bound == least(sets, prices)
+    assert sets.in_order(found.groups) is not None
+
+
+def test_circles_are_forbidden_where_they_occur() -> None:
+    """Pairs of groups that wait for each other, made so cheap that both would be chosen."""
+    tried = 0
+    for seed in range(200):
+        sets, prices = weighed(seed)
+        pairs = [
+            (a, b) for a in prices for b in prices if a < b and not a & b and sets.before(a) & b and sets.before(b) & a
+        ]  # fmt: skip
+        if not pairs:
+            continue
+        tried += 1
+        prices |= dict.fromkeys(pairs[0], 1)
+        found = certify(sets, prices)
+        assert found.groups is not None
+        assert not set(pairs[0]) <= set(found.groups)
+        assert found.value == least(sets, prices)
+    assert tried > 3
+
+
+def test_large_prices_are_told_apart_by_one() -> None:
+    sets, prices = weighed(3)
+    prices = {mask: 10**8 * price + random.Random(mask).randint(0, 3) for mask, price in prices.items()}
+    found = certify(sets, prices)
+    assert found.exact
+    assert found.value == least(sets, prices)
+
+
+def test_a_search_that_is_cut_short_still_has_a_bound() -> None:
+    sets, prices = weighed(5)
+    found = certify(sets, prices, nodes=0)
+    assert found.bound <= least(sets, prices)
+    assert found.groups is None or found.value >= least(sets, prices)
