@@ -47,7 +47,7 @@ rtl-full: tools $(READY)
 	$(BIN)/python -m bench.networks_rtl $(ARGS)
 	$(BIN)/python -m bench.networks_rtl --best $(ARGS)
 
-# The quick ones first; whole networks on the RTL are `make rtl-full`. The last one needs yosys.
+# The quick ones first; whole networks on the RTL are `make rtl-full`. The last three need yosys.
 bench: tools $(READY)
 	$(BIN)/python -m bench.functional_speed
 	$(BIN)/python -m bench.rtl_speed
@@ -60,6 +60,8 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.strategies dram --kib 64 128 256 512 1024 2048 --batch 1 4
 	$(BIN)/python -m bench.networks
 	$(BIN)/python -m bench.resources
+	$(BIN)/python -m bench.size_model
+	$(BIN)/python -m bench.timing nano base
 
 # What a user gets: built, installed with what it asks for from PyPI into an empty environment, used far from the clone.
 wheel: $(READY)

@@ -7,10 +7,12 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from amaranth.back import verilog as backend
-from amaranth.hdl import Value, ValueCastable
+from amaranth.hdl import Fragment, Value, ValueCastable
+from amaranth.hdl._ast import SignalDict
 
 from hw.core import Core
 from hw.emit_memory import MemoryModules
@@ -19,6 +21,8 @@ from isa.config import MachineConfig
 from isa.errors import TilewrightError
 
 MODULE = "tilewright_core"
+ROOT = Path(__file__).parents[1]
+LIBRARIES = "site-packages"
 WAIVERS = Path(__file__).with_name("verilator.vlt")
 """Waivers for ``verilator -Wall``: give this file to Verilator before the Verilog."""
 PREFIXES = {"axi": "m_axi_", "axi_lite": "s_axil_"}
@@ -29,22 +33,46 @@ class EmitError(TilewrightError):
     """The tool that writes the Verilog did not."""
 
 
+@dataclass(frozen=True)
+class Emitted:
+    """A machine in Verilog."""
+
+    text: str
+    sources: dict[str, str]
+    """``file:line`` of every signal, by its path in the machine: ``conv.array.acc`` comes from ``hw/conv/array.py:88``."""
+
+
 def verilog(config: MachineConfig) -> str:
     """The Verilog of the machine; its ports are ``clk``, ``rst`` (synchronous, active high), ``irq``, the AXI4 manager
     ``m_axi_*``, the AXI4-Lite subordinate ``s_axil_*`` and, for benches, ``trace_<unit>_*``."""
+    return emit(config).text
+
+
+def emit(config: MachineConfig) -> Emitted:
+    """The Verilog, and where it comes from."""
     core = Core(config)
     memories = MemoryModules()
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     with _no_garbage_collection():
         try:
-            text = backend.convert(
-                core, name=MODULE, platform=memories, ports=dict(_ports(core)), emit_src=False, strip_internal_attrs=True
+            fragment = Fragment.get(core, memories)
+            text, names = backend.convert_fragment(
+                fragment, dict(_ports(core)), MODULE, emit_src=False, strip_internal_attrs=True
             )
         except backend.YosysError as error:
             last = str(error).strip().rpartition("\n")[2]
             raise EmitError(f"yosys, which writes the Verilog, failed: {last}; is there memory and disk enough?") from None
     modules = _kick_at_time_0(_share_modules(_drop_empty_wires(_rename_kickstart(text))))
-    return f"{_header(config)}{modules}\n{memories.verilog()}"
+    return Emitted(f"{_header(config)}{modules}\n{memories.verilog()}", dict(_sources(names)))
+
+
+def _sources(names: SignalDict) -> Iterator[tuple[str, str]]:
+    for signal, (_, *path) in names.items():
+        file, line = signal.src_loc
+        place = Path(file)
+        installed = place.parts.index(LIBRARIES) + 1 if LIBRARIES in place.parts else 0
+        inside = Path(*place.parts[installed:]) if installed else Path(os.path.relpath(place, ROOT))
+        yield ".".join(path), f"{inside.as_posix()}:{line}"
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from isa.chips import CHIPS
 from isa.errors import TilewrightError
 
 REQUANT_WORD_BYTES = 8
@@ -56,8 +57,11 @@ BOUNDS: dict[str, Bound] = {
     "axi_addr_bits": Bound(32, 64),
     "queue_words": Bound(32, 1024),
     "clock_mhz": Bound(1, 2000),
+    "chip_cores": Bound(1, 16),
 }
-"""Every whole-number field and what it may be; the remaining fields are a name and switches."""
+"""Every whole-number field and what it may be; the remaining fields are names and switches."""
+ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
+"""Fields that change no machine."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,10 @@ class MachineConfig:
     build_misc: bool = True
     dsp_packing: bool = False
     """Two products per multiplier (DNNVM section 3.1); changes no result."""
+    chip: str = ""
+    """The chip that it is meant for, one of ``isa.chips.CHIPS``; none: sizes are compared with nothing."""
+    chip_cores: int = 1
+    """How many of this machine that chip must hold."""
 
     def __post_init__(self) -> None:
         for field, bound in BOUNDS.items():
@@ -114,6 +122,8 @@ class MachineConfig:
                 raise ConfigError(f"configuration field {switch}: {getattr(self, switch)!r} is not true or false")
         if not isinstance(self.name, str) or not self.name:
             raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
+        if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
+            raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
         if self.post_px > self.px_p:
             raise ConfigError(
                 f"configuration field post_px: {self.post_px} is more than the {self.px_p} pixel lanes (px_p); lower it"
@@ -201,7 +211,7 @@ class MachineConfig:
     @cached_property
     def hash(self) -> int:
         """32 bits that tell machines apart; the START instruction carries them."""
-        built = {k: v for k, v in dataclasses.asdict(self).items() if k not in ("name", "clock_mhz")}
+        built = {k: v for k, v in dataclasses.asdict(self).items() if k not in ONLY_FOR_REPORTS}
         return int.from_bytes(hashlib.sha256(json.dumps(built, sort_keys=True).encode()).digest()[:4], "little")
 
     def to_json(self) -> str:
@@ -267,21 +277,25 @@ _NANO = MachineConfig(
     name="nano", ic_p=4, oc_p=4, px_p=1, post_px=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
+    chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, post_px=2,
     fm_banks=32, fm_depth=512, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
+    chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
     name="zu2", ic_p=24, oc_p=12, px_p=2, post_px=2,
     fm_banks=28, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
+    chip="XCZU2EG",
 )  # fmt: skip
 _ZU9 = MachineConfig(
     name="zu9", ic_p=32, oc_p=16, px_p=4, post_px=4,
     fm_banks=48, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
+    chip="XCZU9EG", chip_cores=2,
 )  # fmt: skip
 
 PRESETS: dict[str, MachineConfig] = {c.name: c for c in (_NANO, _BASE, _ZU2, _ZU9)}

@@ -28,6 +28,7 @@ COMMANDS = {
     "regress": "Run the benches on a configuration of yours.",
     "report": "Write a page that shows where a program's cycles, bytes and words go.",
     "run": "Run a program file on inputs.",
+    "size": "Synthesise the machine, and say how large it is.",
     "trace": "Write the timeline of a program for Perfetto.",
     "verilog": "Write the machine as one Verilog file.",
 }

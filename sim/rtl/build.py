@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -92,6 +93,17 @@ def cache_directory(cache: Path | str | None = None) -> Path:
 
 def core_verilog(config: MachineConfig, cache: Path | str | None = None) -> str:
     """The Verilog of the machine; kept in the cache under the hash of its generator's sources."""
+    return _emitted(config, cache).read_text()
+
+
+def core_sources(config: MachineConfig, cache: Path | str | None = None) -> dict[str, str]:
+    """``file:line`` of every signal of the machine, by its path in it."""
+    sources: dict[str, str] = json.loads(_emitted(config, cache).with_suffix(".json").read_text())
+    return sources
+
+
+def _emitted(config: MachineConfig, cache: Path | str | None) -> Path:
+    """The Verilog in the cache; beside it, written before it, where its signals come from."""
     digest = hashlib.sha256(config.to_json().encode())
     for folder in ("hw", "isa"):
         for source in sorted((ROOT / folder).rglob("*.py")):
@@ -99,12 +111,13 @@ def core_verilog(config: MachineConfig, cache: Path | str | None = None) -> str:
     directory = cache_directory(cache) / "verilog"
     path = directory / f"{config.name}-{digest.hexdigest()[:24]}.v"
     if not path.exists():
-        from hw.emit import verilog
+        from hw.emit import emit
 
-        text = verilog(config)
+        emitted = emit(config)
         directory.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text.encode())
-    return path.read_text()
+        write_atomically(path.with_suffix(".json"), json.dumps(emitted.sources).encode())
+        write_atomically(path, emitted.text.encode())
+    return path
 
 
 def executable(build: Build, cache: Path | str | None = None) -> Path:

@@ -52,12 +52,13 @@ USES: dict[str, Use] = {
         ("report", "model.elf", "--engine", "cycle", "--input", "image.npz", "-o", "new"), ("model.elf",), "new", folder=True
     ),
     "run": Use(("run", "model.elf", "--input", "image.npz", "-o", "new.npz"), ("model.elf", "image.npz"), "new.npz"),
+    "size": Use(("size", "--config", "mine.toml"), ("mine.toml",)),
     "trace": Use(("trace", "model.elf", "-o", "new.json"), ("model.elf",), "new.json"),
     "verilog": Use(("verilog", "--config", "mine.toml", "-o", "new"), ("mine.toml",), "new", folder=True),
 }  # fmt: skip
 WRITERS = [name for name, use in USES.items() if use.writes]
-QUICK = [name for name in USES if name != "regress"]
-"""``regress`` simulates for minutes before it has anything to print; its lines are tested in ``test_commands.py``."""
+QUICK = [name for name in USES if name not in ("regress", "size")]
+"""These work for minutes before they have anything to print; their lines are tested in ``test_commands.py``."""
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from isa.config import MachineConfig, preset
+from sim.synthesis.size import Size
+from sim.synthesis.targets import TARGETS, Target
 from tilewright.cli import main
 
 NANO = preset("nano")
@@ -168,3 +170,32 @@ def test_any_other_missing_module_is_our_fault_and_shows_its_traceback(stand_in:
     stand_in("sim.rtl.regress", "run_regress", run_regress)
     with pytest.raises(ModuleNotFoundError):
         main(["regress"])
+
+
+SIZE = Size(
+    TARGETS["ecp5"], "yosys 1", {"LUT": 30000, "LUT as memory": 6, "FF": 12, "DSP": 28, "BRAM": 2.5},
+    {"load": {"LUT": 10000, "LUT as memory": 6, "FF": 12, "DSP": 28, "BRAM": 2.5}},
+    {"leaf": (2, {"LUT": 5000, "LUT as memory": 3, "FF": 6, "DSP": 14, "BRAM": 1.25})},
+)  # fmt: skip
+
+
+def test_size_compares_with_the_chip(stand_in: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[Any] = []
+
+    def size_of(config: MachineConfig, target: Target, *, report: Callable[[str], None], jobs: int | None) -> Size:
+        calls.append((config.name, target.name, jobs))
+        return SIZE
+
+    stand_in("sim.synthesis.size", "size_of", size_of)
+    assert main(["size", "--config", "nano", "--modules", "1"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["nano", "on", "ecp5,", "yosys", "1,", "module", "by", "module"]
+    assert lines[2:6] == [
+        ["load", "10000", "6", "12", "28", "2.5"], ["all", "30000", "6", "12", "28", "2.5"],
+        ["LFE5U-25F", "24288", "24288", "28", "56"], ["of", "it", "124%", "0%", "100%", "4%"],
+    ]  # fmt: skip
+    assert lines[6:] == [["does", "not", "fit:", "LUT"], ["2", "x", "leaf", "5000", "3", "6", "14", "1.25"]]
+    assert main(["size", "--config", "base", "--target", "ecp5", "--jobs", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["total"]["LUT"], found["capacity"], found["chip"]) == (30000, {}, "XCK26"), "a chip of another family"
+    assert calls == [("nano", "ecp5", None), ("base", "ecp5", 3)]

@@ -7,7 +7,9 @@ import json
 
 import click
 
+from isa.chips import CHIPS
 from isa.config import PRESETS, MachineConfig
+from isa.estimate import beyond_chip, estimate
 from tilewright.options import ConfigOption, json_option, print_json
 
 
@@ -44,7 +46,7 @@ def list_(as_json: bool) -> None:
     for config in PRESETS.values():
         click.echo(
             f"{config.name:6}{config.ic_p:3} x {config.oc_p:2} x {config.px_p}{config.macs_per_cycle:6} MAC/cycle"
-            f"{config.on_chip_bytes // 1024:6} KiB{config.axi_data_bits:5} bit AXI  {config.hash:#010x}"
+            f"{config.on_chip_bytes // 1024:6} KiB{config.axi_data_bits:5} bit AXI  {config.hash:#010x}  {_chip(config)}"
         )
 
 
@@ -61,8 +63,17 @@ def show(config: MachineConfig, as_json: bool) -> None:
     if as_json:
         print_json({**dataclasses.asdict(config), **_summary(config)})
         return
+    if beyond := beyond_chip(config):
+        click.echo(f"# {beyond}")
     for name, value in dataclasses.asdict(config).items():
         click.echo(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+
+
+def _chip(config: MachineConfig) -> str:
+    """``2 on XCZU9EG: 274,080 LUT, ...``."""
+    chip = CHIPS[config.chip]
+    holds = ", ".join(f"{number:,} {kind}" for kind, number in chip.capacity.items())
+    return f"{config.chip_cores} on {chip.name}: {holds}"
 
 
 def _summary(config: MachineConfig) -> dict[str, object]:
@@ -71,4 +82,16 @@ def _summary(config: MachineConfig) -> dict[str, object]:
         "macs_per_cycle": config.macs_per_cycle,
         "on_chip_bytes": config.on_chip_bytes,
         "hash": config.hash,
+        "chip": config.chip,
+        "chip_cores": config.chip_cores,
+        "capacity": CHIPS[config.chip].capacity if config.chip else {},
+        "estimate": _estimates(config),
+        "beyond_chip": beyond_chip(config),
     }
+
+
+def _estimates(config: MachineConfig) -> dict[str, dict[str, float]]:
+    if not config.chip:
+        return {}
+    found = estimate(config, CHIPS[config.chip].family)
+    return {one.kind: {"number": round(one.number, 1), "error": one.error} for one in found}

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from isa.config import MachineConfig
+from isa.estimate import beyond_chip
 from tilewright.options import check_output, config_option, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
@@ -29,6 +30,8 @@ def command(config: MachineConfig, output: Path, as_json: bool) -> None:
     from hw.emit import verilog
 
     check_output(output / VERILOG_FILE)
+    if beyond := beyond_chip(config):
+        click.echo(f"tilewright: warning: {beyond}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
         files = {VERILOG_FILE: verilog(config), CONFIG_FILE: config.to_json()}

@@ -1,0 +1,121 @@
+"""The formula of sizes: ``python -m bench.size_model [--fit] [--target xcup|ecp5] [--jobs N]``.
+
+Synthesises machines (those of the cache cost nothing), and prints for each kind of resource how far ``isa.estimate`` is off,
+machine by machine. ``--fit`` first fits its coefficients to them and writes isa/size_coefficients.json: weights of at least
+zero, of least relative error, for the parts that improve the estimate of a machine left out of the fit. The error that is
+kept is the greatest of those.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+
+import numpy as np
+import numpy.typing as npt
+
+from isa.config import PRESETS, MachineConfig, preset
+from isa.estimate import COEFFICIENTS, coefficients, parts
+from sim.synthesis.size import size_of
+from sim.synthesis.targets import TARGETS
+
+Array = npt.NDArray[np.float64]
+KINDS = ("LUT", "FF", "DSP", "BRAM")
+STEPS = 20_000
+NANO_VARIANTS: dict[str, dict[str, object]] = {
+    "wide": {"ic_p": 8}, "tall": {"oc_p": 8}, "pixels": {"px_p": 2, "fm_banks": 8}, "bus": {"axi_data_bits": 128},
+    "no_pool": {"build_pool": False}, "no_misc": {"build_misc": False}, "banks": {"fm_banks": 12},
+    "square": {"ic_p": 8, "oc_p": 8, "px_p": 2, "post_px": 2, "fm_banks": 16},
+}  # fmt: skip
+"""Small machines that differ from `nano` in one number, or in many."""
+
+
+def machines(target: str) -> list[MachineConfig]:
+    """The presets for that kind of chip, and the variants."""
+    variants = [dataclasses.replace(preset("nano"), name=name, **changes) for name, changes in NANO_VARIANTS.items()]  # type: ignore[arg-type]
+    return [preset("nano"), *variants] if target == "ecp5" else [*PRESETS.values(), *variants]
+
+
+def fit(rows: Array, measured: Array) -> Array:
+    """Weights of at least zero that make the sum of squared relative errors least, by coordinate descent."""
+    scaled = rows / measured[:, None]
+    norms = (scaled * scaled).sum(axis=0)
+    weights = np.zeros(rows.shape[1])
+    left = np.ones(len(measured))
+    for _ in range(STEPS):
+        before = weights.copy()
+        for part in np.flatnonzero(norms):
+            new = max(0.0, weights[part] + scaled[:, part] @ left / norms[part])
+            left -= scaled[:, part] * (new - weights[part])
+            weights[part] = new
+        if np.abs((weights - before) * np.sqrt(norms)).max() < 1e-9:
+            break
+    return weights
+
+
+def left_out_errors(rows: Array, measured: Array) -> Array:
+    """The relative error of each machine, by the fit to the others."""
+    return np.array([
+        rows[one] @ fit(np.delete(rows, one, 0), np.delete(measured, one)) / measured[one] - 1 for one in range(len(measured))
+    ])
+
+
+def chosen(rows: Array, measured: Array) -> list[int]:
+    """Parts, added one by one for as long as the greatest error of a machine that is left out becomes less."""
+    found: list[int] = []
+    least = float("inf")
+    while len(found) < rows.shape[1]:
+        errors = {
+            part: float(np.abs(left_out_errors(rows[:, [*found, part]], measured)).max())
+            for part in range(rows.shape[1]) if part not in found
+        }  # fmt: skip
+        best = min(errors, key=errors.__getitem__)
+        if errors[best] >= least:
+            break
+        least = errors[best]
+        found.append(best)
+    return found
+
+
+def fitted(rows: Array, sizes: dict[str, Array], names: list[str]) -> dict[str, dict[str, object]]:
+    """What is written for a family."""
+    kinds: dict[str, dict[str, object]] = {}
+    for kind, measured in sizes.items():
+        used = rows[:, columns := chosen(rows, measured)]
+        weights = {names[part]: round(float(weight), 4) for part, weight in zip(columns, fit(used, measured), strict=True)}
+        kinds[kind] = {"weights": weights, "error": round(float(np.abs(left_out_errors(used, measured)).max()), 3)}
+    return kinds
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="bench.size_model", description=__doc__)
+    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--target", choices=("xcup", "ecp5"), default="xcup")
+    parser.add_argument("--machines", nargs="*", help="names of presets and variants; default: all")
+    parser.add_argument("--jobs", type=int, default=1, help="runs of yosys at a time")
+    given = parser.parse_args(arguments)
+    configs = [config for config in machines(given.target) if not given.machines or config.name in given.machines]
+    sizes: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for config in configs:
+        total = size_of(config, TARGETS[given.target], report=lambda line: print(line, file=sys.stderr), jobs=given.jobs).total
+        for kind in KINDS:
+            sizes[kind].append(total[kind])
+    names = list(parts(configs[0]))
+    rows = np.array([list(parts(config).values()) for config in configs], dtype=np.float64)
+    measured = {kind: np.array(numbers) for kind, numbers in sizes.items()}
+    if given.fit:
+        shown = {config.name: {kind: sizes[kind][row] for kind in KINDS} for row, config in enumerate(configs)}
+        family = {"measured": shown, "kinds": fitted(rows, measured, names)}
+        COEFFICIENTS.write_text(json.dumps({**coefficients(), given.target: family}, indent=1) + "\n", encoding="utf-8")
+        coefficients.cache_clear()
+    for kind, found in coefficients()[given.target]["kinds"].items():
+        estimates = rows @ np.array([found["weights"].get(name, 0.0) for name in names])
+        off = estimates / np.array(sizes[kind]) - 1
+        errors = ", ".join(f"{config.name} {error:+.1%}" for config, error in zip(configs, off, strict=True))
+        print(f"{given.target} {kind}: left out {found['error']:.1%}; {errors}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

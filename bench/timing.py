@@ -1,0 +1,56 @@
+"""The deepest combinational paths: ``python -m bench.timing [preset ...] [--target xcup|xc7|ecp5] [--paths N] [--unit NAME]``.
+
+Levels of logic of the mapped modules, put together down to single bits and followed across all module boundaries: a LUT
+counts one, so does a whole carry chain, a read of LUTs used as memory, and a multiplier whose registers do not part it.
+Paths begin and end at flip-flops, block RAMs, registered multipliers and ports. Nothing is optimised across modules, as
+a flattening tool would: figures are from above.
+One line for each register, memory or port of a module; ``ends`` is how many bits and instances it has at any depth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+
+from isa.config import load_config
+from sim.rtl.build import core_sources, core_verilog
+from sim.synthesis.design import split_design
+from sim.synthesis.mapping import map_modules
+from sim.synthesis.targets import TARGETS
+from sim.synthesis.timing import DeepPath, deepest_paths
+from sim.synthesis.tools import find_tool
+
+COLUMNS = ("levels", "through", "from", "to", "by way of", "ends")
+
+
+def row(path: DeepPath) -> str:
+    begin, end = (f"{point.signal} ({point.source})" if point.source else point.signal for point in (path.begin, path.end))
+    return " | ".join((str(path.levels), path.cells, begin, end, ", ".join(path.through), str(path.ends)))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="bench.timing", description=__doc__)
+    parser.add_argument("configs", nargs="*", default=["nano"], help="presets or TOML files")
+    parser.add_argument("--target", choices=TARGETS, default="xcup")
+    parser.add_argument("--paths", type=int, default=20, help="how many")
+    parser.add_argument("--unit", default="", help="only paths that end in this unit, for example load or conv.window")
+    parser.add_argument("--jobs", type=int, default=1, help="runs of yosys at a time")
+    given = parser.parse_args(arguments)
+    yosys, target = find_tool("yosys"), TARGETS[given.target]
+    for name in given.configs:
+        config = load_config(name)
+        design = split_design(core_verilog(config))
+        mapped = map_modules(design, target, yosys, report=lambda line: print(line, file=sys.stderr), jobs=given.jobs)
+        paths = deepest_paths(mapped, design.top, core_sources(config), most=1_000_000)
+        chosen = [path for path in paths if f"{path.end.signal}.".startswith(f"{given.unit}.") or not given.unit]
+        levels = Counter(path.levels for path in chosen)
+        print(f"{config.name} on {target.name}, {yosys.version}; registers, memories and ports by levels: "
+              + ", ".join(f"{level}: {levels[level]}" for level in sorted(levels, reverse=True)))  # fmt: skip
+        print(" | ".join(COLUMNS))
+        for path in chosen[: given.paths]:
+            print(row(path))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""How large a machine will be, from its configuration alone: a formula whose coefficients are fitted to synthesised machines.
+
+Every kind of resource is a sum of parts that grow with one number of the configuration each. ``python -m bench.size_model --fit``
+writes the coefficients, with what was measured and how far off the formula is for a machine that it has not seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isa.chips import CHIPS
+from isa.config import MachineConfig
+
+COEFFICIENTS = Path(__file__).with_name("size_coefficients.json")
+BLOCK_BITS = 36 * 1024
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Resources of one kind."""
+
+    kind: str
+    number: float
+    error: float
+    """The greatest relative error that was met, leaving out each machine in turn."""
+
+
+def parts(config: MachineConfig) -> dict[str, float]:
+    """The numbers that sizes grow with."""
+    pool_lanes = config.ic_p if config.build_pool else 0
+    return {
+        "machine": 1,
+        "products": config.macs_per_cycle / (2 if config.dsp_packing else 1),
+        "sums": config.oc_p * config.px_p,
+        "finishing lanes": config.oc_p * config.post_px + pool_lanes,
+        "pool lanes": pool_lanes * config.px_p,
+        "misc lanes": config.ic_p if config.build_misc else 0,
+        "crossbar bytes": config.fm_banks * config.ic_p * config.px_p,
+        "bus bytes": config.axi_bytes,
+        "buffer blocks": config.on_chip_bytes * 8 / BLOCK_BITS,
+    }
+
+
+@functools.cache
+def coefficients() -> dict[str, Any]:
+    """By family and kind of resource: coefficients of the parts, and the error."""
+    found: dict[str, Any] = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
+    return found
+
+
+def estimate(config: MachineConfig, family: str) -> list[Estimate]:
+    """Every kind of resource; nothing for a family that was never measured."""
+    have = parts(config)
+    return [
+        Estimate(kind, sum(weight * have[part] for part, weight in fitted["weights"].items()), fitted["error"])
+        for kind, fitted in coefficients().get(family, {}).get("kinds", {}).items()
+    ]
+
+
+def beyond_chip(config: MachineConfig) -> str:
+    """What the chip that a configuration names probably lacks, as a sentence; empty if it names none or all is well."""
+    chip = CHIPS.get(config.chip)
+    if chip is None:
+        return ""
+    cores = f"{config.chip_cores} x " if config.chip_cores > 1 else ""
+    lacking = [
+        f"{cores}{found.number:,.0f} {found.kind} (within {found.error:.0%}) of {chip.capacity[found.kind]:,}"
+        for found in estimate(config, chip.family)
+        if found.number * config.chip_cores > chip.capacity[found.kind]
+    ]
+    if not lacking:
+        return ""
+    return f"{config.name} is probably beyond its chip {chip.name}: {', '.join(lacking)}; see tilewright size"

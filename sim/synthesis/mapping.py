@@ -1,0 +1,170 @@
+"""Modules mapped to the cells of an FPGA, each kept in a cache under the hash of what it was made from.
+
+A change of one module costs the synthesis of that module: the others come from the cache. What is new is mapped in few runs of
+yosys, for each run reads the family's cell library first (three seconds); nothing is flattened, so it is all the same
+with whom a module shares a run.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from isa.files import write_atomically
+from sim.rtl.build import cache_directory
+from sim.rtl.interrupts import temporary_folder
+from sim.synthesis.design import Design, DesignModule
+from sim.synthesis.targets import Target
+from sim.synthesis.tools import SynthesisError, Tool
+
+LEAST_RUN = 60_000
+"""Bytes of Verilog that one run of yosys is worth."""
+RUNS = 8
+"""Into how many runs a whole machine is divided, for progress and to use several cores."""
+FORM = "2"
+"""Of what is kept: a new one takes nothing from a cache of the old."""
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A module as cells of the FPGA; instances of other modules are cells, too."""
+
+    name: str
+    path: Path
+    cells: dict[str, int]
+    """How many cells of each type there are, other modules left out."""
+
+    @cached_property
+    def netlist(self) -> dict[str, Any]:
+        """``ports``, ``cells`` and ``netnames`` as in yosys' JSON."""
+        found: dict[str, Any] = json.loads(gzip.decompress(self.path.with_suffix(".net.gz").read_bytes()))
+        return found
+
+
+def map_modules(
+    design: Design, target: Target, yosys: Tool, *, report: Report, jobs: int = 1, cache: Path | str | None = None
+) -> dict[str, Mapped]:
+    """Every module of a design on that family."""
+    folder = cache_directory(cache) / "synthesis"
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {name: folder / f"{_key(design, module, target, yosys)}.json" for name, module in design.modules.items()}
+    missing = [design.modules[name] for name, path in paths.items() if not path.exists()]
+    _synthesise(design, missing, target, yosys, paths, report, jobs)
+    return {name: Mapped(name, path, json.loads(path.read_text())) for name, path in paths.items()}
+
+
+def _key(design: Design, module: DesignModule, target: Target, yosys: Tool) -> str:
+    used = sorted({design.modules[name].stub for name in module.instances.values()})
+    return hashlib.sha256("\0".join((FORM, target.script, yosys.version, module.text, *used)).encode()).hexdigest()[:32]
+
+
+def _runs(modules: Sequence[DesignModule]) -> list[list[DesignModule]]:
+    """Modules in runs of about the same length of text, the longest first."""
+    limit = max(LEAST_RUN, sum(len(module.text) for module in modules) // RUNS)
+    runs: list[list[DesignModule]] = []
+    room = 0
+    for module in sorted(modules, key=lambda module: -len(module.text)):
+        if room < len(module.text) or not runs:
+            runs.append([])
+            room = limit
+        runs[-1].append(module)
+        room -= len(module.text)
+    return runs
+
+
+def _synthesise(
+    design: Design,
+    missing: Sequence[DesignModule],
+    target: Target,
+    yosys: Tool,
+    paths: Mapping[str, Path],
+    report: Report,
+    jobs: int,
+) -> None:
+    """Map what the cache lacks; whatever ends the wait ends the runs, and what is mapped by then is kept."""
+    ended = threading.Event()
+
+    def end_with_the_others() -> None:
+        if ended.is_set():
+            raise SynthesisError("synthesis: ended with another run")
+
+    done = 0
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        try:
+            pending = {
+                pool.submit(_run, design, run, target, yosys, paths, end_with_the_others): len(run) for run in _runs(missing)
+            }
+            while pending:
+                report(f"{yosys.version} for {target.name}: {done} of {len(missing)} modules mapped")
+                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    future.result()
+                    done += pending.pop(future)
+        except BaseException:
+            ended.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _run(
+    design: Design,
+    run: Sequence[DesignModule],
+    target: Target,
+    yosys: Tool,
+    paths: Mapping[str, Path],
+    tick: Callable[[], None],
+) -> None:
+    """One run of yosys; modules that others of the run use are stubs to it unless they are in it."""
+    names = {module.name for module in run}
+    stubs = {used: design.modules[used].stub for module in run for used in module.instances.values() if used not in names}
+    keep = "".join(f"  (* keep *) \\{module.name} u{number} ();\n" for number, module in enumerate(run))
+    with temporary_folder() as work:
+        text = "".join((*(module.text for module in run), *stubs.values()))
+        (work / "modules.v").write_text(f"{text}module all_of_them ();\n{keep}endmodule\n")
+        script = f"read_verilog modules.v; {target.script.format(top='all_of_them')}; delete =p:*; write_json mapped.json"
+        yosys.run(["-q", "-p", script], work, tick)
+        mapped = json.loads((work / "mapped.json").read_text())["modules"]
+    for module in run:
+        _keep(paths[module.name], _plain(mapped[module.name]), design)
+
+
+def _plain(module: dict[str, Any]) -> dict[str, Any]:
+    """Of yosys' JSON what levels of logic depend on."""
+    return {
+        "ports": {name: [port["direction"], port["bits"]] for name, port in module["ports"].items()},
+        "cells": {
+            name: [
+                cell["type"],
+                cell["parameters"] if cell["type"].startswith(("DSP", "MULT")) else {},
+                *(
+                    {pin: bits for pin, bits in cell["connections"].items() if cell["port_directions"][pin] == direction}
+                    for direction in ("input", "output")
+                ),
+            ]
+            for name, cell in module["cells"].items()
+        },
+        "netnames": {name: net["bits"] for name, net in module["netnames"].items() if not net["hide_name"]},
+    }
+
+
+def _keep(path: Path, netlist: dict[str, Any], design: Design) -> None:
+    """First the netlist, then the counts, whose presence says that both are there."""
+    cells = Counter(kind for kind, *_ in netlist["cells"].values() if kind not in design.modules)
+    write_atomically(path.with_suffix(".net.gz"), gzip.compress(json.dumps(netlist).encode(), 3, mtime=0))
+    write_atomically(path, json.dumps(dict(sorted(cells.items()))).encode())
+
+
+def default_jobs() -> int:
+    """One run for each core, but no more than there are runs."""
+    return min(RUNS, os.cpu_count() or 1)

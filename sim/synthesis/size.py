@@ -1,0 +1,58 @@
+"""Sizes of a machine by unit and in all, from the cells of its modules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from isa.config import MachineConfig
+from sim.rtl.build import core_verilog
+from sim.synthesis.design import Design, split_design
+from sim.synthesis.mapping import Mapped, Report, default_jobs, map_modules
+from sim.synthesis.targets import Target
+from sim.synthesis.tools import find_tool
+
+REST = "(wiring)"
+"""What the top module itself consists of."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Resources of each kind."""
+
+    target: Target
+    yosys: str
+    total: dict[str, float]
+    units: dict[str, dict[str, float]]
+    """By instance in the top module: a unit with everything in it."""
+    modules: dict[str, tuple[int, dict[str, float]]]
+    """By module: how often it is there, and one of it without the modules in it."""
+
+
+def size_of(
+    config: MachineConfig, target: Target, *, report: Report, jobs: int | None = None, cache: Path | str | None = None
+) -> Size:
+    """Synthesise what is new, and count."""
+    yosys = find_tool("yosys")
+    report(f"Verilog of {config.name}")
+    design = split_design(core_verilog(config, cache))
+    mapped = map_modules(design, target, yosys, report=report, jobs=jobs or default_jobs(), cache=cache)
+    return count(design, mapped, target, yosys.version)
+
+
+def count(design: Design, mapped: Mapping[str, Mapped], target: Target, yosys: str) -> Size:
+    """Add up the modules over all their instances: nothing is optimised across modules."""
+
+    def cells_below(module: str) -> Counter[str]:
+        cells: Counter[str] = Counter()
+        for name, times in design.counts(module).items():
+            cells.update({cell: times * number for cell, number in mapped[name].cells.items()})
+        return cells
+
+    units = {name: target.used(cells_below(module)) for name, module in design.modules[design.top].instances.items()}
+    units[REST] = target.used(mapped[design.top].cells)
+    times = design.counts(design.top)
+    modules = {name: (times[name], target.used(mapped[name].cells)) for name in design.modules}
+    return Size(target, yosys, target.used(cells_below(design.top)), units, modules)

@@ -1,0 +1,89 @@
+"""FPGA families: how yosys maps to them, and what their cells cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sim.synthesis.tools import SynthesisError
+
+Cells = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A family of FPGAs."""
+
+    name: str
+    script: str
+    """yosys commands that map the modules below ``{top}``, none of them flattened or optimised across its boundary."""
+    resources: Mapping[str, Cells]
+    """How many of each kind of resource a cell takes."""
+    free: frozenset[str]
+    """Cells that take none: pads, and what stands beside LUTs in any case."""
+
+    def used(self, cells: Mapping[str, int]) -> dict[str, float]:
+        """Resources of each kind; a cell that nobody counts is refused."""
+        unknown = set(cells).difference(self.free, *self.resources.values())
+        if unknown:
+            names = ", ".join(sorted(unknown))
+            raise SynthesisError(f"synthesis for {self.name}: cells {names}: expected in sim/synthesis/targets.py")
+        return {
+            kind: sum(count * made[cell] for cell, count in cells.items() if cell in made)
+            for kind, made in self.resources.items()
+        }
+
+
+_XILINX_LUTS: Cells = dict.fromkeys(("INV", "LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6"), 1)
+_XILINX_MEMORY: Cells = {
+    "SRL16E": 1, "SRLC32E": 1, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1D": 8, "RAM32M": 4, "RAM64M": 4,
+    "RAM32M16": 8, "RAM64M8": 8, "RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM32X1S": 1, "RAM64X1S": 1, "RAM128X1S": 2,
+    "RAM256X1S": 4, "RAM512X1S": 8,
+}  # fmt: skip
+"""LUTs that one cell of distributed memory takes (Xilinx UG574)."""
+_XILINX_FLIP_FLOPS: Cells = dict.fromkeys(("FDRE", "FDSE", "FDCE", "FDPE"), 1)
+_XILINX_FREE = frozenset({"BUFG", "IBUF", "OBUF", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9"})
+
+
+def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
+    """``synth_xilinx`` with the mapper ``abc`` in all its versions, and without wide multiplexers (MUXF7 to MUXF9), for
+    which yosys spends as many LUTs again."""
+    script = (
+        f"synth_xilinx -family {name} -nowidelut -noiopad -noclkbuf -top {{top}} -run begin:map_luts; "
+        "opt_expr -mux_undef -noclkinv; abc -luts 2:2,3,6:5; clean; techmap -map +/xilinx/ff_map.v; "
+        "xilinx_srl -fixed -minlen 3; techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; "
+        "xilinx_dffopt; opt_lut_ins -tech xilinx; clean"
+    )
+    resources = {
+        "LUT": {**_XILINX_LUTS, **_XILINX_MEMORY},
+        "LUT as memory": _XILINX_MEMORY,
+        "FF": _XILINX_FLIP_FLOPS,
+        "DSP": {dsp: 1},
+        "BRAM": {block: 1, half: 0.5},
+    }
+    return Target(name, script, resources, _XILINX_FREE)
+
+
+_ECP5_MEMORY: Cells = {"TRELLIS_DPR16X4": 6}
+"""Four LUTs hold the words, the two beside them become the write port."""
+_ECP5 = Target(
+    "ecp5",
+    "synth_ecp5 -noflatten -nowidelut -top {top} -run begin:map_luts; abc -lut 4; clean; techmap -map +/ecp5/cells_map.v; "
+    "opt_lut_ins -tech ecp5; clean",
+    {
+        "LUT": {"LUT4": 1, "CCU2C": 2, **_ECP5_MEMORY},
+        "LUT as memory": _ECP5_MEMORY,
+        "FF": {"TRELLIS_FF": 1},
+        "DSP": {"MULT18X18D": 1},
+        "BRAM": {"DP16KD": 1, "PDPW16KD": 1},
+    },
+    frozenset({"PFUMX", "L6MUX21", "GSR", "TRELLIS_IO"}),
+)
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        _xilinx("xcup", "DSP48E2", "RAMB36E2", "RAMB18E2"),
+        _xilinx("xc7", "DSP48E1", "RAMB36E1", "RAMB18E1"),
+        _ECP5,
+    )
+}

@@ -1,0 +1,56 @@
+"""Estimates of size: what they were fitted to, and who is told that a chip is too small."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from isa import estimate as module
+from isa.chips import CHIPS
+from isa.config import PRESETS, MachineConfig, preset
+from isa.estimate import beyond_chip, coefficients, estimate, parts
+
+FITTED = [(family, kind) for family, found in coefficients().items() for kind in found["kinds"]]
+
+
+@pytest.mark.parametrize(("family", "kind"), FITTED)
+def test_weights_are_of_parts_that_there_are(family: str, kind: str) -> None:
+    fitted = coefficients()[family]["kinds"][kind]
+    assert set(fitted["weights"]) <= set(parts(preset("base")))
+    assert all(weight >= 0 for weight in fitted["weights"].values())
+    assert 0 < fitted["error"] < 1
+
+
+@pytest.mark.parametrize("config", PRESETS.values(), ids=lambda config: config.name)
+def test_presets_name_a_chip_that_is_known(config: MachineConfig) -> None:
+    assert CHIPS[config.chip].capacity.keys() >= {"LUT", "FF", "DSP", "BRAM"}
+
+
+def test_a_larger_machine_is_estimated_larger() -> None:
+    small, large = preset("nano"), preset("zu9")
+    for one, other in zip(estimate(small, "xcup"), estimate(large, "xcup"), strict=True):
+        assert one.kind == other.kind
+        assert 0 < one.number < other.number
+
+
+def test_what_lacks_is_told_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = {"machine": 30_000.0, "bus bytes": 1_000.0}
+    kinds = {"LUT": {"weights": weights, "error": 0.25}, "DSP": {"weights": {"products": 1.0}, "error": 0.1}}
+    monkeypatch.setattr(module, "coefficients", lambda: {"ecp5": {"kinds": kinds}})
+    nano = preset("nano")
+    expected = "nano is probably beyond its chip LFE5U-25F: 38,000 LUT (within 25%) of 24,288; see tilewright size"
+    assert beyond_chip(nano) == expected
+    assert "2 x 38,000 LUT" in beyond_chip(dataclasses.replace(nano, chip_cores=2))
+    assert "2 x 16 DSP" in beyond_chip(dataclasses.replace(nano, chip_cores=2)), "32 of 28"
+    assert beyond_chip(dataclasses.replace(nano, chip="LFE5U-85F")) == ""
+    assert beyond_chip(dataclasses.replace(nano, chip="")) == ""
+    assert beyond_chip(dataclasses.replace(nano, chip="XC7Z020")) == "", "a family that was never measured"
+
+
+def test_the_sum_is_of_all_parts() -> None:
+    found = {one.kind: one.number for one in estimate(preset("base"), "xcup")}
+    for kind, number in found.items():
+        weights = coefficients()["xcup"]["kinds"][kind]["weights"]
+        assert math.isclose(number, sum(weights[part] * parts(preset("base"))[part] for part in weights))
