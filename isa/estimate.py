@@ -1,7 +1,7 @@
 """How large a machine will be, from its configuration alone: a formula whose coefficients are fitted to synthesised machines.
 
-Every kind of resource is a sum of parts that grow with one number of the configuration each. ``python -m bench.size_model --fit``
-writes the coefficients, with what was measured and how far off the formula is for a machine that it has not seen.
+Every kind of resource is a sum of parts that grow with one number of the configuration each. The coefficients, with what was
+measured and how far off the formula is for a machine that it has not seen, come from ``python -m bench.size_model --fit``.
 """
 
 from __future__ import annotations
