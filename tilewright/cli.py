@@ -25,6 +25,7 @@ COMMANDS = {
     "fuzz": "Run random programs, and compare whole memories.",
     "isa": "Print the instruction set reference.",
     "ops": "Print which operators run on the machine, and under what conditions.",
+    "place": "Place and route the machine on an ECP5, and say how fast it is.",
     "regress": "Run the benches on a configuration of yours.",
     "report": "Write a page that shows where a program's cycles, bytes and words go.",
     "run": "Run a program file on inputs.",

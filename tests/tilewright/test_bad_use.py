@@ -47,6 +47,7 @@ USES: dict[str, Use] = {
     "fuzz": Use(("fuzz", "--config", "mine.toml", "--engine", "functional", "--count", "1"), ("mine.toml",)),
     "isa": Use(("isa",)),
     "ops": Use(("ops", "Conv")),
+    "place": Use(("place", "--config", "mine.toml", "-o", "new"), ("mine.toml",)),
     "regress": Use(("regress", "--config", "mine.toml"), ("mine.toml",)),
     "report": Use(
         ("report", "model.elf", "--engine", "cycle", "--input", "image.npz", "-o", "new"), ("model.elf",), "new", folder=True
@@ -57,7 +58,7 @@ USES: dict[str, Use] = {
     "verilog": Use(("verilog", "--config", "mine.toml", "-o", "new"), ("mine.toml",), "new", folder=True),
 }  # fmt: skip
 WRITERS = [name for name, use in USES.items() if use.writes]
-QUICK = [name for name in USES if name not in ("regress", "size")]
+QUICK = [name for name in USES if name not in ("place", "regress", "size")]
 """These work for minutes before they have anything to print; their lines are tested in ``test_commands.py``."""
 
 

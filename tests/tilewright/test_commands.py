@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from isa.config import MachineConfig, preset
+from sim.synthesis.place import Placed, Step
 from sim.synthesis.size import Size
 from sim.synthesis.targets import TARGETS, Target
+from sim.synthesis.timing import Point
 from tilewright.cli import main
 
 NANO = preset("nano")
@@ -199,3 +201,34 @@ def test_size_compares_with_the_chip(stand_in: Install, capsys: pytest.CaptureFi
     found = json.loads(capsys.readouterr().out)
     assert (found["total"]["LUT"], found["capacity"], found["chip"]) == (30000, {}, "XCK26"), "a chip of another family"
     assert calls == [("nano", "ecp5", None), ("base", "ecp5", 3)]
+
+
+def test_place_prints_cells_clock_and_path(stand_in: Install, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    calls: list[Any] = []
+    path = (Step("clk-to-q", 0.5, Point("load.x", "hw/move/load.py:3")), Step("setup", 16.0, Point("conv.y", "")))
+
+    def place(verilog: str, sources: dict[str, str], *, report: Callable[[str], None], **options: Any) -> Placed:
+        calls.append((verilog, options))
+        return Placed("yosys 1, nextpnr-ecp5 2", "85k", False, 62.5, 80.0, {"DCCA": (1, 56), "TRELLIS_COMB": (9, 10)}, path)
+
+    stand_in("sim.synthesis.place", "place", place)
+    stand_in("sim.rtl.build", "core_verilog", lambda config: f"// {config.name}")
+    sys.modules["sim.rtl.build"].core_sources = lambda config: {}  # type: ignore[attr-defined]
+    words = ["place", "--device", "85k", "--mhz", "80", "--seed", "3", "--no-route", "-o", str(tmp_path / "new")]
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "nano on ECP5 85k, yosys 1, nextpnr-ecp5 2: placed, routing estimated",
+        "TRELLIS_COMB           9 of     10    90%",
+        "DCCA                   1 of     56     2%",
+        "62.5 MHz, 80 asked; the critical path:",
+        "    0.50 ns  clk-to-q  load.x (hw/move/load.py:3)",
+        "   16.00 ns  setup     conv.y",
+    ]
+    assert calls == [
+        ("// nano", {"device": "85k", "mhz": 80.0, "route": False, "seed": 3, "folder": tmp_path / "new"})
+    ]  # fmt: skip
+    assert main(["place", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mhz"] == 62.5
+    assert calls[1][1]["mhz"] == NANO.clock_mhz
+    (tmp_path / "file").touch()
+    assert main(["place", "-o", str(tmp_path / "file" / "deeper")]) == 2

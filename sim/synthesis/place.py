@@ -1,0 +1,150 @@
+"""The machine placed and routed on an ECP5, by nextpnr: what it takes, how fast its clock may be, and what holds it up."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sim.rtl.interrupts import temporary_folder
+from sim.synthesis.design import Design, DesignModule, split_design
+from sim.synthesis.timing import Point
+from sim.synthesis.tools import SynthesisError, Tool, find_tool
+
+PACKAGE = "CABGA381"
+CLOCK = "clk"
+WRAPPER = "placed"
+Report = Callable[[str], None]
+_PORT = re.compile(
+    r"^\s*(?P<way>input|output)(?: (?:wire|reg))? (?:\[(?P<top>\d+):0\] )?(?P<name>\\?\S+?)\s*[;,]?$", re.MULTILINE
+)
+_CELLS = ("TRELLIS_FF", "TRELLIS_DPR16X4", "LUT4", "CCU2C", "PFUMX", "L6MUX21", "MULT18X18D", "DP16KD", "PDPW16KD")
+_SUFFIX = re.compile(rf"_(?:{'|'.join(_CELLS)})(?:_|$).*|\[\d+\]$|\$.*$")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One cell of the critical path: the delay up to its output, and what it is."""
+
+    kind: str
+    nanoseconds: float
+    point: Point
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A placed machine."""
+
+    tools: str
+    device: str
+    routed: bool
+    mhz: float
+    asked_mhz: float
+    cells: dict[str, tuple[int, int]]
+    """Used and available, by type."""
+    path: tuple[Step, ...]
+
+
+def place(
+    verilog: str,
+    sources: Mapping[str, str],
+    *,
+    device: str,
+    mhz: float,
+    report: Report,
+    route: bool = True,
+    seed: int = 1,
+    folder: Path | None = None,
+) -> Placed:
+    """Synthesise, place and route; netlist, logs and nextpnr's report are left in ``folder`` if one is given."""
+    yosys, nextpnr = find_tool("yosys"), find_tool("nextpnr-ecp5")
+    design = split_design(verilog)
+    with temporary_folder() as work:
+        place_in = folder or work
+        place_in.mkdir(parents=True, exist_ok=True)
+        (place_in / "placed.v").write_text(f"{verilog}\n{wrapper(design.modules[design.top])}")
+        script = f"read_verilog placed.v; synth_ecp5 -top {WRAPPER} -json placed.json"
+        _run(yosys, ["-q", "-l", "yosys.log", "-p", script], place_in, report, "yosys.log", r"Executing (.*)\.$")
+        arguments = [
+            f"--{device}", "--package", PACKAGE, "--json", "placed.json", "--report", "report.json", "--freq", f"{mhz:g}",
+            "--seed", str(seed), "--timing-allow-fail", "--lpf-allow-unconstrained", "--log", "nextpnr.log",
+            *([] if route else ["--no-route"]),
+        ]  # fmt: skip
+        _run(nextpnr, ["--quiet", *arguments], place_in, report, "nextpnr.log", r"Info: +(.*)$")
+        found = json.loads((place_in / "report.json").read_text())
+    cells = {name: (use["used"], use["available"]) for name, use in found["utilization"].items() if use["used"]}
+    clock = _clock(found["fmax"])
+    steps = _steps(found["critical_paths"], clock, design, sources)
+    tools = f"{yosys.version}, {nextpnr.version}"
+    return Placed(tools, device, route, found["fmax"][clock]["achieved"], mhz, cells, steps)
+
+
+def wrapper(top: DesignModule) -> str:
+    """A module with four pins in place of hundreds: a shift register feeds the inputs, outputs are registered and folded."""
+    ports = [(port["way"], port["name"], int(port["top"] or 0) + 1) for port in _PORT.finditer(top.stub)]
+    into = [(name, bits) for way, name, bits in ports if way == "input" and name != CLOCK]
+    out = [(name, bits) for way, name, bits in ports if way == "output"]
+    if not into or not out or not any(name == CLOCK for _, name, _ in ports):
+        raise SynthesisError(f"module {top.name}: expected ports {CLOCK}, inputs and outputs to place it with")
+    wide, high = sum(bits for _, bits in into), sum(bits for _, bits in out)
+    lines, taken = [], 0
+    for name, bits in into:
+        lines.append(f"    .{name} (feed[{taken + bits - 1}:{taken}])")
+        taken += bits
+    fields = ", ".join(f"out_{number}" for number in range(len(out)))
+    wires = "".join(f"  wire [{bits - 1}:0] out_{number};\n" for number, (_, bits) in enumerate(out))
+    lines += [f"    .{name} (out_{number})" for number, (name, _) in enumerate(out)]
+    return (
+        f"module {WRAPPER} (input {CLOCK}, input enter, input next, output reg leave);\n"
+        f"  reg [{wide - 1}:0] feed;\n  reg [{high - 1}:0] kept;\n{wires}"
+        f"  always @(posedge {CLOCK}) begin\n    feed <= {{feed, enter}};\n"
+        f"    kept <= next ? {{kept, 1'b0}} : {{{fields}}};\n    leave <= kept[{high - 1}];\n  end\n"
+        f"  {top.name} dut (\n    .{CLOCK} ({CLOCK}),\n" + ",\n".join(lines) + "\n  );\nendmodule\n"
+    )
+
+
+def _run(tool: Tool, arguments: list[str], work: Path, report: Report, log: str, pattern: str) -> None:
+    """Run a tool, telling the last thing that its log says it does."""
+
+    def tick() -> None:
+        said = re.findall(pattern, _tail(work / log), re.MULTILINE)
+        report(f"{tool.version}: {said[-1][:90] if said else 'begins'}")
+
+    report(f"{tool.version}: begins")
+    tool.run(arguments, work, tick)
+
+
+def _tail(path: Path, most: int = 20_000) -> str:
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - most))
+        return file.read().decode(errors="replace")
+
+
+def _clock(fmax: Mapping[str, Any]) -> str:
+    """The slowest clock; there is one."""
+    if not fmax:
+        raise SynthesisError("nextpnr's report: expected a clock, found none; is there a register in the design?")
+    return min(fmax, key=lambda name: float(fmax[name]["achieved"]))
+
+
+def _steps(paths: list[dict[str, Any]], clock: str, design: Design, sources: Mapping[str, str]) -> tuple[Step, ...]:
+    """The critical path within the clock, cell by cell."""
+    inside = [path for path in paths if path["from"].endswith(clock) and path["to"].endswith(clock)]
+    steps: list[Step] = []
+    sum_of_delays = 0.0
+    for step in inside[0]["path"] if inside else []:
+        sum_of_delays += step["delay"]
+        if step["type"] != "routing":
+            steps.append(Step(step["type"], round(sum_of_delays, 3), point_of(step["from"]["cell"], sources)))
+    return tuple(steps)
+
+
+def point_of(cell: str, sources: Mapping[str, str]) -> Point:
+    """The signal that a cell was named after: nextpnr's cells bear the names of what yosys mapped."""
+    signal = _SUFFIX.sub("", cell.removeprefix("dut."))
+    return Point(signal, sources.get(signal, ""))
