@@ -15,6 +15,7 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from hw.buffers.feature_map import FeatureMap
+from hw.interfaces import READ_LATENCY
 from hw.misc.unit import MiscUnit
 from isa.config import MachineConfig, preset
 from isa.faults import Fault
@@ -116,9 +117,9 @@ class Bench:
         read = self.memory.read_other[0]
         ctx.set(read.valid, 1)
         words = []
-        for addr in range(self.config.fm_words + 2):
+        for addr in range(self.config.fm_words + READ_LATENCY):
             ctx.set(read.addr, addr % self.config.fm_words)
-            if addr >= 2:
+            if addr >= READ_LATENCY:
                 words.append(ctx.get(read.data))
             await ctx.tick()
         return words
@@ -259,7 +260,7 @@ def test_one_word_per_cycle_and_no_gap_between_instructions() -> None:
     op = {"mode": MiscMode.ADD, "m_b": 1, "n3": 2, "n4": 8, "a_s3": 8, "b_s3": 8, "o_s3": 8, "a_s4": 1, "b_s4": 1, "o_s4": 1}
     ops = [complete(op | {"b_addr": GROUP, "o_addr": (2 + n % 2) * GROUP + n}) for n in range(6)]
     outcome = check(NANO, ops)
-    assert [later - earlier for earlier, later in itertools.pairwise(outcome.cycles)] == [16] * 5
+    assert [later - earlier for earlier, later in itertools.pairwise(outcome.cycles)] == [17] * 5
     assert outcome.active == 96
     assert outcome.waits == 0
 
