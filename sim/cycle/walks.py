@@ -43,6 +43,11 @@ class Banks:
         bits: Masks = np.left_shift(np.uint64(1), (bank % BANKS_TOLD_APART).astype(np.uint64))
         return bits
 
+    def phase_bits(self, words: Ints) -> Masks:
+        """The phase of each word, as a mask."""
+        bits: Masks = np.left_shift(np.uint64(1), (words % self.phases).astype(np.uint64))
+        return bits
+
 
 @dataclass(frozen=True, slots=True)
 class Taps:
@@ -185,8 +190,8 @@ def _window(walk: WindowWalk) -> Masks:
     found: dict[int, Masks] = {}
     for shift in shifts:
         if shift not in found:
-            bits, phases = walk.banks.bits(words + shift), np.left_shift(1, (words + shift) % walk.banks.phases)
-            found[shift] = _apart(*(_rest(np.where(read, masks, NONE), steps, walk.group) for masks in (bits, phases)))
+            both = walk.banks.bits(words + shift), walk.banks.phase_bits(words + shift)
+            found[shift] = _apart(*(_rest(np.where(read, bits, NONE), steps, walk.group) for bits in both))
     return np.concatenate([found[shift] for shift in shifts]) if len(shifts) > 1 else found[shifts[0]]
 
 

@@ -81,12 +81,12 @@ class Bench:
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self.unit = MiscUnit(config)
-        self.memory = FeatureMap(config, reads={"other": 1, "misc": 2}, writes={"other": 1, "misc": 1})
+        self.memory = FeatureMap(config, reads={"other": 1, "misc_a": 1, "misc_b": 1}, writes={"other": 1, "misc": 1})
         self.module = Module()
         self.module.submodules.unit = self.unit
         self.module.submodules.memory = self.memory
         for lane in range(2):
-            wiring.connect(self.module, self.unit.fm_read[lane], self.memory.read_misc[lane])
+            wiring.connect(self.module, self.unit.fm_read[lane], getattr(self.memory, f"read_misc_{'ab'[lane]}")[0])
         wiring.connect(self.module, self.unit.fm_write[0], self.memory.write_misc[0])
 
     def simulate(self, process: Any) -> None:
@@ -260,14 +260,14 @@ def test_one_word_per_cycle_and_no_gap_between_instructions() -> None:
     op = {"mode": MiscMode.ADD, "m_b": 1, "n3": 2, "n4": 8, "a_s3": 8, "b_s3": 8, "o_s3": 8, "a_s4": 1, "b_s4": 1, "o_s4": 1}
     ops = [complete(op | {"b_addr": GROUP, "o_addr": (2 + n % 2) * GROUP + n}) for n in range(6)]
     outcome = check(NANO, ops)
-    assert [later - earlier for earlier, later in itertools.pairwise(outcome.cycles)] == [17] * 5
+    assert [later - earlier for earlier, later in itertools.pairwise(outcome.cycles)] == [16] * 5
     assert outcome.active == 96
     assert outcome.waits == 0
 
 
 def test_start_and_drain_are_short() -> None:
     outcome = check(NANO, [complete({"mode": MiscMode.ADD, "b_addr": GROUP, "o_addr": 2 * GROUP})])
-    assert outcome.cycles == [17]
+    assert outcome.cycles == [18]
 
 
 def test_operands_in_one_bank_take_turns() -> None:
