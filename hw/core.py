@@ -103,9 +103,12 @@ class Core(wiring.Component):
 
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
-        is what must not wait."""
+        is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself."""
         reads = {unit.name.lower(): _lanes(part, "fm_read") for unit, part in parts.items()}
         writes = {unit.name.lower(): _lanes(part, "fm_write") for unit, part in parts.items()}
+        if "misc" in reads:
+            a, b = reads.pop("misc")
+            reads |= {"misc_a": [a], "misc_b": [b]}
         m.submodules.feature_map = feature_map = FeatureMap(
             self.config,
             reads={name: len(lanes) for name, lanes in reads.items() if lanes},

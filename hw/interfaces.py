@@ -15,8 +15,8 @@ from isa.instructions import INSTRUCTIONS, Unit
 
 FM_ADDRESS_BITS = 24
 """Word addresses are computed modulo 2^24; the unit that asks checks the bound, for it knows the instruction."""
-READ_LATENCY = 2
-"""Cycles from the grant of a feature-map read to its data: bank, then crossbar register."""
+READ_LATENCY = 3
+"""Cycles from the grant of a feature-map read to its data: bank's address, bank, bank's output register."""
 
 
 class FeatureMapRead(wiring.Signature):

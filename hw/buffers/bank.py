@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
 
-from amaranth import Cat, Module, Value
+from amaranth import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -19,23 +19,27 @@ def write_granularity(config: MachineConfig) -> int:
     return gcd(config.ic_p, config.oc_p) if config.oc_p < config.ic_p else config.ic_p
 
 
-def split_address(config: MachineConfig, addr: Value) -> tuple[Value, Value]:
-    """Bank and row of a word.
+class Place(NamedTuple):
+    """Where a word lies: bank ``group * fm_phases + phase``, and the row in it."""
 
-    ``addr`` from the lowest bit up: phase (``fm_phases``), row of the bank (``fm_depth``), bank group. Bank
-    ``group * fm_phases + phase`` is the phase and the group side by side, both being powers of two apart.
-    """
+    phase: Value
+    group: Value
+    row: Value
+
+
+def split_address(config: MachineConfig, addr: Value) -> Place:
+    """``addr`` from the lowest bit up: phase (``fm_phases``), row of the bank (``fm_depth``), bank group."""
     phase_bits, row_bits = exact_log2(config.fm_phases), exact_log2(config.fm_depth)
     group_bits = ceil_log2(config.fm_banks // config.fm_phases)
     row_end = phase_bits + row_bits
-    return Cat(addr[:phase_bits], addr[row_end : row_end + group_bits]), addr[phase_bits:row_end]
+    return Place(addr[:phase_bits], addr[row_end : row_end + group_bits], addr[phase_bits:row_end])
 
 
 class Bank(wiring.Component):
-    """A block RAM of ``fm_depth`` words with one read and one write in every cycle.
+    """A block RAM of ``fm_depth`` words with one read and one write in every cycle, and its output register.
 
-    Read data one cycle after ``read_en``, then held. A read of the word that is written in the same cycle
-    returns the old word.
+    Read data two cycles after ``read_en``. What a read returns of a word that is written in the same cycle is not
+    specified, so that any block RAM will do.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -57,10 +61,12 @@ class Bank(wiring.Component):
         m.submodules.memory = memory = Memory(shape=8 * self.config.ic_p, depth=self.config.fm_depth, init=[])
         read = memory.read_port()
         write = memory.write_port(granularity=self.granularity)
+        output = Signal(8 * self.config.ic_p, reset_less=True)
+        m.d.sync += output.eq(read.data)
         m.d.comb += [
             read.en.eq(self.read_en),
             read.addr.eq(self.read_row),
-            self.read_data.eq(read.data),
+            self.read_data.eq(output),
             write.en.eq(self.write_en),
             write.addr.eq(self.write_row),
             write.data.eq(self.write_data),

@@ -1,51 +1,46 @@
-"""The feature-map buffer: banks, arbitration and the crossbar between lanes and banks."""
+"""The feature-map buffer: banks, arbitration, and the ways between lanes and banks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import or_
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amaranth import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
+from amaranth.utils import ceil_log2
 
-from hw.buffers.bank import Bank, split_address
+from hw.buffers.bank import Bank, write_granularity
+from hw.buffers.requester import Lane, PhaseRequest, Requester, delayed
 from hw.interfaces import FeatureMapRead, FeatureMapWrite
+from hw.window.raster import pick
 from isa.config import MachineConfig
 
 
-@dataclass(frozen=True)
-class _Request:
-    """What one lane asks for in this cycle."""
-
-    lane: Any
-    bank: Signal
-    row: Value
-    want: Signal
-    """A bit for each bank; all zero when the lane asks for nothing."""
-
-
 class FeatureMap(wiring.Component):
-    """``fm_banks`` banks, each serving one read and one write per cycle, shared by the lanes of all units.
+    """``fm_banks`` banks, each serving one read and one write per cycle, shared by the lanes of all requesters.
 
     ``reads`` and ``writes`` name the requesters and their lane counts, first the one that goes first: each bank
     takes the first of the lanes that ask for it. The order never changes, so a grant is one comparison deep per
     lane ahead, and lanes in different banks do not see each other. It starves nobody for long when the DRAM
     movers come first: they use a bank at most once per AXI beat, and every instruction ends.
 
-    Reading, with ``a`` granted in cycle 0 and ``b`` in cycle 1 (``READ_LATENCY`` = 2)::
+    The lanes of one requester never share a phase in one cycle (its pixels do not, see ``fm_phases``; where they would,
+    at a row's end, they take turns). So it needs one word of each phase at most, and a word goes two short ways instead
+    of one wide crossbar: by group within its phase, then from phase to lane (for writes the other way round)::
 
-        cycle      0          1               2
-        lane       grant a    grant b         data a
-        bank       address a  output a        output b
-        crossbar              select bank(a)  data a
+        read   lanes -> phases  |  bank (group)  |  group -> word of each phase -> lanes
+        write  lanes -> phases  |  requester -> bank (group)
 
-    A word written by a grant in cycle 0 is seen by every read granted from cycle 1 on; a read granted in cycle 0
-    returns the old word. ``mask`` is taken for whole groups of ``write_granularity`` bytes. Addresses at or above
-    ``fm_words`` must not be presented with ``valid``: the unit that asks checks them, for it knows the instruction.
+    At most ``fm_phases`` lanes of a requester get a word in one cycle. Reading, granted in cycle 0 (``READ_LATENCY`` = 3)::
+
+        cycle      0          1               2            3
+        lane       granted    row to bank     bank reads   output register: group and phase are selected, data
+
+    Write data are registered when granted and reach the bank in the next cycle. So a word written by a grant in cycle 0 is
+    seen by every read granted from cycle 1 on; a read of that word granted in cycle 0 returns anything. ``mask`` is
+    taken for whole groups of ``write_granularity`` bytes. Addresses at or above ``fm_words`` must not be presented with
+    ``valid``: the unit that asks checks them, for it knows the instruction.
 
     Members: ``read_<name>`` and ``write_<name>``, arrays of lanes.
     """
@@ -54,6 +49,7 @@ class FeatureMap(wiring.Component):
         self.config = config
         self.reads = dict(reads)
         self.writes = dict(writes)
+        self.groups = config.fm_banks // config.fm_phases
         super().__init__(
             {f"read_{name}": In(FeatureMapRead(config)).array(lanes) for name, lanes in reads.items()}
             | {f"write_{name}": In(FeatureMapWrite(config)).array(lanes) for name, lanes in writes.items()}
@@ -64,56 +60,96 @@ class FeatureMap(wiring.Component):
         banks = [Bank(self.config) for _ in range(self.config.fm_banks)]
         for number, bank in enumerate(banks):
             m.submodules[f"bank{number}"] = bank
-        self._connect_reads(m, banks)
-        self._connect_writes(m, banks)
+        phases = range(self.config.fm_phases)
+        by_phase = [banks[phase :: self.config.fm_phases] for phase in phases]
+
+        readers = self._arbitrate(m, "read", self.reads)
+        requests = [reader.phase_requests() for reader in readers]
+        for phase in phases:
+            self._address(m, by_phase[phase], [request[phase] for request in requests], f"read{phase}")
+        for reader, request, name in zip(readers, requests, self.reads, strict=True):
+            self._answer(m, reader, request, by_phase, name)
+
+        writers = self._arbitrate(m, "write", self.writes)
+        requests = [writer.phase_requests() for writer in writers]
+        named = zip(writers, requests, self.writes, strict=True)
+        words = [self._words(m, writer, request, name) for writer, request, name in named]
+        for phase in phases:
+            here = [(request[phase], word[phase]) for request, word in zip(requests, words, strict=True)]
+            self._store(m, by_phase[phase], here, f"write{phase}")
         return m
 
-    def _connect_reads(self, m: Module, banks: Sequence[Bank]) -> None:
-        requests = self._arbitrate(m, "read", self.reads)
-        for number, request in self._winners(m, "read", requests):
-            m.d.comb += [banks[number].read_en.eq(1), banks[number].read_row.eq(request.row)]
-        for index, request in enumerate(requests):
-            granted = Signal(name=f"read{index}_granted")
-            bank = Signal.like(request.bank, name=f"read{index}_granted_bank", reset_less=True)
-            answer = Signal(8 * self.config.ic_p, name=f"read{index}_answer", reset_less=True)
-            m.d.sync += [granted.eq(request.lane.valid & request.lane.ready), bank.eq(request.bank)]
-            with m.If(granted), m.Switch(bank):
-                for number in range(self.config.fm_banks):
-                    with m.Case(number):
-                        m.d.sync += answer.eq(banks[number].read_data)
-            m.d.comb += request.lane.data.eq(answer)
+    def _arbitrate(self, m: Module, kind: str, lanes_of: Mapping[str, int]) -> list[Requester]:
+        found: list[Requester] = []
+        ahead: list[Lane] = []
+        for name in lanes_of:
+            requester = Requester(m, self.config, f"{kind}_{name}", list(getattr(self, f"{kind}_{name}")))
+            requester.arbitrate(ahead)
+            ahead += requester.lanes
+            found.append(requester)
+        return found
 
-    def _connect_writes(self, m: Module, banks: Sequence[Bank]) -> None:
-        requests = self._arbitrate(m, "write", self.writes)
-        for number, request in self._winners(m, "write", requests):
-            bank = banks[number]
+    def _hits(self, m: Module, group: int, requests: Sequence[PhaseRequest], name: str) -> Signal:
+        """Which of the requests is for the bank of that group."""
+        hits = Signal(len(requests), name=f"{name}_hits{group}")
+        m.d.comb += hits.eq(Cat(request.valid & (request.group == group) for request in requests))
+        return hits
+
+    def _address(self, m: Module, banks: Sequence[Bank], requests: Sequence[PhaseRequest], name: str) -> None:
+        """The banks of one phase take the row of who was granted them."""
+        for group, bank in enumerate(banks):
+            hits = self._hits(m, group, requests, name)
             m.d.comb += [
-                bank.write_en.eq(request.lane.mask[:: bank.granularity // 8]),
-                bank.write_row.eq(request.row),
-                bank.write_data.eq(request.lane.data),
+                bank.read_en.eq(hits.any()),
+                bank.read_row.eq(pick([request.row for request in requests], _number(hits))),
             ]
 
-    def _arbitrate(self, m: Module, kind: str, lanes_of: Mapping[str, int]) -> list[_Request]:
-        """Grant each lane whose bank no lane ahead of it wants."""
-        requests: list[_Request] = []
-        for lane in (lane for name in lanes_of for lane in getattr(self, f"{kind}_{name}")):
-            where, row = split_address(self.config, lane.addr)
-            bank = Signal(where.shape(), name=f"{kind}{len(requests)}_bank")
-            want = Signal(self.config.fm_banks, name=f"{kind}{len(requests)}_want")
-            ahead = Cat(other.lane.valid & (other.bank == bank) for other in requests)
-            m.d.comb += [bank.eq(where), want.eq(lane.valid << bank), lane.ready.eq(~ahead.any())]
-            requests.append(_Request(lane, bank, row, want))
-        return requests
+    def _answer(
+        self, m: Module, reader: Requester, requests: Sequence[PhaseRequest], banks: Sequence[Sequence[Bank]], name: str
+    ) -> None:
+        """Two cycles after the row went to the bank: the word of each phase, then of each lane."""
+        words = []
+        groups: dict[int, Value] = {}
+        for phase, request in enumerate(requests):
+            group = groups.setdefault(id(request.group), delayed(m, request.group, 2, f"{name}_group{phase}"))
+            word = Signal(8 * self.config.ic_p, name=f"{name}_word{phase}")
+            m.d.comb += word.eq(pick([bank.read_data for bank in banks[phase]], group))
+            words.append(word)
+        for index, lane in enumerate(reader.lanes):
+            phase = delayed(m, lane.place.phase, 3, f"{name}_phase{index}")
+            m.d.comb += lane.port.data.eq(pick(words, phase))
 
-    def _winners(self, m: Module, kind: str, requests: Sequence[_Request]) -> Iterator[tuple[int, _Request]]:
-        """For each bank and request, in the scope where that request is the one the bank serves.
+    def _words(self, m: Module, writer: Requester, requests: Sequence[PhaseRequest], name: str) -> list[tuple[Value, Value]]:
+        """The word and its mask that the writer has for each phase, in the cycle after the grant."""
+        step = write_granularity(self.config)
+        ports = [lane.port for lane in writer.lanes]
+        words = [delayed(m, port.data, 1, f"{name}_data{index}") for index, port in enumerate(ports)]
+        masks = [delayed(m, port.mask[::step], 1, f"{name}_mask{index}") for index, port in enumerate(ports)]
+        found = []
+        for phase, request in enumerate(requests):
+            word = Signal(8 * self.config.ic_p, name=f"{name}_word{phase}")
+            mask = Signal(len(masks[0]), name=f"{name}_word_mask{phase}")
+            m.d.comb += [word.eq(pick(words, request.lane)), mask.eq(pick(masks, request.lane))]
+            found.append((word, mask))
+        return found
 
-        The outer test of ``busy`` changes nothing but the speed of simulators: most banks rest in most cycles.
-        """
-        busy = Signal(self.config.fm_banks, name=f"{kind}_busy")
-        m.d.comb += busy.eq(reduce(or_, (request.want for request in requests)))
-        for number in range(self.config.fm_banks):
-            with m.If(busy[number]):
-                for index, request in enumerate(requests):
-                    with m.If(request.want[number]) if index == 0 else m.Elif(request.want[number]):
-                        yield number, request
+    def _store(
+        self, m: Module, banks: Sequence[Bank], writes: Sequence[tuple[PhaseRequest, tuple[Value, Value]]], name: str
+    ) -> None:
+        """The banks of one phase take the words of who was granted them."""
+        requests = [request for request, _ in writes]
+        for group, bank in enumerate(banks):
+            hits = self._hits(m, group, requests, name)
+            number = Signal(range(len(requests)), name=f"{name}_from{group}")
+            m.d.comb += [
+                number.eq(_number(hits)),
+                bank.write_en.eq(hits.any().replicate(len(bank.write_en)) & pick([mask for _, (_, mask) in writes], number)),
+                bank.write_row.eq(pick([request.row for request in requests], number)),
+                bank.write_data.eq(pick([word for _, (word, _) in writes], number)),
+            ]
+
+
+def _number(hits: Value) -> Value:
+    """The number of the only bit that is set; 0 when none is."""
+    bits = ceil_log2(len(hits))
+    return Cat(Cat(hits[n] for n in range(len(hits)) if n >> bit & 1).any() for bit in range(bits))

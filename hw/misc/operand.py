@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Signal, unsigned
+from amaranth import Module, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import FM_ADDRESS_BITS, READ_LATENCY, FeatureMapRead
-from hw.window.queue import Queue
+from hw.buffers.read_port import ReadPort
+from hw.interfaces import FM_ADDRESS_BITS, FeatureMapRead
+from hw.window.queue import HeadQueue
 from isa.config import MachineConfig
 
 REQUEST = data.StructLayout({"addr": unsigned(FM_ADDRESS_BITS), "last": unsigned(1)})
+AHEAD = 4
+ANSWERS = 8
 
 
 class OperandFetch(wiring.Component):
     """Reads one word per request; ``last`` comes out beside its word.
 
-    One word per cycle, ``READ_LATENCY + 2`` cycles from request to answer when the bank is free. A request is
-    made of the bank only when its answer has a place in the answer queue, for an answer cannot be refused. The
-    queues let one operand run ahead of the other, so that two operands that share a bank take turns only at the
-    start and then walk one bank apart.
+    One word per cycle, ``READ_LATENCY + 2`` cycles from request to answer when the bank is free. The queues let one
+    operand run ahead of the other, so that two operands that share a bank take turns only at the start and then walk one
+    bank apart.
     """
 
-    ANSWERS = 8
-
     def __init__(self, config: MachineConfig) -> None:
+        self.config = config
         self.answer = data.StructLayout({"word": unsigned(8 * config.ic_p), "last": unsigned(1)})
         super().__init__({
             "i": In(stream.Signature(REQUEST)),
@@ -36,27 +37,18 @@ class OperandFetch(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.requests = requests = Queue(REQUEST, depth=4)
-        m.submodules.answers = answers = Queue(self.answer, depth=self.ANSWERS)
+        m.submodules.requests = requests = HeadQueue(REQUEST, AHEAD)
+        m.submodules.port = port = ReadPort(self.config, 1, 1, ANSWERS, always=True)
         wiring.connect(m, wiring.flipped(self.i), requests.i)
-        wiring.connect(m, answers.o, wiring.flipped(self.o))
-
-        promised = Signal(range(self.ANSWERS + 1))
-        granted = Signal()
-        under_way = Signal(READ_LATENCY)
-        lasts = Signal(READ_LATENCY)
+        wiring.connect(m, port.fm_read[0], wiring.flipped(self.fm_read))
         m.d.comb += [
-            self.fm_read.valid.eq(requests.o.valid & (promised != self.ANSWERS)),
-            self.fm_read.addr.eq(requests.o.payload.addr),
-            granted.eq(self.fm_read.valid & self.fm_read.ready),
-            requests.o.ready.eq(granted),
-            answers.i.valid.eq(under_way[-1]),
-            answers.i.payload.word.eq(self.fm_read.data),
-            answers.i.payload.last.eq(lasts[-1]),
-        ]
-        m.d.sync += [
-            promised.eq(promised + granted - (self.o.valid & self.o.ready)),
-            under_way.eq(under_way << 1 | granted),
-            lasts.eq(lasts << 1 | requests.o.payload.last),
+            port.i.valid.eq(requests.o.valid),
+            requests.o.ready.eq(port.i.ready),
+            port.i.payload.addr[0].eq(requests.o.payload.addr),
+            port.i.payload.tag.eq(requests.o.payload.last),
+            self.o.valid.eq(port.o.valid),
+            port.o.ready.eq(self.o.ready),
+            self.o.payload.word.eq(port.o.payload.words[0]),
+            self.o.payload.last.eq(port.o.payload.tag),
         ]
         return m

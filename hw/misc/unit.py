@@ -33,7 +33,7 @@ class MiscUnit(wiring.Component):
                              +-> output address queue -----------------------+
 
     Instructions follow each other without a gap; their numbers wait in ``settings`` until their first operands
-    arrive. From an accepted instruction to its first write take 16 cycles when no bank is busy; ``done`` comes one
+    arrive. From an accepted instruction to its first write take 17 cycles when no bank is busy; ``done`` comes one
     cycle after the last write. Writes happen in the order of the loops and after the reads of the same iteration,
     so work in place is safe.
     """

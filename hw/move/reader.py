@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 from amaranth import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from hw.interfaces import READ_LATENCY, FeatureMapRead
+from hw.buffers.read_port import ReadPort
+from hw.interfaces import FeatureMapRead
 from hw.move.unpacker import piece_layout
 from hw.move.words import word_layout
 from isa.config import MachineConfig
@@ -35,7 +34,7 @@ def read_context(config: MachineConfig) -> data.StructLayout:
 
 
 class WordReader(wiring.Component):
-    """One word per cycle from the feature maps; a piece ``READ_LATENCY`` + 2 cycles after its word's grant.
+    """One word per cycle from the feature maps; a piece ``READ_LATENCY`` + 1 cycles after its word's grant.
 
     ``pieces`` can be stalled: no more than ``ROOM`` words are asked for ahead. A word outside the buffer is not asked
     for: ``outside`` strobes. With ``halt`` nothing is asked for.
@@ -55,19 +54,21 @@ class WordReader(wiring.Component):
         m = Module()
         word = self.words.payload
         context = word.context
-        room = Signal(range(ROOM + 1), init=ROOM)
+        lane_shape = context.lane.shape()
+        tag = data.StructLayout({"count": word.count.shape(), "lane": lane_shape, "last": unsigned(1), "flip": unsigned(1)})
+        m.submodules.port = port = ReadPort(self.config, 1, tag, ROOM, always=True)
+        connect(m, port.fm_read[0], flipped(self.fm_read))
         may_read = Signal()
         grant = Signal()
         m.d.comb += [
-            may_read.eq((room != 0) & ~word.outside & ~self.halt),
+            may_read.eq(~word.outside & ~self.halt),
             self.outside.eq(self.words.valid & word.outside),
-            self.fm_read.valid.eq(self.words.valid & may_read),
-            self.fm_read.addr.eq(word.addr),
-            self.words.ready.eq(self.fm_read.ready & may_read),
-            grant.eq(self.fm_read.valid & self.fm_read.ready),
+            port.i.valid.eq(self.words.valid & may_read),
+            port.i.payload.addr[0].eq(word.addr),
+            self.words.ready.eq(port.i.ready & may_read),
+            grant.eq(port.i.valid & port.i.ready),
         ]
 
-        lane_shape = context.lane.shape()
         kept = {name: Signal(lane_shape, name=f"{name}_kept") for name in ("lane", "pixel", "row")}
         lane, pixel, row = (Mux(word.begin, context.lane, kept[name]) for name in ("lane", "pixel", "row"))
         next_row = Signal(lane_shape)
@@ -80,38 +81,16 @@ class WordReader(wiring.Component):
             with m.Elif(word.end_pixel):
                 m.d.sync += [kept["pixel"].eq(next_pixel), kept["lane"].eq(next_pixel)]
 
-        layout = data.StructLayout({
-            "valid": unsigned(1),
-            "count": word.count.shape(),
-            "lane": lane_shape,
-            "last": unsigned(1),
-            "flip": unsigned(1),
-        })
-        stages = [Signal(layout, name=f"granted{n}") for n in range(READ_LATENCY)]
-        m.d.sync += [
-            stages[0].valid.eq(grant),
-            stages[0].count.eq(word.count),
-            stages[0].lane.eq(lane),
-            stages[0].last.eq(word.end_row | (context.apart & word.end_pixel)),
-            stages[0].flip.eq(context.flip),
-        ]
-        m.d.sync += [later.eq(earlier) for earlier, later in pairwise(stages)]
-
-        arrived = stages[-1]
-        m.submodules.fifo = fifo = SyncFIFOBuffered(width=piece_layout(self.config).size, depth=ROOM)
-        into = data.View(piece_layout(self.config), fifo.w_data)
-        flips = Mux(arrived.flip, sum(0x80 << 8 * n for n in range(self.config.ic_p)), 0)
-        take = Signal()
+        asked, answer = port.i.payload.tag, port.o.payload
+        flips = Mux(answer.tag.flip, sum(0x80 << 8 * n for n in range(self.config.ic_p)), 0)
         m.d.comb += [
-            fifo.w_en.eq(arrived.valid),
-            into.data.eq(self.fm_read.data ^ flips),
-            into.count.eq(arrived.count),
-            into.lane.eq(arrived.lane),
-            into.last.eq(arrived.last),
-            self.pieces.valid.eq(fifo.r_rdy),
-            self.pieces.payload.eq(fifo.r_data),
-            fifo.r_en.eq(self.pieces.ready),
-            take.eq(self.pieces.valid & self.pieces.ready),
+            asked.count.eq(word.count),
+            asked.lane.eq(lane),
+            asked.last.eq(word.end_row | (context.apart & word.end_pixel)),
+            asked.flip.eq(context.flip),
+            self.pieces.valid.eq(port.o.valid),
+            port.o.ready.eq(self.pieces.ready),
+            self.pieces.payload.data.eq(answer.words[0] ^ flips),
+            *(self.pieces.payload[name].eq(answer.tag[name]) for name in ("count", "lane", "last")),
         ]
-        m.d.sync += room.eq(room - grant + take)
         return m

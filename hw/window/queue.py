@@ -50,6 +50,60 @@ class Queue(wiring.Component):
         return m
 
 
+class HeadQueue(wiring.Component):
+    """A ``Queue`` whose head is a register: for a reader that has no time to look it up. Otherwise the same.
+
+    ``depth`` entries with the head; an entry that finds the others gone becomes the head at once.
+    """
+
+    def __init__(self, shape: ShapeLike, depth: int = 2) -> None:
+        if depth < 2:
+            raise ValueError(f"queue depth {depth}: expected at least 2, or the queue halves the rate")
+        self.depth = depth
+        self.shape = shape
+        super().__init__({
+            "i": In(stream.Signature(shape)),
+            "o": Out(stream.Signature(shape)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        behind = self.depth - 1
+        level = Signal(range(behind + 1))
+        """Entries behind the head."""
+        push = Signal()
+        free = Signal()
+        pull = Signal()
+        m.d.comb += [
+            self.i.ready.eq(level != behind),
+            push.eq(self.i.valid & self.i.ready),
+            free.eq(~self.o.valid | self.o.ready),
+            pull.eq(free & (level != 0)),
+        ]
+        store = push & (~free | (level != 0))
+        if behind == 1:
+            waiting = Signal(self.shape, reset_less=True)
+            with m.If(store):
+                m.d.sync += waiting.eq(self.i.payload)
+            entry: Value = Value.cast(waiting)
+        else:
+            m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=behind, init=[])
+            write, read = storage.write_port(), storage.read_port(domain="comb")
+            m.d.comb += [write.en.eq(store), write.data.eq(self.i.payload)]
+            with m.If(store):
+                m.d.sync += write.addr.eq(_next(write.addr, behind))
+            with m.If(pull):
+                m.d.sync += read.addr.eq(_next(read.addr, behind))
+            entry = Value.cast(read.data)
+        with m.If(free):
+            m.d.sync += [
+                self.o.valid.eq((level != 0) | push),
+                Value.cast(self.o.payload).eq(Mux(level != 0, entry, Value.cast(self.i.payload))),
+            ]
+        m.d.sync += level.eq(level + store - pull)
+        return m
+
+
 def _next(pointer: Signal, depth: int) -> Value:
     """The pointer after this one; it wraps by itself when the depth is a power of two."""
     if depth & (depth - 1) == 0:

@@ -41,7 +41,7 @@ class WindowContest:
     """Reads in order, one step per cycle if all of its banks are free; what a step has got it keeps."""
 
     def __init__(self, reads: Side, reductions: int, first: int, places: Places | None) -> None:
-        """Its steps are those of the walk, which knows each bank; ``lane_waits`` may count some more."""
+        """Its steps are those of the walk, which knows each bank and where lanes take turns."""
         self.cycle = first
         """Of the step at hand."""
         self.last_write = -1

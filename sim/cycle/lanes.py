@@ -1,4 +1,4 @@
-"""Lanes of one instruction that meet in a bank: the pixels of CONV and POOL, the operands of MISC."""
+"""Lanes of one instruction that meet: the pixels of CONV and POOL in a phase, the operands of MISC in a bank."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def lane_waits(
 ) -> int:  # fmt: skip
     """Extra cycles of one pass over all pixel groups and taps, for one channel vector.
 
-    A step takes as many cycles as lanes meet in its fullest bank. Banks are told apart by their phase alone: lanes in
-    different bank groups, which are rare within a step, count as meeting.
+    A step takes as many cycles as lanes meet in its fullest phase.
     """
     lanes, phases = config.px_p, config.fm_phases
     pixels = np.arange(-(-o_h * o_w // lanes) * lanes)
@@ -44,8 +43,8 @@ def lane_waits(
     shape = (k_h * k_w * pixels.size // lanes, lanes)
     phase, read = phase.reshape(shape), read.reshape(shape)
     fullest = np.zeros(shape[0], np.int64)
-    for bank in range(phases):
-        np.maximum(fullest, ((phase == bank) & read).sum(axis=1), out=fullest)
+    for one in range(phases):
+        np.maximum(fullest, ((phase == one) & read).sum(axis=1), out=fullest)
     return int(np.maximum(fullest - 1, 0).sum())
 
 

@@ -30,14 +30,14 @@ QUEUE = 2
 OFFER = 1
 """From the move into the offer to the first cycle in which the unit may accept."""
 
-RASTER_TO_BEAT = 10
-"""From the first pixel group leaving the raster to its first beat: raster (2), loop, sum, wrap, address, fetch (4)."""
+RASTER_TO_BEAT = 11
+"""From the first pixel group leaving the raster to its first beat: raster (2), loop, sum, wrap, address, fetch (5)."""
 RASTER_AHEAD = 2
 """Pixel groups between the raster's counters and the loop over taps: the next walk begins when the loop takes so many."""
-READ_TO_BEAT = 3
-"""From the grant of a beat's last word to the beat: bank, crossbar, queue."""
-LOOP_TO_BEAT = 8
-"""From the loop over taps to the beat: loop, sum, wrap, address, fetch (4)."""
+READ_TO_BEAT = 4
+"""From the grant of a beat's last word to the beat: bank's address, bank, its output register, queue."""
+LOOP_TO_BEAT = 9
+"""From the loop over taps to the beat: loop, sum, wrap, address, fetch (5)."""
 PLACES_AHEAD = 5
 """Places between the placement's counters and the write port: raster (2), sum, address, queue."""
 POST_LATENCY = 12
@@ -73,7 +73,7 @@ SAVE_AHEAD_BEATS = 28
 
 MISC_READ = 2
 """From acceptance of a MISC to its first read: loops, request queue."""
-MISC_LATENCY = 17
+MISC_LATENCY = 18
 """From acceptance to ``done`` of a single iteration (``hw/misc/unit.py``)."""
 END_TAIL = -1
 """From the last ``done`` to the count of cycles, which begins two cycles later than the trace."""

@@ -43,6 +43,11 @@ class Banks:
         bits: Masks = np.left_shift(np.uint64(1), (bank % BANKS_TOLD_APART).astype(np.uint64))
         return bits
 
+    def phase_bits(self, words: Ints) -> Masks:
+        """The phase of each word, as a mask."""
+        bits: Masks = np.left_shift(np.uint64(1), (words % self.phases).astype(np.uint64))
+        return bits
+
 
 @dataclass(frozen=True, slots=True)
 class Taps:
@@ -71,7 +76,7 @@ class Taps:
 class WindowWalk:
     """What CONV or POOL reads: ``outer`` times all pixel groups, their taps, and ``inner`` vectors.
 
-    Every ``period`` outer iterations the input moves on by ``outer_step`` words. A step whose lanes meet in a bank is
+    Every ``period`` outer iterations the input moves on by ``outer_step`` words. A step whose lanes meet in a phase is
     as many steps; a reduction of fewer steps than ``group`` rests until the next may begin.
     """
 
@@ -185,20 +190,21 @@ def _window(walk: WindowWalk) -> Masks:
     found: dict[int, Masks] = {}
     for shift in shifts:
         if shift not in found:
-            found[shift] = _apart(_rest(np.where(read, walk.banks.bits(words + shift), NONE), steps, walk.group))
+            both = walk.banks.bits(words + shift), walk.banks.phase_bits(words + shift)
+            found[shift] = _apart(*(_rest(np.where(read, bits, NONE), steps, walk.group) for bits in both))
     return np.concatenate([found[shift] for shift in shifts]) if len(shifts) > 1 else found[shifts[0]]
 
 
-def _apart(bits: Masks) -> Masks:
-    """The steps' masks; lanes that meet in a bank take one step after the other."""
+def _apart(bits: Masks, phases: Masks) -> Masks:
+    """The steps' masks; lanes that meet in a phase take one step after the other."""
     masks: Masks = np.bitwise_or.reduce(bits, axis=1)
-    if np.array_equal(bits.sum(axis=1, dtype=np.uint64), masks):
+    if np.array_equal(phases.sum(axis=1, dtype=np.uint64), np.bitwise_or.reduce(phases, axis=1)):
         return masks
     steps: list[int] = []
-    for row in bits.tolist():
+    for row, own in zip(bits.tolist(), phases.tolist(), strict=True):
         turns = [0]
-        for bit in row:
-            turn = next((n for n, taken in enumerate(turns) if not taken & bit), len(turns))
+        for lane, bit in enumerate(row):
+            turn = own[:lane].count(own[lane]) if bit else 0
             turns[turn:] = [bit] if turn == len(turns) else [turns[turn] | bit, *turns[turn + 1:]]
         steps += turns
     return np.array(steps, np.uint64)

@@ -14,8 +14,8 @@ AHEAD = 4
 """Addresses that wait for a bank, for each operand: so far may one operand be ahead of the other (``hw/misc/operand.py``)."""
 ASKED = 2
 """From the grant that makes room among the addresses to the first grant of the word that takes it."""
-PIPE = 14
-"""From the grants of a word's operands to its write: bank, crossbar, queue, arithmetic (6), activation (4), queue."""
+PIPE = 15
+"""From the grants of a word's operands to its write: bank (3), queue, arithmetic (6), activation (4), queue."""
 HELD = 20
 """Words that are read and not yet written: answers (8), arithmetic, activation, and the queue before the write port (2)."""
 STEADY = 24
@@ -27,7 +27,7 @@ class WordContest:
 
     ``a_k`` is the first cycle in which the bank is free, not before ``a_(k-1) + 1``, ``b_(k-4) + 2`` and
     ``w_(k-20) + 2``; so is ``b_k``, with ``a`` in place of ``b`` and an eye to what ``a`` asks for in that cycle; ``w_k``
-    is the first after ``w_(k-1)`` and not before ``max(a_k, b_k) + 14``.
+    is the first after ``w_(k-1)`` and not before ``max(a_k, b_k) + 15``.
     """
 
     def __init__(self, groups: tuple[Groups, Groups], masks: tuple[Masks, Masks | None, Masks], first: tuple[int, int]) -> None:

@@ -19,7 +19,8 @@ NANO = dataclasses.replace(preset("nano"), fm_depth=16)
 PHASED = dataclasses.replace(preset("nano"), ic_p=6, oc_p=4, px_p=2, post_px=1, fm_banks=12, fm_depth=16)
 """Four phases, three groups; words of six bytes that are written two at a time."""
 SINGLE = dataclasses.replace(preset("nano"), ic_p=1, oc_p=1, fm_banks=1, fm_depth=16)
-READS = {"save": 1, "conv": 2}
+READS = {"save": 1, "conv": 2, "pool": 4, "misc": 1}
+"""The lanes of a requester: one, a pair, and as many as there are phases."""
 WRITES = {"load": 1, "conv": 2}
 
 
@@ -31,6 +32,21 @@ def bank_of(config: MachineConfig, addr: int) -> int:
 
 def lanes_of(dut: FeatureMap, kind: str) -> list[Any]:
     return [lane for name in getattr(dut, f"{kind}s") for lane in getattr(dut, f"{kind}_{name}")]
+
+
+def granted_lanes(dut: FeatureMap, kind: str, asked: list[int | None]) -> list[bool]:
+    """First come, first served, lane by lane: a bank is wanted once, and so is a phase by the lanes of one requester."""
+    taken: set[object] = set()
+    found = []
+    owners = [name for name, lanes in getattr(dut, f"{kind}s").items() for _ in range(lanes)]
+    for owner, addr in zip(owners, asked, strict=True):
+        if addr is None:
+            found.append(False)
+            continue
+        wanted = {bank_of(dut.config, addr), (owner, addr % dut.config.fm_phases)}
+        found.append(not wanted & taken)
+        taken |= wanted
+    return found
 
 
 def merge(config: MachineConfig, old: int, new: int, mask: int) -> int:
@@ -74,23 +90,18 @@ def test_random_traffic(config: MachineConfig) -> None:
             for lane, (value, mask) in zip(lanes_of(dut, "write"), writes, strict=True):
                 ctx.set(lane.data, value)
                 ctx.set(lane.mask, mask)
-            granted: dict[str, list[bool]] = {}
+            granted = {kind: granted_lanes(dut, kind, addresses) for kind, addresses in asked.items()}
             for kind, addresses in asked.items():
-                taken: set[int] = set()
-                granted[kind] = []
-                for lane, addr in zip(lanes_of(dut, kind), addresses, strict=True):
-                    free = addr is not None and bank_of(config, addr) not in taken
-                    if addr is not None:
-                        assert ctx.get(lane.ready) == free
-                        taken.add(bank_of(config, addr))
-                    granted[kind].append(free)
-                    grants[kind] += free
+                for lane, addr, free in zip(lanes_of(dut, kind), addresses, granted[kind], strict=True):
+                    assert addr is None or ctx.get(lane.ready) == free
+                grants[kind] += sum(granted[kind])
             for index, value in expected.pop(0).items():
                 assert ctx.get(lanes_of(dut, "read")[index].data) == value
+            written = {addr for addr, ok in zip(asked["write"], granted["write"], strict=True) if ok}
             expected.append({
                 index: words[addr]
                 for index, (addr, ok) in enumerate(zip(asked["read"], granted["read"], strict=True))
-                if ok and addr is not None
+                if ok and addr is not None and addr not in written
             })
             for addr, ok, (value, mask) in zip(asked["write"], granted["write"], writes, strict=True):
                 if ok and addr is not None:
@@ -124,13 +135,29 @@ def test_first_requester_goes_first_and_other_banks_do_not_wait() -> None:
     dut = FeatureMap(NANO, reads=READS, writes=WRITES)
 
     async def process(ctx: Any) -> None:
-        first, second, other = dut.read_save[0], dut.read_conv[0], dut.read_conv[1]
+        first, second, other = dut.read_save[0], dut.read_conv[0], dut.read_misc[0]
         for lane, addr in ((first, 3), (second, 5), (other, NANO.fm_depth)):
             ctx.set(lane.valid, 1)
             ctx.set(lane.addr, addr)
         assert [ctx.get(lane.ready) for lane in (first, second, other)] == [1, 0, 1]
         ctx.set(first.valid, 0)
         assert [ctx.get(lane.ready) for lane in (second, other)] == [1, 1]
+
+    run(dut, process)
+
+
+def test_lanes_of_one_requester_take_turns_within_a_phase() -> None:
+    dut = FeatureMap(PHASED, reads=READS, writes=WRITES)
+
+    async def process(ctx: Any) -> None:
+        span = PHASED.fm_phases * PHASED.fm_depth
+        lanes = list(dut.read_pool)
+        for lane, addr in zip(lanes, (1, span + 1, 2, 3), strict=True):
+            ctx.set(lane.valid, 1)
+            ctx.set(lane.addr, addr)
+        assert [ctx.get(lane.ready) for lane in lanes] == [1, 0, 1, 1]
+        ctx.set(lanes[0].valid, 0)
+        assert [ctx.get(lane.ready) for lane in lanes[1:]] == [1, 1, 1]
 
     run(dut, process)
 

@@ -15,6 +15,7 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from hw.buffers.feature_map import FeatureMap
+from hw.interfaces import READ_LATENCY
 from hw.misc.unit import MiscUnit
 from isa.config import MachineConfig, preset
 from isa.faults import Fault
@@ -80,12 +81,12 @@ class Bench:
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self.unit = MiscUnit(config)
-        self.memory = FeatureMap(config, reads={"other": 1, "misc": 2}, writes={"other": 1, "misc": 1})
+        self.memory = FeatureMap(config, reads={"other": 1, "misc_a": 1, "misc_b": 1}, writes={"other": 1, "misc": 1})
         self.module = Module()
         self.module.submodules.unit = self.unit
         self.module.submodules.memory = self.memory
         for lane in range(2):
-            wiring.connect(self.module, self.unit.fm_read[lane], self.memory.read_misc[lane])
+            wiring.connect(self.module, self.unit.fm_read[lane], getattr(self.memory, f"read_misc_{'ab'[lane]}")[0])
         wiring.connect(self.module, self.unit.fm_write[0], self.memory.write_misc[0])
 
     def simulate(self, process: Any) -> None:
@@ -116,9 +117,9 @@ class Bench:
         read = self.memory.read_other[0]
         ctx.set(read.valid, 1)
         words = []
-        for addr in range(self.config.fm_words + 2):
+        for addr in range(self.config.fm_words + READ_LATENCY):
             ctx.set(read.addr, addr % self.config.fm_words)
-            if addr >= 2:
+            if addr >= READ_LATENCY:
                 words.append(ctx.get(read.data))
             await ctx.tick()
         return words
@@ -266,7 +267,7 @@ def test_one_word_per_cycle_and_no_gap_between_instructions() -> None:
 
 def test_start_and_drain_are_short() -> None:
     outcome = check(NANO, [complete({"mode": MiscMode.ADD, "b_addr": GROUP, "o_addr": 2 * GROUP})])
-    assert outcome.cycles == [17]
+    assert outcome.cycles == [18]
 
 
 def test_operands_in_one_bank_take_turns() -> None:
