@@ -43,7 +43,8 @@ BOUNDS: dict[str, Bound] = {
     "ic_p": Bound(1, 64),
     "oc_p": Bound(1, 64),
     "px_p": Bound(1, 8),
-    "post_px": Bound(1, 8),
+    "conv_finish": Bound(1, 512),
+    "pool_finish": Bound(1, 64),
     "fm_banks": Bound(1, 256),
     "fm_depth": Bound(16, 65536, power_of_two=True),
     "weight_depth": Bound(16, 65536),
@@ -79,8 +80,10 @@ class MachineConfig:
     """Output-channel lanes."""
     px_p: int
     """Pixel lanes: output pixels computed side by side."""
-    post_px: int
-    """Pixels that CONV's requantiser finishes in a cycle."""
+    conv_finish: int
+    """Finishing lanes of CONV: results that are requantised and activated in a cycle; see ``conv_ports``."""
+    pool_finish: int
+    """Finishing lanes of POOL: a divisor of ``ic_p``, for POOL finishes at most one pixel in a cycle."""
     fm_banks: int
     """Banks of the feature-map buffer; a multiple of ``fm_phases``."""
     fm_depth: int
@@ -124,10 +127,7 @@ class MachineConfig:
             raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
             raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
-        if self.post_px > self.px_p:
-            raise ConfigError(
-                f"configuration field post_px: {self.post_px} is more than the {self.px_p} pixel lanes (px_p); lower it"
-            )
+        self._check_finish()
         if self.fm_banks % self.fm_phases:
             raise ConfigError(
                 f"configuration field fm_banks: {self.fm_banks} is not a multiple of {self.fm_phases}, "
@@ -140,6 +140,37 @@ class MachineConfig:
             )
         if self.dsp_packing and self.px_p % 2 and self.oc_p % 2:
             raise ConfigError("configuration field dsp_packing: needs an even px_p or an even oc_p to pair products")
+
+    def _check_finish(self) -> None:
+        """Finishing lanes take part of a pixel at a time, or whole pixels: never parts of two."""
+        results = self.px_p * self.oc_p
+        parts = [n for n in range(1, results + 1) if self.oc_p % n == 0 or (n % self.oc_p == 0 and results % n == 0)]
+        if self.conv_finish not in parts:
+            raise ConfigError(
+                f"configuration field conv_finish: {self.conv_finish} neither divides oc_p = {self.oc_p} nor is a multiple of "
+                f"it that divides px_p x oc_p = {results}; choose {_one_of(parts)}"
+            )
+        if self.ic_p % self.pool_finish:
+            parts = [n for n in range(1, self.ic_p + 1) if self.ic_p % n == 0]
+            raise ConfigError(
+                f"configuration field pool_finish: {self.pool_finish} does not divide ic_p = {self.ic_p}; "
+                f"choose {_one_of(parts)}"
+            )
+
+    @cached_property
+    def conv_ports(self) -> int:
+        """Pixels that CONV writes in a cycle: as many as its finishing lanes fill, at least one."""
+        return max(1, self.conv_finish // self.oc_p)
+
+    @cached_property
+    def conv_parts(self) -> int:
+        """Cycles in which CONV's finishing lanes finish one pixel."""
+        return max(1, self.oc_p // self.conv_finish)
+
+    @cached_property
+    def pool_parts(self) -> int:
+        """The same of POOL."""
+        return self.ic_p // self.pool_finish
 
     @cached_property
     def fm_phases(self) -> int:
@@ -221,6 +252,10 @@ class MachineConfig:
 MAX_FM_WORDS = 1 << 20
 
 
+def _one_of(values: list[int]) -> str:
+    return " or ".join(filter(None, (", ".join(map(str, values[:-1])), str(values[-1]))))
+
+
 def _ceil_pow2(value: int) -> int:
     return 1 << (value - 1).bit_length()
 
@@ -274,25 +309,25 @@ def preset(name: str) -> MachineConfig:
 
 
 _NANO = MachineConfig(
-    name="nano", ic_p=4, oc_p=4, px_p=1, post_px=1,
+    name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
     chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
-    name="base", ic_p=16, oc_p=16, px_p=2, post_px=2,
+    name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8,
     fm_banks=32, fm_depth=512, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
     chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
-    name="zu2", ic_p=24, oc_p=12, px_p=2, post_px=2,
+    name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8,
     fm_banks=28, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU2EG",
 )  # fmt: skip
 _ZU9 = MachineConfig(
-    name="zu9", ic_p=32, oc_p=16, px_p=4, post_px=4,
+    name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=8,
     fm_banks=48, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU9EG", chip_cores=2,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal, signed, unsigned
+from amaranth import Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.conv.array import sum_shape
-from hw.conv.sequence import beat_layout
+from hw.conv.sequence import address_bits, beat_layout
+from hw.window.raster import pick
 from isa.config import MachineConfig
 
 READ_AHEAD = 2
@@ -15,13 +16,15 @@ READ_AHEAD = 2
 
 
 class Accumulate(wiring.Component):
-    """Adds the array's sums up, one beat per cycle, and hands finished sums out ``post_px`` pixels at a time.
+    """Adds the array's sums up, one beat per cycle, and hands finished sums out ``conv_finish`` at a time, pixel by pixel.
 
     ``beat`` belongs to the sums present in this cycle, ``ahead`` is the beat that comes ``READ_AHEAD``
     cycles later. A reduction's sums leave in the ``drain_cycles`` cycles that follow its last beat, while
-    the next reduction adds up: last beats must be that far apart. With one drain cycle the accumulators
-    themselves are still intact in that cycle; with more, the sums move to a shadow register first.
+    the next reduction adds up: last beats must be that far apart. In the first of them the accumulators
+    themselves are still intact; what leaves later waits in a shadow register.
     With ``acc_out`` nothing leaves: the sums are written to their entry in the cycle after the last beat.
+
+    ``ask`` is high one cycle before ``valid``: the sums of part ``part`` of a pixel come, of parameter word ``param``.
 
     ``last``: this is the last of an instruction; ``stored`` says the same for an ``acc_out`` instruction.
     """
@@ -37,7 +40,10 @@ class Accumulate(wiring.Component):
             "ahead": In(flags),
             "valid": Out(1),
             "last": Out(1),
-            "acc": Out(data.ArrayLayout(signed(32), c.post_px * c.oc_p)),
+            "acc": Out(data.ArrayLayout(signed(32), c.conv_finish)),
+            "ask": Out(1),
+            "param": Out(address_bits(c.param_depth)),
+            "part": Out(range(max(2, c.conv_parts))),
             "stored": Out(1),
         })
 
@@ -81,22 +87,37 @@ class Accumulate(wiring.Component):
         self._drain(m, totals, done & ~done_beat.acc_out, done_beat.last_of_instruction)
         return m
 
-    def _drain(self, m: Module, totals: list[Signal], done: Signal, last: Signal) -> None:
-        """Show the finished sums, ``post_px`` pixels in each cycle."""
-        width = self.config.post_px * self.config.oc_p
-        if self.drain_cycles == 1:
-            m.d.comb += [self.valid.eq(done), self.last.eq(last)]
-            m.d.comb += [self.acc[n].eq(total) for n, total in enumerate(totals)]
-            return
-        shadow = [Signal(signed(32), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
-        left = Signal(range(self.drain_cycles))
+    def _drain(self, m: Module, totals: list[Signal], done: Value, last: Value) -> None:
+        """Show the finished sums, ``conv_finish`` of them in each cycle: the first at once, the others from the shadow."""
+        c = self.config
+        width, cycles = c.conv_finish, self.drain_cycles
+        left = Signal(range(max(2, cycles)))
         ends = Signal()
+        shadow = [Signal(signed(32), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
+        held = Signal.like(self.param, reset_less=True)
         with m.If(done):
-            m.d.sync += [left.eq(self.drain_cycles - 1), ends.eq(last)]
+            m.d.sync += [left.eq(cycles - 1), ends.eq(last)]
             m.d.sync += [s.eq(total) for s, total in zip(shadow, totals[width:], strict=True)]
         with m.Elif(left != 0):
             m.d.sync += left.eq(left - 1)
-            m.d.sync += [s.eq(total) for s, total in zip(shadow, shadow[width:], strict=False)]
-        m.d.comb += [self.valid.eq(done | (left != 0)), self.last.eq(ends & (left == 1))]
-        for n in range(width):
-            m.d.comb += self.acc[n].eq(Mux(done, totals[n], shadow[n] if n < len(shadow) else 0))
+        m.d.comb += [
+            self.valid.eq(done | (left != 0)),
+            self.last.eq(last if cycles == 1 else ends & (left == 1)),
+        ]
+        parts = [totals[:width], *(shadow[begin : begin + width] for begin in range(0, len(shadow), width))]
+        with m.Switch(left):
+            for turn, part in enumerate(parts):
+                with m.Case((cycles - turn) % cycles):
+                    m.d.comb += [self.acc[n].eq(value) for n, value in enumerate(part)]
+
+        # The parameter records of what is shown in the next cycle.
+        arriving = self.beat.valid & self.beat.beat.last & ~self.beat.beat.acc_out
+        with m.If(arriving):
+            m.d.sync += held.eq(self.beat.beat.param)
+        follows = Signal.like(left)
+        m.d.comb += follows.eq(Mux(done, cycles - 1, left - 1))
+        m.d.comb += [
+            self.ask.eq(arriving | (done & (cycles > 1)) | (left > 1)),
+            self.param.eq(Mux(arriving, self.beat.beat.param, held)),
+            self.part.eq(Mux(arriving, 0, pick([(cycles - n) % c.conv_parts for n in range(cycles)], follows))),
+        ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from amaranth import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -19,8 +17,8 @@ class WindowReduce(wiring.Component):
 
     One tap per cycle. All modes share the multipliers and adders: MAX and AVERAGE multiply by one, MAX
     replaces where others add. A finished window moves to a shadow register, from which its ``px_p`` pixels
-    (surplus lanes too) leave one by one while the next window is summed: ``o`` costs no cycle if windows
-    have at least ``px_p`` taps.
+    (surplus lanes too) leave ``pool_finish`` lanes at a time while the next window is summed: ``o`` costs no cycle if
+    windows have at least ``px_p x ic_p / pool_finish`` taps.
 
     ====== ====================================================================================
     stage  work
@@ -28,7 +26,7 @@ class WindowReduce(wiring.Component):
     0      tap word is asked for, padding that does not count becomes zero
     1      8 x 8 products
     2      accumulation of sums, and of the parameter word (``by_count``: one more per counted tap)
-    3      finished: on to the shadow; pixel 0 is offered in the next cycle
+    3      finished: on to the shadow; the first part of pixel 0 is offered in the next cycle
     ====== ====================================================================================
 
     ``settings`` are those of the instruction at the input and are taken with its last tap. The stages stand
@@ -75,7 +73,8 @@ class WindowReduce(wiring.Component):
         sums = self._sums(m, take, move, control)
         params = self._params(m, take, move, control, param)
 
-        left = Signal(self.config.px_p)
+        turns = self.config.px_p * self.config.pool_parts
+        left = Signal(turns)
         last = Signal()
         finished = Signal()
         load = Signal()
@@ -83,16 +82,17 @@ class WindowReduce(wiring.Component):
         m.d.comb += [
             finished.eq(control[2].valid & control[2].last),
             self.o.valid.eq(left[0]),
-            self.o.p.last.eq(last & ~left[1:].any()),
+            self.o.p.last.eq(last & ~left[self.config.pool_parts :].any()),
             step.eq(self.o.valid & self.o.ready),
             load.eq(finished & (~left[0] | (step & ~left[1:].any()))),
             move.eq(load | ~finished),
         ]
+        turn = Signal(range(max(2, turns)))
         with m.If(load):
-            m.d.sync += [left.eq(~0), last.eq(control[2].last_of_instruction)]
+            m.d.sync += [left.eq(~0), last.eq(control[2].last_of_instruction), turn.eq(0)]
         with m.Elif(step):
-            m.d.sync += left.eq(left[1:])
-        self._shadow(m, load, step, sums, params)
+            m.d.sync += [left.eq(left[1:]), turn.eq(turn + 1)]
+        self._shadow(m, load, turn, sums, params)
         return m
 
     def _walk_words(self, m: Module, take: Signal, depthwise: Signal) -> Signal:
@@ -171,21 +171,21 @@ class WindowReduce(wiring.Component):
             words.append(word)
         return words
 
-    def _shadow(self, m: Module, load: Value, step: Value, sums: list[list[Signal]], params: list[Signal]) -> None:
-        """Finished pixels, shifted out with lane 0 first."""
-        pixels = []
-        for p, row in enumerate(sums):
-            held = [Signal(signed(32), name=f"shadow_{p}_{n}") for n in range(len(row))]
-            pixels.append([*held, Signal(WORD_BITS, name=f"shadow_param_{p}")])
-        with m.If(load):
-            for pixel, row, param in zip(pixels, sums, params, strict=True):
-                m.d.sync += [to.eq(source) for to, source in zip(pixel, [*row, param], strict=True)]
-        with m.Elif(step):
-            for pixel, after in pairwise(pixels):
-                m.d.sync += [to.eq(source) for to, source in zip(pixel, after, strict=True)]
-        *values, param = pixels[0]
-        m.d.comb += [self.o.p.sums[n].eq(value) for n, value in enumerate(values)]
-        m.d.comb += self.o.p.param.eq(param)
+    def _shadow(self, m: Module, load: Value, turn: Signal, sums: list[list[Signal]], params: list[Signal]) -> None:
+        """Finished pixels, shown part by part, lane 0 of pixel 0 first."""
+        width = self.config.pool_finish
+        parts = []
+        for p, (row, param) in enumerate(zip(sums, params, strict=True)):
+            shadow = [Signal(signed(32), name=f"shadow_{p}_{n}", reset_less=True) for n in range(len(row))]
+            word = Signal(WORD_BITS, name=f"shadow_param_{p}", reset_less=True)
+            with m.If(load):
+                m.d.sync += [to.eq(source) for to, source in zip((*shadow, word), (*row, param), strict=True)]
+            parts += [(n, shadow[n * width : (n + 1) * width], word) for n in range(self.config.pool_parts)]
+        with m.Switch(turn):
+            for number, (part, values, word) in enumerate(parts):
+                with m.Case(number):
+                    m.d.comb += [self.o.p.part.eq(part), self.o.p.param.eq(word)]
+                    m.d.comb += [self.o.p.sums[n].eq(value) for n, value in enumerate(values)]
 
 
 _CONTROL = data.StructLayout({"valid": 1, "first": 1, "last": 1, "last_of_instruction": 1, "max": 1, "depthwise": 1})

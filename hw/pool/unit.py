@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.pool.finish import DEPTH, PixelFinish
-from hw.pool.layouts import FINISH_LAYOUT, REDUCTION_LAYOUT
+from hw.pool.layouts import FINISH_LAYOUT, REDUCTION_LAYOUT, param_read
 from hw.pool.reduce import WindowReduce
 from hw.post.activation import FINISH
 from hw.window.fetch import OperandFetch
@@ -40,7 +40,7 @@ class PoolUnit(wiring.Component):
     placement ``Placement``, a pixel at a time        where the results go
     ========= ======================================= ==============================================
 
-    No cycle is lost between windows of at least ``px_p`` taps, nor between instructions of more than a few
+    No cycle is lost between windows of at least ``px_p x ic_p / pool_finish`` taps, nor between instructions of more than a few
     taps. The unit stalls where a bank is refused; reads run ahead of refused writes by what the queues hold.
     ``halt`` keeps it from accepting an instruction. After a fault results are unspecified, the unit may stand still.
     """
@@ -52,7 +52,7 @@ class PoolUnit(wiring.Component):
             "fm_read": Out(FeatureMapRead(config)).array(config.px_p),
             "fm_write": Out(FeatureMapWrite(config)),
             "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)),
-            "params": Out(BufferRead((config.pool_param_depth - 1).bit_length(), 64 * config.ic_p)),
+            "params": Out(param_read(config)),
             "table_write": In(TableWrite(config)),
         })
 

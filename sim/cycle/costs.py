@@ -17,6 +17,7 @@ from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, ope
 from sim.cycle.rivals import IDLE, Use
 from sim.cycle.rivals import groups as bank_groups
 from sim.cycle.runs import MAX_BURST_BEATS, Cuts, Runs, loaded, saved
+from sim.cycle.timing import Drain, drain_of, pool_drain_of
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Taps, Walk, WindowWalk
 
@@ -95,12 +96,12 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """Beats = chunks x pixel groups x taps x vectors; the drain and the writer bound short reductions."""
     pixel_groups = -(-f["o_h"] * f["o_w"] // config.px_p)
     beats = f["k_h"] * f["k_w"] * f["vectors"]
-    drain = -(-config.px_p // config.post_px) * config.words_per_chunk
-    group = np.where(f["acc_out"] == 0, np.maximum(beats, drain), beats)
+    drain = drain_of(config)
+    group = np.where(f["acc_out"] == 0, np.maximum(beats, drain.cycles), beats)
     waits = _waits(config, f) * f["chunks"] * f["vectors"]
     groups = f["chunks"] * pixel_groups
     reads = _window_walks(config, f, f["vectors"], f["i_cs"], f["chunks"], f["g_chunks"], f["g_step"], group)
-    places = _place_walks(config, f, f["chunks"], config.post_px, config.chunks_per_word, config.words_per_chunk)
+    places = _place_walks(config, f, f["chunks"], drain, config.chunks_per_word, config.words_per_chunk)
     return [
         WindowCost(n, size, n * b, w, Use(read, written), walk, place, bool(stores))
         for n, size, b, w, stores, read, written, walk, place in zip(
@@ -111,14 +112,15 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """Taps = vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one per cycle."""
+    """Taps = vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one after the other."""
     groups = -(-f["o_h"] * f["o_w"] // config.px_p) * f["vectors"]
     taps = f["k_h"] * f["k_w"]
     waits = _waits(config, f) * f["vectors"]
     one = np.ones_like(taps)
-    group = np.maximum(taps, config.px_p)
+    drain = pool_drain_of(config)
+    group = np.maximum(taps, drain.cycles)
     reads = _window_walks(config, f, one, 0 * one, f["vectors"], one, f["i_cs"], group)
-    places = _place_walks(config, f, f["vectors"], 1, 1, 1)
+    places = _place_walks(config, f, f["vectors"], drain, 1, 1)
     return [
         WindowCost(n, size, n * t, w, Use(read, written), walk, place)
         for n, size, t, w, read, written, walk, place in zip(
@@ -249,11 +251,11 @@ def _window_walks(
     return [WindowWalk(banks, tap, *values) for tap, *values in zip(taps, *columns, strict=True)]
 
 
-def _place_walks(config: MachineConfig, f: Fields, outer: Ints, port: int, parts: int, vectors: int) -> list[PlaceWalk]:
+def _place_walks(config: MachineConfig, f: Fields, outer: Ints, drain: Drain, parts: int, vectors: int) -> list[PlaceWalk]:
     banks, lanes = Banks.of(config), config.px_p
     names = ("o_addr", "o_h", "o_w", "o_ys", "o_xs", "o_cs")
     return [
-        PlaceWalk(banks, lanes, port, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, vectors)
+        PlaceWalk(banks, lanes, drain.port, drain.every, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, vectors)
         for base, o_h, o_w, o_ys, o_xs, o_cs, count in zip(*_lists(*(f[name] for name in names), outer), strict=True)
     ]
 

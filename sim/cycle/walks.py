@@ -96,7 +96,7 @@ class WindowWalk:
 
 @dataclass(frozen=True, slots=True)
 class PlaceWalk:
-    """What CONV or POOL writes: for each outer iteration and pixel group its ``lanes`` pixels, ``port`` at a time.
+    """What CONV or POOL writes: for each outer iteration and pixel group its ``lanes`` pixels, ``port`` in ``every`` cycles.
 
     An output vector takes ``parts`` outer iterations, or an outer iteration fills ``vectors`` of them.
     """
@@ -104,6 +104,7 @@ class PlaceWalk:
     banks: Banks
     lanes: int
     port: int
+    every: int
     base: int
     o_h: int
     o_w: int
@@ -220,7 +221,7 @@ def _rest(bits: Masks, steps: int, group: int) -> Masks:
 
 @lru_cache(maxsize=256)
 def _places(walk: PlaceWalk) -> Masks:
-    """An entry for each cycle in which places are offered: those of a reduction follow each other."""
+    """An entry for each cycle of a reduction's drain; places are offered in the last cycles of ``every``."""
     turns = -(-walk.lanes // walk.port)
     groups = -(-walk.o_h * walk.o_w // walk.lanes)
     lane = np.arange(turns * walk.port).reshape(turns, walk.port)
@@ -232,5 +233,6 @@ def _places(walk: PlaceWalk) -> Masks:
         first = outer // walk.parts * walk.vectors
         planes = (first + np.arange(walk.vectors)) * walk.o_cs
         bits = np.where(valid[:, :, None, :], walk.banks.bits(words[:, :, None, :] + planes[:, None]), NONE)
-        found.append(np.bitwise_or.reduce(bits, axis=3).ravel())
+        masks = np.bitwise_or.reduce(bits, axis=3)
+        found.append(np.pad(masks, ((0, 0), (0, 0), (walk.every - walk.vectors, 0))).ravel())
     return np.concatenate(found)

@@ -48,6 +48,14 @@ def unpack_bytes(value: int, count: int) -> list[int]:
     return [b - 256 if b > 127 else b for b in value.to_bytes(count, "little")]
 
 
+def in_parts(c: MachineConfig, word: list[tuple[int, int, int]]) -> list[int]:
+    """A parameter word as its parts, as many as the next power of two."""
+    width = c.oc_p // c.conv_parts
+    records = [shift << 56 | mantissa << 32 | bias & 0xFFFFFFFF for bias, mantissa, shift in word]
+    parts = [sum(r << 64 * n for n, r in enumerate(records[i : i + width])) for i in range(0, c.oc_p, width)]
+    return parts + [0] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
+
+
 def run(
     memory: Memory, program: list[dict[str, int]], *, grant: float = 1.0, banked: bool = False, limit: int = 20000
 ) -> Outcome:
@@ -59,9 +67,7 @@ def run(
     m.submodules.dut = dut
     words = {
         "weights": [sum(pack_bytes(lane) << (8 * c.ic_p * o) for o, lane in enumerate(word)) for word in memory.weights],
-        "params": [
-            sum((s << 56 | k << 32 | b & 0xFFFFFFFF) << 64 * o for o, (b, k, s) in enumerate(word)) for word in memory.params
-        ],
+        "params": [part for word in memory.params for part in in_parts(c, word)],
     }
     for name, content in words.items():
         port = getattr(dut, name)
@@ -73,7 +79,7 @@ def run(
     rng = random.Random(len(program))
     outcome = Outcome()
     names = list(BY_NAME["CONV"].fields)
-    granted_now = Signal(c.px_p + c.post_px)
+    granted_now = Signal(c.px_p + c.conv_ports)
     m.d.comb += Cat(*(p.ready for p in dut.fm_read), *(p.ready for p in dut.fm_write)).eq(granted_now)
 
     used = {f.get("table", 0) for f in program if f.get("act") == Activation.TABLE}

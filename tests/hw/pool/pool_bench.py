@@ -97,7 +97,9 @@ def run_pool(
             if ctx.get(dut.taps.en):
                 tap_data = taps[ctx.get(dut.taps.addr) % len(taps)]
             if ctx.get(dut.params.en):
-                param_data = machine.param_bits(ctx.get(dut.params.addr) % len(machine.params))
+                number, part = divmod(ctx.get(dut.params.addr), 1 << (c.pool_parts - 1).bit_length())
+                width = 64 * c.pool_finish
+                param_data = machine.param_bits(number % len(machine.params)) >> part * width & (1 << width) - 1
             if ctx.get(dut.fm_write.valid & dut.fm_write.ready):
                 assert ctx.get(dut.fm_write.mask) == (1 << c.ic_p) - 1
                 run.written.append(ctx.get(dut.fm_write.addr))

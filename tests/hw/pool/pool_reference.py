@@ -71,11 +71,11 @@ def _pixel(f: Fields, machine: Machine, v: int, oy: int, ox: int) -> Word:
     return values
 
 
-def small_config(ic_p: int = 5, px_p: int = 3) -> MachineConfig:
+def small_config(ic_p: int = 5, px_p: int = 3, pool_finish: int | None = None) -> MachineConfig:
     phases = 1 if px_p == 1 else 1 << (2 * px_p - 1).bit_length()
     values = {
         "base": "nano", "ic_p": ic_p, "px_p": px_p, "fm_banks": phases, "fm_depth": 512 // phases, "taps_depth": 60,
-        "pool_param_depth": 50,
+        "pool_param_depth": 50, "pool_finish": pool_finish or ic_p,
     }  # fmt: skip
     return config_from_dict(values, origin="test")
 

@@ -43,9 +43,9 @@ def check(machine: Machine, program: list[Fields], **how: float) -> Run:
 
 
 @pytest.mark.parametrize("mode", list(PoolMode))
-@pytest.mark.parametrize(("ic_p", "px_p"), [(4, 1), (5, 3), (3, 2)])
-def test_padded_window_over_two_vectors(mode: PoolMode, ic_p: int, px_p: int) -> None:
-    machine = random_machine(small_config(ic_p, px_p), random.Random(1))
+@pytest.mark.parametrize(("ic_p", "px_p", "pool_finish"), [(4, 1, 4), (5, 3, 5), (3, 2, 1), (6, 2, 2), (4, 1, 2)])
+def test_padded_window_over_two_vectors(mode: PoolMode, ic_p: int, px_p: int, pool_finish: int) -> None:
+    machine = random_machine(small_config(ic_p, px_p, pool_finish), random.Random(1))
     f = plain_pool(mode, pad_t=1, pad_l=1, i_off=(1 << 24) - 6, o_h=6, o_w=6, o_ys=6, o_cs=36, vectors=2, pad_value=-9)
     check(machine, [f])
 
@@ -76,7 +76,7 @@ def test_activations() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs_on_a_machine_that_stalls(seed: int) -> None:
     rng = random.Random(seed)
-    machine = random_machine(small_config(*[(5, 3), (4, 1), (3, 2)][seed % 3]), rng)
+    machine = random_machine(small_config(*[(5, 3), (4, 1, 1), (3, 2), (6, 2, 3)][seed % 4]), rng)
     program = [random_pool(rng, machine.config) for _ in range(8)]
     check(machine, program, grant=rng.choice([1.0, 0.7, 0.4]), write_grant=rng.choice([1.0, 0.6, 0.2]), seed=seed)
 

@@ -40,7 +40,7 @@ def test_conv_takes_a_beat_for_each_tap_and_vector_of_each_group_and_chunk() -> 
 
 
 def test_the_drain_bounds_short_reductions() -> None:
-    config = replace(NANO, name="wide", px_p=2, post_px=1, fm_banks=8)
+    config = replace(NANO, name="wide", px_p=2, conv_finish=4, fm_banks=8)
     assert window(conv(k_h=1, k_w=1, vectors=1, chunks=1), config).cycles == 30 * 2
     assert window(conv(k_h=1, k_w=1, vectors=1, chunks=1, acc_out=1), config).cycles == 30
 
