@@ -45,6 +45,7 @@ BOUNDS: dict[str, Bound] = {
     "px_p": Bound(1, 8),
     "conv_finish": Bound(1, 512),
     "pool_finish": Bound(1, 64),
+    "pool_taps": Bound(1, 4),
     "fm_banks": Bound(1, 256),
     "fm_depth": Bound(16, 65536, power_of_two=True),
     "weight_depth": Bound(16, 65536),
@@ -84,6 +85,8 @@ class MachineConfig:
     """Finishing lanes of CONV: results that are requantised and activated in a cycle; see ``conv_ports``."""
     pool_finish: int
     """Finishing lanes of POOL: a divisor of ``ic_p``, for POOL finishes at most one pixel in a cycle."""
+    pool_taps: int
+    """Neighbouring taps of a kernel row that POOL takes in a cycle, where the words can be read; MAX takes one."""
     fm_banks: int
     """Banks of the feature-map buffer; a multiple of ``fm_phases``."""
     fm_depth: int
@@ -171,6 +174,12 @@ class MachineConfig:
     def pool_parts(self) -> int:
         """The same of POOL."""
         return self.ic_p // self.pool_finish
+
+    def taps_at_once(self, s_x: int, d_x: int) -> int:
+        """Taps of a kernel row that POOL takes in a cycle, but for MAX, while all pixels are in one row."""
+        if d_x == 1 and (s_x == 1 or self.px_p == 1):
+            return self.pool_taps
+        return 2 if self.pool_taps > self.px_p else 1
 
     @cached_property
     def fm_phases(self) -> int:
@@ -309,25 +318,25 @@ def preset(name: str) -> MachineConfig:
 
 
 _NANO = MachineConfig(
-    name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1,
+    name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
     chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
-    name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8,
+    name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3,
     fm_banks=32, fm_depth=512, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
     chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
-    name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8,
+    name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=3,
     fm_banks=28, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU2EG",
 )  # fmt: skip
 _ZU9 = MachineConfig(
-    name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=8,
+    name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=8, pool_taps=3,
     fm_banks=48, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU9EG", chip_cores=2,

@@ -20,6 +20,7 @@ REDUCTION_LAYOUT = data.StructLayout({
     "t_step": unsigned(16),
     "p_addr": unsigned(16),
     "p_step": unsigned(16),
+    "w_zp": signed(8),
 })
 """The fields of an instruction that its taps need."""
 

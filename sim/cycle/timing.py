@@ -137,7 +137,7 @@ class Timing:
             raster=config.px_p + 1,
             conv_done=array + POST_LATENCY + 4 + drain_of(config).last,
             conv_stored=array + 3,
-            pool_done=POST_LATENCY + 6 + pool_drain_of(config).last,
+            pool_done=POST_LATENCY + 6 + (config.pool_taps > 1) + pool_drain_of(config).last,
         )
 
 
