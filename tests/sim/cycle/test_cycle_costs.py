@@ -47,7 +47,7 @@ def test_the_drain_bounds_short_reductions() -> None:
 
 def test_pool_takes_a_tap_per_cycle_but_no_less_than_a_cycle_for_each_pixel() -> None:
     assert window(pool()).cycles == 2 * 60 * 9
-    assert window(pool(k_h=1, k_w=1), BASE).cycles == 2 * 30 * 2
+    assert window(pool(k_h=1, k_w=1), BASE).cycles == 2 * 30 * 4
 
 
 def test_misc_takes_a_word_per_cycle() -> None:
