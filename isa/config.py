@@ -134,7 +134,8 @@ class MachineConfig:
         if self.fm_banks % self.fm_phases:
             raise ConfigError(
                 f"configuration field fm_banks: {self.fm_banks} is not a multiple of {self.fm_phases}, "
-                f"which px_p = {self.px_p} asks for so that pixel lanes never collide at stride 1 and 2"
+                f"which px_p = {self.px_p} asks for (and pool_taps = {self.pool_taps}), "
+                f"so that pixel lanes never collide at stride 1 and 2"
             )
         if self.fm_words > MAX_FM_WORDS:
             raise ConfigError(
@@ -186,9 +187,11 @@ class MachineConfig:
         """Banks over which neighbouring words are interleaved.
 
         A power of two of at least ``2 px_p``: lanes at word distance 1 or 2 (strides 1 and 2), or at any
-        odd distance, then always fall into different banks.
+        odd distance, then always fall into different banks. So do the neighbouring words that POOL reads for several taps.
         """
-        return 1 if self.px_p == 1 else _ceil_pow2(2 * self.px_p)
+        if self.px_p == self.pool_taps == 1:
+            return 1
+        return _ceil_pow2(max(2 * self.px_p, self.px_p + self.pool_taps - 1))
 
     @cached_property
     def fm_words(self) -> int:

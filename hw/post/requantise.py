@@ -36,7 +36,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-LATENCY = 10
+LATENCY = 9
 """Register stages of a lane."""
 INTEGER = 15
 FRACTION = 26
@@ -61,10 +61,10 @@ class RequantiseLane(wiring.Component):
     1       what is lost of its magnitude, and what rounds it; both factors a few places up
     2       magnitude, rounded
     3, 4    two products, their sum
-    5, 6    shift by multiples of 16, of 4
-    7       thermometer of the integer part
-    8       which way to round
-    9       rounding, sign, saturation
+    5       shift by multiples of 16 and of 4
+    6       thermometer of the integer part
+    7       which way to round
+    8       rounding, sign, saturation
     ======  ==========================================================================
     """
 
@@ -164,44 +164,38 @@ class RequantiseLane(wiring.Component):
     def _window(
         self, m: Module, product: Signal, nibbles: Signal, negative: Signal
     ) -> tuple[Signal, Signal, Signal, Signal]:
-        """Stages 5 and 6: ``INTEGER`` and ``FRACTION`` bits of the shifted product, and what is lost on both sides."""
-        wide = Signal(_WINDOW + 12)
-        sticky_5, overflow_5, negative_5, small = Signal(), Signal(), Signal(), Signal(2)
-        by_16 = nibbles[2:]
+        """Stage 5: ``INTEGER`` and ``FRACTION`` bits of the shifted product, and what is lost on both sides."""
+        by_16, by_4 = nibbles[2:], nibbles[:2]
         padded = Cat(Const(0, FRACTION), product, Const(0, 64))
+        wide = Signal(_WINDOW + 12)
+        m.d.comb += wide.eq(padded.bit_select(by_16 << 4, _WINDOW + 12))
+        lost_below = [(by_16[1] & product[:6].any()) | ((by_16 == 3) & product[6:22].any())]
+        lost_below += [wide[4 * n : 4 * n + 4].any() & (by_4 > n) for n in range(3)]
+        lost_above = [~by_16[1] & (product[43:].any() | (~by_16[0] & product[27:43].any()))]
+        lost_above += [wide[_WINDOW + 4 * n : _WINDOW + 4 * n + 4].any() & (by_4 <= n) for n in range(3)]
+        window, sticky, overflow, negative_5 = Signal(_WINDOW), Signal(), Signal(), Signal()
         with m.If(self.advance[5]):
             m.d.sync += [
-                sticky_5.eq((by_16[1] & product[:6].any()) | ((by_16 == 3) & product[6:22].any())),
-                overflow_5.eq(~by_16[1] & (product[43:].any() | (~by_16[0] & product[27:43].any()))),
+                window.eq(wide.bit_select(by_4 << 2, _WINDOW)),
+                sticky.eq(Cat(lost_below).any()),
+                overflow.eq(Cat(lost_above).any()),
                 negative_5.eq(negative),
-                small.eq(nibbles[:2]),
             ]
-            m.d.sync += wide.eq(padded.bit_select(by_16 << 4, _WINDOW + 12))
-        window, sticky, overflow, negative_6 = Signal(_WINDOW), Signal(), Signal(), Signal()
-        beyond = [wide[_WINDOW + 4 * n : _WINDOW + 4 * n + 4].any() & (small <= n) for n in range(3)]
-        below = [wide[4 * n : 4 * n + 4].any() & (small > n) for n in range(3)]
-        with m.If(self.advance[6]):
-            m.d.sync += [
-                window.eq(wide.bit_select(small << 2, _WINDOW)),
-                sticky.eq(sticky_5 | Cat(below).any()),
-                overflow.eq(overflow_5 | Cat(beyond).any()),
-                negative_6.eq(negative_5),
-            ]
-        return window, sticky, overflow, negative_6
+        return window, sticky, overflow, negative_5
 
     def _round(self, m: Module, window: Signal, sticky: Signal, overflow: Signal, negative: Signal) -> None:
-        """Stages 7 to 9; for the proof see the head of this file."""
+        """Stages 6 to 8; for the proof see the head of this file."""
         whole, half, f, first = Signal(INTEGER), Signal(), Signal(24), Signal()
-        others, over, negative_7 = Signal(), Signal(), Signal()
+        others, over, negative_6 = Signal(), Signal(), Signal()
         digits = Signal(INTEGER)
         """``2^I - 1``."""
-        with m.If(self.advance[7]):
+        with m.If(self.advance[6]):
             m.d.sync += [
                 Cat(first, f, half, whole).eq(window),
                 digits.eq(Cat(window[FRACTION + n :].any() for n in range(INTEGER))),
                 others.eq(sticky),
                 over.eq(overflow),
-                negative_7.eq(negative),
+                negative_6.eq(negative),
             ]
 
         outside = Cat(~digits, Const(-1, 24 - INTEGER))
@@ -214,17 +208,17 @@ class RequantiseLane(wiring.Component):
             power.eq(~(f & ~Cat(highest, Const(0, 24 - INTEGER - 1))).any() & ~first & ~others),
             tie.eq(Mux(half, short | power, short & (first | digits[0]))),
         ]
-        away, negative_8 = Signal(), Signal()
+        away, negative_7 = Signal(), Signal()
         # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
         down = Signal(INTEGER + 1)
-        with m.If(self.advance[8]):
+        with m.If(self.advance[7]):
             m.d.sync += [
                 away.eq(over | Mux(tie, whole[0], half)),
-                down.eq(Cat(whole | over.replicate(INTEGER), Const(0, 1)) ^ negative_7.replicate(INTEGER + 1)),
-                negative_8.eq(negative_7),
+                down.eq(Cat(whole | over.replicate(INTEGER), Const(0, 1)) ^ negative_6.replicate(INTEGER + 1)),
+                negative_7.eq(negative_6),
             ]
-        step = Mux(negative_8, ~away, away & ~down[:INTEGER].all())
-        with m.If(self.advance[9]):
+        step = Mux(negative_7, ~away, away & ~down[:INTEGER].all())
+        with m.If(self.advance[8]):
             m.d.sync += self.r.eq((down + step)[:16].as_signed())
 
 

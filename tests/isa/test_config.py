@@ -71,7 +71,7 @@ def test_every_bound_is_kept(field: str) -> None:
 def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
     for value in (BOUNDS[field].low, BOUNDS[field].high):
         changes: dict[str, Any] = {field: value}
-        if field == "px_p":
+        if field in ("px_p", "pool_taps"):
             changes |= {"fm_banks": 16}
         if field == "conv_finish":
             changes |= {"px_p": min(8, value), "oc_p": max(1, value // 8), "fm_banks": 16}
@@ -91,7 +91,7 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
         ({"conv_finish": 3}, "choose 1, 2, 4, 8, 16 or 32"),
         ({"conv_finish": 64}, "conv_finish: 64 neither divides oc_p = 16"),
         ({"pool_finish": 32}, "pool_finish: 32 does not divide ic_p = 16; choose 1, 2, 4, 8 or 16"),
-        ({"fm_banks": 30}, "fm_banks: 30 is not a multiple of 4, which px_p = 2 asks for"),
+        ({"fm_banks": 30}, "fm_banks: 30 is not a multiple of 4, which px_p = 2 asks for (and pool_taps = 3)"),
         ({"fm_banks": 256, "fm_depth": 8192}, "fm_banks x fm_depth: 2097152 words are more than the 1048576"),
         ({"dsp_packing": True, "px_p": 1, "conv_finish": 1, "oc_p": 3}, "dsp_packing: needs an even px_p or an even oc_p"),
         ({"build_pool": 1}, "build_pool: 1 is not true or false"),
