@@ -13,6 +13,7 @@ from hw.window.queue import HeadQueue
 from isa.config import MachineConfig
 from isa.faults import Fault
 
+
 def _tag(taps: int) -> data.StructLayout:
     """What goes along with a step's words."""
     flags = dict.fromkeys(("first", "last", "last_of_outer", "last_of_instruction"), unsigned(1))
