@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Shape, Signal, Value, signed
+from amaranth import Module, Shape, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.conv.packing import TERMS, pack, unpack
+from hw.conv.tree import RADIX, add_stage, add_tree, register, tree_stages
 from isa.config import MachineConfig
 
-_RADIX = 4
-"""Operands that one register stage of the adder tree adds."""
-assert _RADIX <= TERMS, "packed products are unpacked after one stage of the tree"
+assert RADIX <= TERMS, "packed products are unpacked after one stage of the tree"
 
 
 def array_latency(ic_p: int) -> int:
     """Cycles from operands to sums: operand register, product register, one for each stage of the tree."""
-    return 2 + _stages(ic_p)
+    return 2 + tree_stages(ic_p)
 
 
 def sum_shape(ic_p: int) -> Shape:
@@ -44,8 +43,8 @@ class MacArray(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        x = [[_register(m, self.x[p][i], f"x_{p}_{i}") for i in range(c.ic_p)] for p in range(c.px_p)]
-        w = [[_register(m, self.w[o][i], f"w_{o}_{i}") for i in range(c.ic_p)] for o in range(c.oc_p)]
+        x = [[register(m, self.x[p][i], f"x_{p}_{i}") for i in range(c.ic_p)] for p in range(c.px_p)]
+        w = [[register(m, self.w[o][i], f"w_{o}_{i}") for i in range(c.ic_p)] for o in range(c.oc_p)]
         if not c.dsp_packing:
             for p in range(c.px_p):
                 for o in range(c.oc_p):
@@ -66,49 +65,15 @@ class MacArray(wiring.Component):
     ) -> None:
         """Two sums of products from one multiplier for each input lane."""
         triples = zip(high, low, shared, strict=True)
-        packed = [_register(m, pack(*operands), f"product_{name}_{i}") for i, operands in enumerate(triples)]
+        packed = [register(m, pack(*operands), f"product_{name}_{i}") for i, operands in enumerate(triples)]
         if len(packed) > 1:
-            packed = _stage(m, packed, f"packed_{name}")
+            packed = add_stage(m, packed, f"packed_{name}")
         halves = [unpack(total) for total in packed]
         m.d.comb += [
-            high_sum.eq(_sum(m, [left for left, _ in halves], f"high_{name}")),
-            low_sum.eq(_sum(m, [right for _, right in halves], f"low_{name}")),
+            high_sum.eq(add_tree(m, [left for left, _ in halves], f"high_{name}")),
+            low_sum.eq(add_tree(m, [right for _, right in halves], f"low_{name}")),
         ]
 
 
 def _tree(m: Module, products: list[Value], name: str) -> Value:
-    return _sum(m, [_register(m, product, f"product_{name}_{i}") for i, product in enumerate(products)], f"sum_{name}")
-
-
-def _sum(m: Module, terms: list[Value], name: str) -> Value:
-    level = 0
-    while len(terms) > 1:
-        terms = _stage(m, terms, f"{name}_{level}")
-        level += 1
-    return terms[0]
-
-
-def _stage(m: Module, terms: list[Value], name: str) -> list[Value]:
-    """One register stage of the tree."""
-    groups = [terms[i : i + _RADIX] for i in range(0, len(terms), _RADIX)]
-    return [_register(m, _balanced(group), f"{name}_{n}") for n, group in enumerate(groups)]
-
-
-def _balanced(terms: list[Value]) -> Value:
-    while len(terms) > 1:
-        terms = [sum(terms[i + 1 : i + 2], terms[i]) for i in range(0, len(terms), 2)]
-    return terms[0]
-
-
-def _register(m: Module, value: Value, name: str) -> Signal:
-    register = Signal(value.shape(), name=name, reset_less=True)
-    m.d.sync += register.eq(value)
-    return register
-
-
-def _stages(terms: int) -> int:
-    stages = 0
-    while terms > 1:
-        terms = -(-terms // _RADIX)
-        stages += 1
-    return stages
+    return add_tree(m, [register(m, product, f"product_{name}_{i}") for i, product in enumerate(products)], f"sum_{name}")

@@ -98,7 +98,7 @@ class Timing:
         drain = -(-config.px_p // config.post_px)
         return cls(
             raster=config.px_p + 1,
-            conv_done=array + POST_LATENCY + 5 + drain * config.words_per_chunk - 1,
+            conv_done=array + POST_LATENCY + 6 + drain * config.words_per_chunk - 1,
             conv_stored=array + 3,
             pool_done=POST_LATENCY + config.px_p + 6,
         )
