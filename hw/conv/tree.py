@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Shape, Signal, Value
+from amaranth import Module, Signal, Value
 
 RADIX = 4
 """Operands that one register stage of the tree adds."""
