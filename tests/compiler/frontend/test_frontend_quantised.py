@@ -65,9 +65,9 @@ def wide_weights(outputs: int, inputs: int) -> dict[str, NDArray[Any]]:
 
 WIDE = [
     ("dense", 1, (8, 4), u8(109), 1, ["Conv"]),
-    ("dense, zero-points of channels", 1, (8, 4), np.arange(20, 180, 20).astype(np.uint8), 1, ["Conv", "Eltwise", "Concat", "Conv"]),
+    ("dense, zeros of channels", 1, (8, 4), np.arange(20, 180, 20).astype(np.uint8), 1, ["Conv", "Eltwise", "Concat", "Conv"]),
     ("grouped", 2, (6, 2), u8(109), 1, ["Conv"]),
-    ("grouped, zero-points of channels", 2, (6, 2), np.arange(0, 180, 30).astype(np.uint8), 1, ["Upsample", "Conv"]),
+    ("grouped, zeros of channels", 2, (6, 2), np.arange(0, 180, 30).astype(np.uint8), 1, ["Upsample", "Conv"]),
     ("depthwise", 4, (4, 1), u8(109), 1, ["Upsample", "Conv"]),
     ("dilated", 1, (8, 4), u8(0), 2, ["Conv"]),
 ]

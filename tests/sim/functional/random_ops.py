@@ -48,7 +48,9 @@ def fill(machine: FunctionalMachine, naive: NaiveMachine, rng: random.Random) ->
         naive.buffers[buffer] = [bytes(word.tobytes()) for word in words]
     acc = machine.state.accumulators
     acc[:] = np.frombuffer(rng.randbytes(acc.size * 4), np.int32).reshape(acc.shape)
-    naive.acc = acc.tolist()
+    sums = machine.state.window_sums
+    sums[:] = np.frombuffer(rng.randbytes(sums.size * 4), np.int32).reshape(sums.shape)
+    naive.acc = np.concatenate([acc, sums[..., None]], axis=2).tolist()
 
 
 def post(rng: random.Random, config: MachineConfig, acts: list[Activation]) -> dict[str, int]:
