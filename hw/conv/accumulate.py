@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Const, Module, Mux, Signal, signed
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.conv.array import sum_shape
+from hw.conv.array import is_one_less, sum_shape
 from hw.conv.sequence import beat_flags
 from isa.config import MachineConfig
 
@@ -68,7 +68,7 @@ class Accumulate(wiring.Component):
         for n in range(count):
             total = Signal(signed(32), name=f"total_{n}", reset_less=True)
             with m.If(self.beat.valid):
-                m.d.sync += total.eq(self.sums[n // c.oc_p][n % c.oc_p] + Mux(beat.first, entry[n], total))
+                m.d.sync += total.eq(self._added(*divmod(n, c.oc_p), Mux(beat.first, entry[n], total)))
             totals.append(total)
 
         done = Signal()
@@ -82,6 +82,11 @@ class Accumulate(wiring.Component):
         m.d.comb += [write.data[n].eq(total) for n, total in enumerate(totals)]
         self._drain(m, totals, done & ~done_beat.acc_out, done_beat.last_of_instruction)
         return m
+
+    def _added(self, pixel: int, lane: int, before: Value) -> Value:
+        """With the sum that the array shows now."""
+        shown = self.sums[pixel][lane]
+        return before - ~shown if is_one_less(self.config, pixel, lane) else before + shown
 
     def _drain(self, m: Module, totals: list[Signal], done: Signal, last: Signal) -> None:
         """Show the finished sums without their corrections, ``post_px`` pixels in each cycle."""

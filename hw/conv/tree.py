@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth import Module, Signal, Value
 
-RADIX = 4
+_RADIX = 4
 """Operands that one register stage of the tree adds."""
 
 
@@ -12,24 +12,22 @@ def tree_stages(terms: int) -> int:
     """Register stages of a tree over so many operands."""
     stages = 0
     while terms > 1:
-        terms = -(-terms // RADIX)
+        terms = -(-terms // _RADIX)
         stages += 1
     return stages
 
 
-def add_tree(m: Module, terms: list[Value], name: str) -> Value:
-    """The sum of the terms, ``tree_stages`` cycles later."""
+def add_tree(m: Module, terms: list[Value], name: str, *, one_more: bool = False) -> Value:
+    """The sum of the terms, ``tree_stages`` cycles later.
+
+    ``one_more``: of terms that are each less by one it is the sum less one; it costs nothing, for adders have a carry to spare.
+    """
     level = 0
     while len(terms) > 1:
-        terms = add_stage(m, terms, f"{name}_{level}")
+        groups = [terms[i : i + _RADIX] for i in range(0, len(terms), _RADIX)]
+        terms = [register(m, _balanced(group, one_more), f"{name}_{level}_{n}") for n, group in enumerate(groups)]
         level += 1
     return terms[0]
-
-
-def add_stage(m: Module, terms: list[Value], name: str) -> list[Value]:
-    """One register stage of the tree."""
-    groups = [terms[i : i + RADIX] for i in range(0, len(terms), RADIX)]
-    return [register(m, _balanced(group), f"{name}_{n}") for n, group in enumerate(groups)]
 
 
 def register(m: Module, value: Value, name: str) -> Signal:
@@ -39,7 +37,12 @@ def register(m: Module, value: Value, name: str) -> Signal:
     return found
 
 
-def _balanced(terms: list[Value]) -> Value:
+def _balanced(terms: list[Value], one_more: bool) -> Value:
     while len(terms) > 1:
-        terms = [sum(terms[i + 1 : i + 2], terms[i]) for i in range(0, len(terms), 2)]
+        pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+        terms = [_added(*pair, one_more) if len(pair) == 2 else pair[0] for pair in pairs]
     return terms[0]
+
+
+def _added(a: Value, b: Value, one_more: bool) -> Value:
+    return a - ~b if one_more else a + b

@@ -89,7 +89,7 @@ class ConvUnit(wiring.Component):
         c = self.config
         advances = drain_advances(c)
         drain_cycles = len(advances)
-        results_depth = 1 << (array_latency(c.ic_p) + postprocess.LATENCY + drain_cycles + 7).bit_length()
+        results_depth = 1 << (array_latency(c) + postprocess.LATENCY + drain_cycles + 7).bit_length()
 
         m.submodules.window = window = WindowGenerator(c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
@@ -97,7 +97,7 @@ class ConvUnit(wiring.Component):
         m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, results_depth)
         m.submodules.array = array = MacArray(c)
         m.submodules.accumulate = accumulate = Accumulate(c, drain_cycles)
-        latency = 1 + array_latency(c.ic_p)
+        latency = 1 + array_latency(c)
         window_beat = latency + 1 - window_sum.LATENCY
         m.submodules.window_sum = inputs = WindowSum(c, window_beat - 1)
         m.submodules.finishes = finishes = Queue(_FINISH_SETTINGS, _INSTRUCTIONS)

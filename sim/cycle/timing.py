@@ -94,7 +94,7 @@ class Timing:
 
     @classmethod
     def of(cls, config: MachineConfig) -> Timing:
-        array = 2 + _stages(config.ic_p)
+        array = 2 + _stages(config.cascades) + (config.cascade_length if config.dsp_packing else 0)
         drain = -(-config.px_p // config.post_px)
         return cls(
             raster=config.px_p + 1,

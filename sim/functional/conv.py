@@ -114,7 +114,7 @@ def decode_weights(state: MachineState, first: int, chunks: int, beats: int) -> 
     """``[output channel, reduced index]``."""
     config = state.config
     raw = state.buffers[Buffer.WEIGHT][first : first + chunks * beats].view(np.int8)
-    by_lane = raw.reshape(chunks, beats, config.oc_p, config.ic_p).transpose(0, 2, 1, 3)
+    by_lane = raw.reshape(chunks, beats, config.ic_p, config.oc_p).transpose(0, 3, 1, 2)
     return by_lane.astype(np.float32, order="C").reshape(chunks * config.oc_p, beats * config.ic_p)
 
 

@@ -153,7 +153,7 @@ class NaiveMachine:
                             x = self.tap(f, oy, ox, ky, kx, v * f.i_cs + group * f.g_step) or [f.pad_value] * c.ic_p
                             weights = self.parameter(Buffer.WEIGHT, f.w_addr + k * beats + beat)
                             for o in range(c.oc_p):
-                                sums[o] += sum(x[i] * signed(weights[o * c.ic_p + i], 8) for i in range(c.ic_p))
+                                sums[o] += sum(x[i] * signed(weights[i * c.oc_p + o], 8) for i in range(c.ic_p))
                             sums[-1] += sum(x)
                             beat += 1
                 entry = f.a_addr + k * groups + number // c.px_p
