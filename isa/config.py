@@ -141,7 +141,9 @@ class MachineConfig:
                 f"{MAX_FM_WORDS} that an instruction can address; make the buffer smaller"
             )
         if self.dsp_packing and self.px_p % 2 and self.oc_p % 2:
-            raise ConfigError("configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; set it to false")
+            raise ConfigError(
+                "configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false"
+            )
 
     @cached_property
     def fm_phases(self) -> int:
