@@ -40,7 +40,7 @@ def register(m: Module, value: Value, name: str) -> Signal:
 def _balanced(terms: list[Value], one_more: bool) -> Value:
     while len(terms) > 1:
         pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
-        terms = [_added(*pair, one_more) if len(pair) == 2 else pair[0] for pair in pairs]
+        terms = [_added(pair[0], pair[1], one_more) if len(pair) == 2 else pair[0] for pair in pairs]
     return terms[0]
 
 
