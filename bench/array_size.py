@@ -1,27 +1,26 @@
-"""Size of the multiplier array alone: ``python -m bench.array_size [preset ...]``; needs yosys on PATH.
+"""Size of the multiplier array alone: ``python -m bench.array_size [preset ...]``; needs yosys.
 
-LUT, FF and DSP of ``yosys synth_xilinx -family xcup``: one product for each DSP and trees of adders, packed products in plain
-RTL, and packed products on instances of DSP48E2. yosys finds neither registers nor cascades of that DSP in plain RTL.
+LUT, FF and DSP on UltraScale: one product for each DSP and trees of adders, packed products in plain RTL, and packed products
+on instances of DSP48E2. yosys finds neither registers nor cascades of that DSP in plain RTL.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 from amaranth.back import verilog
 
-from bench.resources import cells_of_design, used
 from hw.conv.array import MacArray
 from hw.conv.cascade import Dsp48Cascades
 from hw.emit_memory import MemoryModules
 from isa.config import MachineConfig, preset
-from sim.rtl.build import run_tool
-
-SCRIPT = "read_verilog array.v; synth_xilinx -family xcup -nowidelut -noiopad -top array; tee -q -o stat.json stat -json"
+from sim.synthesis.design import split_design
+from sim.synthesis.mapping import map_modules
+from sim.synthesis.size import count
+from sim.synthesis.targets import TARGETS
+from sim.synthesis.tools import find_tool
 
 
 def size(config: MachineConfig, *, dsp48e2: bool) -> dict[str, float]:
@@ -30,11 +29,9 @@ def size(config: MachineConfig, *, dsp48e2: bool) -> dict[str, float]:
     if dsp48e2:
         platform.cascades = Dsp48Cascades()
     text = verilog.convert(MacArray(config), name="array", platform=platform, emit_src=False, strip_internal_attrs=True)
-    with tempfile.TemporaryDirectory() as name:
-        work = Path(name)
-        (work / "array.v").write_text(text)
-        run_tool(["yosys", "-q", "-p", SCRIPT], cwd=work, env=None, what="yosys")
-        return used(cells_of_design((work / "stat.json").read_text()))
+    design, target, yosys = split_design(text), TARGETS["xcup"], find_tool("yosys")
+    mapped = map_modules(design, target, yosys, report=lambda line: print(line, file=sys.stderr), jobs=1)
+    return count(design, mapped, target, yosys.version).total
 
 
 def main(names: list[str]) -> None:
