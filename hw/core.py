@@ -16,6 +16,7 @@ from hw.buffers.parameters import ParameterMemory
 from hw.bus_monitor import BusMonitor
 from hw.control.control import Control
 from hw.control.units import TraceSignature, built_units
+from hw.conv.skew import Skew
 from hw.conv.unit import ConvUnit
 from hw.interfaces import UnitSignature
 from hw.misc.unit import MiscUnit
@@ -124,7 +125,9 @@ class Core(wiring.Component):
         load = parts[Unit.LOAD]
         for buffer, (unit, member) in _READERS.items():
             if unit in parts:
-                m.submodules[MEMORIES[buffer]] = memory = ParameterMemory.of(self.config, buffer.name)
+                m.submodules[MEMORIES[buffer]] = memory = ParameterMemory.of(
+                    self.config, buffer.name, Skew(self.config).columns if buffer is Buffer.WEIGHT else ()
+                )
                 connect(m, getattr(load, MEMORIES[buffer]), memory.write)
                 connect(m, getattr(parts[unit], member), memory.read)
         for unit in (Unit.CONV, Unit.POOL, Unit.MISC):

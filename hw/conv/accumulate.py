@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal, signed, unsigned
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.conv.array import sum_shape
-from hw.conv.sequence import beat_layout
+from hw.conv.array import is_one_less, sum_shape
+from hw.conv.sequence import beat_flags
 from isa.config import MachineConfig
 
 READ_AHEAD = 2
@@ -18,9 +18,10 @@ class Accumulate(wiring.Component):
     """Adds the array's sums up, one beat per cycle, and hands finished sums out ``post_px`` pixels at a time.
 
     ``beat`` belongs to the sums present in this cycle, ``ahead`` is the beat that comes ``READ_AHEAD``
-    cycles later. A reduction's sums leave in the ``drain_cycles`` cycles that follow its last beat, while
+    cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
     the next reduction adds up: last beats must be that far apart. With one drain cycle the accumulators
-    themselves are still intact in that cycle; with more, the sums move to a shadow register first.
+    themselves are still intact in that cycle; with more, the sums wait in a shadow register. From each sum its pixel's
+    correction is taken (``corrections`` belong to the first drain cycle), and what is left is shown one cycle later.
     With ``acc_out`` nothing leaves: the sums are written to their entry in the cycle after the last beat.
 
     ``last``: this is the last of an instruction; ``stored`` says the same for an ``acc_out`` instruction.
@@ -30,11 +31,12 @@ class Accumulate(wiring.Component):
         self.config = config
         self.drain_cycles = drain_cycles
         c = config
-        flags = data.StructLayout({"valid": unsigned(1), "beat": beat_layout(c)})
+        flags = beat_flags(c)
         super().__init__({
             "sums": In(data.ArrayLayout(data.ArrayLayout(sum_shape(c.ic_p), c.oc_p), c.px_p)),
             "beat": In(flags),
             "ahead": In(flags),
+            "corrections": In(data.ArrayLayout(signed(32), c.px_p)),
             "valid": Out(1),
             "last": Out(1),
             "acc": Out(data.ArrayLayout(signed(32), c.post_px * c.oc_p)),
@@ -66,7 +68,7 @@ class Accumulate(wiring.Component):
         for n in range(count):
             total = Signal(signed(32), name=f"total_{n}", reset_less=True)
             with m.If(self.beat.valid):
-                m.d.sync += total.eq(self.sums[n // c.oc_p][n % c.oc_p] + Mux(beat.first, entry[n], total))
+                m.d.sync += total.eq(self._added(*divmod(n, c.oc_p), Mux(beat.first, entry[n], total)))
             totals.append(total)
 
         done = Signal()
@@ -81,22 +83,32 @@ class Accumulate(wiring.Component):
         self._drain(m, totals, done & ~done_beat.acc_out, done_beat.last_of_instruction)
         return m
 
+    def _added(self, pixel: int, lane: int, before: Value) -> Value:
+        """With the sum that the array shows now."""
+        shown = self.sums[pixel][lane]
+        return before - ~shown if is_one_less(self.config, pixel, lane) else before + shown
+
     def _drain(self, m: Module, totals: list[Signal], done: Signal, last: Signal) -> None:
-        """Show the finished sums, ``post_px`` pixels in each cycle."""
-        width = self.config.post_px * self.config.oc_p
-        if self.drain_cycles == 1:
-            m.d.comb += [self.valid.eq(done), self.last.eq(last)]
-            m.d.comb += [self.acc[n].eq(total) for n, total in enumerate(totals)]
-            return
-        shadow = [Signal(signed(32), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
-        left = Signal(range(self.drain_cycles))
-        ends = Signal()
-        with m.If(done):
-            m.d.sync += [left.eq(self.drain_cycles - 1), ends.eq(last)]
-            m.d.sync += [s.eq(total) for s, total in zip(shadow, totals[width:], strict=True)]
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
-            m.d.sync += [s.eq(total) for s, total in zip(shadow, shadow[width:], strict=False)]
-        m.d.comb += [self.valid.eq(done | (left != 0)), self.last.eq(ends & (left == 1))]
-        for n in range(width):
-            m.d.comb += self.acc[n].eq(Mux(done, totals[n], shadow[n] if n < len(shadow) else 0))
+        """Show the finished sums without their corrections, ``post_px`` pixels in each cycle."""
+        c = self.config
+        drained = [
+            Cat(self.corrections[p], *totals[p * c.oc_p : (p + 1) * c.oc_p]) for p in range(c.px_p)
+        ]  # fmt: skip
+        valid, ends = done, last
+        if self.drain_cycles > 1:
+            shadow = [Signal(len(pixel), name=f"shadow_{p}", reset_less=True) for p, pixel in enumerate(drained[c.post_px :])]
+            left = Signal(range(self.drain_cycles))
+            was_last = Signal()
+            with m.If(done):
+                m.d.sync += [left.eq(self.drain_cycles - 1), was_last.eq(last)]
+                m.d.sync += [s.eq(pixel) for s, pixel in zip(shadow, drained[c.post_px :], strict=True)]
+            with m.Elif(left != 0):
+                m.d.sync += left.eq(left - 1)
+                m.d.sync += [s.eq(pixel) for s, pixel in zip(shadow, shadow[c.post_px :], strict=False)]
+            valid, ends = done | (left != 0), was_last & (left == 1)
+            later = [*shadow, *[Const(0, len(drained[0]))] * c.post_px][: c.post_px]
+            drained = [Mux(done, pixel, waiting) for pixel, waiting in zip(drained[: c.post_px], later, strict=True)]
+        m.d.sync += [self.valid.eq(valid), self.last.eq(ends)]
+        for p, pixel in enumerate(drained):
+            correction, *sums = (pixel.word_select(n, 32).as_signed() for n in range(1 + c.oc_p))
+            m.d.sync += [self.acc[p * c.oc_p + o].eq(total - correction) for o, total in enumerate(sums)]

@@ -94,11 +94,11 @@ class Timing:
 
     @classmethod
     def of(cls, config: MachineConfig) -> Timing:
-        array = 2 + _stages(config.ic_p)
+        array = 2 + _stages(config.cascades) + (config.cascade_length if config.dsp_packing else 0)
         drain = -(-config.px_p // config.post_px)
         return cls(
             raster=config.px_p + 1,
-            conv_done=array + POST_LATENCY + 5 + drain * config.words_per_chunk - 1,
+            conv_done=array + POST_LATENCY + 6 + drain * config.words_per_chunk - 1,
             conv_stored=array + 3,
             pool_done=POST_LATENCY + config.px_p + 6,
         )
