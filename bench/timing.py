@@ -40,9 +40,10 @@ def main(arguments: list[str] | None = None) -> None:
     yosys, target = find_tool("yosys"), TARGETS[given.target]
     for name in given.configs:
         config = load_config(name)
-        design = split_design(core_verilog(config))
+        placed = target.places_cascades(config)
+        design = split_design(core_verilog(config, dsp48e2=placed))
         mapped = map_modules(design, target, yosys, report=lambda line: print(line, file=sys.stderr), jobs=given.jobs)
-        paths = deepest_paths(mapped, design.top, core_sources(config), most=1_000_000)
+        paths = deepest_paths(mapped, design.top, core_sources(config, dsp48e2=placed), most=1_000_000)
         chosen = [path for path in paths if f"{path.end.signal}.".startswith(f"{given.unit}.") or not given.unit]
         levels = Counter(path.levels for path in chosen)
         print(f"{config.name} on {target.name}, {yosys.version}; registers, memories and ports by levels: "

@@ -16,6 +16,7 @@ from hw.buffers.parameters import ParameterMemory
 from hw.bus_monitor import BusMonitor
 from hw.control.control import Control
 from hw.control.units import TraceSignature, built_units
+from hw.conv.skew import Skew
 from hw.conv.unit import ConvUnit
 from hw.interfaces import UnitSignature
 from hw.misc.unit import MiscUnit
@@ -125,8 +126,10 @@ class Core(wiring.Component):
         for buffer, (unit, member) in _READERS.items():
             if unit in parts:
                 write = getattr(load, MEMORIES[buffer])
+                delays = Skew(self.config).columns if buffer is Buffer.WEIGHT else ()
                 for number, reader in enumerate(_lanes(parts[unit], member)):
-                    m.submodules[f"{MEMORIES[buffer]}{number or ''}"] = memory = ParameterMemory.of(self.config, buffer.name)
+                    memory = ParameterMemory.of(self.config, buffer.name, delays)
+                    m.submodules[f"{MEMORIES[buffer]}{number or ''}"] = memory
                     for name in write.signature.members:
                         m.d.comb += getattr(memory.write, name).eq(getattr(write, name))
                     connect(m, reader, memory.read)

@@ -14,6 +14,7 @@ from amaranth.back import verilog as backend
 from amaranth.hdl import Fragment, Value, ValueCastable
 from amaranth.hdl._ast import SignalDict
 
+from hw.conv.cascade import Dsp48Cascades
 from hw.core import Core
 from hw.emit_memory import MemoryModules
 from hw.emit_registers import fold_registers
@@ -42,16 +43,21 @@ class Emitted:
     """``file:line`` of every signal, by its path in the machine: ``conv.array.acc`` comes from ``hw/conv/array.py:88``."""
 
 
-def verilog(config: MachineConfig) -> str:
+def verilog(config: MachineConfig, *, dsp48e2: bool = False) -> str:
     """The Verilog of the machine; its ports are ``clk``, ``rst`` (synchronous, active high), ``irq``, the AXI4 manager
     ``m_axi_*``, the AXI4-Lite subordinate ``s_axil_*`` and, for benches, ``trace_<unit>_*``."""
-    return emit(config).text
+    return emit(config, dsp48e2=dsp48e2).text
 
 
-def emit(config: MachineConfig) -> Emitted:
-    """The Verilog, and where it comes from."""
+def emit(config: MachineConfig, *, dsp48e2: bool = False) -> Emitted:
+    """The Verilog, and where it comes from. ``dsp48e2``: the array's cascades are instances of UltraScale's DSP48E2, for
+    tools that do not find them in plain RTL."""
     core = Core(config)
     memories = MemoryModules()
+    if dsp48e2:
+        if not config.dsp_packing:
+            raise EmitError(f"configuration {config.name!r}: has no cascades (dsp_packing is false) to be made of DSP48E2")
+        memories.cascades = Dsp48Cascades()
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     with _no_garbage_collection():
         try:

@@ -11,6 +11,8 @@ from amaranth import ClockSignal, Shape, Value
 from amaranth.hdl import Instance
 from amaranth.lib.memory import Memory
 
+from hw.conv.cascade import Cascades
+
 _TEMPLATE = """\
 module {name} (clk, write_en, write_addr, write_data, read_en, read_addr, read_data);
   input clk;
@@ -76,9 +78,11 @@ class MemoryModules:
     """An Amaranth platform that turns every memory into an instance of a module, and remembers which ones it needs.
 
     Semantics are Amaranth's for a cleared memory with one write port and one read port that is not transparent.
+    The array takes ``cascades`` from it: how sums of products are written.
     """
 
     def __init__(self) -> None:
+        self.cascades = Cascades()
         self._shapes: set[MemoryShape] = set()
 
     def get_memory(self, memory: Memory) -> Instance:

@@ -14,6 +14,8 @@ from typing import Any
 from isa.chips import CHIPS
 from isa.errors import TilewrightError
 
+PACKED_TERMS = 8
+"""Packed products that may be added before they come apart (``hw/conv/packing.py``)."""
 REQUANT_WORD_BYTES = 8
 """Bytes of one channel's requantisation record: int32 bias, 24-bit mantissa, 6-bit shift."""
 
@@ -113,8 +115,8 @@ class MachineConfig:
     """Only for reports: turns cycles into seconds."""
     build_pool: bool = True
     build_misc: bool = True
-    dsp_packing: bool = False
-    """Two products per multiplier (DNNVM section 3.1); changes no result."""
+    dsp_packing: bool = True
+    """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
     chip: str = ""
     """The chip that it is meant for, one of ``isa.chips.CHIPS``; none: sizes are compared with nothing."""
     chip_cores: int = 1
@@ -143,7 +145,9 @@ class MachineConfig:
                 f"{MAX_FM_WORDS} that an instruction can address; make the buffer smaller"
             )
         if self.dsp_packing and self.px_p % 2 and self.oc_p % 2:
-            raise ConfigError("configuration field dsp_packing: needs an even px_p or an even oc_p to pair products")
+            raise ConfigError(
+                "configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false"
+            )
 
     def _check_finish(self) -> None:
         """Finishing lanes take part of a pixel at a time, or whole pixels: never parts of two."""
@@ -210,6 +214,16 @@ class MachineConfig:
     def words_per_chunk(self) -> int:
         """Feature-map words that one output chunk fills."""
         return max(1, self.oc_p // self.ic_p)
+
+    @cached_property
+    def cascades(self) -> int:
+        """Cascades of multipliers that sum up one result of a beat."""
+        return -(-self.ic_p // PACKED_TERMS) if self.dsp_packing else self.ic_p
+
+    @cached_property
+    def cascade_length(self) -> int:
+        """Multipliers of a cascade, each a cycle later than the one before."""
+        return -(-self.ic_p // self.cascades)
 
     @cached_property
     def axi_bytes(self) -> int:
@@ -324,7 +338,7 @@ _NANO = MachineConfig(
     name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
-    chip="LFE5U-25F",
+    dsp_packing=False, chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3,

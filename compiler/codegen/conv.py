@@ -61,13 +61,13 @@ class ConvLayer:
     def __init__(
         self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *,
         window: Window, weights: NDArray[np.int8], requantisation: Requantisation, finish: Finish,
-        groups: int, pad_value: int,
+        groups: int, pad_value: int, weight_zp: int,
     ) -> None:  # fmt: skip
         self.config, self.op = config, op
         self.inputs, self.output = op.inputs, op.output
         self.window, self.weights, self.requantisation, self.finish = window, weights, requantisation, finish
         self.table = finish.table
-        self.groups, self.pad_value = groups, pad_value
+        self.groups, self.pad_value, self.weight_zp = groups, pad_value, weight_zp
         self.source, self.target = source, target
         self.rows = WindowRows(window, source.height)
 
@@ -82,7 +82,7 @@ class ConvLayer:
         """``window``: another one than the operation's, if the input is not all of its map."""
         return cls(
             config, op, source, target, window=window or op.window, weights=op.weights, requantisation=op.requantisation,
-            finish=op.finish, groups=op.groups, pad_value=op.pad_value,
+            finish=op.finish, groups=op.groups, pad_value=op.pad_value, weight_zp=op.weight_zp,
         )  # fmt: skip
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
@@ -161,7 +161,7 @@ class ConvLayer:
 
     def _pack(self, part: Part) -> dict[Buffer, NDArray[np.uint8]]:
         slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
-        words = {Buffer.WEIGHT: weight_words(self.config, self._lane_weights(part), slots)}
+        words = {Buffer.WEIGHT: weight_words(self.config, self._lane_weights(part), slots, self.weight_zp)}
         if not part.acc_out:
             words[Buffer.PARAM] = param_words(self.config, self.requantisation, slots)
         return words
@@ -173,7 +173,7 @@ class ConvLayer:
             begin = part.skip * ic_p
             return self.weights[:, :, :, begin : begin + part.vectors * ic_p]
         inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups
-        covered = np.zeros((self.target.channels, *self.window.kernel, part.vectors * ic_p), np.int8)
+        covered = np.full((self.target.channels, *self.window.kernel, part.vectors * ic_p), self.weight_zp, np.int8)
         origin = (part.base_vector + part.skip) * ic_p
         slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
         for channel in slots[slots >= 0]:
@@ -215,7 +215,7 @@ class ConvLayer:
             "vectors": part.vectors, "chunks": part.chunks,
             "g_chunks": part.span.g_chunks, "g_step": part.span.vectors * source.plane if part.span.g_chunks else 0,
             "acc_in": int(part.acc_in), "acc_out": int(part.acc_out),
-            "w_addr": at[Buffer.WEIGHT], "p_addr": at.get(Buffer.PARAM, 0),
+            "w_addr": at[Buffer.WEIGHT], "w_zp": self.weight_zp, "p_addr": at.get(Buffer.PARAM, 0),
             "a_addr": entry if part.acc_in or part.acc_out else 0,
         }  # fmt: skip
         first_vector = part.base_vector + part.skip

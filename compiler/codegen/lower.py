@@ -20,8 +20,8 @@ from isa.errors import TilewrightError
 
 
 def is_depthwise(op: Conv | ConvTranspose) -> bool:
-    """One filter for each channel: the POOL unit computes it beside the array."""
-    return op.groups > 1 and op.weights.shape[3] == 1 and op.weights.shape[0] == op.groups
+    """One filter for each channel: the POOL unit, which knows no zero-point of weights, computes it beside the array."""
+    return not op.weight_zp and op.groups > 1 and op.weights.shape[3] == 1 and op.weights.shape[0] == op.groups
 
 
 def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer:
@@ -78,7 +78,7 @@ def fold_of(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> tup
     folded = replace(source, shape=(source.batch, source.height, target.width, run))
     layer = ConvLayer(
         config, op, folded, target, window=window, weights=np.ascontiguousarray(op.weights).reshape(channels, k_h, 1, run),
-        requantisation=op.requantisation, finish=op.finish, groups=1, pad_value=op.pad_value,
+        requantisation=op.requantisation, finish=op.finish, groups=1, pad_value=op.pad_value, weight_zp=op.weight_zp,
     )  # fmt: skip
     fold = Fold(s_x * source.channels, run, left * source.channels, op.pad_value, target.width)
     return fold, layer

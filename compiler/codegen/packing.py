@@ -33,19 +33,20 @@ def channel_slots(config: MachineConfig, channels: int) -> NDArray[np.int64]:
     return np.where(used & (slots < channels), slots, -1)
 
 
-def weight_words(config: MachineConfig, weights: NDArray[np.int8], slots: NDArray[np.int64]) -> Bytes:
-    """Chunk by chunk: kernel row, kernel column, input vector; each word ``oc_p x ic_p``, padded to whole beats.
+def weight_words(config: MachineConfig, weights: NDArray[np.int8], slots: NDArray[np.int64], zero_point: int) -> Bytes:
+    """Chunk by chunk: kernel row, kernel column, input vector; each word ``ic_p x oc_p``, padded to whole beats.
 
     ``weights``: output channel x kernel row x kernel column x input channel (already padded or folded as the
-    instruction reads them); ``slots`` as from ``channel_slots``.
+    instruction reads them); ``slots`` as from ``channel_slots``. Input lanes without a channel may hold anything: their
+    weights are the zero-point.
     """
     _, k_h, k_w, inputs = weights.shape
     vectors = -(-inputs // config.ic_p)
-    lanes = np.zeros((*slots.shape, k_h, k_w, vectors * config.ic_p), np.int8)
+    lanes = np.full((*slots.shape, k_h, k_w, vectors * config.ic_p), zero_point, np.int8)
     used = slots >= 0
     lanes[..., :inputs][used] = weights[slots[used]]
-    words = lanes.reshape(*slots.shape, k_h, k_w, vectors, config.ic_p).transpose(0, 2, 3, 4, 1, 5)
-    return _beats(words.reshape(-1, config.oc_p * config.ic_p).view(np.uint8), config.buffer_dram_bytes("WEIGHT"))
+    words = lanes.reshape(*slots.shape, k_h, k_w, vectors, config.ic_p).transpose(0, 2, 3, 4, 5, 1)
+    return _beats(words.reshape(-1, config.ic_p * config.oc_p).view(np.uint8), config.buffer_dram_bytes("WEIGHT"))
 
 
 def records(requantisation: Requantisation) -> NDArray[np.uint64]:

@@ -83,7 +83,7 @@ class TransposeLayer:
         width = -(-(self.target.width - x.phase) // s_x)
         weights = op.weights[:, list(y.taps) or [0]][:, :, list(x.taps) or [0]]
         if not y.taps or not x.taps:
-            weights = np.zeros_like(weights)
+            weights = np.full_like(weights, op.weight_zp)
         window = Window(weights.shape[1:3], (1, 1), (y.spacing, x.spacing), (y.before, x.before, 0, 0))
         shape = (self.target.batch, height, width, self.target.channels)
         return self._inner(weights, replace(self.target, shape=shape), window)
@@ -92,7 +92,7 @@ class TransposeLayer:
         op = self.transpose
         return ConvLayer(
             self.config, op, self.source, target, window=window, weights=weights, requantisation=op.requantisation,
-            finish=op.finish, groups=op.groups, pad_value=op.pad_value,
+            finish=op.finish, groups=op.groups, pad_value=op.pad_value, weight_zp=op.weight_zp,
         )  # fmt: skip
 
     def input_end(self, index: int, output_end: Ends) -> Ends:

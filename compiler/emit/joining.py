@@ -2,8 +2,8 @@
 
 A plane holds ``ic_p`` channels of a map, and CONV writes whole output chunks. So a part starts a new plane wherever the part
 before it ends. Where that leaves lanes of a plane unused, they are holes: bytes of any value. Dense convolutions read them
-with weights of zero; operations that work channel by channel would hand them on, so in a group they only read maps without
-holes.
+with weights that count as zero; operations that work channel by channel would hand them on, so in a group they only read maps
+without holes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def with_holes(config: MachineConfig, tensor: Tensor, parts: Sequence[Tensor]) -
 
 
 def over_holes(config: MachineConfig, op: Op, parts: Sequence[Tensor]) -> Op:
-    """The operation on the map with holes: convolutions get weights of zero there."""
+    """The operation on the map with holes: convolutions get weights there that count as zero."""
     holes = hole_channels(config, parts)
     if not any(holes):
         return op
@@ -64,6 +64,7 @@ def over_holes(config: MachineConfig, op: Op, parts: Sequence[Tensor]) -> Op:
     pieces: list[np.ndarray] = []
     first = 0
     for part, hole in zip(parts, holes, strict=True):
-        pieces += [op.weights[..., first : first + part.channels], np.zeros((*op.weights.shape[:3], hole), np.int8)]
+        nothing = np.full((*op.weights.shape[:3], hole), op.weight_zp, np.int8)
+        pieces += [op.weights[..., first : first + part.channels], nothing]
         first += part.channels
     return replace(op, weights=np.concatenate(pieces, axis=3))

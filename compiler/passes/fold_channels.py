@@ -33,6 +33,7 @@ def channel_order(op: Op) -> NDArray[np.intp] | None:
     if (
         not isinstance(op, Conv)
         or op.groups != 1
+        or op.weight_zp
         or op.window.kernel != (1, 1)
         or op.window.stride != (1, 1)
         or any(op.window.pads)
@@ -52,7 +53,7 @@ def _reordered(op: Conv, order: NDArray[np.intp]) -> Conv:
     weights, groups = op.weights, op.groups
     if groups > 1:
         outputs, inputs = len(weights) // groups, weights.shape[3]
-        dense = np.zeros((len(weights), *weights.shape[1:3], groups * inputs), np.int8)
+        dense = np.full((len(weights), *weights.shape[1:3], groups * inputs), op.weight_zp, np.int8)
         for g in range(groups):
             dense[g * outputs : (g + 1) * outputs, :, :, g * inputs : (g + 1) * inputs] = weights[
                 g * outputs : (g + 1) * outputs

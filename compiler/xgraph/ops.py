@@ -66,8 +66,8 @@ class Op:
 class Conv(Op):
     """Convolution, dense, grouped or depthwise; a dense layer is a 1x1 convolution.
 
-    ``weights`` is int8, output channel x kernel row x kernel column x input channel of the group.
-    The input's zero-point is folded into the bias; padding pixels hold ``pad_value``.
+    ``weights`` is int8, output channel x kernel row x kernel column x input channel of the group; ``weight_zp`` is taken
+    off each. The input's zero-point is folded into the bias; padding pixels hold ``pad_value``.
     """
 
     window: Window
@@ -76,6 +76,7 @@ class Conv(Op):
     finish: Finish
     groups: int = 1
     pad_value: int = 0
+    weight_zp: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +93,7 @@ class ConvTranspose(Op):
     output_padding: tuple[int, int] = (0, 0)
     groups: int = 1
     pad_value: int = 0
+    weight_zp: int = 0
 
 
 class PoolKind(enum.Enum):

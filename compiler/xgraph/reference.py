@@ -44,7 +44,8 @@ def execute_op(op: Op, inputs: list[Int8], shape: tuple[int, int, int, int]) -> 
     match op:
         case Conv():
             taps = _windows(inputs[0], op.window, shape[1:3], op.pad_value)
-            return _finish(_requantise(_convolve(taps, op.weights, op.groups), op.requantisation), op.finish)
+            weights = op.weights - np.int64(op.weight_zp)
+            return _finish(_requantise(_convolve(taps, weights, op.groups), op.requantisation), op.finish)
         case ConvTranspose():
             return _finish(_requantise(_transpose(inputs[0], op, shape), op.requantisation), op.finish)
         case Pool():
@@ -82,14 +83,14 @@ def _windows(x: Int8, window: Window, size: tuple[int, int], pad_value: int) -> 
     return out
 
 
-def _convolve(taps: Int64, weights: Int8, groups: int) -> Int64:
+def _convolve(taps: Int64, weights: Int64, groups: int) -> Int64:
     n, h, w, _, _, c = taps.shape
     outputs = len(weights) // groups
     parts = []
     for g in range(groups):
         inputs = taps[..., g * (c // groups) : (g + 1) * (c // groups)].reshape(n * h * w, -1)
         kernel = weights[g * outputs : (g + 1) * outputs].astype(np.float64).reshape(outputs, -1)
-        # float64 sums of int8 products are exact far beyond any reduction here.
+        # float64 sums of such products are exact far beyond any reduction here.
         parts.append((inputs.astype(np.float64) @ kernel.T).astype(np.int64))
     return np.concatenate(parts, axis=1).reshape(n, h, w, -1)
 
@@ -102,9 +103,10 @@ def _transpose(x: Int8, op: ConvTranspose, shape: tuple[int, int, int, int]) -> 
     padded = np.full((n, h + 2 * reach_y, w + 2 * reach_x, c), op.pad_value, np.int8)
     padded[:, reach_y : reach_y + h, reach_x : reach_x + w] = x
     out = np.zeros(shape, np.int64)
+    weights = op.weights - np.int64(op.weight_zp)
     for ky in range(k_h):
         for kx in range(k_w):
-            tap = _convolve(padded[:, :, :, None, None].astype(np.int64), op.weights[:, ky : ky + 1, kx : kx + 1], op.groups)
+            tap = _convolve(padded[:, :, :, None, None].astype(np.int64), weights[:, ky : ky + 1, kx : kx + 1], op.groups)
             for iy in range(padded.shape[1]):
                 oy = (iy - reach_y) * s_y - op.window.pads[0] + ky * d_y
                 if not 0 <= oy < shape[1]:

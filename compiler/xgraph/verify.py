@@ -111,6 +111,7 @@ class _Checks:
         channels, outputs = self.sources[0].channels, self.target.channels
         self._equal("channels that are left over by groups", (channels % op.groups, outputs % op.groups), (0, 0))
         self._array("weights", op.weights, np.int8, (outputs, *op.window.kernel, channels // op.groups))
+        self._within("weight_zp", op.weight_zp, -128, 127)
         self._requantisation(op.requantisation, outputs)
         self._finish(op.finish)
         self._within("pad_value", op.pad_value, -128, 127)

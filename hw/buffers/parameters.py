@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth import Cat, Const, Module, Signal, Value
@@ -26,16 +27,20 @@ class ParameterMemory(wiring.Component):
     from the whole word.
 
     ============  ======================================================================
-    read          data one cycle after ``en``, held until the next ``en``
+    read          data one cycle after ``en``, held until the next ``en``; a column with a delay so many cycles later
     write         seen by a read in the next cycle; a read in the same cycle returns the old word
     stalls        never
     ============  ======================================================================
     """
 
-    def __init__(self, depth: int, word_bits: int, beat_bits: int, parts: int = 1) -> None:
+    def __init__(
+        self, depth: int, word_bits: int, beat_bits: int, parts: int = 1, delays: Sequence[int] = ()
+    ) -> None:
+        """``delays``: cycles by which each column is read later; none unless given."""
         self.depth = depth
         self.word_bits = word_bits
         self.columns = -(-word_bits // beat_bits)
+        self.delays = tuple(delays) or (0,) * self.columns
         self.beat_bits = beat_bits
         self.part_bits = ceil_log2(parts)
         self.part_width = word_bits // parts
@@ -48,10 +53,10 @@ class ParameterMemory(wiring.Component):
         })
 
     @classmethod
-    def of(cls, config: MachineConfig, buffer: str) -> ParameterMemory:
+    def of(cls, config: MachineConfig, buffer: str, delays: Sequence[int] = ()) -> ParameterMemory:
         """The memory that a configuration asks for; ``buffer`` as in ``isa.instructions.Buffer``."""
         parts = {"PARAM": config.conv_parts, "POOL_PARAM": config.pool_parts}.get(buffer, 1)
-        return cls(config.buffer_depth(buffer), 8 * config.buffer_word_bytes(buffer), config.axi_data_bits, parts)
+        return cls(config.buffer_depth(buffer), 8 * config.buffer_word_bytes(buffer), config.axi_data_bits, parts, delays)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -60,6 +65,10 @@ class ParameterMemory(wiring.Component):
         part, word = self.read.addr[: self.part_bits], self.read.addr[self.part_bits :]
         read_row = self.read.addr if self.rows > 1 else word
         words = []
+        asked = [Cat(self.read.en, read_row)]
+        for n in range(max(self.delays)):
+            asked.append(Signal.like(asked[0], name=f"asked_{n}"))
+            m.d.sync += asked[-1].eq(asked[-2])
         for column in range(columns):
             width = min(self.beat_bits, self.word_bits - column * self.beat_bits)
             memory = Memory(shape=width, depth=self.depth << row_bits, init=[])
@@ -71,8 +80,7 @@ class ParameterMemory(wiring.Component):
                     m.d.comb += [write.en.eq(self.write.en), write.addr.eq(Cat(Const(row, row_bits), self.write.addr))]
             m.d.comb += [
                 write.data.eq(self.write.data),
-                read.en.eq(self.read.en),
-                read.addr.eq(read_row),
+                Cat(read.en, read.addr).eq(asked[self.delays[column]]),
             ]
             words.append(read.data)
         whole: Value = Cat(words)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal, Value, signed, unsigned
+from amaranth import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.conv.array import sum_shape
-from hw.conv.sequence import address_bits, beat_layout
+from hw.conv.array import is_one_less, sum_shape
+from hw.conv.sequence import address_bits, beat_flags
 from hw.window.raster import pick
 from isa.config import MachineConfig
 
@@ -19,9 +19,10 @@ class Accumulate(wiring.Component):
     """Adds the array's sums up, one beat per cycle, and hands finished sums out ``conv_finish`` at a time, pixel by pixel.
 
     ``beat`` belongs to the sums present in this cycle, ``ahead`` is the beat that comes ``READ_AHEAD``
-    cycles later. A reduction's sums leave in the ``drain_cycles`` cycles that follow its last beat, while
+    cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
     the next reduction adds up: last beats must be that far apart. In the first of them the accumulators
-    themselves are still intact; what leaves later waits in a shadow register.
+    themselves are still intact; what is drained later waits in a shadow register. From each sum its pixel's
+    correction is taken (``corrections`` belong to the first drain cycle), and what is left is shown one cycle later.
     With ``acc_out`` nothing leaves: the sums are written to their entry in the cycle after the last beat.
 
     ``ask`` is high one cycle before ``valid``: the sums of part ``part`` of a pixel come, of parameter word ``param``.
@@ -33,11 +34,12 @@ class Accumulate(wiring.Component):
         self.config = config
         self.drain_cycles = drain_cycles
         c = config
-        flags = data.StructLayout({"valid": unsigned(1), "beat": beat_layout(c)})
+        flags = beat_flags(c)
         super().__init__({
             "sums": In(data.ArrayLayout(data.ArrayLayout(sum_shape(c.ic_p), c.oc_p), c.px_p)),
             "beat": In(flags),
             "ahead": In(flags),
+            "corrections": In(data.ArrayLayout(signed(32), c.px_p)),
             "valid": Out(1),
             "last": Out(1),
             "acc": Out(data.ArrayLayout(signed(32), c.conv_finish)),
@@ -72,7 +74,7 @@ class Accumulate(wiring.Component):
         for n in range(count):
             total = Signal(signed(32), name=f"total_{n}", reset_less=True)
             with m.If(self.beat.valid):
-                m.d.sync += total.eq(self.sums[n // c.oc_p][n % c.oc_p] + Mux(beat.first, entry[n], total))
+                m.d.sync += total.eq(self._added(*divmod(n, c.oc_p), Mux(beat.first, entry[n], total)))
             totals.append(total)
 
         done = Signal()
@@ -87,36 +89,51 @@ class Accumulate(wiring.Component):
         self._drain(m, totals, done & ~done_beat.acc_out, done_beat.last_of_instruction)
         return m
 
+    def _added(self, pixel: int, lane: int, before: Value) -> Value:
+        """With the sum that the array shows now."""
+        shown = self.sums[pixel][lane]
+        return before - ~shown if is_one_less(self.config, pixel, lane) else before + shown
+
     def _drain(self, m: Module, totals: list[Signal], done: Value, last: Value) -> None:
-        """Show the finished sums, ``conv_finish`` of them in each cycle: the first at once, the others from the shadow."""
+        """Show the finished sums without their corrections, ``conv_finish`` of them in each cycle: the first ones are those of
+        the accumulators, the others come from the shadow."""
         c = self.config
         width, cycles = c.conv_finish, self.drain_cycles
         left = Signal(range(max(2, cycles)))
         ends = Signal()
         shadow = [Signal(signed(32), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
-        held = Signal.like(self.param, reset_less=True)
+        kept = [Signal(signed(32), name=f"correction_{p}", reset_less=True) for p in range(c.px_p)]
         with m.If(done):
             m.d.sync += [left.eq(cycles - 1), ends.eq(last)]
             m.d.sync += [s.eq(total) for s, total in zip(shadow, totals[width:], strict=True)]
+            m.d.sync += [to.eq(self.corrections[p]) for p, to in enumerate(kept)]
         with m.Elif(left != 0):
             m.d.sync += left.eq(left - 1)
-        m.d.comb += [
-            self.valid.eq(done | (left != 0)),
-            self.last.eq(last if cycles == 1 else ends & (left == 1)),
-        ]
-        parts = [totals[:width], *(shadow[begin : begin + width] for begin in range(0, len(shadow), width))]
+        m.d.sync += [self.valid.eq(done | (left != 0)), self.last.eq(last if cycles == 1 else ends & (left == 1))]
+        sums = [Signal(signed(32), name=f"drained_{n}") for n in range(width)]
+        corrections = [Signal(signed(32), name=f"drained_correction_{p}") for p in range(c.conv_ports)]
         with m.Switch(left):
-            for turn, part in enumerate(parts):
+            for turn in range(cycles):
+                first = turn * width
+                source = [*totals[:width], *shadow][first : first + width]
+                pixels = range(first // c.oc_p, first // c.oc_p + c.conv_ports)
+                taken = [kept[p] if turn else self.corrections[p] for p in pixels]
                 with m.Case((cycles - turn) % cycles):
-                    m.d.comb += [self.acc[n].eq(value) for n, value in enumerate(part)]
+                    m.d.comb += [to.eq(total) for to, total in zip(sums, source, strict=True)]
+                    m.d.comb += [to.eq(correction) for to, correction in zip(corrections, taken, strict=True)]
+        m.d.sync += [self.acc[n].eq(total - corrections[n // c.oc_p]) for n, total in enumerate(sums)]
+        self._ask(m, done, left)
 
-        # The parameter records of what is shown in the next cycle.
+    def _ask(self, m: Module, done: Value, left: Signal) -> None:
+        """The parameter records of what is drained in the next cycle, asked for then: it is shown a cycle later still."""
+        c, cycles = self.config, self.drain_cycles
+        held = Signal.like(self.param, reset_less=True)
         arriving = self.beat.valid & self.beat.beat.last & ~self.beat.beat.acc_out
         with m.If(arriving):
             m.d.sync += held.eq(self.beat.beat.param)
         follows = Signal.like(left)
         m.d.comb += follows.eq(Mux(done, cycles - 1, left - 1))
-        m.d.comb += [
+        m.d.sync += [
             self.ask.eq(arriving | (done & (cycles > 1)) | (left > 1)),
             self.param.eq(Mux(arriving, self.beat.beat.param, held)),
             self.part.eq(Mux(arriving, 0, pick([(cycles - n) % c.conv_parts for n in range(cycles)], follows))),

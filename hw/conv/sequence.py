@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth import Cat, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,6 +21,7 @@ SEQUENCE_LAYOUT = data.StructLayout({
     "a_addr": 16,
     "acc_in": 1,
     "acc_out": 1,
+    "w_zp": signed(8),
 })
 """What an instruction says about weights, parameters and accumulators."""
 
@@ -40,7 +41,13 @@ def beat_layout(config: MachineConfig) -> data.StructLayout:
         "acc_out": unsigned(1),
         "entry": unsigned(address_bits(config.acc_depth)),
         "param": unsigned(address_bits(config.param_depth)),
+        "w_zp": signed(8),
     })
+
+
+def beat_flags(config: MachineConfig) -> data.StructLayout:
+    """A beat on its way, or none."""
+    return data.StructLayout({"valid": unsigned(1), "beat": beat_layout(config)})
 
 
 class BeatSequencer(wiring.Component):
@@ -81,6 +88,7 @@ class BeatSequencer(wiring.Component):
         chunk = Signal(17)
         param = Signal(17)
         entry = Signal(17)
+        w_zp = Signal(signed(8))
         x = self.operands.p
         m.d.comb += [
             self.weight.eq(weight),
@@ -91,6 +99,7 @@ class BeatSequencer(wiring.Component):
             self.beat.acc_out.eq(acc_out),
             self.beat.entry.eq(entry),
             self.beat.param.eq(param),
+            self.beat.w_zp.eq(w_zp),
             self.operands.ready.eq(self.fire),
         ]
 
@@ -131,6 +140,7 @@ class BeatSequencer(wiring.Component):
                 chunk.eq(self.instruction.p.w_addr),
                 param.eq(self.instruction.p.p_addr),
                 entry.eq(self.instruction.p.a_addr),
+                w_zp.eq(self.instruction.p.w_zp),
             ]
         return m
 

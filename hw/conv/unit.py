@@ -6,9 +6,11 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.conv import window_sum
 from hw.conv.accumulate import READ_AHEAD, Accumulate
 from hw.conv.array import MacArray, array_latency
 from hw.conv.sequence import SEQUENCE_LAYOUT, BeatSequencer, address_bits
+from hw.conv.window_sum import WindowSum
 from hw.conv.write import ResultWriter
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.post import postprocess
@@ -44,9 +46,10 @@ class ConvUnit(wiring.Component):
 
     ::
 
+                                          +-> window sum --+
         instruction -+-> window -> fetch -+-> array -> accumulate -> post -> gather -> results -+-> write
-                     +-> sequencer -------+                ^                                    |
-                     +-> finish settings ------------------+                                    |
+                     +-> sequencer -------+                            ^                        |
+                     +-> finish settings ------------------------------+                        |
                      +-> placement -------------------------------------------------------------+
 
     Each part has its own copy of what it needs of an instruction, so the window works on the next one
@@ -59,7 +62,7 @@ class ConvUnit(wiring.Component):
     ==========================================  ================================
     instruction to first read                   ``px_p + 8``
     instruction to first beat                   ``px_p + 11``
-    last beat to ``done``, writes granted       ``array_latency + post LATENCY + 5``
+    last beat to ``done``, writes granted       ``array_latency + post LATENCY + 6``
     ==========================================  ================================
 
     A beat enters in every cycle if the reads are granted, if reductions take at least as many beats as
@@ -83,7 +86,7 @@ class ConvUnit(wiring.Component):
         c = self.config
         drain_cycles = c.px_p * c.oc_p // c.conv_finish
         advances = (c.conv_ports,) * (c.px_p // c.conv_ports)
-        results_depth = 1 << (array_latency(c.ic_p) + postprocess.LATENCY + drain_cycles + 6).bit_length()
+        results_depth = 1 << (array_latency(c) + postprocess.LATENCY + drain_cycles + 7).bit_length()
 
         m.submodules.window = window = WindowGenerator(c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
@@ -91,6 +94,9 @@ class ConvUnit(wiring.Component):
         m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth)
         m.submodules.array = array = MacArray(c)
         m.submodules.accumulate = accumulate = Accumulate(c, drain_cycles)
+        latency = 1 + array_latency(c)
+        window_beat = latency + 1 - window_sum.LATENCY
+        m.submodules.window_sum = inputs = WindowSum(c, window_beat - 1)
         m.submodules.finishes = finishes = Queue(_FINISH_SETTINGS, _INSTRUCTIONS)
         m.submodules.post = post = PostProcess(c, c.conv_finish)
         m.submodules.gather = gather = Gather(c.conv_finish, c.conv_parts)
@@ -116,10 +122,9 @@ class ConvUnit(wiring.Component):
         ]
         operands = Signal.like(fetch.o.p.data, reset_less=True)
         m.d.sync += operands.eq(fetch.o.p.data)
-        m.d.comb += array.x.eq(operands)
+        m.d.comb += [array.x.eq(operands), inputs.x.eq(operands)]
 
         # array: beats travel beside the operands
-        latency = 1 + array_latency(c.ic_p)
         beats = [Signal(accumulate.beat.shape(), name="beat0")]
         m.d.comb += [beats[0].valid.eq(sequencer.fire), beats[0].beat.eq(sequencer.beat)]
         for age in range(1, latency + 1):
@@ -130,6 +135,9 @@ class ConvUnit(wiring.Component):
             accumulate.sums.eq(array.sums),
             accumulate.beat.eq(arriving),
             accumulate.ahead.eq(beats[latency - READ_AHEAD]),
+            accumulate.corrections.eq(inputs.corrections),
+            inputs.beat.eq(beats[window_beat]),
+            inputs.ahead.eq(beats[window_beat - READ_AHEAD]),
             self.params.en.eq(accumulate.ask),
             self.params.addr.eq(Cat(accumulate.part[: (c.conv_parts - 1).bit_length()], accumulate.param)),
         ]

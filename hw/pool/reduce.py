@@ -252,7 +252,7 @@ class WindowReduce(wiring.Component):
 
 def _multiply(values: list[Signal], factor: Signal) -> Value:
     """One product, or two in one multiplier."""
-    return values[0] * factor if len(values) == 1 else pack(values[1], values[0], factor)
+    return values[0] * factor if len(values) == 1 else pack(values[1], values[0]) * factor
 
 
 def _parts(total: Value) -> list[tuple[Value, Value]]:

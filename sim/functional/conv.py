@@ -59,11 +59,19 @@ def conv(context: Context, f: SimpleNamespace) -> None:
     context.macs += pixels * f.chunks * beats_of(f) * config.ic_p * config.oc_p
 
     acc = convolve(state, f, window)
+    kept = f.acc_in or f.acc_out
+    inputs = sum_inputs(state, f, window) if kept or f.w_zp else None
     if f.acc_in:
-        acc += load_accumulators(state, entries, f.chunks, pixels)
+        assert inputs is not None
+        acc += load_entries(state.accumulators, entries, f.chunks, pixels)
+        inputs += load_entries(state.window_sums[..., None], entries, f.chunks, pixels)
     if f.acc_out:
-        store_accumulators(state, entries, acc)
+        assert inputs is not None
+        store_entries(state.accumulators, entries, acc)
+        store_entries(state.window_sums[..., None], entries, inputs)
         return
+    if inputs is not None:
+        acc -= inputs * np.int32(f.w_zp)
     bias, scale = unpack_records(state.buffers[Buffer.PARAM][f.p_addr : f.p_addr + f.chunks])
     y = finish(requantise(acc, bias, scale), f, state.tables, f.alpha)
     write_chunks(state, f, y)
@@ -88,11 +96,25 @@ def convolve(state: MachineState, f: SimpleNamespace, window: Window) -> Int32:
     return acc.reshape(f.o_h * f.o_w, f.chunks, config.oc_p)
 
 
+def sum_inputs(state: MachineState, f: SimpleNamespace, window: Window) -> Int32:
+    """``[pixel, chunk, 1]``: the sums of all inputs that the chunk reads."""
+    config = state.config
+    state.padded_words[-1] = f.pad_value
+    by_word = state.padded_words.sum(axis=1, dtype=np.int32)
+    chunks_per_group, group_offsets = groups_of(f)
+    sums = np.empty((f.o_h, f.o_w, len(group_offsets)), dtype=np.int32)
+    for group, offset in enumerate(group_offsets):
+        for rows in window.row_blocks(beats_of(f), GATHERED_BYTES):
+            words = window.words(rows, window.vector_offsets() + offset, config.fm_words)
+            sums[rows, :, group] = by_word.take(words.reshape(*words.shape[:2], -1)).sum(axis=2, dtype=np.int32)
+    return sums.reshape(f.o_h * f.o_w, -1, 1).repeat(chunks_per_group, axis=1)[:, : f.chunks]
+
+
 def decode_weights(state: MachineState, first: int, chunks: int, beats: int) -> Float32:
     """``[output channel, reduced index]``."""
     config = state.config
     raw = state.buffers[Buffer.WEIGHT][first : first + chunks * beats].view(np.int8)
-    by_lane = raw.reshape(chunks, beats, config.oc_p, config.ic_p).transpose(0, 2, 1, 3)
+    by_lane = raw.reshape(chunks, beats, config.ic_p, config.oc_p).transpose(0, 3, 1, 2)
     return by_lane.astype(np.float32, order="C").reshape(chunks * config.oc_p, beats * config.ic_p)
 
 
@@ -105,18 +127,18 @@ def exact_product(x: Int8, weights: Float32) -> Int32:
     return total
 
 
-def load_accumulators(state: MachineState, entries: slice, chunks: int, pixels: int) -> Int32:
+def load_entries(memory: Int32, entries: slice, chunks: int, pixels: int) -> Int32:
     """``[pixel, chunk, lane]`` from entries of ``px_p`` pixels each."""
-    config = state.config
-    held = state.accumulators[entries].reshape(chunks, -1, config.oc_p)
+    held = memory[entries].reshape(chunks, -1, memory.shape[2])
     return held[:, :pixels].transpose(1, 0, 2)
 
 
-def store_accumulators(state: MachineState, entries: slice, acc: Int32) -> None:
-    pixels, chunks, lanes = acc.shape
-    held = np.zeros((chunks, (entries.stop - entries.start) // chunks * state.config.px_p, lanes), dtype=np.int32)
-    held[:, :pixels] = acc.transpose(1, 0, 2)
-    state.accumulators[entries] = held.reshape(-1, state.config.px_p, lanes)
+def store_entries(memory: Int32, entries: slice, values: Int32) -> None:
+    pixels, chunks, lanes = values.shape
+    px_p = memory.shape[1]
+    held = np.zeros((chunks, (entries.stop - entries.start) // chunks * px_p, lanes), dtype=np.int32)
+    held[:, :pixels] = values.transpose(1, 0, 2)
+    memory[entries] = held.reshape(-1, px_p, lanes)
 
 
 def write_chunks(state: MachineState, f: SimpleNamespace, y: Int8) -> None:

@@ -32,6 +32,8 @@ class MachineState:
         }
         """Raw bytes of the parameter memories, one row for each word."""
         self.accumulators: Int32 = np.zeros((config.acc_depth, config.px_p, config.oc_p), dtype=np.int32)
+        self.window_sums: Int32 = np.zeros((config.acc_depth, config.px_p), dtype=np.int32)
+        """Of the inputs that made the accumulators: what a zero-point of the weights is multiplied by."""
 
     @property
     def feature_map(self) -> Int8:

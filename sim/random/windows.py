@@ -47,6 +47,7 @@ def conv(rng: random.Random, config: MachineConfig, budget: int, chains: list[Ch
         v["g_step"] = rng.choice((v["i_cs"] * v["vectors"], plane, rng.randint(0, 40)))
     v["w_addr"] = rng.randint(0, config.weight_depth - v["chunks"] * taps * v["vectors"])
     v["p_addr"] = rng.randint(0, config.param_depth - v["chunks"])
+    v["w_zp"] = int8(rng)
     v["acc_in"] = int(chain is not None)
     v["acc_out"] = int(rng.random() < 0.3)
     entries = v["chunks"] * groups

@@ -91,20 +91,20 @@ def cache_directory(cache: Path | str | None = None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tilewright"
 
 
-def core_verilog(config: MachineConfig, cache: Path | str | None = None) -> str:
-    """The Verilog of the machine; kept in the cache under the hash of its generator's sources."""
-    return _emitted(config, cache).read_text()
+def core_verilog(config: MachineConfig, cache: Path | str | None = None, *, dsp48e2: bool = False) -> str:
+    """The Verilog of the machine (``dsp48e2``: see ``hw.emit``); cached under the hash of its generator's sources."""
+    return _emitted(config, cache, dsp48e2).read_text()
 
 
-def core_sources(config: MachineConfig, cache: Path | str | None = None) -> dict[str, str]:
+def core_sources(config: MachineConfig, cache: Path | str | None = None, *, dsp48e2: bool = False) -> dict[str, str]:
     """``file:line`` of every signal of the machine, by its path in it."""
-    sources: dict[str, str] = json.loads(_emitted(config, cache).with_suffix(".json").read_text())
+    sources: dict[str, str] = json.loads(_emitted(config, cache, dsp48e2).with_suffix(".json").read_text())
     return sources
 
 
-def _emitted(config: MachineConfig, cache: Path | str | None) -> Path:
+def _emitted(config: MachineConfig, cache: Path | str | None, dsp48e2: bool) -> Path:
     """The Verilog in the cache; beside it, written before it, where its signals come from."""
-    digest = hashlib.sha256(config.to_json().encode())
+    digest = hashlib.sha256(config.to_json().encode() + bytes([dsp48e2]))
     for folder in ("hw", "isa"):
         for source in sorted((ROOT / folder).rglob("*.py")):
             digest.update(source.relative_to(ROOT).as_posix().encode() + source.read_bytes())
@@ -113,7 +113,7 @@ def _emitted(config: MachineConfig, cache: Path | str | None) -> Path:
     if not path.exists():
         from hw.emit import emit
 
-        emitted = emit(config)
+        emitted = emit(config, dsp48e2=dsp48e2)
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(path.with_suffix(".json"), json.dumps(emitted.sources).encode())
         write_atomically(path, emitted.text.encode())

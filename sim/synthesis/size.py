@@ -37,7 +37,7 @@ def size_of(
     """Synthesise what is new, and count."""
     yosys = find_tool("yosys")
     report(f"Verilog of {config.name}")
-    design = split_design(core_verilog(config, cache))
+    design = split_design(core_verilog(config, cache, dsp48e2=target.places_cascades(config)))
     mapped = map_modules(design, target, yosys, report=report, jobs=jobs or default_jobs(), cache=cache)
     return count(design, mapped, target, yosys.version)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from isa.config import MachineConfig
 from sim.synthesis.tools import SynthesisError
 
 Cells = Mapping[str, float]
@@ -21,6 +22,12 @@ class Target:
     """How many of each kind of resource a cell takes."""
     free: frozenset[str]
     """Cells that take none: pads, and what stands beside LUTs in any case."""
+    dsp48e2: bool = False
+    """Whether it has DSP48E2, whose registers and cascades yosys does not find by itself."""
+
+    def places_cascades(self, config: MachineConfig) -> bool:
+        """Whether the array's cascades are to be instances of the family's DSP."""
+        return self.dsp48e2 and config.dsp_packing
 
     def used(self, cells: Mapping[str, int]) -> dict[str, float]:
         """Resources of each kind; a cell that nobody counts is refused."""
@@ -61,7 +68,7 @@ def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
         "DSP": {dsp: 1},
         "BRAM": {block: 1, half: 0.5},
     }
-    return Target(name, script, resources, _XILINX_FREE)
+    return Target(name, script, resources, _XILINX_FREE, dsp == "DSP48E2")
 
 
 _ECP5_MEMORY: Cells = {"TRELLIS_DPR16X4": 6}

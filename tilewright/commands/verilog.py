@@ -17,15 +17,17 @@ VERILOG_FILE, CONFIG_FILE = "tilewright_core.v", "config.json"
 @click.command()
 @config_option()
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the two files.")
+@click.option("--dsp48e2", is_flag=True, help="Make the array's cascades of UltraScale's DSP48E2.")
 @json_option()
-def command(config: MachineConfig, output: Path, as_json: bool) -> None:
+def command(config: MachineConfig, output: Path, dsp48e2: bool, as_json: bool) -> None:
     """Write the machine as one Verilog file, and its configuration as JSON.
 
     The same configuration gives the same bytes every time.
 
     \b
-    Example:
+    Examples:
       tilewright verilog --config base -o build/
+      tilewright verilog --config base --dsp48e2 -o ultrascale/
     """
     from hw.emit import verilog
 
@@ -34,7 +36,7 @@ def command(config: MachineConfig, output: Path, as_json: bool) -> None:
         click.echo(f"tilewright: warning: {beyond}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
-        files = {VERILOG_FILE: verilog(config), CONFIG_FILE: config.to_json()}
+        files = {VERILOG_FILE: verilog(config, dsp48e2=dsp48e2), CONFIG_FILE: config.to_json()}
     for name, text in files.items():
         write_file(output / name, text.encode())
     if as_json:

@@ -67,7 +67,7 @@ def weights_constant(weights: object) -> bool:
 
 @constrains(*LINEAR)
 def weights_fit(values: Array) -> bool:
-    """The weights minus their zero-point fit int8."""
+    """The weights with one zero-point for all output channels fit int8, or each is the sum of two that do."""
     return bool(values.min(initial=0) >= -128 and values.max(initial=0) <= 127)
 
 

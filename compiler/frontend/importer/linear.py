@@ -91,19 +91,19 @@ def convolution(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear
     assert letters is not None
     out = ctx.shape(node.output)
     window = window_of(node, x.shape[2:], weights.values.shape[2:], out[2:])
-    wide = weights.values.reshape(*weights.values.shape[:2], *window.kernel).transpose(0, 2, 3, 1)
+    values = weights.values.reshape(*weights.values.shape[:2], *window.kernel).transpose(0, 2, 3, 1)
     groups = node.integer("group", 1)
-    x, kernel, window = narrowed(ctx, arranged(ctx, x, letters), wide, window, groups)
+    x, kernel, window = narrowed(ctx, arranged(ctx, x, letters), values, window, groups)
     require(windows.window_fits, window)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         tensor = ctx.tensor(name, map_shape(letters, out), params)
         op = Conv(
-            node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(kernel), q, finish, groups, x.params.zero_point
+            node.name, (x.tensor,), (tensor,), window, kernel.stored, q, finish, groups, x.params.zero_point, kernel.zero_point
         )
         return ctx.add(op, plain(letters, out), params)
 
-    zero_bias = -x.params.zero_point * kernel.sum(axis=(1, 2, 3), dtype=np.int64)
+    zero_bias = -x.params.zero_point * kernel.sums()
     return Linear(build, unit_of(x.params, weights.along(0)), out[1], zero_bias, channel_dim=1, rank=rank)
 
 
@@ -153,7 +153,7 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
     require(dense_rules.dense_rank, letters)
     assert letters is not None
     matrix: NDArray[Any] = weights.values.T
-    kernel: NDArray[Any]
+    values: NDArray[Any]
     window = Window((1, 1))
     whole = _whole_map(ctx, x)
     if whole is not None:
@@ -161,23 +161,25 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
         matrix = matrix.reshape(outputs, *(a.size for a in whole)).transpose(0, *(1 + i for i in _memory_rank(x.layout)))
         if h * w * c <= LONGEST_PIXEL:
             x = _as_one_pixel(ctx, x)
-            kernel = matrix.reshape(outputs, 1, 1, inputs)
+            values = matrix.reshape(outputs, 1, 1, inputs)
         else:
-            kernel, window = matrix.reshape(outputs, h, w, c), Window((h, w))
+            values, window = matrix.reshape(outputs, h, w, c), Window((h, w))
         target = (n, 1, 1, outputs)
     else:
         x = arranged(ctx, x, letters)
-        kernel = matrix.reshape(outputs, 1, 1, inputs)
+        values = matrix.reshape(outputs, 1, 1, inputs)
         target = (*ctx.map_shape(x)[:3], outputs)
     out = ctx.shape(node.output)
-    x, weights8, window = narrowed(ctx, x, kernel, window, 1)
+    x, kernel, window = narrowed(ctx, x, values, window, 1)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         tensor = ctx.tensor(name, target, params)
-        op = Conv(node.name, (x.tensor,), (tensor,), window, np.ascontiguousarray(weights8), q, finish, 1, x.params.zero_point)
+        op = Conv(
+            node.name, (x.tensor,), (tensor,), window, kernel.stored, q, finish, 1, x.params.zero_point, kernel.zero_point
+        )
         return ctx.add(op, plain(letters, out), params)
 
-    zero_bias = -x.params.zero_point * weights8.sum(axis=(1, 2, 3), dtype=np.int64)
+    zero_bias = -x.params.zero_point * kernel.sums()
     return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))
 
 

@@ -13,6 +13,7 @@ from compiler.frontend.importer.linear import unit_of, with_real_bias
 from compiler.frontend.importer.values import Linear, Mapped, Params
 from compiler.frontend.importer.views import arranged, joined, sliced
 from compiler.frontend.importer.weights import weights_behind
+from compiler.frontend.importer.wide import Int16, Kernel, kernel_of
 from compiler.frontend.model import Node
 from compiler.xgraph.ops import Conv, ConvTranspose, Finish, Requantisation, Window
 
@@ -30,7 +31,7 @@ def conv_transpose(ctx: Context, node: Node) -> None:
     groups = node.integer("group", 1)
     out = ctx.shape(node.output)
     window = _window(node, x.shape[2:], weights.values.shape[2:], out[2:])
-    kernel = _kernel(weights.int8(), groups, window.kernel)
+    kernel = kernel_of(_kernel(weights.values, groups, window.kernel))
     scale = weights.along(1)
     if groups > 1 and scale.size > 1:
         scale = np.tile(scale, groups)
@@ -44,21 +45,22 @@ def conv_transpose(ctx: Context, node: Node) -> None:
             return _phases(ctx, node, x, window, kernel, q, finish, params, name, letters, out, groups)
         tensor = ctx.tensor(name, shape, params)
         op = ConvTranspose(
-            node.name, (x.tensor,), (tensor,), window, kernel, q, finish, _extra(window, ctx.map_shape(x), shape), groups, zero
-        )
+            node.name, (x.tensor,), (tensor,), window, kernel.stored, q, finish, _extra(window, ctx.map_shape(x), shape),
+            groups, zero, kernel.zero_point,
+        )  # fmt: skip
         return ctx.add(op, plain(letters, out), params)
 
-    sums = kernel.sum(axis=(1, 2, 3), dtype=np.int64)
+    sums = kernel.sums()
     zero_bias = np.zeros_like(sums) if window.stride != (1, 1) else -zero * sums
     value = Linear(build, unit_of(x.params, scale), out[1], zero_bias, channel_dim=1, rank=rank)
     ctx.values[node.output] = with_real_bias(ctx, value, node.input(2))
 
 
-def _kernel(weights: Int8, groups: int, kernel: tuple[int, int]) -> Int8:
+def _kernel(weights: Int16 | Int8, groups: int, kernel: tuple[int, int]) -> Int16 | Int8:
     """ONNX's inputs x outputs of a group x rows x columns, as outputs x rows x columns x inputs of a group."""
     inputs, outputs = weights.shape[:2]
     grouped = weights.reshape(groups, inputs // groups, outputs, *kernel)
-    return np.ascontiguousarray(grouped.transpose(0, 2, 3, 4, 1).reshape(groups * outputs, *kernel, inputs // groups))
+    return grouped.transpose(0, 2, 3, 4, 1).reshape(groups * outputs, *kernel, inputs // groups)
 
 
 def _window(node: Node, size: tuple[int, ...], kernel: tuple[int, ...], out: tuple[int, ...]) -> Window:
@@ -104,7 +106,7 @@ def _taps(stride: int, kernel: int, dilation: int, pad: int, phase: int) -> tupl
 
 
 def _phases(
-    ctx: Context, node: Node, x: Mapped, window: Window, kernel: Int8, q: Requantisation, finish: Finish, params: Params,
+    ctx: Context, node: Node, x: Mapped, window: Window, kernel: Kernel, q: Requantisation, finish: Finish, params: Params,
     name: str, letters: str, out: tuple[int, ...], groups: int,
 ) -> Mapped:  # fmt: skip
     """Each phase has its own taps, and so its own share of the zero-point in the bias."""
@@ -116,14 +118,17 @@ def _phases(
         for column in range(s):
             rows, top, d_y = _taps(s, window.kernel[0], window.dilation[0], window.pads[0], y)
             columns, left, d_x = _taps(s, window.kernel[1], window.dilation[1], window.pads[1], column)
-            taps = kernel[:, rows or [0]][:, :, columns or [0]]
-            taps = taps if rows and columns else np.zeros_like(taps)
-            source, pads, first = _shifted(ctx, x, (top, left), taps.shape[1:3], (d_y, d_x), part)
-            bias = q.bias - x.params.zero_point * taps.sum(axis=(1, 2, 3), dtype=np.int64)
+            stored = np.ascontiguousarray(kernel.stored[:, rows or [0]][:, :, columns or [0]])
+            if not (rows and columns):
+                stored[:] = kernel.zero_point
+            taps = Kernel(stored, kernel.zero_point)
+            source, pads, first = _shifted(ctx, x, (top, left), stored.shape[1:3], (d_y, d_x), part)
+            bias = q.bias - x.params.zero_point * taps.sums()
             tensor = ctx.tensor(ctx.fresh(f"{name}/phase{y}{column}"), part, params)
             op = Conv(
-                tensor, (source,), (tensor,), Window(taps.shape[1:3], (1, 1), (d_y, d_x), pads), np.ascontiguousarray(taps),
+                tensor, (source,), (tensor,), Window(stored.shape[1:3], (1, 1), (d_y, d_x), pads), stored,
                 Requantisation(bias.astype(np.int32), q.mantissa, q.shift), finish, groups, x.params.zero_point,
+                kernel.zero_point,
             )  # fmt: skip
             assert first == (0, 0)
             parts.append(ctx.add(op, plain("NHWC", part), params))

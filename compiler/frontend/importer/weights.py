@@ -29,10 +29,6 @@ class Weights:
     def transposed(self, order: tuple[int, ...]) -> Weights:
         return Weights(self.values.transpose(order), self.scale, order.index(self.axis) if self.scale.size > 1 else 0)
 
-    def int8(self) -> NDArray[np.int8]:
-        require(general.weights_fit, self.values)
-        return self.values.astype(np.int8)
-
     def along(self, axis: int) -> Float32:
         """The scale: one, or one for each index of ``axis``."""
         if self.scale.size == 1:

@@ -1,10 +1,14 @@
-"""Weights that need nine bits (uint8 minus a zero-point): each is the sum of two int8 weights on the same input.
+"""Weights that need nine bits (uint8 minus a zero-point), as int8 weights with one zero-point.
 
-A dense layer gets the few input channels that such weights read a second time, behind the others. A grouped one
-reads every pixel twice, side by side, through a kernel of twice the width.
+CONV subtracts a zero-point from all weights of a layer, at no cost. That is enough wherever the layer's weights span no more
+than 255. Where zero-points of output channels differ and they span more, a weight that is left over is the sum of two on the
+same input: a dense layer gets the few input channels that have such weights a second time, behind the others; a grouped one
+reads every pixel twice, side by side, through a kernel of twice the width. So does a depthwise one: POOL has no zero-point.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,41 +21,76 @@ from compiler.frontend.importer.values import Mapped
 from compiler.frontend.importer.views import joined, selected
 from compiler.xgraph.ops import Upsample, Window
 
+Int64 = NDArray[np.int64]
 Int16 = NDArray[np.int16]
 Int8 = NDArray[np.int8]
+LEAST, MOST = -128, 127
 
 
-def narrowed(ctx: Context, x: Mapped, kernel: Int16 | Int8, window: Window, groups: int) -> tuple[Mapped, Int8, Window]:
-    """Input map, int8 kernel (outputs x rows x columns x inputs) and window that compute the same sums."""
-    if kernel.dtype == np.int8:
-        return x, kernel.astype(np.int8, copy=False), window
-    low: Int16 = np.clip(kernel.astype(np.int16), -128, 127)
-    high: Int16 = kernel - low
-    if not high.any():
-        return x, low.astype(np.int8), window
-    require(general.weights_fit, high)
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """The weights are ``stored - zero_point``: outputs x rows x columns x inputs of a group."""
+
+    stored: Int8
+    zero_point: int = 0
+
+    def sums(self) -> Int64:
+        """Of each output channel's weights."""
+        found: Int64 = self.stored.sum(axis=(1, 2, 3), dtype=np.int64) - self.zero_point * self.stored[0].size
+        return found
+
+
+def kernel_of(weights: Int16 | Int8) -> Kernel:
+    """With the zero-point nearest to 0 of those that bring all weights, and 0, into int8."""
+    low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
+    zero_point = max(0, LEAST - low) + min(0, MOST - high)
+    stored = weights.astype(np.int16) + zero_point
+    require(general.weights_fit, stored)
+    return Kernel(np.ascontiguousarray(stored.astype(np.int8)), zero_point)
+
+
+def narrowed(ctx: Context, x: Mapped, weights: Int16 | Int8, window: Window, groups: int) -> tuple[Mapped, Kernel, Window]:
+    """Input map, kernel and window that compute the same sums."""
+    span = int(weights.max(initial=0)) - int(weights.min(initial=0))
+    depthwise = groups == len(weights) > 1
+    if span <= MOST - LEAST and not (depthwise and kernel_of(weights).zero_point):
+        return x, kernel_of(weights), window
+    zero_point = 0 if depthwise else _best_zero_point(weights)
+    low: Int16 = np.clip(weights.astype(np.int16), LEAST - zero_point, MOST - zero_point)
+    high: Int16 = weights - low
+    require(general.weights_fit, high + zero_point)
     if groups == 1:
-        return _channels_twice(ctx, x, low, high, window)
-    return _pixels_twice(ctx, x, low, high, window)
+        x, both = _channels_twice(ctx, x, low, high)
+    else:
+        x, both, window = _pixels_twice(ctx, x, low, high, window)
+    return x, Kernel((both + zero_point).astype(np.int8), zero_point), window
 
 
-def _channels_twice(ctx: Context, x: Mapped, low: Int16, high: Int16, window: Window) -> tuple[Mapped, Int8, Window]:
+def _best_zero_point(weights: Int16 | Int8) -> int:
+    """The one that leaves the fewest input channels with a weight outside of int8, and what is over within it."""
+    low, high = (end(weights.astype(np.int16), axis=(0, 1, 2)) for end in (np.min, np.max))
+    candidates = [z for z in range(LEAST, MOST + 1) if low.min() + 2 * z >= 2 * LEAST and high.max() + 2 * z <= 2 * MOST]
+    left = {z: int(((low + z < LEAST) | (high + z > MOST)).sum()) for z in candidates}
+    return min(left, key=lambda z: (left[z], abs(z)), default=0)
+
+
+def _channels_twice(ctx: Context, x: Mapped, low: Int16, high: Int16) -> tuple[Mapped, Int16]:
     n, h, w, c = ctx.map_shape(x)
     again = np.flatnonzero(high.any(axis=(0, 1, 2)))
     copies = selected(ctx, x, [int(channel) for channel in again], plain("NHWC", (n, h, w, len(again))))
     shape = (n, h, w, c + len(again))
     both = joined(ctx, [x, copies], shape, plain("NHWC", shape))
-    return both, np.concatenate([low, high[..., again]], axis=3).astype(np.int8), window
+    return both, np.concatenate([low, high[..., again]], axis=3)
 
 
-def _pixels_twice(ctx: Context, x: Mapped, low: Int16, high: Int16, window: Window) -> tuple[Mapped, Int8, Window]:
+def _pixels_twice(ctx: Context, x: Mapped, low: Int16, high: Int16, window: Window) -> tuple[Mapped, Int16, Window]:
     n, h, w, c = ctx.map_shape(x)
     outputs, k_h, k_w, inputs = low.shape
     d = window.dilation[1]
     shape = (n, h, 2 * w, c)
     name = ctx.tensor(ctx.fresh(f"{x.tensor}/twice"), shape, ctx.stored(x))
     twice = ctx.add(Upsample(name, (x.tensor,), (name,), (1, 2)), plain("NHWC", shape), x.params)
-    kernel = np.zeros((outputs, k_h, 2 * ((k_w - 1) * d + 1), inputs), np.int8)
+    kernel = np.zeros((outputs, k_h, 2 * ((k_w - 1) * d + 1), inputs), np.int16)
     kernel[:, :, 0 :: 2 * d] = low
     kernel[:, :, 1 :: 2 * d] = high
     top, left, bottom, right = window.pads

@@ -63,12 +63,31 @@ def wide_weights(outputs: int, inputs: int) -> dict[str, NDArray[Any]]:
     return {"w": values, "ws": f32(0.003), "wz": u8(109), "b": RNG.integers(-3000, 3000, outputs).astype(np.int32)}
 
 
-@pytest.mark.parametrize(("group", "shape", "added"), [(1, (8, 4), "Conv"), (4, (4, 1), "Upsample")])
-def test_weights_of_nine_bits_are_two_of_eight(group: int, shape: tuple[int, int], added: str) -> None:
-    nodes = [node("QLinearConv", "x xs xzu w ws wz ys yzu b", group=group, pads=[1, 1, 1, 1], strides=[2, 2])]
-    found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **wide_weights(*shape)}, elem=TensorProto.UINT8))
+WIDE = [
+    ("dense", 1, (8, 4), u8(109), 1, ["Conv"]),
+    ("dense, zeros of channels", 1, (8, 4), np.arange(20, 180, 20).astype(np.uint8), 1, ["Conv", "Eltwise", "Concat", "Conv"]),
+    ("grouped", 2, (6, 2), u8(109), 1, ["Conv"]),
+    ("grouped, zeros of channels", 2, (6, 2), np.arange(0, 180, 30).astype(np.uint8), 1, ["Upsample", "Conv"]),
+    ("depthwise", 4, (4, 1), u8(109), 1, ["Upsample", "Conv"]),
+    ("dilated", 1, (8, 4), u8(0), 2, ["Conv"]),
+]
+
+
+@pytest.mark.parametrize(("group", "shape", "zero", "dilation", "ops"), [case[1:] for case in WIDE], ids=[c[0] for c in WIDE])
+def test_weights_of_nine_bits(
+    group: int, shape: tuple[int, int], zero: NDArray[np.uint8], dilation: int, ops: list[str]
+) -> None:
+    """A zero-point of the weights where there is one; else each weight is two of eight bits."""
+    constants = {**SCALES, **wide_weights(*shape), "wz": zero, "ws": np.full(zero.size, 0.003, np.float32).reshape(zero.shape)}
+    nodes = [
+        node(
+            "QLinearConv", "x xs xzu w ws wz ys yzu b",
+            group=group, pads=[dilation] * 4, strides=[2, 2], dilations=[dilation] * 2,
+        )
+    ]  # fmt: skip
+    found = imported(model(nodes, (1, 4, 9, 8), constants, elem=TensorProto.UINT8))
     check_exact(found)
-    assert added in machine(found.graph.ops)
+    assert machine(found.graph.ops) == ops
     assert all(tensor.flip for tensor in found.graph.tensors.values())
 
 

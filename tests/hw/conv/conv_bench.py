@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib.memory import Memory as HardwareMemory
 from amaranth.sim import Simulator
 
+from hw.conv.skew import Skew
 from hw.conv.unit import ConvUnit
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig
@@ -48,6 +50,25 @@ def unpack_bytes(value: int, count: int) -> list[int]:
     return [b - 256 if b > 127 else b for b in value.to_bytes(count, "little")]
 
 
+def connect_memory(m: Module, name: str, port: Any, words: list[int], column_bits: int, delays: Sequence[int]) -> None:
+    """A memory in columns of so many bits, the last as wide as the port leaves it; each is read so many cycles later."""
+    data = []
+    for n, delay in enumerate(delays):
+        bits = min(column_bits, len(port.data) - n * column_bits)
+        content = [word >> n * column_bits & (1 << bits) - 1 for word in words]
+        storage = HardwareMemory(shape=bits, depth=len(content), init=content)
+        m.submodules[f"{name}_{n}"] = storage
+        read = storage.read_port()
+        asked = Cat(port.en, port.addr)
+        for _ in range(delay):
+            later = Signal(len(asked))
+            m.d.sync += later.eq(asked)
+            asked = later
+        m.d.comb += Cat(read.en, read.addr).eq(asked)
+        data.append(read.data)
+    m.d.comb += port.data.eq(Cat(data))
+
+
 def in_parts(c: MachineConfig, word: list[tuple[int, int, int]]) -> list[int]:
     """A parameter word as its parts, as many as the next power of two."""
     width = c.oc_p // c.conv_parts
@@ -65,16 +86,10 @@ def run(
     dut = ConvUnit(c)
     m = Module()
     m.submodules.dut = dut
-    words = {
-        "weights": [sum(pack_bytes(lane) << (8 * c.ic_p * o) for o, lane in enumerate(word)) for word in memory.weights],
-        "params": [part for word in memory.params for part in in_parts(c, word)],
-    }
-    for name, content in words.items():
-        port = getattr(dut, name)
-        storage = HardwareMemory(shape=len(port.data), depth=len(content), init=content)
-        m.submodules[name] = storage
-        read = storage.read_port()
-        m.d.comb += [read.en.eq(port.en), read.addr.eq(port.addr), port.data.eq(read.data)]
+    records = [part for word in memory.params for part in in_parts(c, word)]
+    weights = [pack_bytes([lane[i] for i in range(c.ic_p) for lane in word]) for word in memory.weights]
+    connect_memory(m, "params", dut.params, records, len(dut.params.data), [0])
+    connect_memory(m, "weights", dut.weights, weights, c.axi_data_bits, Skew(c).columns)
     fm = [pack_bytes(word) for word in memory.fm]
     rng = random.Random(len(program))
     outcome = Outcome()

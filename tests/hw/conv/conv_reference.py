@@ -26,6 +26,7 @@ class Memory:
     params: list[list[tuple[int, int, int]]] = field(init=False)
     tables: list[Word] = field(init=False)
     entries: dict[int, np.ndarray] = field(default_factory=dict)
+    """Of each pixel lane the sums, then the sum of the inputs."""
 
     def __post_init__(self) -> None:
         c, rng = self.config, self.rng
@@ -52,7 +53,7 @@ def conv(memory: Memory, f: dict[str, int]) -> None:
     for k in range(f["chunks"]):
         shift = k // f["g_chunks"] * f["g_step"] if f["g_chunks"] else 0
         for n, (oy, ox) in enumerate(pixels):
-            acc = np.zeros(c.oc_p, dtype=np.int32)
+            acc = np.zeros(c.oc_p + 1, dtype=np.int32)
             entry = f["a_addr"] + k * groups + n // c.px_p
             if f["acc_in"]:
                 acc = memory.entries[entry][n % c.px_p].copy()
@@ -61,13 +62,14 @@ def conv(memory: Memory, f: dict[str, int]) -> None:
                     for v in range(f["vectors"]):
                         x = _operand(memory, f, oy, ox, ky, kx, shift + v * f["i_cs"])
                         b = (ky * f["k_w"] + kx) * f["vectors"] + v
-                        w = np.array(memory.weights[f["w_addr"] + k * beats + b], dtype=np.int32)
+                        w = np.array([*memory.weights[f["w_addr"] + k * beats + b], [1] * c.ic_p], dtype=np.int32)
                         acc += w @ np.array(x, dtype=np.int32)
             if f["acc_out"]:
-                memory.entries.setdefault(entry, np.zeros((c.px_p, c.oc_p), dtype=np.int32))[n % c.px_p] = acc
+                memory.entries.setdefault(entry, np.zeros((c.px_p, c.oc_p + 1), dtype=np.int32))[n % c.px_p] = acc
             else:
                 records = memory.params[f["p_addr"] + k]
-                _store(memory, f, k, oy, ox, [post(memory, f, int(a), r) for a, r in zip(acc, records, strict=True)])
+                sums = acc[:-1] - f["w_zp"] * acc[-1]
+                _store(memory, f, k, oy, ox, [post(memory, f, int(a), r) for a, r in zip(sums, records, strict=True)])
 
 
 def _operand(memory: Memory, f: dict[str, int], oy: int, ox: int, ky: int, kx: int, shift: int) -> Word:
@@ -141,6 +143,7 @@ def random_conv(
         "zp": rng.randint(-128, 127), "lo": rng.choice([-128, -100, 0]), "hi": rng.choice([127, 100, 6]),
         "act": rng.choice(list(Activation)), "table": rng.randrange(c.tables), "alpha": rng.randrange(1 << 16),
         "a_addr": rng.randint(0, c.acc_depth - chunks * groups) if like is None else like["a_addr"],
+        "w_zp": rng.choice([-128, 0, 127, rng.randint(-128, 127)]),
     }  # fmt: skip
     rule = broken_rule(Op("CONV", fields), c)
     assert rule is None, rule

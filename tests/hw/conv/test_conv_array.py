@@ -11,8 +11,9 @@ import pytest
 from amaranth import Module, Signal, signed
 from amaranth.sim import Simulator
 
-from hw.conv.array import MacArray, array_latency
-from hw.conv.packing import GAP, TERMS, pack, unpack
+from hw.conv.array import MacArray, array_latency, is_one_less
+from hw.conv.packing import GAP, SEED, TERMS, pack, unpack
+from hw.conv.skew import Skew
 from isa.config import MachineConfig, config_from_dict
 
 
@@ -21,24 +22,33 @@ def config(ic_p: int, oc_p: int, px_p: int, packed: bool) -> MachineConfig:
     return config_from_dict(values, origin="test")
 
 
+LANES = [(1, 2, 1), (4, 4, 1), (5, 3, 2), (17, 2, 3), (6, 5, 4), (16, 3, 2), (9, 1, 2), (24, 2, 1)]
+
+
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("lanes", [(1, 2, 1), (4, 4, 1), (5, 3, 2), (17, 2, 3), (6, 5, 4)])
+@pytest.mark.parametrize("lanes", LANES)
 def test_sums_of_products_in_every_cycle(lanes: tuple[int, int, int], packed: bool) -> None:
+    """Weights come as late as the memory's columns are read."""
     ic_p, oc_p, px_p = lanes
-    dut = MacArray(config(ic_p, oc_p, px_p, packed))
+    c = config(ic_p, oc_p, px_p, packed)
+    dut = MacArray(c)
+    latency, columns = array_latency(c), Skew(c).columns
     rng = np.random.default_rng(ic_p)
     x = rng.choice([-128, -127, -1, 0, 1, 127], size=(30, px_p, ic_p))
-    w = rng.choice([-128, -127, -1, 0, 1, 127], size=(30, oc_p, ic_p))
+    w = rng.choice([-128, -127, -1, 0, 1, 127], size=(30, ic_p, oc_p))
     x[0], w[0] = -128, -128
     x[1], w[1] = -128, 127
+    x[2], w[2] = 127, -128
+    less = np.array([[is_one_less(c, p, o) for o in range(oc_p)] for p in range(px_p)])
     got = []
 
     async def bench(ctx: Any) -> None:
-        for n in range(30 + array_latency(ic_p)):
+        for n in range(30 + latency):
             if n < 30:
                 ctx.set(dut.x, x[n].tolist())
-                ctx.set(dut.w, w[n].tolist())
-            if n >= array_latency(ic_p):
+            late = [w.reshape(30, -1)[min(max(0, n - columns[byte // c.axi_bytes]), 29), byte] for byte in range(ic_p * oc_p)]
+            ctx.set(dut.w, np.array(late).reshape(ic_p, oc_p).tolist())
+            if n >= latency:
                 got.append([list(row) for row in ctx.get(dut.sums)])
             await ctx.tick()
 
@@ -46,7 +56,23 @@ def test_sums_of_products_in_every_cycle(lanes: tuple[int, int, int], packed: bo
     sim.add_clock(1e-6)
     sim.add_testbench(bench)
     sim.run()
-    np.testing.assert_array_equal(np.array(got), np.einsum("npi,noi->npo", x, w))
+    np.testing.assert_array_equal(np.array(got) + less, np.einsum("npi,nio->npo", x, w))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_every_lane_has_its_place_in_a_cascade(lanes: tuple[int, int, int]) -> None:
+    """No cascade is too long, all end together, and no weight is read after it is needed."""
+    ic_p, oc_p, px_p = lanes
+    c = config(ic_p, oc_p, px_p, True)
+    skew = Skew(c)
+    cascades = [skew.lanes(k) for k in range(c.cascades)]
+    assert sorted(i for cascade in cascades for i in cascade) == list(range(ic_p))
+    for cascade in cascades:
+        last = c.cascade_length - 1
+        assert [skew.position(i) for i in cascade] == list(range(last + 1 - len(cascade), last + 1))
+        assert last < TERMS
+    assert all(skew.left_over(i, o) >= 0 for i in range(ic_p) for o in range(oc_p))
+    assert len(skew.columns) == -(-ic_p * oc_p // c.axi_bytes)
 
 
 def test_packed_products_come_apart_at_every_corner() -> None:
@@ -55,9 +81,8 @@ def test_packed_products_come_apart_at_every_corner() -> None:
     total = Signal(signed(40))
     m = Module()
     high, low = unpack(total)
-    product = pack(*operands)
     shown = Signal(signed(48))
-    m.d.comb += shown.eq(product)
+    m.d.comb += shown.eq(pack(*operands[:2]) * operands[2])
     rng = random.Random(0)
     corners = [*itertools.product([-128, -127, -1, 0, 1, 127], repeat=3)]
     corners += [tuple(rng.randint(-128, 127) for _ in range(3)) for _ in range(500)]
@@ -68,20 +93,21 @@ def test_packed_products_come_apart_at_every_corner() -> None:
         for h, x, s in corners:
             for signal, value in zip(operands, (h, x, s), strict=True):
                 ctx.set(signal, value)
-            for terms in (1, TERMS):
-                ctx.set(total, ctx.get(shown) * terms)
-                assert [ctx.get(r) for r in results] == [h * s * terms, x * s * terms]
+            for terms in (1, TERMS - 1, TERMS):
+                ctx.set(total, ctx.get(shown) * terms + SEED)
+                assert [ctx.get(r) for r in results] == [h * s * terms, x * s * terms - 1]
 
     sim = Simulator(m)
     sim.add_testbench(bench)
     sim.run()
 
 
-def test_every_packed_product_comes_apart() -> None:
-    """All 2^24 operands, in the arithmetic of ``unpack`` written with whole numbers."""
+@pytest.mark.parametrize("terms", [1, TERMS])
+def test_every_packed_product_comes_apart(terms: int) -> None:
+    """All 2^24 operands, so many times, in the arithmetic of ``unpack`` written with whole numbers."""
     values = np.arange(-128, 128, dtype=np.int64)
     low = np.multiply.outer(values, values)
     for high in values:
-        total = (high << GAP) * values[None, :] + low
-        assert (((total >> GAP) + (total >> (GAP - 1) & 1)) == high * values[None, :]).all()
-        assert ((total & ((1 << GAP) - 1)) - ((total >> (GAP - 1) & 1) << GAP) == low).all()
+        total = terms * ((high << GAP) * values[None, :] + low) + SEED
+        assert ((total >> GAP) == terms * high * values[None, :]).all()
+        assert ((total & ((1 << GAP) - 1)) - (1 << GAP - 1) == terms * low - 1).all()

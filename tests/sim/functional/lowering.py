@@ -129,7 +129,7 @@ def pack_weights(config: MachineConfig, weights: np.ndarray) -> np.ndarray:
     padded = np.zeros((out + 1, vectors * config.ic_p, k_h, k_w), dtype=np.int8)
     padded[:out, :channels] = weights
     chosen = padded[chunk_channels(config, out)]
-    by_beat = chosen.reshape(*chosen.shape[:2], vectors, config.ic_p, k_h, k_w).transpose(0, 4, 5, 2, 1, 3)
+    by_beat = chosen.reshape(*chosen.shape[:2], vectors, config.ic_p, k_h, k_w).transpose(0, 4, 5, 2, 3, 1)
     return np.ascontiguousarray(by_beat).reshape(-1, config.oc_p * config.ic_p).view(np.uint8)
 
 

@@ -50,7 +50,7 @@ class NaiveMachine:
         self.reads: set[tuple[str, int]] = set()
         self.writes: set[tuple[str, int]] = set()
         """Locations touched so far, by memory; accumulators left out."""
-        self.acc = [[[0] * config.oc_p for _ in range(config.px_p)] for _ in range(config.acc_depth)]
+        self.acc = [[[0] * (config.oc_p + 1) for _ in range(config.px_p)] for _ in range(config.acc_depth)]
 
     def execute(self, op: Op, memory: bytearray, bases: dict[Region, int]) -> None:
         f = op.namespace()
@@ -144,7 +144,7 @@ class NaiveMachine:
         fm_after = [list(word) for word in self.fm]
         for k in range(f.chunks):
             for number, (oy, ox) in enumerate(pixels):
-                sums = [0] * c.oc_p
+                sums = [0] * (c.oc_p + 1)
                 beat = 0
                 for ky in range(f.k_h):
                     for kx in range(f.k_w):
@@ -153,7 +153,8 @@ class NaiveMachine:
                             x = self.tap(f, oy, ox, ky, kx, v * f.i_cs + group * f.g_step) or [f.pad_value] * c.ic_p
                             weights = self.parameter(Buffer.WEIGHT, f.w_addr + k * beats + beat)
                             for o in range(c.oc_p):
-                                sums[o] += sum(x[i] * signed(weights[o * c.ic_p + i], 8) for i in range(c.ic_p))
+                                sums[o] += sum(x[i] * signed(weights[i * c.oc_p + o], 8) for i in range(c.ic_p))
+                            sums[-1] += sum(x)
                             beat += 1
                 entry = f.a_addr + k * groups + number // c.px_p
                 if f.acc_in:
@@ -162,6 +163,7 @@ class NaiveMachine:
                 if f.acc_out:
                     self.acc[entry][number % c.px_p] = sums
                     continue
+                sums = [s - f.w_zp * sums[-1] for s in sums[:-1]]
                 y = [self.finish(requantise(s, *self.record(Buffer.PARAM, f.p_addr + k, o)), f) for o, s in enumerate(sums)]
                 for o, value in enumerate(y):
                     if c.oc_p < c.ic_p:

@@ -48,7 +48,9 @@ def fill(machine: FunctionalMachine, naive: NaiveMachine, rng: random.Random) ->
         naive.buffers[buffer] = [bytes(word.tobytes()) for word in words]
     acc = machine.state.accumulators
     acc[:] = np.frombuffer(rng.randbytes(acc.size * 4), np.int32).reshape(acc.shape)
-    naive.acc = acc.tolist()
+    sums = machine.state.window_sums
+    sums[:] = np.frombuffer(rng.randbytes(sums.size * 4), np.int32).reshape(sums.shape)
+    naive.acc = np.concatenate([acc, sums[..., None]], axis=2).tolist()
 
 
 def post(rng: random.Random, config: MachineConfig, acts: list[Activation]) -> dict[str, int]:
@@ -103,6 +105,7 @@ def random_conv(rng: random.Random, config: MachineConfig) -> Op:
     f |= {"chunks": chunks, "g_chunks": g_chunks, "g_step": vectors * f["i_cs"], "vectors": vectors}
     f |= {"w_addr": rng.randint(0, config.weight_depth - chunks * f["k_h"] * f["k_w"] * vectors)}
     f |= {"p_addr": rng.randint(0, config.param_depth - chunks), "alpha": rng.randrange(65536)}
+    f |= {"w_zp": rng.choice([0, -128, 127, rng.randint(-128, 127)])}
     entries = chunks * -(-out["o_h"] * out["o_w"] // config.px_p)
     if entries <= config.acc_depth:
         f |= {"acc_in": rng.randrange(2), "acc_out": rng.randrange(2), "a_addr": rng.randint(0, config.acc_depth - entries)}

@@ -1,0 +1,47 @@
+"""Which input lane works where in the array's cascades, and so in which cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isa.config import MachineConfig
+
+
+class Skew:
+    """Input lanes in cascades of at most ``PACKED_TERMS`` DSPs: neighbours work at the same position of neighbouring cascades.
+
+    ::
+
+        16 lanes:   position        0    1    2   ...   7
+                    cascade 0      x0   x2   x4   ...  x14
+                    cascade 1      x1   x3   x5   ...  x15
+
+    All cascades end at the last position; where lanes do not fill them, the first ones begin one later. A lane at position
+    ``n`` works ``n`` cycles after the first. Weight words hold the weights of an input lane together (byte ``i * oc_p + o``),
+    so a column of the weight memory, one AXI beat wide, belongs to few positions: it is read as late as the first of them,
+    and what is left over is a register or two for the bytes of the others.
+
+    Without ``dsp_packing`` there is no cascade, and nothing is skewed.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self._missing = config.cascade_length * config.cascades - config.ic_p
+
+    def position(self, lane: int) -> int:
+        return (lane + self._missing) // self.config.cascades
+
+    def lanes(self, cascade: int) -> Sequence[int]:
+        """The input lanes of a cascade, in its order."""
+        return [i for i in range(self.config.ic_p) if (i + self._missing) % self.config.cascades == cascade]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """By how many cycles each column of the weight memory is read later than the first."""
+        c = self.config
+        firsts = range(0, c.ic_p * c.oc_p, c.axi_bytes)
+        return tuple(self.position(byte // c.oc_p) for byte in firsts)
+
+    def left_over(self, lane: int, output: int) -> int:
+        """Cycles by which the weight must still be delayed when it comes out of the memory."""
+        return self.position(lane) - self.columns[(lane * self.config.oc_p + output) // self.config.axi_bytes]

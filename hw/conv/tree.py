@@ -1,0 +1,48 @@
+"""Sums of many numbers: a tree of adders with a register after every level of four operands."""
+
+from __future__ import annotations
+
+from amaranth import Module, Signal, Value
+
+_RADIX = 4
+"""Operands that one register stage of the tree adds."""
+
+
+def tree_stages(terms: int) -> int:
+    """Register stages of a tree over so many operands."""
+    stages = 0
+    while terms > 1:
+        terms = -(-terms // _RADIX)
+        stages += 1
+    return stages
+
+
+def add_tree(m: Module, terms: list[Value], name: str, *, one_more: bool = False) -> Value:
+    """The sum of the terms, ``tree_stages`` cycles later.
+
+    ``one_more``: of terms that are each less by one it is the sum less one; it costs nothing, for adders have a carry to spare.
+    """
+    level = 0
+    while len(terms) > 1:
+        groups = [terms[i : i + _RADIX] for i in range(0, len(terms), _RADIX)]
+        terms = [register(m, _balanced(group, one_more), f"{name}_{level}_{n}") for n, group in enumerate(groups)]
+        level += 1
+    return terms[0]
+
+
+def register(m: Module, value: Value, name: str) -> Signal:
+    """The value one cycle later; without a reset."""
+    found = Signal(value.shape(), name=name, reset_less=True)
+    m.d.sync += found.eq(value)
+    return found
+
+
+def _balanced(terms: list[Value], one_more: bool) -> Value:
+    while len(terms) > 1:
+        pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+        terms = [_added(pair[0], pair[1], one_more) if len(pair) == 2 else pair[0] for pair in pairs]
+    return terms[0]
+
+
+def _added(a: Value, b: Value, one_more: bool) -> Value:
+    return a - ~b if one_more else a + b

@@ -1,0 +1,39 @@
+"""The array as instances of DSP48E2: the same machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hw.emit import EmitError, verilog
+from isa.config import config_from_dict, preset
+from sim.functional.machine import FunctionalMachine
+from sim.random.program import random_program
+from sim.rtl.machine import RtlMachine
+
+MODEL = (Path(__file__).parent / "dsp48e2.v").read_text()
+PAIRS = {
+    "pixels, two cascades": {"ic_p": 9, "oc_p": 3, "px_p": 2, "conv_finish": 3, "fm_banks": 16},
+    "channels": {"ic_p": 4, "oc_p": 4, "px_p": 1},
+}
+
+
+@pytest.mark.parametrize("pairs", PAIRS)
+def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
+    config = config_from_dict({"base": "nano", "dsp_packing": True, **PAIRS[pairs]}, origin="test")
+    text = verilog(config, dsp48e2=True)
+    assert text.count("DSP48E2") == config.macs_per_cycle // 2
+    machine = RtlMachine(config, verilog=text + MODEL)
+    for seed in range(12):
+        program = random_program(config, seed)
+        expected = program.memory.copy()
+        FunctionalMachine(config).run(program.words, expected, program.bases)
+        result = machine.run(program.words, program.memory.copy(), program.bases)
+        np.testing.assert_array_equal(result.memory[: len(expected)], expected)
+
+
+def test_a_machine_without_cascades_has_none_to_place() -> None:
+    with pytest.raises(EmitError, match="'nano': has no cascades"):
+        verilog(preset("nano"), dsp48e2=True)
