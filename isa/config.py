@@ -353,7 +353,7 @@ _ZU2 = MachineConfig(
     chip="XCZU2EG",
 )  # fmt: skip
 _ZU9 = MachineConfig(
-    name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=8, pool_taps=3,
+    name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=32, pool_taps=3,
     fm_banks=48, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU9EG", chip_cores=2,

@@ -36,7 +36,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-LATENCY = 9
+LATENCY = 8
 """Register stages of a lane."""
 INTEGER = 15
 FRACTION = 26
@@ -61,10 +61,9 @@ class RequantiseLane(wiring.Component):
     1       what is lost of its magnitude, and what rounds it; both factors a few places up
     2       magnitude, rounded
     3, 4    two products, their sum
-    5       shift by multiples of 16 and of 4
-    6       thermometer of the integer part
-    7       which way to round
-    8       rounding, sign, saturation
+    5       shift by multiples of 16 and of 4; thermometer of the integer part
+    6       which way to round
+    7       rounding, sign, saturation
     ======  ==========================================================================
     """
 
@@ -81,8 +80,7 @@ class RequantiseLane(wiring.Component):
         m = Module()
         magnitude, factor, nibbles, negative = self._operands(m)
         product, nibbles, negative = self._product(m, magnitude, factor, nibbles, negative)
-        window, sticky, overflow, negative = self._window(m, product, nibbles, negative)
-        self._round(m, window, sticky, overflow, negative)
+        self._round(m, *self._window(m, product, nibbles, negative))
         return m
 
     def _operands(self, m: Module) -> tuple[Signal, Signal, Signal, Signal]:
@@ -163,8 +161,8 @@ class RequantiseLane(wiring.Component):
 
     def _window(
         self, m: Module, product: Signal, nibbles: Signal, negative: Signal
-    ) -> tuple[Signal, Signal, Signal, Signal]:
-        """Stage 5: ``INTEGER`` and ``FRACTION`` bits of the shifted product, and what is lost on both sides."""
+    ) -> tuple[Signal, Signal, Signal, Signal, Signal]:
+        """Stage 5: ``INTEGER`` and ``FRACTION`` bits of the shifted product, ``2^I - 1``, and what is lost on both sides."""
         by_16, by_4 = nibbles[2:], nibbles[:2]
         padded = Cat(Const(0, FRACTION), product, Const(0, 64))
         wide = Signal(_WINDOW + 12)
@@ -173,31 +171,24 @@ class RequantiseLane(wiring.Component):
         lost_below += [wide[4 * n : 4 * n + 4].any() & (by_4 > n) for n in range(3)]
         lost_above = [~by_16[1] & (product[43:].any() | (~by_16[0] & product[27:43].any()))]
         lost_above += [wide[_WINDOW + 4 * n : _WINDOW + 4 * n + 4].any() & (by_4 <= n) for n in range(3)]
-        window, sticky, overflow, negative_5 = Signal(_WINDOW), Signal(), Signal(), Signal()
+        chosen = Signal(_WINDOW)
+        m.d.comb += chosen.eq(wide.bit_select(by_4 << 2, _WINDOW))
+        window, digits, sticky, overflow, negative_5 = Signal(_WINDOW), Signal(INTEGER), Signal(), Signal(), Signal()
         with m.If(self.advance[5]):
             m.d.sync += [
-                window.eq(wide.bit_select(by_4 << 2, _WINDOW)),
+                window.eq(chosen),
+                digits.eq(Cat(chosen[FRACTION + n :].any() for n in range(INTEGER))),
                 sticky.eq(Cat(lost_below).any()),
                 overflow.eq(Cat(lost_above).any()),
                 negative_5.eq(negative),
             ]
-        return window, sticky, overflow, negative_5
+        return window, digits, sticky, overflow, negative_5
 
-    def _round(self, m: Module, window: Signal, sticky: Signal, overflow: Signal, negative: Signal) -> None:
-        """Stages 6 to 8; for the proof see the head of this file."""
-        whole, half, f, first = Signal(INTEGER), Signal(), Signal(24), Signal()
-        others, over, negative_6 = Signal(), Signal(), Signal()
-        digits = Signal(INTEGER)
-        """``2^I - 1``."""
-        with m.If(self.advance[6]):
-            m.d.sync += [
-                Cat(first, f, half, whole).eq(window),
-                digits.eq(Cat(window[FRACTION + n :].any() for n in range(INTEGER))),
-                others.eq(sticky),
-                over.eq(overflow),
-                negative_6.eq(negative),
-            ]
-
+    def _round(
+        self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal
+    ) -> None:
+        """Stages 6 and 7; for the proof see the head of this file."""
+        whole, half, f, first = window[FRACTION:], window[FRACTION - 1], window[1 : FRACTION - 1], window[0]
         outside = Cat(~digits, Const(-1, 24 - INTEGER))
         highest = Cat(Const(1, 1), digits) & Cat(~digits, Const(1, 1))
         short = Signal()
@@ -205,20 +196,20 @@ class RequantiseLane(wiring.Component):
         tie = Signal()
         m.d.comb += [
             short.eq(~((f ^ (~half).replicate(24)) & outside).any()),
-            power.eq(~(f & ~Cat(highest, Const(0, 24 - INTEGER - 1))).any() & ~first & ~others),
+            power.eq(~(f & ~Cat(highest, Const(0, 24 - INTEGER - 1))).any() & ~first & ~sticky),
             tie.eq(Mux(half, short | power, short & (first | digits[0]))),
         ]
-        away, negative_7 = Signal(), Signal()
+        away, negative_6 = Signal(), Signal()
         # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
         down = Signal(INTEGER + 1)
-        with m.If(self.advance[7]):
+        with m.If(self.advance[6]):
             m.d.sync += [
-                away.eq(over | Mux(tie, whole[0], half)),
-                down.eq(Cat(whole | over.replicate(INTEGER), Const(0, 1)) ^ negative_6.replicate(INTEGER + 1)),
-                negative_7.eq(negative_6),
+                away.eq(overflow | Mux(tie, whole[0], half)),
+                down.eq(Cat(whole | overflow.replicate(INTEGER), Const(0, 1)) ^ negative.replicate(INTEGER + 1)),
+                negative_6.eq(negative),
             ]
-        step = Mux(negative_7, ~away, away & ~down[:INTEGER].all())
-        with m.If(self.advance[8]):
+        step = Mux(negative_6, ~away, away & ~down[:INTEGER].all())
+        with m.If(self.advance[7]):
             m.d.sync += self.r.eq((down + step)[:16].as_signed())
 
 

@@ -40,8 +40,8 @@ LOOP_TO_BEAT = 9
 """From the loop over taps to the beat: loop, sum, wrap, address, fetch (5)."""
 PLACES_AHEAD = 5
 """Places between the placement's counters and the write port: raster (2), sum, address, queue."""
-POST_LATENCY = 13
-"""Requantisation (9) and activation (4)."""
+POST_LATENCY = 12
+"""Requantisation (8) and activation (4)."""
 
 LOAD_READ = 6 + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""

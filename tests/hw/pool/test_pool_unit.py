@@ -154,8 +154,8 @@ def test_a_3x3_window_of_two_pixels(shape: str, stride: int, cycles: int) -> Non
     """A cycle for each kernel row, four neighbouring words in each; at stride 2 twice as many, six words in two cycles."""
     machine = random_machine(SHAPES[shape], random.Random(12))
     f = plain_pool(PoolMode.DEPTHWISE, s_y=stride, s_x=stride, i_w=17, i_ys=20, t_ys=20, o_h=2, o_w=8, o_ys=8, o_cs=16, w_zp=-3)
-    run = check(machine, [f, {**f, "o_addr": 300}, {**f, "o_addr": 400}])
-    assert run.active == list(range(run.active[0], run.active[0] + 3 * 8 * cycles))
+    run = check(machine, [f, {**f, "o_addr": 300}])
+    assert run.active == list(range(run.active[0], run.active[0] + 2 * 8 * cycles))
 
 
 @pytest.mark.parametrize("px_p", [1, 2, 3])
