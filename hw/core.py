@@ -15,7 +15,7 @@ from hw.buffers.feature_map import FeatureMap
 from hw.buffers.parameters import ParameterMemory
 from hw.bus_monitor import BusMonitor
 from hw.control.control import Control
-from hw.control.units import TraceSignature, built_units
+from hw.control.units import TraceSignature
 from hw.conv.unit import ConvUnit
 from hw.interfaces import UnitSignature
 from hw.misc.unit import MiscUnit
@@ -23,6 +23,7 @@ from hw.move.load import LoadUnit
 from hw.move.parameters import MEMORIES
 from hw.move.save import SaveUnit
 from hw.pool.unit import PoolUnit
+from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from isa.chips import CHIPS
 from isa.errors import TilewrightError
+from isa.version import ISA_VERSION
 
 REQUANT_WORD_BYTES = 8
 """Bytes of one channel's requantisation record: int32 bias, 24-bit mantissa, 6-bit shift."""
@@ -210,8 +211,9 @@ class MachineConfig:
 
     @cached_property
     def hash(self) -> int:
-        """32 bits that tell machines apart; the START instruction carries them."""
+        """32 bits that tell machines apart, and the versions of the instruction set; the START instruction carries them."""
         built = {k: v for k, v in dataclasses.asdict(self).items() if k not in ONLY_FOR_REPORTS}
+        built["isa"] = ISA_VERSION
         return int.from_bytes(hashlib.sha256(json.dumps(built, sort_keys=True).encode()).digest()[:4], "little")
 
     def to_json(self) -> str:

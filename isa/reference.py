@@ -9,12 +9,13 @@ from collections.abc import Iterator
 
 from isa import program_file
 from isa.assembler import CONFIG_SYMBOL, RAW_WORD
+from isa.capabilities import CAPABILITIES
 from isa.codec import Op
 from isa.config import PRESETS
 from isa.disassembler import format_op
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import HEADER, INSTRUCTIONS, Unit
-from isa.registers import Counter, Register
+from isa.registers import Control, Counter, Register, Status
 from isa.table import Field, Instruction
 
 _EXAMPLE = Op(
@@ -126,6 +127,17 @@ def _registers() -> Iterator[str]:
     yield f"Counters: unit `u`, counter `c` at `{Register.COUNTERS:#x} + 0x20 u + 4 c`."
     yield ""
     yield from _table(("c", "counter", "meaning"), ((str(c.value), c.name, doc) for c, doc in _documented(Counter)))
+    for kind, title in ((Control, "CONTROL"), (Status, "STATUS")):
+        yield f"Bits of {title}:"
+        yield ""
+        rows = ((str(m.value.bit_length() - 1), m.name or "", doc) for m, doc in _documented(kind))
+        yield from _table(("bit", "name", "meaning"), rows)
+    yield "What the machine says about itself:"
+    yield ""
+    yield from _table(
+        ("offset", "bits", "capability", "meaning"),
+        ((f"{c.offset:#05x}", f"{c.lsb}-{c.lsb + c.bits - 1}", f"`{c.name}`", c.doc) for c in CAPABILITIES),
+    )
 
 
 def _presets() -> Iterator[str]:
@@ -143,10 +155,10 @@ def _presets() -> Iterator[str]:
     )  # fmt: skip
 
 
-def _documented(kind: type[enum.IntEnum]) -> Iterator[tuple[enum.IntEnum, str]]:
+def _documented(kind: type[enum.IntEnum] | type[enum.IntFlag]) -> Iterator[tuple[enum.IntEnum | enum.IntFlag, str]]:
     """Members with the text written below them; a run of members shares the text at its end."""
     (body,) = (node.body for node in ast.parse(inspect.getsource(kind)).body if isinstance(node, ast.ClassDef))
-    waiting: list[enum.IntEnum] = []
+    waiting: list[enum.IntEnum | enum.IntFlag] = []
     for statement in body[1:]:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             waiting.append(kind[statement.targets[0].id])

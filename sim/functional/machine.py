@@ -140,8 +140,9 @@ def _check_image(memory: Bytes) -> None:
 
 def _check_bases(bases: Mapping[Region, int], config: MachineConfig) -> None:
     for region, base in bases.items():
-        if base % config.axi_bytes or not 0 <= base < 1 << config.axi_addr_bits:
-            raise MemoryImageError(
-                f"base of region {region.name}: {base:#x}; expected a multiple of the {config.axi_bytes}-byte AXI beat "
-                f"below 2^{config.axi_addr_bits}"
-            )
+        if not 0 <= base < 1 << config.axi_addr_bits:
+            problem = f"{base:#x}; expected an address below 2^{config.axi_addr_bits}"
+            raise MemoryImageError(f"base of region {region.name}: {problem}")
+        if base % config.axi_bytes:
+            detail = f"base of region {region.name}: {base:#x}, expected a multiple of the {config.axi_bytes}-byte AXI beat"
+            raise MachineFault(Fault.MISALIGNED, 0, detail)

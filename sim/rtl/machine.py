@@ -13,7 +13,7 @@ import numpy.typing as npt
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
-from isa.registers import DEFAULT_WATCHDOG, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
+from isa.registers import DEFAULT_WATCHDOG, Counter, Register, Status, counter_offset
 from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
@@ -206,7 +206,7 @@ def parse_trace(text: str) -> list[TraceEvent]:
 
 def _raise_fault(registers: Mapping[int, int]) -> None:
     status = registers[Register.STATUS]
-    if status & STATUS_ERROR:
+    if status & Status.ERROR:
         raise MachineFault(Fault(registers[Register.ERROR_CODE]), registers[Register.ERROR_PC])
-    if not status & STATUS_DONE:
+    if not status & Status.DONE:
         raise SimulatorError(f"the interrupt came, but STATUS is {status:#x}: neither done nor error")

@@ -73,7 +73,8 @@ def run_scenario(
             f"+memory_bytes={scenario.memory.size:x}", f"+program_base={scenario.program_base:x}",
             f"+program_bytes={scenario.code.size:x}", f"+stall_seed={stalls}",
         ]  # fmt: skip
-        build = _build(config, simulator, TOP, image.size, {"HDL_IMAGE": 1, "CHECK": 1}, cache)
+        parameters = {"HDL_IMAGE": 1, "CHECK": 1, "LATENCY": scenario.latency}
+        build = _build(config, simulator, TOP, image.size, parameters, cache)
         return _cocotb(build, simulator, test, work, plusargs, cache)
 
 

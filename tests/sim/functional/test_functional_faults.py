@@ -235,5 +235,5 @@ def test_memory_that_is_not_bytes(memory: np.ndarray) -> None:
 
 
 def test_base_between_beats() -> None:
-    with pytest.raises(MemoryImageError, match="base of region WORK: 0x4; expected a multiple of the 8-byte AXI beat"):
+    with pytest.raises(MachineFault, match="MISALIGNED: base of region WORK: 0x4, expected a multiple of the 8-byte AXI beat"):
         FunctionalMachine(NANO).run(program(NANO), np.zeros(64, np.uint8), {Region.WORK: 4})
