@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import enum
 import inspect
 from collections.abc import Iterator
 
@@ -13,6 +11,7 @@ from isa.capabilities import CAPABILITIES
 from isa.codec import Op
 from isa.config import PRESETS
 from isa.disassembler import format_op
+from isa.documented import documented
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import HEADER, INSTRUCTIONS, Unit
 from isa.registers import Control, Counter, Register, Status
@@ -59,7 +58,7 @@ def _page() -> Iterator[str]:
     yield from _registers()
     yield "## Faults"
     yield ""
-    yield from _table(("code", "name", "meaning"), ((str(f.value), f.name, doc) for f, doc in _documented(Fault)))
+    yield from _table(("code", "name", "meaning"), ((str(code), name, doc) for name, code, doc in documented(Fault)))
     yield "## Program file"
     yield ""
     yield from inspect.cleandoc(program_file.__doc__ or "").split("\n")
@@ -123,14 +122,15 @@ def _registers() -> Iterator[str]:
     yield ""
     yield "AXI4-Lite, 32 bits each, by byte offset."
     yield ""
-    yield from _table(("offset", "register", "meaning"), ((f"{r.value:#05x}", r.name, doc) for r, doc in _documented(Register)))
+    registers = ((f"{offset:#05x}", name, doc) for name, offset, doc in documented(Register))
+    yield from _table(("offset", "register", "meaning"), registers)
     yield f"Counters: unit `u`, counter `c` at `{Register.COUNTERS:#x} + 0x20 u + 4 c`."
     yield ""
-    yield from _table(("c", "counter", "meaning"), ((str(c.value), c.name, doc) for c, doc in _documented(Counter)))
+    yield from _table(("c", "counter", "meaning"), ((str(number), name, doc) for name, number, doc in documented(Counter)))
     for kind, title in ((Control, "CONTROL"), (Status, "STATUS")):
         yield f"Bits of {title}:"
         yield ""
-        rows = ((str(m.value.bit_length() - 1), m.name or "", doc) for m, doc in _documented(kind))
+        rows = ((str(bit.bit_length() - 1), name, doc) for name, bit, doc in documented(kind))
         yield from _table(("bit", "name", "meaning"), rows)
     yield "What the machine says about itself:"
     yield ""
@@ -153,20 +153,6 @@ def _presets() -> Iterator[str]:
             for name, c in PRESETS.items()
         ),
     )  # fmt: skip
-
-
-def _documented(kind: type[enum.IntEnum] | type[enum.IntFlag]) -> Iterator[tuple[enum.IntEnum | enum.IntFlag, str]]:
-    """Members with the text written below them; a run of members shares the text at its end."""
-    (body,) = (node.body for node in ast.parse(inspect.getsource(kind)).body if isinstance(node, ast.ClassDef))
-    waiting: list[enum.IntEnum | enum.IntFlag] = []
-    for statement in body[1:]:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            waiting.append(kind[statement.targets[0].id])
-        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            text = " ".join(str(statement.value.value).split())
-            yield from ((member, text) for member in waiting)
-            waiting = []
-    yield from ((member, "") for member in waiting)
 
 
 def _table(titles: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
