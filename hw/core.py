@@ -100,7 +100,8 @@ class Core(wiring.Component):
         connect(m, monitor.activity, control.activity)
         for path, _, value in monitor.axi.signature.flatten(monitor.axi):
             m.d.comb += value.eq(getattr(self.axi, path[0]))
-        m.d.comb += [load.bases.eq(control.bases), save.bases.eq(control.bases)]
+        for unit in (load, save):
+            m.d.comb += [unit.bases.eq(control.bases), unit.limits.eq(control.limits)]
 
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array

@@ -38,6 +38,8 @@ class Fault(enum.IntEnum):
     """The host asked for it; the instruction is the one that was being dispatched."""
     MISALIGNED = 13
     """At START, the program's address or a base was no multiple of the AXI beat: nothing was fetched."""
+    REGION_LIMIT = 14
+    """A LOAD, LOADP or SAVE goes beyond the LIMIT of its region; none of the bytes beyond was asked for or written."""
 
 
 TOKEN_MAX = 255

@@ -44,6 +44,11 @@ class Register(enum.IntEnum):
     BASE_OUTPUT_LO = 0x058
     BASE_OUTPUT_HI = 0x05C
     """Bases of the DRAM regions, each a multiple of the AXI beat."""
+    LIMIT_CONST = 0x060
+    LIMIT_WORK = 0x064
+    LIMIT_INPUT = 0x068
+    LIMIT_OUTPUT = 0x06C
+    """Bytes of the DRAM regions: no LOAD, LOADP or SAVE goes beyond; 0xffffffff, as after reset: no limit."""
     CYCLES_LO = 0x080
     CYCLES_HI = 0x084
     """Read: cycles from start to done. Reading the low half keeps the high half for the read that follows."""
@@ -99,6 +104,8 @@ class Status(enum.IntFlag):
 
 
 ID_VALUE = int.from_bytes(b"TLWR", "little")
+NO_LIMIT = 0xFFFFFFFF
+"""The value of a LIMIT register that limits nothing."""
 DEFAULT_WATCHDOG = 1 << 20
 DEFAULT_BUS_WATCHDOG = 1 << 24
 

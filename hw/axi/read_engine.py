@@ -11,7 +11,7 @@ from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from hw.axi.burst import BurstSplitter, burst_beats, run_layout
+from hw.axi.burst import BurstSplitter, run_layout
 from hw.axi.signature import AxiRead
 from isa.config import MachineConfig
 
@@ -62,7 +62,7 @@ class ReadEngine(wiring.Component):
         connect(m, flipped(self.runs), splitter.i)
 
         burst = splitter.o.payload
-        coming = Signal(range(READ_AHEAD_BEATS + burst_beats(self.config)))
+        coming = Signal(range(READ_AHEAD_BEATS + self.config.burst_beats))
         may_ask = Signal()
         issue = Signal()
         arrive = Signal()

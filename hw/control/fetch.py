@@ -13,7 +13,8 @@ from isa.config import MachineConfig
 
 BURST_BYTES = 256
 BURST_BEATS = 16
-"""A burst ends at the first of these two limits. Short, so that LOAD never waits long behind one."""
+"""A burst ends at the first of these two limits and that of the configuration. Short, so that LOAD never waits long behind
+one."""
 
 
 class Fetch(wiring.Component):
@@ -30,7 +31,7 @@ class Fetch(wiring.Component):
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
-        self.burst = min(BURST_BEATS, max(1, BURST_BYTES // config.axi_bytes))
+        self.burst = min(BURST_BEATS, max(1, BURST_BYTES // config.axi_bytes), config.burst_beats)
         super().__init__({
             "start": In(1),
             "program": In(config.axi_addr_bits),

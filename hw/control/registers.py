@@ -15,7 +15,7 @@ from hw.interfaces import FAULT_LAYOUT
 from isa.capabilities import capability_words
 from isa.config import MachineConfig
 from isa.instructions import Region, Unit
-from isa.registers import DEFAULT_BUS_WATCHDOG, DEFAULT_WATCHDOG, ID_VALUE, Control, Counter, Register, counter_offset
+from isa.registers import DEFAULT_BUS_WATCHDOG, DEFAULT_WATCHDOG, ID_VALUE, NO_LIMIT, Control, Counter, Register, counter_offset
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
 UNIT_COUNTERS_LAYOUT = data.ArrayLayout(data.ArrayLayout(unsigned(COUNTER_BITS), len(Counter)), len(Unit))
@@ -56,6 +56,7 @@ class Registers(wiring.Component):
             "watchdog": Out(32, init=DEFAULT_WATCHDOG),
             "bus_watchdog": Out(32, init=DEFAULT_BUS_WATCHDOG),
             "bases": Out(data.ArrayLayout(address, len(Region))),
+            "limits": Out(data.ArrayLayout(unsigned(32), len(Region)), init=[NO_LIMIT] * len(Region)),
             "misaligned": Out(1),
             "cycles": In(64),
             "read_beats": In(COUNTER_BITS),
@@ -84,6 +85,7 @@ class Registers(wiring.Component):
         for region in Region:
             setup[Register[f"BASE_{region.name}_LO"]] = self.bases[region][:32]
             setup[Register[f"BASE_{region.name}_HI"]] = self.bases[region][32:]
+            setup[Register[f"LIMIT_{region.name}"]] = self.limits[region]
         readable: dict[int, Any] = {
             Register.ID: Const(ID_VALUE, 32),
             Register.VERSION: Const(ISA_VERSION << 16 | HARDWARE_VERSION, 32),
@@ -137,7 +139,8 @@ class Registers(wiring.Component):
             m.d.sync += irq_pending.eq(1)
         with m.Elif(byte0 & (endpoint.write_addr == Register.IRQ_PENDING) & endpoint.write_data[0]):
             m.d.sync += irq_pending.eq(0)
-        kept = (self.program, self.program_words, self.watchdog, self.bus_watchdog, self.bases.as_value())
+        arrays = (self.bases.as_value(), self.limits.as_value())
+        kept = (self.program, self.program_words, self.watchdog, self.bus_watchdog, *arrays)
         with m.If(self.wipe):
             m.d.sync += [
                 register.eq(register.init if isinstance(register, Signal) else 0)

@@ -12,6 +12,7 @@ from isa.config import MachineConfig
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import Region, Unit
 from sim.random.program import RandomProgram, directed_program, random_program
+from sim.rtl.limits import region_limits
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.stops import aborts, setup, slow_memory
 
@@ -198,6 +199,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench("abort", "abort and reset in any cycle; the next program runs at once", scenarios=aborts),
     Bench("slow-memory", "answers that come after the stop; no start before them", scenarios=slow_memory),
     Bench("set-up", "addresses between beats refused; registers that do not change under a program", scenarios=setup),
+    Bench("region-limits", "moves that end with their region, and that go a byte beyond", scenarios=region_limits),
     Bench("illegal-instructions", "each refused with code and place", scenarios=illegal_instructions),
     Bench("programs", "random programs over all units", scenarios=programs),
 )

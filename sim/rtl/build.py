@@ -84,6 +84,11 @@ def unit_defines(config: MachineConfig) -> tuple[str, ...]:
     return tuple(name for name, built in units.items() if not built)
 
 
+def bus_limits(config: MachineConfig) -> dict[str, int]:
+    """What the AXI checker is to hold the machine to."""
+    return {"MAX_BEATS": config.burst_beats, "MAX_READS": config.axi_reads}
+
+
 def cache_directory(cache: Path | str | None = None) -> Path:
     """The directory given, or ``tilewright`` in the user's cache directory."""
     if cache is not None:

@@ -14,7 +14,16 @@ from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, Counter, Register, Status, counter_offset
-from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
+from sim.rtl.build import (
+    SIMULATORS,
+    Build,
+    SimulatorError,
+    bus_limits,
+    core_verilog,
+    executable,
+    require,
+    unit_defines,
+)
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
@@ -92,6 +101,7 @@ class RtlMachine:
                 "MEMORY_WORDS": size // self.config.axi_bytes,
                 "LATENCY": READ_LATENCY,
                 "CHECK": int(self._check),
+                **bus_limits(self.config),
             }
             icarus = self.simulator == "icarus"
             build = Build(
@@ -111,6 +121,7 @@ class RtlMachine:
         stalls_seed: int | None = None,
         trace: bool = False,
         watchdog: int = DEFAULT_WATCHDOG,
+        limits: Mapping[Region, int] | None = None,
         max_cycles: int = DEFAULT_MAX_CYCLES,
         progress: Progress | None = None,
     ) -> RtlResult:
@@ -128,8 +139,9 @@ class RtlMachine:
             raise SimulatorError(f"memory image of {memory.size} bytes: more than half of the address space, {program_base}")
         stalls = 0 if stalls_seed is None else (2 * stalls_seed + 1) & 0xFFFFFFFF
         sim = self.build(memory.size + program.size)
+        start = Start(program_base, len(program_words), bases, watchdog, limits=limits or {})
         with temporary_folder() as work:
-            (work / "script.hex").write_text(host_script([Start(program_base, len(program_words), bases, watchdog)]))
+            (work / "script.hex").write_text(host_script([start]))
             write_image(work / "image", np.concatenate([memory, program]), beat if self.simulator == "icarus" else 1)
             arguments = [
                 "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump",

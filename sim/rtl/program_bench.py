@@ -25,7 +25,7 @@ class ScenarioEngine:
 
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
         scenario = Scenario(self.program.config, image.memory.copy(), image.bases, self.stalls_seed)
-        scenario.start(words)
+        scenario.start(words, limits=image.limits)
         (ending,) = scenario.endings
         if ending is not None and ending != DONE:
             raise MachineFault(*ending)

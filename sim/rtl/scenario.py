@@ -53,13 +53,13 @@ class Scenario:
 
     def start(
         self, words: Sequence[int], *, watchdog: int = DEFAULT_WATCHDOG, bases: Mapping[Region, int] | None = None,
-        meddle: tuple[tuple[Register, int], ...] = (),
+        meddle: tuple[tuple[Register, int], ...] = (), limits: Mapping[Region, int] | None = None,
     ) -> None:  # fmt: skip
         """Run these words next, while registers are written that must not matter."""
         bases = self.bases if bases is None else bases
-        self.starts.append(Start(self.place(words), len(words), bases, watchdog, meddle=meddle))
+        self.starts.append(Start(self.place(words), len(words), bases, watchdog, meddle=meddle, limits=limits or {}))
         try:
-            self._functional.run(words, self.expected, bases)
+            self._functional.run(words, self.expected, bases, limits=limits)
         except MachineFault as fault:
             self.endings.append((fault.fault, fault.pc))
         else:

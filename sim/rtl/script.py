@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from isa.instructions import Region, Unit
-from isa.registers import DEFAULT_BUS_WATCHDOG, DEFAULT_WATCHDOG, Control, Counter, Register, Status, counter_offset
+from isa.registers import (
+    DEFAULT_BUS_WATCHDOG,
+    DEFAULT_WATCHDOG,
+    NO_LIMIT,
+    Control,
+    Counter,
+    Register,
+    Status,
+    counter_offset,
+)
 
 END, WRITE, WAIT, READ, RESET, DELAY, POLL = range(7)
 RESET_CYCLES = 8
@@ -26,6 +35,8 @@ class Start:
     bases: Mapping[Region, int]
     watchdog: int = DEFAULT_WATCHDOG
     bus_watchdog: int = DEFAULT_BUS_WATCHDOG
+    limits: Mapping[Region, int] = field(default_factory=dict)
+    """Bytes of the regions; none for those that are left out."""
     stop: tuple[Control, int] | None = None
     """What is written to CONTROL while the program runs, and how many cycles after its start."""
     meddle: tuple[tuple[Register, int], ...] = ()
@@ -49,6 +60,7 @@ def host_script(starts: Sequence[Start], *, counters: bool = True) -> str:
         steps += [*_write_pair(Register.PROGRAM_LO, start.address), (WRITE, Register.PROGRAM_WORDS, start.words)]
         for region in Region:
             steps += _write_pair(Register.BASE_CONST_LO + 8 * region, start.bases.get(region, 0))
+            steps += [(WRITE, Register.LIMIT_CONST + 4 * region, start.limits.get(region, NO_LIMIT))]
         steps += [(WRITE, Register.WATCHDOG, start.watchdog), (WRITE, Register.BUS_WATCHDOG, start.bus_watchdog)]
         steps += [(WRITE, Register.CONTROL, Control.START)]
         steps += [(WRITE, register, value) for register, value in start.meddle]
