@@ -37,7 +37,7 @@ class ReadArbiter(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.credits = credits = Credits(self.config.axi_reads)
-        may_ask = credits.left
+        may_ask = credits.out != self.config.axi_reads
         m.d.comb += [
             self.ar.valid.eq((self.fetch.ar.valid | self.load.ar.valid) & may_ask),
             credits.take.eq(self.ar.valid & self.ar.ready),

@@ -18,6 +18,7 @@ from pathlib import Path
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.files import write_atomically
+from sim.rtl.garbage import OPTIONS
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
 
@@ -56,6 +57,8 @@ class Build:
     defines: tuple[str, ...] = ()
     cocotb: bool = False
     """Driven by cocotb in place of a C++ main or a clock of its own."""
+    garbage: bool = False
+    """What has no value is filled at random (Verilator only; see ``sim.rtl.garbage``)."""
 
     @property
     def program(self) -> str:
@@ -66,7 +69,7 @@ class Build:
 
     @property
     def key(self) -> str:
-        choices = (self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb)
+        choices = (self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb, self.garbage)
         digest = hashlib.sha256(repr(choices).encode())
         for name in (*BENCH_SOURCES, *self.extra_sources, "build.py"):
             digest.update((HERE / name).read_bytes())
@@ -193,7 +196,10 @@ def _make(build: Build, directory: Path, target: Path) -> None:
             verilator, env = verilator_environment()
             flags += [f"-G{name}={value}" for name, value in build.parameters.items()]
             names = ["--top-module", build.top, "-Mdir", "obj", "-o", program]
-            command = [str(verilator), *VERILATOR_OPTIONS, *names, *flags, *sources]
+            options = list(VERILATOR_OPTIONS)
+            for option, value in OPTIONS.items() if build.garbage else ():
+                options[options.index(option) + 1] = value
+            command = [str(verilator), *options, *names, *flags, *sources]
             if build.cocotb:
                 command += _cocotb_options()
             run_tool(command, cwd=work, env=env, what="the Verilator build")

@@ -24,6 +24,7 @@ from sim.rtl.build import (
     require,
     unit_defines,
 )
+from sim.rtl.garbage import garbled, simulator_arguments
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
@@ -67,7 +68,8 @@ class RtlMachine:
     """A built simulation of one configuration; ``run`` may be called any number of times.
 
     ``verilog`` replaces the generated machine (for tests of the bench itself); ``check`` adds the AXI4 protocol
-    checker, whose findings become a ``SimulatorError``.
+    checker, whose findings become a ``SimulatorError``. With ``garbage`` (Verilator only) registers and memories begin with
+    random values, other ones in each run, and a word that is read while it is written is anything.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class RtlMachine:
         *,
         verilog: str | None = None,
         check: bool = False,
+        garbage: bool = False,
     ) -> None:
         if simulator not in SIMULATORS:
             raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
@@ -86,6 +89,10 @@ class RtlMachine:
         self._cache = cache
         self._verilog = verilog
         self._check = check
+        self._garbage = garbage
+        self._runs = 0
+        if garbage and simulator != "verilator":
+            raise SimulatorError(f"simulator {simulator!r}: random values without a meaning are for verilator; choose that")
         self._programs: dict[int, Path] = {}
 
     def build(self, memory_bytes: int = SMALLEST_MEMORY) -> Path:
@@ -95,6 +102,7 @@ class RtlMachine:
             size *= 16
         if size not in self._programs:
             verilog = self._verilog if self._verilog is not None else core_verilog(self.config, self._cache)
+            verilog = garbled(verilog) if self._garbage else verilog
             parameters = {
                 "DATA_BITS": self.config.axi_data_bits,
                 "ADDR_BITS": self.config.axi_addr_bits,
@@ -107,7 +115,7 @@ class RtlMachine:
             build = Build(
                 self.simulator, verilog, parameters,
                 ("icarus.v",) if icarus else ("main.cpp",), "tilewright_icarus" if icarus else "tilewright_bench",
-                unit_defines(self.config),
+                unit_defines(self.config), garbage=self._garbage,
             )  # fmt: skip
             self._programs[size] = executable(build, self._cache)
         return self._programs[size]
@@ -148,6 +156,9 @@ class RtlMachine:
                 f"+dump_bytes={memory.size}", f"+memory_bytes={memory.size:x}", f"+stall_seed={stalls}",
                 f"+program_base={program_base:x}", f"+program_bytes={program.size:x}", f"+limit={max_cycles}",
             ]  # fmt: skip
+            if self._garbage:
+                self._runs += 1
+                arguments += simulator_arguments(self._runs)
             if trace:
                 arguments.append("+trace=trace.txt")
             if progress is not None:

@@ -52,10 +52,10 @@ class Stage:
         return {Region.CONST: 0, Region.WORK: 0, Region.INPUT: source, Region.OUTPUT: slot}
 
 
-def aborts(config: MachineConfig, seeds: tuple[int | None, ...] = (None, 3)) -> Iterator[Scenario]:
-    """Abort or reset in any cycle, then the next program at once."""
-    for seed in seeds:
-        stage = Stage(config, seed)
+def aborts(config: MachineConfig, seeds: tuple[tuple[int, bool], ...] = ((0, False), (3, True))) -> Iterator[Scenario]:
+    """Abort or reset in any cycle, then the next program at once; ``seeds`` say whether DRAM stalls."""
+    for seed, stalls in seeds:
+        stage = Stage(config, seed if stalls else None)
         rng = random.Random(f"aborts {seed}")
         for slot in stage.slots:
             control = rng.choice((Control.ABORT, Control.ABORT, Control.RESET))
