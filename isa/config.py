@@ -13,6 +13,7 @@ from typing import Any
 
 from isa.chips import CHIPS
 from isa.errors import TilewrightError
+from isa.version import ISA_VERSION
 
 PACKED_TERMS = 8
 """Packed products that may be added before they come apart (``hw/conv/packing.py``)."""
@@ -57,6 +58,11 @@ BOUNDS: dict[str, Bound] = {
     "window_bytes": Bound(16, 256),
     "axi_data_bits": Bound(32, 512, power_of_two=True),
     "axi_addr_bits": Bound(32, 64),
+    "axi_burst_beats": Bound(1, 256, power_of_two=True),
+    "axi_reads": Bound(1, 64),
+    "axi_prot": Bound(0, 7),
+    "axi_cache": Bound(0, 15),
+    "axi_qos": Bound(0, 15),
     "queue_words": Bound(32, 1024),
     "clock_mhz": Bound(1, 2000),
     "chip_cores": Bound(1, 16),
@@ -64,6 +70,8 @@ BOUNDS: dict[str, Bound] = {
 """Every whole-number field and what it may be; the remaining fields are names and switches."""
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
+OF_NO_PROGRAM = (*ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos")
+"""Fields that no program depends on: they are not in the hash."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,16 @@ class MachineConfig:
     """32-bit words in the instruction queue of each unit."""
     clock_mhz: int
     """Only for reports: turns cycles into seconds."""
+    axi_burst_beats: int = 32
+    """Longest AXI burst; 16 for AXI3."""
+    axi_reads: int = 64
+    """Read bursts that may be on their way at a time, instruction fetch included."""
+    axi_prot: int = 0
+    """AxPROT of every burst: unprivileged, secure data."""
+    axi_cache: int = 3
+    """AxCACHE of every burst: normal memory, bufferable, not cached; interconnects may merge and split."""
+    axi_qos: int = 0
+    """AxQOS of every burst."""
     build_pool: bool = True
     build_misc: bool = True
     dsp_packing: bool = True
@@ -186,6 +204,11 @@ class MachineConfig:
     def axi_bytes(self) -> int:
         return self.axi_data_bits // 8
 
+    @cached_property
+    def burst_beats(self) -> int:
+        """The most beats in a burst: none crosses a multiple of so many, hence none crosses 4 KB."""
+        return min(self.axi_burst_beats, 4096 // self.axi_bytes)
+
     def buffer_word_bytes(self, buffer: str) -> int:
         """Bytes that one word of an on-chip parameter buffer holds; see ``isa.instructions.Buffer``."""
         return self._word_bytes[buffer]
@@ -224,8 +247,9 @@ class MachineConfig:
 
     @cached_property
     def hash(self) -> int:
-        """32 bits that tell machines apart; the START instruction carries them."""
-        built = {k: v for k, v in dataclasses.asdict(self).items() if k not in ONLY_FOR_REPORTS}
+        """32 bits that tell machines apart, and the versions of the instruction set; the START instruction carries them."""
+        built = {k: v for k, v in dataclasses.asdict(self).items() if k not in OF_NO_PROGRAM}
+        built["isa"] = ISA_VERSION
         return int.from_bytes(hashlib.sha256(json.dumps(built, sort_keys=True).encode()).digest()[:4], "little")
 
     def to_json(self) -> str:

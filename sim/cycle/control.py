@@ -81,7 +81,7 @@ class Execution:
     def __init__(self, config: MachineConfig, program: Program) -> None:
         self.config = config
         self.program = program
-        self.bus = Bus()
+        self.bus = Bus(config.axi_reads)
         count = len(program.units)
         self.starts = [UNKNOWN] * count
         self.finishes = [UNKNOWN] * count
@@ -94,7 +94,7 @@ class Execution:
         timing = Timing.of(config)
         # Who goes first at a bank: in the order of Unit (hw/core.py).
         meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, tuple(Unit))
-        self.load, self.save = LoadPipeline(costs, self.bus), SavePipeline(costs, self.bus)
+        self.load, self.save = LoadPipeline(costs, self.bus, config.burst_beats), SavePipeline(costs, self.bus)
         ahead: list[Pipeline] = [self.load, self.save]
         conv = WindowPipeline(config, costs, config.post_px, timing.conv_done, timing.conv_stored, meets, ahead)
         pool = WindowPipeline(config, costs, 1, timing.pool_done, timing.pool_done, meets, [*ahead, conv])
@@ -108,7 +108,7 @@ class Execution:
             if unit is not None:
                 members[unit].append(index)
         self.receivers = [Receiver(members[unit], program.lengths, pipelines[unit]) for unit in Unit]
-        self._words_per_burst = 4 * min(16, max(1, 256 // config.axi_bytes)) * config.axi_bytes // 16
+        self._words_per_burst = min(16, max(1, 256 // config.axi_bytes), config.burst_beats) * config.axi_bytes // 4
         self._bursts: list[int | None] = [None] * (-(-program.words // self._words_per_burst) + 1)
         self._next_instruction = 0
         self._dispatcher_free = 0

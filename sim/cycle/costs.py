@@ -16,7 +16,7 @@ from isa.instructions import Buffer, MiscMode
 from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, operand_waits
 from sim.cycle.rivals import IDLE, Use
 from sim.cycle.rivals import groups as bank_groups
-from sim.cycle.runs import MAX_BURST_BEATS, Cuts, Runs, loaded, saved
+from sim.cycle.runs import Cuts, Runs, loaded, saved
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Taps, Walk, WindowWalk
 
@@ -174,7 +174,7 @@ def _load(
     runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
     beats, cycles, edge = loaded(runs, lead, Cuts(in_run * vectors, lanes, in_run, step, run))
     longest = -(-beats // (rows * pieces))
-    bursts = rows * pieces * -(-longest // MAX_BURST_BEATS)
+    bursts = rows * pieces * -(-longest // config.burst_beats)
     return MoveCost(beats, cycles, words, words, Use(0, touched), walk, edge=edge, bursts=bursts, run=longest)
 
 
@@ -185,7 +185,7 @@ def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
         name = Buffer(buffer).name
         beats = count * config.buffer_dram_bytes(name) // config.axi_bytes
         cycles = count * config.buffer_word_bytes(name) if name == "TABLE" else beats
-        costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, bursts=-(-beats // MAX_BURST_BEATS), run=beats))
+        costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, bursts=-(-beats // config.burst_beats), run=beats))
     return costs
 
 

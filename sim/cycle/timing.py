@@ -25,6 +25,8 @@ FETCH_WORD = 4
 """From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2)."""
 DRAM_READ = DRAM_LATENCY - 1
 """From DRAM taking an address to the read of the first beat, which is on R in the next cycle."""
+READ_TURN = 4
+"""From DRAM's read of a burst's last beat to DRAM taking the address that waited for it: R, slice, credits, AR, slice."""
 QUEUE = 2
 """From a word entering a unit's queue to the receiver taking it (buffered FIFO)."""
 OFFER = 1
