@@ -11,7 +11,7 @@ from compiler.codegen.parameters import ConstImage, Parameters, UnpackedImage, d
 from compiler.codegen.plan import Plan
 from compiler.codegen.views import View
 from compiler.emit.places import ALIGN, places
-from compiler.memory.lifetimes import Step
+from compiler.emit.steps import touched
 from compiler.schedule.hazards import dependences, hazards
 from compiler.schedule.instruction import Pending, Space
 from compiler.schedule.order import start_order
@@ -103,13 +103,6 @@ def _parts(
                 program += emit_plan(config, step, _homes(graph, step, views), parameters, _batch(step))
         if not on_cpu:
             yield _schedule(program, spaces)
-
-
-def touched(step: Plan | Cpu) -> Step:
-    """Which maps a step reads and leaves in DRAM."""
-    if isinstance(step, Cpu):
-        return Step(step.inputs, step.outputs, True, step.onnx_inputs, step.onnx_outputs)
-    return Step(step.group.inputs, step.group.outputs)
 
 
 def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> list[Scheduled]:
