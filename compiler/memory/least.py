@@ -92,12 +92,13 @@ class _Search:
     def _climb(self, start: Mask, level: int, peak: int) -> tuple[list[int], int] | None:
         """The way of lowest peak to a state with no more than ``level`` in use, or to the end. None: too many states."""
         tasks = self._tasks
-        before, everything = tasks.before, tasks.everything
+        before, after, everything = tasks.before, tasks.after, tasks.everything
         origin: dict[Mask, tuple[Mask, int]] = {start: (0, -1)}
         cost = {start: peak}
-        queue: list[tuple[int, int, int, Mask]] = [(peak, level, 0, start)]
+        ready = sum(1 << task for task in members(everything & ~start) if not before[task] & ~start)
+        queue: list[tuple[int, int, int, Mask, Mask]] = [(peak, level, 0, start, ready)]
         while queue:
-            highest, in_use, _, done = heapq.heappop(queue)
+            highest, in_use, _, done, ready = heapq.heappop(queue)
             if highest > cost[done]:
                 continue
             if done != start and (in_use <= level or done == everything):
@@ -106,9 +107,7 @@ class _Search:
             if self._left < 0:
                 return None
             steps = []
-            for task in members(everything & ~done):
-                if before[task] & ~done:
-                    continue
+            for task in members(ready):
                 rise = max(highest, tasks.while_running(done, task, in_use))
                 then = tasks.after_running(done, task, in_use)
                 if then <= in_use and rise <= highest:
@@ -121,7 +120,11 @@ class _Search:
                 if past not in cost or rise < cost[past]:
                     cost[past] = rise
                     origin[past] = done, task
-                    heapq.heappush(queue, (rise, then, -past.bit_count(), past))
+                    can = ready & ~(1 << task)
+                    for other in members(after[task]):
+                        if not before[other] & ~past:
+                            can |= 1 << other
+                    heapq.heappush(queue, (rise, then, -past.bit_count(), past, can))
         raise AssertionError("the end can always be reached")
 
     def _greedy_step(self, done: Mask, in_use: int) -> tuple[list[int], int]:
