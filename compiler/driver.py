@@ -14,6 +14,7 @@ from compiler.emit.build import plans_of
 from compiler.emit.grouping import machine_ops
 from compiler.emit.program import Emitted, Segment, emit_program
 from compiler.frontend.pipeline import ImportedModel
+from compiler.ordering import frugal
 from compiler.search.cost import OBJECTIVES, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.strategies import STRATEGIES
@@ -81,7 +82,8 @@ def compile_graph(
     graph = imported.graph
     stages.begin("search")
     if groups is not None:
-        steps = plans_of(config, graph, named_groups(graph, groups), objective_of(objective))
+        wanted = objective_of(objective)
+        steps = frugal(config, graph, plans_of(config, graph, named_groups(graph, groups), wanted), wanted)
     else:
         steps = steps_of(config, graph, strategy, objective, database)
     stages.begin("emit")
@@ -95,7 +97,7 @@ def compile_graph(
 def steps_of(
     config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None
 ) -> list[Plan | Cpu]:
-    """What a strategy makes of a graph; ``best`` for cycles also times its rivals' whole programs."""
+    """What a strategy makes of a graph, in the order of least memory; ``best`` for cycles times whole programs too."""
     if strategy not in STRATEGIES:
         raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
     wanted = objective_of(objective)
@@ -106,7 +108,7 @@ def steps_of(
         steps = plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, wanted).groups, wanted)
     if database is not None:
         database.save()
-    return steps
+    return frugal(config, graph, steps, wanted)
 
 
 def objective_of(name: str) -> Objective:

@@ -110,10 +110,9 @@ def one_each(graph: XGraph) -> list[tuple[Op, ...]]:
     return [(op,) for op in machine_ops(graph)]
 
 
-def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tuple[Op, ...]]:
-    """The groups in an order in which each comes after those it reads from; a partition with a cycle is refused."""
+def needs_of(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[set[int]]:
+    """For each group those that it reads from, directly or through views."""
     index = {op.name: number for number, group in enumerate(partition) for op in group}
-    position = {op.name: n for n, op in enumerate(graph.ops)}
     missing = [op.name for op in machine_ops(graph) if op.name not in index]
     if missing:
         raise TilewrightError(f"groups: operation {missing[0]} is in no group; list it, alone if need be")
@@ -129,6 +128,13 @@ def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tup
         reach[op.name] = before
         if op.name in index:
             needs[index[op.name]] |= before - {index[op.name]}
+    return needs
+
+
+def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tuple[Op, ...]]:
+    """The groups in an order in which each comes after those it reads from; a partition with a cycle is refused."""
+    needs = needs_of(graph, partition)
+    position = {op.name: n for n, op in enumerate(graph.ops)}
     order: list[tuple[Op, ...]] = []
     done: set[int] = set()
     waiting = sorted(range(len(partition)), key=lambda n: max(position[op.name] for op in partition[n]))
