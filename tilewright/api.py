@@ -1,4 +1,4 @@
-"""The Python API: compile a model, run a program, compare it with onnxruntime."""
+"""The Python API: compile a model, run a program. ``tilewright.checking`` compares with onnxruntime."""
 
 from __future__ import annotations
 
@@ -102,24 +102,6 @@ def cycle_progress(program: Program, engine: str, progress: Progress) -> CyclePr
         progress(share_done(f"{NAMES[engine]} simulation", done, total, seconds, speed))
 
     return told
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One tensor of the machine beside onnxruntime's."""
-
-    tensor: str
-    elements: int
-    differ: int
-    greatest: float
-
-
-def compare(mine: Mapping[str, Array], oracle: Mapping[str, Array]) -> list[Comparison]:
-    found = []
-    for name, expected in oracle.items():
-        distance = np.abs(mine[name].astype(np.float64) - expected.astype(np.float64))
-        found.append(Comparison(name, expected.size, int((distance > 0).sum()), float(distance.max(initial=0.0))))
-    return found
 
 
 def random_inputs(program: Program, seed: int = 0) -> dict[str, Array]:

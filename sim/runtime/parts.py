@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
+from onnxruntime import InferenceSession
 
 from isa.program import CpuGraph, CpuStep, Program, ProgramError
+from sim.runtime.oracle import INTEGER, options, prepared
 
 NUMPY_TYPES = {
     "tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16", "tensor(bool)": "bool",
@@ -41,13 +42,12 @@ class _Value:
         return f"{self.type}{list(self.shape)}"
 
 
-def session(model: bytes, name: str = "model") -> InferenceSession:
-    """onnxruntime as the oracle: without the optimisations that change results."""
-    options = SessionOptions()
-    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
+def session(model: bytes, name: str = "model", kind: str = INTEGER) -> InferenceSession:
+    """onnxruntime, reading the model as ``sim.runtime.oracle`` says."""
+    chosen, without = options(kind)
     try:
-        return InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        data = prepared(model, kind)
+        return InferenceSession(data, chosen, providers=["CPUExecutionProvider"], disabled_optimizers=[*without])
     except Exception as error:  # its exceptions share no base class of their own
         raise ProgramError(f"CPU subgraph {name!r}: onnxruntime refuses it: {_first_line(error)}; {REMEDY}") from None
 
