@@ -141,6 +141,7 @@ def facts(compiled: Compiled) -> dict[str, Any]:
         "operations on machine": sum(len(plan.group.layers) for plan in plans),
         "groups": len(plans),
         "nodes on CPU": sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
+        "operations with inexact cases": len(compiled.imported.inexact),
         "MACs": macs,
         "instructions": len(program.debug),
         "instruction bytes": 4 * len(program.words),

@@ -45,6 +45,8 @@ class Context:
         self.tensors: dict[str, Tensor] = {}
         self.ops: list[Op] = []
         self.reasons: dict[str, str] = {}
+        self.inexact: dict[str, str] = {}
+        """Operations with cases for which no constants give onnxruntime's result, and how many."""
         self.roots: dict[str, Mapped] = {}
         """Maps that the host hands to the machine, by ONNX name."""
 

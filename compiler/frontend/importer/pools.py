@@ -109,7 +109,7 @@ def qlinear_average_pool(ctx: Context, node: Node) -> None:
     x = replace(ctx.mapped(node.inputs[0]), params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0])))
     require(windows.one_or_two_sides, 0 if node.integer("channels_last", 0) else len(x.shape))
     params = ctx.params(node.inputs[3], node.input(4), ctx.model.elem(node.output))
-    ctx.values[node.output] = finished(replace(_mean(ctx, node, x), before=True), params, node.output)
+    ctx.values[node.output] = finished(replace(_mean(ctx, node, x), fused=True), params, node.output)
 
 
 def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
@@ -155,7 +155,7 @@ def finished(value: Mean, params: Params, name: str) -> Mapped:
         n: np.float32(source.scale) / np.float32(np.float32(params.scale) * (n if value.divide else 1)) for n in value.counts
     }
     shifts = {n: params.zero_point * params.scale * (n if value.divide else 1) / source.scale for n in value.counts}
-    if value.before and all(shift == round(shift) for shift in shifts.values()):
+    if value.fused and all(shift == round(shift) for shift in shifts.values()):
         after = 0
     for count, unit in units.items():
         require(general.scale_fits, np.array([unit]))

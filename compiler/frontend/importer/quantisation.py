@@ -8,9 +8,13 @@ from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer import linear, pairs, pools
 from compiler.frontend.importer.context import Context, rule
+from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.tables import applied, function_of
 from compiler.frontend.importer.values import Linear, Mapped, Mean, Pair, Params, Unary
 from compiler.frontend.model import Node
+
+INTEGER_KERNELS = ("Add", "Mul", "AveragePool")
+"""Operators that round otherwise in onnxruntime's integer kernel than in float."""
 
 
 @rule("DequantizeLinear")
@@ -43,7 +47,26 @@ def settled(ctx: Context, node: Node, params: Params) -> Mapped:
         case Linear():
             return linear.finished(ctx, value, params, node.output)
         case Pair():
-            return pairs.finished(ctx, value, params, node.output, node.name)
+            fused = replace(value, fused=_fused(ctx, node, [value.a.params, value.b.params], params, (value.lo, value.hi)))
+            return pairs.finished(ctx, fused, params, node.output, node.name)
         case Mean():
-            return pools.finished(value, params, node.output)
+            fused_mean = _fused(ctx, node, [value.source.params], params, (value.lo, value.hi))
+            return pools.finished(replace(value, fused=fused_mean), params, node.output)
     raise AssertionError(value)
+
+
+def _fused(ctx: Context, node: Node, sources: list[Params], params: Params, bounds: tuple[float, float]) -> bool:
+    """Whether onnxruntime makes one integer kernel of the operator whose result this node quantises.
+
+    It does where everything is of one type, nobody else reads the float result, and a clamp in between does nothing.
+    """
+    if any(source.unsigned != params.unsigned for source in sources):
+        return False
+    if (quantised(bounds[0], params), quantised(bounds[1], params)) != (-128, 127):
+        return False
+    maker = ctx.producers[node.inputs[0]]
+    while len(ctx.consumers[maker.output]) == 1 and maker.output not in ctx.model.outputs:
+        if maker.op_type not in ("Relu", "Clip"):
+            return maker.op_type in INTEGER_KERNELS
+        maker = ctx.producers[maker.inputs[0]]
+    return False

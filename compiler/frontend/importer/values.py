@@ -82,14 +82,20 @@ class Unary:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Sum, difference or product of two quantised tensors; ``before``: the zero-point is added before rounding."""
+    """Sum, difference or product of two quantised tensors.
+
+    ``swapped``: ``b`` is ONNX's first operand. ``single``: ``b`` is broadcast, and so one number for neighbouring elements
+    of ``a``. ``fused``: onnxruntime computes it with an integer kernel, else in float.
+    """
 
     kind: str
     a: Mapped
     b: Mapped
     lo: float = -np.inf
     hi: float = np.inf
-    before: bool = False
+    swapped: bool = False
+    single: bool = False
+    fused: bool = False
 
     def clamped(self, lo: float, hi: float) -> Pair:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
@@ -104,7 +110,8 @@ class Mean:
     counts: Sequence[int]
     divide: bool = True
     count_pad: bool = True
-    before: bool = False
+    fused: bool = False
+    """The zero-point is added before rounding, as QLinearAveragePool does."""
     lo: float = -np.inf
     hi: float = np.inf
 
