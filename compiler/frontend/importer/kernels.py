@@ -65,3 +65,15 @@ def between(kind: str, a: Params, b: Params, out: Params, lo: float, hi: float) 
     real = np.clip(operation(x[:, None], y), np.float32(lo), np.float32(hi))
     codes: Int64 = np.clip(np.rint(real / np.float32(out.scale)).astype(np.int64) + out.zero_point, -128, 127)
     return codes
+
+
+def requantised(source: Params, out: Params, lo: float = -np.inf, hi: float = np.inf) -> Int64:
+    """DequantizeLinear and QuantizeLinear of every value, and what QLinearConcat does with each part."""
+    real = np.clip((CODES - source.zero_point).astype(np.float32) * np.float32(source.scale), np.float32(lo), np.float32(hi))
+    codes: Int64 = np.clip(np.rint(real / np.float32(out.scale)).astype(np.int64) + out.zero_point, -128, 127)
+    return codes
+
+
+def as_table(codes: Int64) -> NDArray[np.int8]:
+    """Results by value of the map, as a table is indexed: by its two's complement bits."""
+    return np.roll(codes, -128).astype(np.int8)

@@ -9,10 +9,11 @@ import numpy as np
 
 from compiler.frontend.constraints import general, movement
 from compiler.frontend.constraints.base import Unsupported, require
+from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Mapped
+from compiler.frontend.importer.values import Joined, Mapped, Params
 from compiler.frontend.importer.views import arranged, joined, selected, sliced
 from compiler.frontend.model import MICROSOFT, Array, Node
 
@@ -157,10 +158,20 @@ def concat(ctx: Context, node: Node) -> None:
     parts = [ctx.value(name) for name in node.inputs]
     mapped = [part for part in parts if isinstance(part, Mapped)]
     require(movement.joins_tensors, len(parts) if len(mapped) == len(parts) else 0)
-    params = mapped[0].params
-    same = all(part.params == params for part in mapped)
-    require(general.quantised_after) if not same else None
-    ctx.values[node.output] = join(ctx, mapped, node.integer("axis", 1), ctx.shape(node.output))
+    axis, shape = node.integer("axis", 1), ctx.shape(node.output)
+    if all(part.params == mapped[0].params for part in mapped):
+        ctx.values[node.output] = join(ctx, mapped, axis, shape)
+    else:
+        ctx.values[node.output] = Joined(tuple(mapped), axis, shape)
+
+
+def requantised_join(ctx: Context, value: Joined, params: Params, name: str, label: str) -> Mapped:
+    """Each part by its own table, then one after another."""
+    parts = []
+    for index, part in enumerate(value.parts):
+        table = kernels.as_table(kernels.requantised(part.params, params, value.lo, value.hi))
+        parts.append(applied(ctx, part, table, params, ctx.fresh(f"{name}/part{index}"), f"{label}/part{index}"))
+    return join(ctx, parts, value.axis, value.shape)
 
 
 @rule("QLinearConcat", domain=MICROSOFT)

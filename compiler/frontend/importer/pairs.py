@@ -16,10 +16,12 @@ from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.fitting import Fit, fitted, right
 from compiler.frontend.importer.layout import letters_for, map_shape, plain
 from compiler.frontend.importer.requantise import factors, least_form, quantised
+from compiler.frontend.importer.tables import applied
 from compiler.frontend.importer.values import Mapped, Pair, Params
 from compiler.frontend.importer.views import ONE, arranged, sliced
 from compiler.frontend.model import Array
 from compiler.xgraph.ops import Conv, Eltwise, EltwiseKind, Finish, Requantisation, Window
+from compiler.xgraph.reference import execute_op
 
 Int64 = NDArray[np.int64]
 
@@ -107,6 +109,11 @@ def finished(ctx: Context, value: Pair, params: Params, name: str, label: str) -
         ratios = (-ratios[0], -ratios[1]) if value.kind == "Sub" and value.swapped else ratios
     require(general.scale_fits, np.abs(ratios))
     form = _Form(value.kind, a, b, params, value.swapped, value.single, value.fused, (value.lo, value.hi))
+    one = _of_one_tensor(ctx, value)
+    if one is not None:
+        source, code_a, code_b = one
+        table = kernels.as_table(np.clip(form.target(), lo, hi)[code_a, code_b])
+        return applied(ctx, source, table, params, name, label)
     found, after = _fit(form, ratios, (lo, hi))
     if found.wrong:
         ctx.inexact[label] = f"{found.wrong} of 65536 pairs of operands"
@@ -116,6 +123,29 @@ def finished(ctx: Context, value: Pair, params: Params, name: str, label: str) -
         label, (value.a.tensor, value.b.tensor), (tensor,), kind, m[0], m[1], c, shift, Finish(after, lo, hi), *zeros
     )  # fmt: skip
     return ctx.add(op, value.a.layout, params)
+
+
+def _of_one_tensor(ctx: Context, value: Pair) -> tuple[Mapped, Int64, Int64] | None:
+    """If both operands are functions of one map, by tables: that map, and for each of its values the codes of both from 0."""
+    (root, codes_a), (other, codes_b) = (_function(ctx, side.tensor) for side in (value.a, value.b))
+    shapes = {ctx.map_shape(value.a), ctx.map_shape(value.b), ctx.tensors[root].shape}
+    if root != other or value.a.layout != value.b.layout or len(shapes) > 1:
+        return None
+    tensor = ctx.tensors[root]
+    params = Params(tensor.quantisation.scale, tensor.quantisation.zero_point, tensor.flip)
+    return Mapped(root, value.a.layout, params, computed=root in ctx.made), codes_a, codes_b
+
+
+def _function(ctx: Context, tensor: str) -> tuple[str, Int64]:
+    """The map of which a map is a function, value by value, and that function's codes from 0."""
+    codes = np.arange(256)
+    while True:
+        op = ctx.made.get(tensor)
+        if not isinstance(op, Eltwise) or op.kind is not EltwiseKind.PASS:
+            return tensor, codes
+        every = kernels.CODES.astype(np.int8).reshape(1, 1, 256, 1)
+        result = execute_op(op, [every], (1, 1, 256, 1)).reshape(-1).astype(np.int64) + 128
+        tensor, codes = op.inputs[0], result[codes]
 
 
 @dataclass(frozen=True)

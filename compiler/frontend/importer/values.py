@@ -119,5 +119,19 @@ class Mean:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
 
 
-Pending = Linear | Unary | Pair | Mean
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Tensors of several quantisations one after another along an ONNX dimension: each gets that of the whole."""
+
+    parts: tuple[Mapped, ...]
+    axis: int
+    shape: tuple[int, ...]
+    lo: float = -np.inf
+    hi: float = np.inf
+
+    def clamped(self, lo: float, hi: float) -> Joined:
+        return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
+
+
+Pending = Linear | Unary | Pair | Mean | Joined
 Value = Mapped | Pending
