@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnxruntime import InferenceSession
 
 from isa.program import CpuGraph, CpuStep, Program, ProgramError
-from sim.runtime.oracle import INTEGER, options, prepared
+from sim.runtime.oracle import FLOAT, INTEGER, options, prepared
 
 NUMPY_TYPES = {
     "tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16", "tensor(bool)": "bool",
@@ -43,13 +43,15 @@ class _Value:
 
 
 def session(model: bytes, name: str = "model", kind: str = INTEGER) -> InferenceSession:
-    """onnxruntime, reading the model as ``sim.runtime.oracle`` says."""
-    chosen, without = options(kind)
-    try:
-        data = prepared(model, kind)
-        return InferenceSession(data, chosen, providers=["CPUExecutionProvider"], disabled_optimizers=[*without])
-    except Exception as error:  # its exceptions share no base class of their own
-        raise ProgramError(f"CPU subgraph {name!r}: onnxruntime refuses it: {_first_line(error)}; {REMEDY}") from None
+    """onnxruntime, reading as ``sim.runtime.oracle`` says; in float, if its optimiser makes an invalid model."""
+    for reading in dict.fromkeys((kind, FLOAT)):
+        try:
+            chosen, without = options(reading)
+            data = prepared(model, reading)
+            return InferenceSession(data, chosen, providers=["CPUExecutionProvider"], disabled_optimizers=[*without])
+        except Exception as error:  # its exceptions share no base class of their own
+            refusal = _first_line(error)
+    raise ProgramError(f"CPU subgraph {name!r}: onnxruntime refuses it: {refusal}; {REMEDY}")
 
 
 def _first_line(error: Exception) -> str:

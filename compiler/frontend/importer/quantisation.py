@@ -88,6 +88,7 @@ def _fused(ctx: Context, node: Node, sources: list[Params], params: Params, boun
     """Whether onnxruntime makes one integer kernel of the operator whose result this node quantises.
 
     It does where everything is of one type, nobody else reads the float result, and a clamp in between does nothing.
+    Of a dilated pool it makes an invalid model.
     """
     if any(source.unsigned != params.unsigned for source in sources):
         return False
@@ -96,6 +97,6 @@ def _fused(ctx: Context, node: Node, sources: list[Params], params: Params, boun
     maker = ctx.producers[node.inputs[0]]
     while len(ctx.consumers[maker.output]) == 1 and maker.output not in ctx.model.outputs:
         if maker.op_type not in ("Relu", "Clip"):
-            return maker.op_type in INTEGER_KERNELS
+            return maker.op_type in INTEGER_KERNELS and "dilations" not in maker.attributes
         maker = ctx.producers[maker.inputs[0]]
     return False
