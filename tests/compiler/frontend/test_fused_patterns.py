@@ -97,3 +97,20 @@ def test_an_average_adds_its_zero_point_before_rounding(kind: str, pads: tuple[i
     average = quantised("AveragePool", "xf", "mean", "x", kernel_shape=[3, 3], pads=pads, count_include_pad=1)
     nodes = [node("DequantizeLinear", "x xs xz", "xf"), *ended(average)]
     check_exact(imported(model(nodes, SHAPE, table, elem=KINDS[kind][0])))
+
+
+@pytest.mark.parametrize("greatest", [1.9e9, 2.2e9])
+def test_a_float_bias_that_leaves_32_bits_keeps_its_layer_on_the_cpu(greatest: float) -> None:
+    table = constants("int8", x=(0.01, 0), y=(2e4, 0))
+    table |= {
+        "w": np.ones((4, 6, 1, 1), np.int8), "ws": np.array(1e-3, np.float32), "wz": np.array(0, np.int8),
+        "b": np.array([greatest * 1e-5, 0.5, -3.0, 0.0], np.float32),
+    }  # fmt: skip
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), node("DequantizeLinear", "w ws wz", "wf"),
+        *ended(quantised("Conv", "xf wf b", "sum", "y")),
+    ]  # fmt: skip
+    found = imported(model(nodes, SHAPE, table, elem=TensorProto.INT8))
+    assert (machine(found) == ["Conv"]) == (greatest < 2**31)
+    if greatest > 2**31:
+        assert "A float bias over the scales of input and weights fits 32 bits." in found.reasons["Conv_sum_f"]
