@@ -1,4 +1,4 @@
-"""Networks quantised by onnxruntime's tools, beside its integer kernels: ``python -m bench.quantised [--size N] [network ...]``.
+"""Networks quantised by onnxruntime's tools beside its integer kernels: ``python -m bench.quantised [--size N] [NETWORK ...]``.
 
 Each network of the zoo is quantised in eight ways: uint8 or int8 activations, weights per tensor or per channel, QDQ or
 operators of integers. The compiled program runs on the functional simulator; output elements that differ from the integer

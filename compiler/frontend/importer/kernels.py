@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,6 +74,21 @@ def requantised(source: Params, out: Params, lo: float = -np.inf, hi: float = np
     real = np.clip((CODES - source.zero_point).astype(np.float32) * np.float32(source.scale), np.float32(lo), np.float32(hi))
     codes: Int64 = np.clip(np.rint(real / np.float32(out.scale)).astype(np.int64) + out.zero_point, -128, 127)
     return codes
+
+
+def averages_in_doubt(source: Params, out: Params, count: int) -> int:
+    """Sums of a window for which QLinearAveragePool's result depends on the order of its float32 additions, and on their terms.
+
+    It sums dequantised values, rounding each time: what comes within the reach of these roundings of a tie may go either way.
+    """
+    sums = np.arange(-128 * count, 127 * count + 1, dtype=np.float64) - source.zero_point * count
+    mean = sums * (source.scale / (count * out.scale))
+    result = mean + out.stored
+    apart = np.abs(result - np.floor(result) - 0.5)
+    reach = np.abs(mean) * (count + 3) * 2.0**-24 + np.spacing(np.abs(result).astype(np.float32)) / 2
+    inside = (result > out.stored - out.zero_point - 128.5) & (result < out.stored - out.zero_point + 127.5)
+    exact = math.frexp(source.scale)[0] == math.frexp(out.scale)[0] == 0.5 and count & (count - 1) == 0
+    return 0 if exact else int(((apart <= reach) & inside).sum())
 
 
 def as_table(codes: Int64) -> NDArray[np.int8]:

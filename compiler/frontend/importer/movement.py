@@ -13,9 +13,10 @@ from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Joined, Mapped, Params
+from compiler.frontend.importer.values import Joined, Mapped, Mean, Params
 from compiler.frontend.importer.views import arranged, joined, selected, sliced
 from compiler.frontend.model import MICROSOFT, Array, Node
+from compiler.xgraph.ops import Finish
 
 
 @rule("Transpose")
@@ -27,11 +28,28 @@ def transpose(ctx: Context, node: Node) -> None:
 
 @rule("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def reshape(ctx: Context, node: Node) -> None:
+    pending = ctx.value(node.inputs[0])
+    if isinstance(pending, Mean):
+        ctx.values[node.output] = _reshaped_mean(pending, ctx.shape(node.output))
+        return
     x = ctx.mapped(node.inputs[0])
     layout = x.layout.reshaped(ctx.shape(node.output))
     require(movement.reshape_regular, layout)
     assert layout is not None
     ctx.values[node.output] = replace(x, layout=layout)
+
+
+def _reshaped_mean(value: Mean, shape: tuple[int, ...]) -> Mean:
+    """A mean over a whole map, whose single pixel has lost its dimensions before it is quantised."""
+
+    def build(name: str, scales: dict[int, tuple[int, int, int]], finish: Finish, params: Params) -> Mapped:
+        made = value.build(name, scales, finish, params)
+        layout = made.layout.reshaped(shape)
+        require(movement.reshape_regular, layout)
+        assert layout is not None
+        return replace(made, layout=layout)
+
+    return replace(value, build=build)
 
 
 @rule("Identity", "Cast", "Dropout")

@@ -19,6 +19,9 @@ from compiler.frontend.model import Node
 INTEGER_KERNELS = ("Add", "Mul", "AveragePool")
 """Operators that round otherwise in onnxruntime's integer kernel than in float."""
 
+PASSED_BY = ("Relu", "Clip", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+"""Operators between such a one and QuantizeLinear that do not keep onnxruntime from making the kernel."""
+
 
 @rule("DequantizeLinear")
 def dequantize(ctx: Context, node: Node) -> None:
@@ -58,7 +61,7 @@ def settled(ctx: Context, node: Node, params: Params) -> Mapped:
             return pairs.finished(ctx, fused, params, node.output, node.name)
         case Mean():
             fused_mean = _fused(ctx, node, [value.source.params], params, (value.lo, value.hi))
-            return pools.finished(replace(value, fused=fused_mean), params, node.output)
+            return pools.finished(ctx, replace(value, fused=fused_mean), params, node.output)
     raise AssertionError(value)
 
 
@@ -96,7 +99,7 @@ def _fused(ctx: Context, node: Node, sources: list[Params], params: Params, boun
         return False
     maker = ctx.producers[node.inputs[0]]
     while len(ctx.consumers[maker.output]) == 1 and maker.output not in ctx.model.outputs:
-        if maker.op_type not in ("Relu", "Clip"):
+        if maker.op_type not in PASSED_BY:
             return maker.op_type in INTEGER_KERNELS and "dilations" not in maker.attributes
         maker = ctx.producers[maker.inputs[0]]
     return False

@@ -114,3 +114,37 @@ def test_a_float_bias_that_leaves_32_bits_keeps_its_layer_on_the_cpu(greatest: f
     assert (machine(found) == ["Conv"]) == (greatest < 2**31)
     if greatest > 2**31:
         assert "A float bias over the scales of input and weights fits 32 bits." in found.reasons["Conv_sum_f"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mean_that_is_reshaped_before_it_is_quantised_is_a_global_pool(kind: str) -> None:
+    """As exporters write heads today: ReduceMean, Reshape, QuantizeLinear, Gemm."""
+    table = constants(kind, x=(0.0412847, 5), m=(0.0212847, -3), y=(0.0731, 4))
+    table |= {
+        "axes": np.array([2, 3], np.int64), "flat": np.array([1, 6], np.int64), "w": np.ones((6, 4), np.int8),
+        "ws": np.array(0.013, np.float32), "wz": np.array(0, np.int8),
+    }  # fmt: skip
+    table["w"][::2] = -7
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), node("ReduceMean", "xf axes", "mean", keepdims=1),
+        *quantised("Reshape", "mean flat", "row", "m"), node("DequantizeLinear", "w ws wz", "wf"),
+        *ended(quantised("Gemm", "row wf", "result", "y")),
+    ]  # fmt: skip
+    found = imported(model(nodes, (1, 6, 7, 7), table, opset=18, elem=KINDS[kind][0]))
+    check_exact(found)
+    assert machine(found) == ["Pool", "Conv"]
+
+
+def test_averages_that_float_additions_decide_are_counted() -> None:
+    """A window of four pixels between equal scales: every fourth sum is a tie. Of nine pixels none is."""
+    for side, expected in ((2, True), (3, False)):
+        table = constants("uint8", x=(0.0412847, -128))
+        average = quantised("AveragePool", "xf", "mean", "x", kernel_shape=[side, side])
+        nodes = [node("DequantizeLinear", "x xs xz", "xf"), *ended(average)]
+        found = imported(model(nodes, SHAPE, table, elem=TensorProto.UINT8))
+        assert bool(found.inexact) == expected
+    table = constants("uint8", x=(0.25, -128))
+    average = quantised("AveragePool", "xf", "mean", "x", kernel_shape=[2, 2])
+    found = imported(model([node("DequantizeLinear", "x xs xz", "xf"), *ended(average)], SHAPE, table, elem=TensorProto.UINT8))
+    assert not found.inexact
+    check_exact(found)
