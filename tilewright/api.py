@@ -1,4 +1,4 @@
-"""The Python API: compile a model, run a program, compare it with onnxruntime."""
+"""The Python API: compile a model, run a program. ``tilewright.checking`` compares with onnxruntime."""
 
 from __future__ import annotations
 
@@ -104,24 +104,6 @@ def cycle_progress(program: Program, engine: str, progress: Progress) -> CyclePr
     return told
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One tensor of the machine beside onnxruntime's."""
-
-    tensor: str
-    elements: int
-    differ: int
-    greatest: float
-
-
-def compare(mine: Mapping[str, Array], oracle: Mapping[str, Array]) -> list[Comparison]:
-    found = []
-    for name, expected in oracle.items():
-        distance = np.abs(mine[name].astype(np.float64) - expected.astype(np.float64))
-        found.append(Comparison(name, expected.size, int((distance > 0).sum()), float(distance.max(initial=0.0))))
-    return found
-
-
 def random_inputs(program: Program, seed: int = 0) -> dict[str, Array]:
     """Inputs of the right shape and type: normal floats, uniform integers."""
     rng = np.random.default_rng(seed)
@@ -159,6 +141,7 @@ def facts(compiled: Compiled) -> dict[str, Any]:
         "operations on machine": sum(len(plan.group.layers) for plan in plans),
         "groups": len(plans),
         "nodes on CPU": sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
+        "operations with inexact cases": len(compiled.imported.inexact),
         "MACs": macs,
         "instructions": len(program.debug),
         "instruction bytes": 4 * len(program.words),

@@ -75,8 +75,10 @@ def check_constants(model: Model) -> None:
         if value.dtype.kind == "f" and value.dtype.itemsize > 1 and not np.isfinite(value).all():
             found = "NaN" if np.isnan(value).any() else "infinity"
             if value.size > 1 or not _is_bound(model, name):
+                readers = [node.name for node in model.nodes if name in node.inputs]
+                of = f" of node {readers[0]}" if readers else ""
                 raise ModelError(
-                    f"constant {name}: holds {found}, finite numbers are expected; train or export the model again"
+                    f"constant {name}{of}: holds {found}, finite numbers are expected; train or export the model again"
                 )
     for node in model.nodes:
         _check_quantisation(model, node)

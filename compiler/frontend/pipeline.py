@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import onnx
 
@@ -41,6 +41,8 @@ class ImportedModel:
     statistics: Mapping[str, Statistics]
     """Of a float model's tensors: calibration to be used again."""
     float_model: Model | None = None
+    inexact: Mapping[str, str] = field(default_factory=dict)
+    """For each operation on the machine that cannot follow onnxruntime's kernel in all cases, how many differ."""
 
 
 def import_model(
@@ -70,7 +72,10 @@ def import_model(
     graph = optimised(graph, watch)
     report(f"imported {len(graph.ops)} operations")
     reasons = {name: reason for op in graph.ops for name, reason in getattr(op, "reasons", {}).items()}
-    return ImportedModel(graph, to_proto(model), inputs, outputs, _named(ctx, graph), reasons, statistics, float_model)
+    machine = {op.name for op in graph.ops}
+    inexact = {name: cases for name, cases in ctx.inexact.items() if name in machine}
+    named = _named(ctx, graph)
+    return ImportedModel(graph, to_proto(model), inputs, outputs, named, reasons, statistics, float_model, inexact)
 
 
 def _named(ctx: Context, graph: XGraph) -> dict[str, Port]:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 
 from isa.program import WHOLE_MODEL, Program
+from sim.runtime.oracle import FLOAT
 from sim.runtime.parts import run_session, session
 
 WEIGHTS = {
@@ -29,7 +30,7 @@ def macs_of_nodes(program: Program) -> dict[str, int]:
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in sorted(asked - given))
     names = sorted(asked)
     feeds = {tensor.name: np.zeros(tensor.shape, tensor.type) for tensor in program.inputs}
-    values = zip(names, run_session(session(model.SerializeToString()), names, feeds), strict=True) if names else ()
+    values = zip(names, run_session(session(model.SerializeToString(), kind=FLOAT), names, feeds), strict=True) if names else ()
     shapes: dict[str, tuple[int, ...]] = {name: np.asarray(value).shape for name, value in values}
     shapes |= {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     return {node.name: _of_node(node, shapes) for node in nodes}

@@ -77,6 +77,12 @@ def bias_constant(bias: Array | None, channels: int) -> bool:
     return bias is not None and (bias.size == 1 or (bias.size == channels and bias.shape[-1] == channels))
 
 
+@constrains("Conv", "ConvTranspose", "Gemm", "MatMul")
+def bias_fits(units: Array) -> bool:
+    """A float bias over the scales of input and weights fits 32 bits."""
+    return bool((np.abs(units) < 2.0**31).all())
+
+
 @constrains(*LINEAR, *PAIRS)
 def scale_fits(scale: Array) -> bool:
     """The input scales over the output scale are below 2^24."""

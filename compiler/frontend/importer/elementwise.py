@@ -11,7 +11,7 @@ from compiler.frontend.constraints.base import require
 from compiler.frontend.importer import linear, pairs
 from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Linear, Mapped, Mean, Pair, Params, Unary, Value
+from compiler.frontend.importer.values import Joined, Linear, Mapped, Mean, Pair, Params, Unary, Value
 from compiler.frontend.importer.weights import real_constant
 from compiler.frontend.model import MICROSOFT, Array, Node, scalar
 
@@ -23,7 +23,7 @@ def unary(ctx: Context, node: Node) -> None:
     for name in node.inputs[1:]:
         if name:
             require(elementwise.scalar_operand, ctx.constant(name))
-    if isinstance(value, Linear | Pair | Mean):
+    if isinstance(value, Linear | Pair | Mean | Joined):
         bounds = _bounds(ctx, node)
         if bounds is None:
             require(general.quantised_after)
@@ -122,7 +122,7 @@ def qlinear_pair(ctx: Context, node: Node) -> None:
         operands.append(replace(ctx.mapped(node.inputs[index]), params=given) if constant is None else constant)
     a, b = operands
     if isinstance(a, Mapped) and isinstance(b, Mapped):
-        value = pairs.pair(ctx, kind, a, b, before=True)
+        value = pairs.pair(ctx, kind, a, b, fused=True)
     else:
         mapped, values = (a, b) if isinstance(a, Mapped) else (b, a)
         assert isinstance(mapped, Mapped)
@@ -133,7 +133,7 @@ def qlinear_pair(ctx: Context, node: Node) -> None:
         place = 0 if isinstance(b, Mapped) else 3
         given = ctx.params(node.inputs[place + 1], node.input(place + 2), ctx.model.elem(node.inputs[place]))
         operand = pairs.constant_map(ctx, values, given, mapped)
-        value = pairs.pair(ctx, kind, *((operand, mapped) if place == 0 else (mapped, operand)), before=True)
+        value = pairs.pair(ctx, kind, *((operand, mapped) if place == 0 else (mapped, operand)), fused=True)
     ctx.values[node.output] = pairs.finished(ctx, value, params, node.output, node.name)
 
 

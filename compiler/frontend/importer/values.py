@@ -82,14 +82,20 @@ class Unary:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Sum, difference or product of two quantised tensors; ``before``: the zero-point is added before rounding."""
+    """Sum, difference or product of two quantised tensors.
+
+    ``swapped``: ``b`` is ONNX's first operand. ``single``: ``b`` is broadcast, and so one number for neighbouring elements
+    of ``a``. ``fused``: onnxruntime computes it with an integer kernel, else in float.
+    """
 
     kind: str
     a: Mapped
     b: Mapped
     lo: float = -np.inf
     hi: float = np.inf
-    before: bool = False
+    swapped: bool = False
+    single: bool = False
+    fused: bool = False
 
     def clamped(self, lo: float, hi: float) -> Pair:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
@@ -97,14 +103,16 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    """An average or a sum over a window that awaits its quantisation."""
+    """An average or a sum over a window that awaits its quantisation; ``label`` names the operation that ``build`` makes."""
 
+    label: str
     build: Callable[[str, dict[int, tuple[int, int, int]], Finish, Params], Mapped]
     source: Mapped
     counts: Sequence[int]
     divide: bool = True
     count_pad: bool = True
-    before: bool = False
+    fused: bool = False
+    """The zero-point is added before rounding, as QLinearAveragePool does."""
     lo: float = -np.inf
     hi: float = np.inf
 
@@ -112,5 +120,19 @@ class Mean:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
 
 
-Pending = Linear | Unary | Pair | Mean
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Tensors of several quantisations one after another along an ONNX dimension: each gets that of the whole."""
+
+    parts: tuple[Mapped, ...]
+    axis: int
+    shape: tuple[int, ...]
+    lo: float = -np.inf
+    hi: float = np.inf
+
+    def clamped(self, lo: float, hi: float) -> Joined:
+        return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
+
+
+Pending = Linear | Unary | Pair | Mean | Joined
 Value = Mapped | Pending
