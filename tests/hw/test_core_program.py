@@ -121,8 +121,8 @@ def test_every_unit_takes_part() -> None:
     memory = bytearray(MEMORY_BYTES)
     image = [(7 * n) % 23 - 11 for n in range(8 * CONFIG.ic_p)]
     memory[IMAGE : IMAGE + len(image)] = bytes(value & 0xFF for value in image)
-    weights = [[1 if i == o else 2 if i == 0 else 0 for o in range(4)] for i in range(4)]
-    memory[WEIGHTS : WEIGHTS + 16] = bytes(weight for row in weights for weight in row)
+    weights = [[1 if i == o else 2 if i == 0 else 0 for i in range(4)] for o in range(4)]
+    memory[WEIGHTS : WEIGHTS + 16] = bytes(weights[o][i] for i in range(4) for o in range(4))
     memory[PARAMS : PARAMS + 32] = records(4, bias=5)
     memory[POOL_PARAMS : POOL_PARAMS + 32] = records(4, bias=-1)
     memory[TAPS : TAPS + 4] = bytes([3, 3, 3, 3])

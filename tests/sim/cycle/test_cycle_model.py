@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count, islice
 
 import numpy as np
 import pytest
@@ -138,10 +139,10 @@ def test_a_unit_that_has_dram_for_itself_is_exact(name: str, rtl: RtlMachine) ->
     assert (found.cycles, found.read_beats, found.write_beats) == (expected.cycles, expected.read_beats, expected.write_beats)
 
 
-@pytest.mark.parametrize("seed", [0, 2, 23, 31])
-def test_random_programs_one_instruction_at_a_time_are_within_half_a_percent(seed: int, rtl: RtlMachine) -> None:
-    program = random_program(NANO, seed)
-    assert program.order == "serial"
+@pytest.mark.parametrize("number", range(4))
+def test_random_programs_one_instruction_at_a_time_are_within_half_a_percent(number: int, rtl: RtlMachine) -> None:
+    programs = (random_program(NANO, seed) for seed in count())
+    program = next(islice((program for program in programs if program.order == "serial"), number, None))
     expected = rtl.run(program.words, program.memory, program.bases)
     found = MODEL.run(program.words)
     assert found.cycles == pytest.approx(expected.cycles, rel=0.005)
