@@ -32,7 +32,9 @@ WINDOWS = {"MaxPool", "AveragePool", "GlobalAveragePool"}
 STORED = {"MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Concat"}
 MOVED = {"DepthToSpace", "SpaceToDepth", "Pad", "Resize", "GlobalMaxPool", "ReduceMax"}
 MEANS = {"ReduceMean", "ReduceSum"}
-_CLAMPED = HEAVY | {"Add", "Mul", "Sub", "AveragePool", "GlobalAveragePool", "Resize"}
+PAIRED = {"Add", "Sub", "Mul", "Min", "Max"}
+"""Of two tensors on the machine."""
+_CLAMPED = HEAVY | PAIRED | {"AveragePool", "GlobalAveragePool", "Resize"}
 _BINARY = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"}
 
 
@@ -147,11 +149,11 @@ def _per_output(model: Model, node: Node) -> bool:
 def _binary_form(model: Model, node: Node, operands: list[str], origin: dict[str, str]) -> Form | None:
     constant = next((model.constants[name] for name in node.inputs if name in model.constants), None)
     if constant is not None and constant.size > 1:
-        wide = node.op_type in ("Add", "Sub", "Mul") and varying_dimension(constant, len(model.shape(node.output) or ())) == 1
+        wide = node.op_type in PAIRED and varying_dimension(constant, len(model.shape(node.output) or ())) == 1
         return Form.FLOAT if wide else None
     if constant is not None or len({origin.get(name, name) for name in operands}) == 1:
         return Form.FLOAT
-    return {"Add": Form.PAIR, "Mul": Form.PAIR, "Sub": Form.FLOAT}.get(node.op_type)
+    return {"Add": Form.PAIR, "Mul": Form.PAIR, **dict.fromkeys(("Sub", "Min", "Max"), Form.FLOAT)}.get(node.op_type)
 
 
 def _fold_clamps(model: Model, forms: Forms, consumers: dict[str, list[Node]], origin: dict[str, str]) -> None:

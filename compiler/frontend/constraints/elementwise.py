@@ -19,7 +19,7 @@ def scalar_operand(value: Array | None) -> bool:
     return value is not None and value.size == 1
 
 
-@constrains("Add", "Sub", "Mul", "QLinearAdd", "QLinearMul")
+@constrains("Add", "Sub", "Mul", "Min", "Max", "QLinearAdd", "QLinearMul")
 def broadcast_fits() -> bool:
     """The shapes are the same, or one operand has one value per channel, one per pixel, or one in all."""
     return False
@@ -31,13 +31,19 @@ def two_operands(count: int) -> bool:
     return count == 2
 
 
-@constrains("Sub", "Div", "Pow", "Min", "Max")
+@constrains("Div", "Pow")
 def kind_of_pair(kind: str) -> bool:
-    """Two tensors can be added, subtracted and multiplied; other functions need a constant or the same tensor twice."""
-    return kind in ("Add", "Sub", "Mul")
+    """Two tensors can be added, subtracted, multiplied, compared; other functions need a constant or the same tensor twice."""
+    return kind in ("Add", "Sub", "Mul", "Min", "Max")
 
 
-@constrains("Add", "Sub", "Mul")
+@constrains("Min", "Max")
+def exact_factors(found: object) -> bool:
+    """For each operand's scale there is a whole-number factor that gives all 256 values as float32 arithmetic does."""
+    return found is not None
+
+
+@constrains("Add", "Sub", "Mul", "Min", "Max")
 def constant_quantised(value: object) -> bool:
     """A constant operand that is not one number is int8 or uint8 with one scale, through DequantizeLinear."""
     return value is not None

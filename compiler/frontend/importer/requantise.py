@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,11 @@ FACTOR_BITS = 25
 """Magnitude bits of a MISC factor."""
 MOST_ELTWISE_SHIFT = 37
 """So that a zero-point shifted left by it, and every sum, stays within the 48-bit constant."""
+
+NEAR = 64
+"""Factors that are tried on both sides of the nearest one."""
+FAR = 512
+"""Beyond it every integer is clamped, whatever the zero-point."""
 
 Float32 = NDArray[np.float32]
 
@@ -53,6 +59,31 @@ def factors(*ratios: float) -> tuple[tuple[int, ...], int]:
     exponent = math.frexp(greatest)[1] if greatest else 0
     shift = min(max(FACTOR_BITS - 1 - exponent, 0), MOST_ELTWISE_SHIFT)
     return tuple(round(r * 2**shift) for r in ratios), shift
+
+
+def exact_factors(sources: Sequence[Params], target: Params) -> tuple[tuple[int, ...], int] | None:
+    """Factors that take each of 256 values of every source to the integer that DequantizeLinear and QuantizeLinear take it to.
+
+    The nearest ones, or others close by; None if there are none.
+    """
+    nearest, shift = factors(*(source.scale / target.scale for source in sources))
+    found = []
+    for source, factor in zip(sources, nearest, strict=True):
+        values = np.arange(-128, 128) - source.zero_point
+        real = np.float32(source.scale) * values.astype(np.float32)
+        wanted = np.clip(np.rint(real / np.float32(target.scale)), -FAR, FAR)
+        tried = (factor + step for distance in range(NEAR) for step in (distance, -distance))
+        exact = (m for m in tried if np.array_equal(np.clip(_rounded(values * m, shift), -FAR, FAR), wanted))
+        one = next(exact, None)
+        if one is None:
+            return None
+        found.append(one)
+    return tuple(found), shift
+
+
+def _rounded(total: NDArray[np.int64], shift: int) -> NDArray[np.float32]:
+    rounded: NDArray[np.float32] = np.rint(np.ldexp(total.astype(np.float64), -shift).astype(np.float32))
+    return rounded
 
 
 def least_form(factors_: tuple[int, ...], c: int, shift: int) -> tuple[tuple[int, ...], int, int]:
