@@ -252,6 +252,6 @@ def _at_least(scale: Float, least: NDArray[np.float64] | np.float64) -> Float:
 
 def _is_operand(node: Node, index: int) -> bool:
     """Weights and tensors, not biases, sizes or bounds."""
-    if node.op_type in ("ConvTranspose", "MatMul"):
+    if node.op_type in ("ConvTranspose", "MatMul", "PRelu"):
         return index == 1
     return node.op_type in PAIRED

@@ -88,7 +88,7 @@ def forms_of(model: Model) -> Forms:
             continue
         forms.of[node.name] = form
         reached.update(node.outputs)
-        if form is Form.FLOAT and (node.op_type in UNARY or node.op_type in _BINARY):
+        if form is Form.FLOAT and (node.op_type in UNARY or node.op_type in _BINARY) and not slopes_by_channel(model, node):
             roots = {origin.get(name, name) for name in _operands(model, node)}
             if len(roots) == 1:
                 origin[node.output] = roots.pop()
@@ -133,10 +133,18 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         return Form.FLOAT
     if node.op_type in UNARY:
         extra = [model.constants.get(name) for name in node.inputs[1:] if name]
+        if slopes_by_channel(model, node):
+            return Form.FLOAT
         return Form.FLOAT if all(value is not None and value.size == 1 for value in extra) else None
     if node.op_type in _BINARY and len(node.inputs) == 2:
         return _binary_form(model, node, operands, origin)
     return None
+
+
+def slopes_by_channel(model: Model, node: Node) -> bool:
+    """A PRelu with a constant slope for each channel: no function of one tensor."""
+    slopes = model.constants.get(node.input(1)) if node.op_type == "PRelu" else None
+    return slopes is not None and varying_dimension(slopes, len(model.shape(node.output) or ())) == 1
 
 
 def _per_output(model: Model, node: Node) -> bool:

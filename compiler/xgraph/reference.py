@@ -165,6 +165,9 @@ def _eltwise(op: Eltwise, inputs: list[Int8]) -> Int8:
             total = np.maximum((a - op.a_zp) * op.m_a, (b - op.b_zp) * op.m_b)
         case EltwiseKind.MIN, [b]:
             total = np.minimum((a - op.a_zp) * op.m_a, (b - op.b_zp) * op.m_b)
+        case EltwiseKind.SLOPE, [b]:
+            x = a - op.a_zp
+            total = np.where(x < 0, x * (b - op.b_zp) * op.m_a, x * op.m_b)
         case kind, _:
             raise AssertionError(kind)
     total = total + op.c

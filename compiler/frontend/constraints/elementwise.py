@@ -13,13 +13,19 @@ UNARY = (
 """Functions of each element alone."""
 
 
-@constrains("PRelu", "Clip", "Div", "Pow", "Min", "Max")
+@constrains("Clip", "Div", "Pow")
 def scalar_operand(value: Array | None) -> bool:
     """The second operand is one constant number."""
     return value is not None and value.size == 1
 
 
-@constrains("Add", "Sub", "Mul", "Min", "Max", "QLinearAdd", "QLinearMul")
+@constrains("PRelu")
+def constant_slope(slopes: Array | None) -> bool:
+    """The slope is a constant: one number, or one per channel."""
+    return slopes is not None
+
+
+@constrains("Add", "Sub", "Mul", "Min", "Max", "PRelu", "QLinearAdd", "QLinearMul")
 def broadcast_fits() -> bool:
     """The shapes are the same, or one operand has one value per channel, one per pixel, or one in all."""
     return False
@@ -37,13 +43,13 @@ def kind_of_pair(kind: str) -> bool:
     return kind in ("Add", "Sub", "Mul", "Min", "Max")
 
 
-@constrains("Min", "Max")
+@constrains("Min", "Max", "PRelu")
 def exact_factors(found: object) -> bool:
     """For each operand's scale there is a whole-number factor that gives all 256 values as float32 arithmetic does."""
     return found is not None
 
 
-@constrains("Add", "Sub", "Mul", "Min", "Max")
+@constrains("Add", "Sub", "Mul", "Min", "Max", "PRelu")
 def constant_quantised(value: object) -> bool:
     """A constant operand that is not one number is int8 or uint8 with one scale, through DequantizeLinear."""
     return value is not None

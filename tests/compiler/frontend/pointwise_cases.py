@@ -36,7 +36,8 @@ POINTWISE = [
     Case("conv leaky", [node("Conv", "x w", "c"), node("LeakyRelu", "c", alpha=0.1)], W),
     Case("conv hardswish", [node("Conv", "x w", "c"), node("HardSwish", "c")], W),
     Case("prelu one slope", [node("PRelu", "x s")], {"s": np.full(1, 0.2, np.float32)}),
-    Case("prelu per channel", [node("PRelu", "x s")], {"s": weights(6, 1, 1)}, host=frozenset({"PRelu"})),
+    Case("prelu per channel", [node("Conv", "x w", "c"), node("PRelu", "c s")], {**W, "s": weights(6, 1, 1)}),
+    Case("prelu per pixel", [node("PRelu", "x s")], {"s": weights(6, 9, 8)}, host=frozenset({"PRelu"})),
     Case("swish written out", [node("Conv", "x w", "c"), node("Sigmoid", "c", "s"), node("Mul", "c s")], W),
     Case(
         "hard swish written out",
