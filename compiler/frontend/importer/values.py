@@ -85,8 +85,9 @@ class Unary:
 class Pair:
     """Two quantised tensors, and what is made of them.
 
-    ``slopes``: PRelu's, the constants that ``b`` holds. ``swapped``: ``b`` is ONNX's first operand. ``single``: ``b`` is broadcast, and so one number for neighbouring elements
-    of ``a``. ``fused``: onnxruntime computes it with an integer kernel, else in float.
+    ``slopes``: PRelu's, the constants that ``b`` holds. ``swapped``: ``b`` is ONNX's first operand. ``single``: ``b`` is
+    broadcast, and so one number for neighbouring elements of ``a``. ``fused``: onnxruntime computes it with an integer kernel,
+    else in float.
     """
 
     kind: str
