@@ -47,6 +47,7 @@ BOUNDS: dict[str, Bound] = {
     "oc_p": Bound(1, 64),
     "px_p": Bound(1, 8),
     "post_px": Bound(1, 8),
+    "misc_lanes": Bound(1, 64),
     "fm_banks": Bound(1, 256),
     "fm_depth": Bound(16, 65536, power_of_two=True),
     "weight_depth": Bound(16, 65536),
@@ -91,6 +92,8 @@ class MachineConfig:
     """Pixel lanes: output pixels computed side by side."""
     post_px: int
     """Pixels that CONV's requantiser finishes in a cycle."""
+    misc_lanes: int
+    """Channels that MISC computes in a cycle; a divisor of ``ic_p``."""
     fm_banks: int
     """Banks of the feature-map buffer; a multiple of ``fm_phases``."""
     fm_depth: int
@@ -148,6 +151,11 @@ class MachineConfig:
             raise ConfigError(
                 f"configuration field post_px: {self.post_px} is more than the {self.px_p} pixel lanes (px_p); lower it"
             )
+        if self.ic_p % self.misc_lanes:
+            raise ConfigError(
+                f"configuration field misc_lanes: {self.misc_lanes} does not divide the {self.ic_p} lanes of a word (ic_p); "
+                f"choose one of {', '.join(str(n) for n in range(1, self.ic_p + 1) if self.ic_p % n == 0)}"
+            )
         if self.fm_banks % self.fm_phases:
             raise ConfigError(
                 f"configuration field fm_banks: {self.fm_banks} is not a multiple of {self.fm_phases}, "
@@ -199,6 +207,11 @@ class MachineConfig:
     def cascade_length(self) -> int:
         """Multipliers of a cascade, each a cycle later than the one before."""
         return -(-self.ic_p // self.cascades)
+
+    @cached_property
+    def misc_parts(self) -> int:
+        """Slices of a word that MISC computes one after the other."""
+        return self.ic_p // self.misc_lanes
 
     @cached_property
     def axi_bytes(self) -> int:
@@ -312,25 +325,25 @@ def preset(name: str) -> MachineConfig:
 
 
 _NANO = MachineConfig(
-    name="nano", ic_p=4, oc_p=4, px_p=1, post_px=1,
+    name="nano", ic_p=4, oc_p=4, px_p=1, post_px=1, misc_lanes=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
     dsp_packing=False, chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
-    name="base", ic_p=16, oc_p=16, px_p=2, post_px=2,
+    name="base", ic_p=16, oc_p=16, px_p=2, post_px=2, misc_lanes=4,
     fm_banks=32, fm_depth=512, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
     chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
-    name="zu2", ic_p=24, oc_p=12, px_p=2, post_px=2,
+    name="zu2", ic_p=24, oc_p=12, px_p=2, post_px=2, misc_lanes=6,
     fm_banks=28, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU2EG",
 )  # fmt: skip
 _ZU9 = MachineConfig(
-    name="zu9", ic_p=32, oc_p=16, px_p=4, post_px=4,
+    name="zu9", ic_p=32, oc_p=16, px_p=4, post_px=4, misc_lanes=8,
     fm_banks=48, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU9EG", chip_cores=2,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import MICROSOFT, Array, Model, Node
-from compiler.quantise.forms import Form, Forms
+from compiler.quantise.forms import PAIRED, Form, Forms
 from compiler.quantise.schemes import Scheme
 
 Float = NDArray[np.float32]
@@ -252,6 +252,6 @@ def _at_least(scale: Float, least: NDArray[np.float64] | np.float64) -> Float:
 
 def _is_operand(node: Node, index: int) -> bool:
     """Weights and tensors, not biases, sizes or bounds."""
-    if node.op_type in ("ConvTranspose", "MatMul"):
+    if node.op_type in ("ConvTranspose", "MatMul", "PRelu"):
         return index == 1
-    return node.op_type in ("Add", "Sub", "Mul")
+    return node.op_type in PAIRED

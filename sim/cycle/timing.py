@@ -75,8 +75,6 @@ SAVE_AHEAD_BEATS = 28
 
 MISC_READ = 2
 """From acceptance of a MISC to its first read: loops, request queue."""
-MISC_LATENCY = 18
-"""From acceptance to ``done`` of a single iteration (``hw/misc/unit.py``)."""
 END_TAIL = -1
 """From the last ``done`` to the count of cycles, which begins two cycles later than the trace."""
 

@@ -13,7 +13,7 @@ from compiler.frontend.importer.values import Mapped
 from compiler.frontend.model import Array
 
 LINEAR = ("Conv", "QLinearConv", "ConvTranspose", "Gemm", "QGemm", "MatMul", "QLinearMatMul")
-PAIRS = ("Add", "Sub", "Mul", "QLinearAdd", "QLinearMul")
+PAIRS = ("Add", "Sub", "Mul", "Min", "Max", "QLinearAdd", "QLinearMul")
 MOST_MAP_SIDE = 4095
 
 
@@ -89,7 +89,9 @@ def scale_fits(scale: Array) -> bool:
     return representable(np.asarray(scale))
 
 
-@constrains("Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "Sub", "Mul", "AveragePool", "ReduceMean", "ReduceSum")
+@constrains(
+    "Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "Sub", "Mul", "Min", "Max", "AveragePool", "ReduceMean", "ReduceSum",
+)  # fmt: skip
 def quantised_after() -> bool:
     """What follows, before the result is quantised, is at most an added constant, ReLU or Clip."""
     return False

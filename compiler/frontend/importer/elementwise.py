@@ -20,6 +20,13 @@ from compiler.frontend.model import MICROSOFT, Array, Node, scalar
 def unary(ctx: Context, node: Node) -> None:
     value = ctx.value(node.inputs[0])
     require(general.input_or_sum, value)
+    if node.op_type == "PRelu":
+        slopes = real_constant(ctx, node.inputs[1])
+        require(elementwise.constant_slope, slopes)
+        assert slopes is not None
+        if slopes.size > 1:
+            ctx.values[node.output] = _by_channel(ctx, node, value)
+            return
     for name in node.inputs[1:]:
         if name:
             require(elementwise.scalar_operand, ctx.constant(name))
@@ -95,14 +102,28 @@ def _with_constant(ctx: Context, node: Node, value: Value, constant: Array, plac
         require(general.quantised_after)
     assert isinstance(value, Mapped)
     require(elementwise.kind_of_pair, node.op_type)
-    maker = ctx.producers.get(node.inputs[place])
+    operand, _ = _constant_operand(ctx, node.inputs[place], value)
+    return pairs.pair(ctx, node.op_type, *((value, operand) if place else (operand, value)))
+
+
+def _by_channel(ctx: Context, node: Node, value: Value | None) -> Pair:
+    """PRelu with a slope for each channel."""
+    if not isinstance(value, Mapped):
+        require(general.quantised_after)
+    assert isinstance(value, Mapped)
+    operand, slopes = _constant_operand(ctx, node.inputs[1], value)
+    return replace(pairs.pair(ctx, node.op_type, value, operand), slopes=slopes)
+
+
+def _constant_operand(ctx: Context, name: str, value: Mapped) -> tuple[Mapped, Array]:
+    """A quantised constant as a map that goes with another one, and its values."""
+    maker = ctx.producers.get(name)
     stored = ctx.constant(maker.inputs[0]) if maker is not None else None
     require(elementwise.constant_quantised, stored)
     assert maker is not None
     assert stored is not None
     params = ctx.params(maker.inputs[1], maker.input(2), ctx.model.elem(maker.inputs[0]))
-    operand = pairs.constant_map(ctx, stored, params, value)
-    return pairs.pair(ctx, node.op_type, *((value, operand) if place else (operand, value)))
+    return pairs.constant_map(ctx, stored, params, value), stored
 
 
 def varying_dimension(constant: Array, rank: int) -> int | None:

@@ -62,13 +62,22 @@ def right(x: Int64, y: Int64, m: tuple[int, int], c: int, shift: int, target: In
 
 
 def _bounds(target: Int64, shift: int, lo: int, hi: int) -> tuple[Int64, Int64]:
-    """The least and the greatest sum that become each result: ties go to the even one; ``lo`` and ``hi`` clamp."""
+    """The least and the greatest sum that become each result: ties go to the even one; ``lo`` and ``hi`` clamp.
+
+    Sums that 24 significant bits do not tell from a tie are one.
+    """
     odd = target & 1
     half = (1 << shift) >> 1
     tie = odd if shift else np.zeros_like(odd)
-    least = (target << shift) - half + tie
-    most = (target << shift) + half - tie
+    least = (target << shift) - half + tie + np.where(odd, 1, -1) * _unseen(2 * target - 1, shift)
+    most = (target << shift) + half - tie - np.where(odd, 1, -1) * _unseen(2 * target + 1, shift)
     return np.where(target <= lo, -_FAR, least), np.where(target >= hi, _FAR, most)
+
+
+def _unseen(halves: Int64, shift: int) -> Int64:
+    """How far from ``halves / 2`` a sum may lie (times ``2^shift``) that 24 significant bits round there."""
+    exponent = np.frexp(np.abs(halves))[1] - 2
+    return np.floor(np.ldexp(1.0, exponent + shift - 24)).astype(np.int64)
 
 
 def _searched(x: Int64, y: Int64, lower: Int64, upper: Int64, radius_y: int) -> tuple[int, int, int, int]:

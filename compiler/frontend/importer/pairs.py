@@ -15,7 +15,7 @@ from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.fitting import Fit, fitted, right
 from compiler.frontend.importer.layout import letters_for, map_shape, plain
-from compiler.frontend.importer.requantise import factors, least_form, quantised
+from compiler.frontend.importer.requantise import exact_factors, exact_slopes, factors, least_form, quantised
 from compiler.frontend.importer.tables import applied
 from compiler.frontend.importer.values import Mapped, Pair, Params
 from compiler.frontend.importer.views import ONE, arranged, sliced
@@ -100,6 +100,8 @@ def constant_map(ctx: Context, values: Array, params: Params, like: Mapped) -> M
 def finished(ctx: Context, value: Pair, params: Params, name: str, label: str) -> Mapped:
     """The nearest constants, where they give what onnxruntime computes in all cases; else those that come closest to it."""
     a, b = value.a.params, value.b.params
+    if value.kind in _BY_VALUES:
+        return _by_values(ctx, value, params, name, label)
     lo, hi = quantised(value.lo, params), quantised(value.hi, params)
     kind = EltwiseKind.MUL if value.kind == "Mul" else EltwiseKind.ADD
     if kind is EltwiseKind.MUL:
@@ -122,6 +124,24 @@ def finished(ctx: Context, value: Pair, params: Params, name: str, label: str) -
     op = Eltwise(
         label, (value.a.tensor, value.b.tensor), (tensor,), kind, m[0], m[1], c, shift, Finish(after, lo, hi), *zeros
     )  # fmt: skip
+    return ctx.add(op, value.a.layout, params)
+
+
+_BY_VALUES = {"Max": EltwiseKind.MAX, "Min": EltwiseKind.MIN, "PRelu": EltwiseKind.SLOPE}
+
+
+def _by_values(ctx: Context, value: Pair, params: Params, name: str, label: str) -> Mapped:
+    """The greater or the less of both operands, or slopes: each value of an operand as exact as in a table."""
+    a, b = value.a.params, value.b.params
+    found = exact_factors((a, b), params) if value.slopes is None else exact_slopes(a, b, params, value.slopes)
+    require(elementwise.exact_factors, found)
+    assert found is not None
+    (m_a, m_b), shift = found
+    (m_a, m_b), c, shift = least_form((m_a, m_b), 0, shift)
+    finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
+    tensor = ctx.tensor(name, ctx.map_shape(value.a), params)
+    kind, operands = _BY_VALUES[value.kind], (value.a.tensor, value.b.tensor)
+    op = Eltwise(label, operands, (tensor,), kind, m_a, m_b, c, shift, finish, a.zero_point, b.zero_point)
     return ctx.add(op, value.a.layout, params)
 
 
@@ -187,6 +207,8 @@ def _fit(form: _Form, ratios: tuple[float, float], clamp: tuple[int, int]) -> tu
     c = -offset[0] * m[0] - offset[1] * m[1]
     if right(x, y, m, c, shift, target - zero, lo - zero, hi - zero):
         return Fit(m, c, shift, 0), zero
-    if right(x, y, m, c + (zero << shift), shift, target, lo, hi):
-        return Fit(m, c + (zero << shift), shift, 0), 0
-    return fitted(x, y, ratios, target, lo, hi), 0
+    stored, code = form.out.stored, form.out.stored - zero
+    target, lo, hi = target + code, lo + code, hi + code
+    if right(x, y, m, c + (stored << shift), shift, target, lo, hi):
+        return Fit(m, c + (stored << shift), shift, 0), -code
+    return fitted(x, y, ratios, target, lo, hi), -code

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.frontend.importer.layout import Layout
+from compiler.frontend.model import Array
 from compiler.xgraph.ops import Finish, Requantisation
 
 Float32 = NDArray[np.float32]
@@ -82,10 +83,11 @@ class Unary:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Sum, difference or product of two quantised tensors.
+    """Two quantised tensors, and what is made of them.
 
-    ``swapped``: ``b`` is ONNX's first operand. ``single``: ``b`` is broadcast, and so one number for neighbouring elements
-    of ``a``. ``fused``: onnxruntime computes it with an integer kernel, else in float.
+    ``slopes``: PRelu's, the constants that ``b`` holds. ``swapped``: ``b`` is ONNX's first operand. ``single``: ``b`` is
+    broadcast, and so one number for neighbouring elements of ``a``. ``fused``: onnxruntime computes it with an integer kernel,
+    else in float.
     """
 
     kind: str
@@ -96,6 +98,7 @@ class Pair:
     swapped: bool = False
     single: bool = False
     fused: bool = False
+    slopes: Array | None = None
 
     def clamped(self, lo: float, hi: float) -> Pair:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
