@@ -77,6 +77,8 @@ def command(
             cost = f"about {plan.cost.cycles} cycles, {plan.cost.dram_bytes} bytes"
             passes = f"{plan.count} passes of " if plan.count > 1 else ""
             click.echo(f"group {plan.group.name}: {passes}{plan.steps} steps, {cost}")
+        for name, cases in compiled.imported.inexact.items():
+            click.echo(f"inexact: {name}: {cases} may differ from onnxruntime's by one step")
         for node, reason in compiled.imported.reasons.items():
             click.echo(f"on the CPU: {node}: {reason}")
 

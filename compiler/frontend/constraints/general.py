@@ -77,6 +77,12 @@ def bias_constant(bias: Array | None, channels: int) -> bool:
     return bias is not None and (bias.size == 1 or (bias.size == channels and bias.shape[-1] == channels))
 
 
+@constrains("BatchNormalization")
+def parameters_constant(values: Sequence[Array | None]) -> bool:
+    """Scale, offset, mean and variance are constants."""
+    return all(value is not None for value in values)
+
+
 @constrains("Conv", "ConvTranspose", "Gemm", "MatMul")
 def bias_fits(units: Array) -> bool:
     """A float bias over the scales of input and weights fits 32 bits."""
@@ -91,6 +97,7 @@ def scale_fits(scale: Array) -> bool:
 
 @constrains(
     "Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "Sub", "Mul", "Min", "Max", "AveragePool", "ReduceMean", "ReduceSum",
+    "BatchNormalization",
 )  # fmt: skip
 def quantised_after() -> bool:
     """What follows, before the result is quantised, is at most an added constant, ReLU or Clip."""

@@ -11,7 +11,7 @@ from compiler.frontend.constraints.base import require
 from compiler.frontend.importer import linear, pairs
 from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Joined, Linear, Mapped, Mean, Pair, Params, Unary, Value
+from compiler.frontend.importer.values import Affine, Joined, Linear, Mapped, Mean, Pair, Params, Unary, Value
 from compiler.frontend.importer.weights import real_constant
 from compiler.frontend.model import MICROSOFT, Array, Node, scalar
 
@@ -30,7 +30,7 @@ def unary(ctx: Context, node: Node) -> None:
     for name in node.inputs[1:]:
         if name:
             require(elementwise.scalar_operand, ctx.constant(name))
-    if isinstance(value, Linear | Pair | Mean | Joined):
+    if isinstance(value, Linear | Pair | Mean | Joined | Affine):
         bounds = _bounds(ctx, node)
         if bounds is None:
             require(general.quantised_after)

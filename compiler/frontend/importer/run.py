@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from compiler.frontend.constraints.base import Unsupported
-from compiler.frontend.importer import elementwise, linear, movement, pads, pools, quantisation, resize, transposed
+from compiler.frontend.importer import elementwise, linear, movement, normalised, pads, pools, quantisation, resize, transposed
 from compiler.frontend.importer.context import RULES, Context
 from compiler.frontend.model import Model
 
-FAMILIES = (elementwise, linear, movement, pads, pools, quantisation, resize, transposed)
+FAMILIES = (elementwise, linear, movement, normalised, pads, pools, quantisation, resize, transposed)
 """Imported for the rules that they declare."""
 
 

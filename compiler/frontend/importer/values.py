@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.frontend.importer.layout import Layout
-from compiler.frontend.model import Array
+from compiler.frontend.model import Array, Node
 from compiler.xgraph.ops import Finish, Requantisation
 
 Float32 = NDArray[np.float32]
@@ -137,5 +137,20 @@ class Joined:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
 
 
-Pending = Linear | Unary | Pair | Mean | Joined
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """A factor and an offset per channel of a quantised tensor, computed in float by ``node``."""
+
+    source: Mapped
+    factor: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    node: Node
+    lo: float = -np.inf
+    hi: float = np.inf
+
+    def clamped(self, lo: float, hi: float) -> Affine:
+        return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
+
+
+Pending = Linear | Unary | Pair | Mean | Joined | Affine
 Value = Mapped | Pending

@@ -148,3 +148,22 @@ def test_averages_that_float_additions_decide_are_counted() -> None:
     found = imported(model([node("DequantizeLinear", "x xs xz", "xf"), *ended(average)], SHAPE, table, elem=TensorProto.UINT8))
     assert not found.inexact
     check_exact(found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("relu", [False, True])
+def test_batch_normalisation_between_quantised_maps_is_one_tap_per_channel(kind: str, relu: bool) -> None:
+    """Factors of both signs and one of 0; every value of every channel is onnxruntime's."""
+    table = constants(kind, x=(0.0412847, 5), y=(0.0512847, -128 if relu else -7))
+    table |= {
+        "gamma": np.array([1.3, -0.7, 0.9, 0.0, 0.2, 2.1], np.float32), "beta": np.linspace(-1, 1, 6).astype(np.float32),
+        "mean": np.linspace(0.5, -0.4, 6).astype(np.float32), "variance": np.linspace(0.3, 2, 6).astype(np.float32),
+    }  # fmt: skip
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), node("BatchNormalization", "xf gamma beta mean variance", "n"),
+        *ended(quantised("Relu", "n", "cut", "y") if relu else quantised("Identity", "n", "same", "y")),
+    ]  # fmt: skip
+    found = imported(model(nodes, (1, 6, 16, 32), table, elem=KINDS[kind][0]))
+    check_exact(found, seeds=4)
+    assert machine(found) == ["Conv"]
+    assert not found.inexact
