@@ -96,8 +96,7 @@ def steps_of(
     config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None
 ) -> list[Plan | Cpu]:
     """What a strategy makes of a graph; ``best`` for cycles also times its rivals' whole programs."""
-    if strategy not in STRATEGIES:
-        raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
+    check_choices(strategy, objective)
     wanted = objective_of(objective)
     evaluator = Evaluator(config, graph, database)
     if strategy == "best" and objective == "cycles":
@@ -107,6 +106,13 @@ def steps_of(
     if database is not None:
         database.save()
     return steps
+
+
+def check_choices(strategy: str, objective: str) -> None:
+    """Refuses names that nothing goes by, before any work is done."""
+    if strategy not in STRATEGIES:
+        raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
+    objective_of(objective)
 
 
 def objective_of(name: str) -> Objective:

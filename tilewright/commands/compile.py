@@ -25,7 +25,7 @@ from tilewright.progress import stage_reporter
     help="NPZ file of inputs and their classes, array `labels`: accuracy of a float model before and after quantisation.",
 )
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
-@click.option("--batch", type=click.IntRange(min=1), help="What a free batch dimension becomes; 1 unless given.")
+@click.option("--batch", type=click.IntRange(min=1), help="Images at once.  [default: the model's; 1 if free]")
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
 )

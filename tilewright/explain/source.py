@@ -11,9 +11,10 @@ import onnx
 from numpy.typing import NDArray
 
 from compiler.codegen.plan import Plan
-from compiler.driver import steps_of
+from compiler.driver import check_choices, steps_of
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import Mask
+from compiler.quantise.quantise import check_scheme
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.xgraph.ops import Op
@@ -71,6 +72,8 @@ def of_model(
     calibration: Mapping[str, NDArray[Any]] | None,
 ) -> Partitioned:  # fmt: skip
     """What the strategy chooses."""
+    check_choices(strategy, objective)
+    check_scheme(scheme)
     graph = import_model(path, calibration=calibration, scheme=scheme).graph
     database = open_database(config)
     steps = steps_of(config, graph, strategy, objective, database)
