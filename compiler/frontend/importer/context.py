@@ -45,6 +45,11 @@ class Context:
         self.tensors: dict[str, Tensor] = {}
         self.ops: list[Op] = []
         self.reasons: dict[str, str] = {}
+        self.current = ""
+        """The node whose rule is at work."""
+        self.origins: dict[str, str] = {}
+        """For each operation, the node that it is for: its namesake, or else the one that was at work."""
+        self._names = {node.name for node in model.nodes}
         self.roots: dict[str, Mapped] = {}
         """Maps that the host hands to the machine, by ONNX name."""
 
@@ -134,6 +139,7 @@ class Context:
 
     def add(self, op: Op, layout: Layout, params: Params, *, computed: bool = True) -> Mapped:
         self.ops.append(op)
+        self.origins[op.name] = op.name if op.name in self._names else self.current
         return Mapped(op.output, layout, params, computed)
 
     def map_shape(self, value: Mapped) -> Shape4:
