@@ -47,12 +47,14 @@ def compile_model(
     calibration: Mapping[str, Array] | None = None,
     scheme: str = "power_of_two",
     batch: int | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
     progress: Progress | None = None,
     cache: bool = True,
     watch: Watch | None = None,
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
+    ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
     """
@@ -61,12 +63,15 @@ def compile_model(
     check_scheme(scheme)
     stages = Stages(progress)
     stages.begin("import")
-    imported = import_model(model, calibration=calibration, scheme=scheme, batch=batch, progress=progress, watch=watch)
-    warn_of_empty(imported)
+    imported = import_model(
+        model, calibration=calibration, scheme=scheme, batch=batch, shapes=shapes, progress=progress, watch=watch
+    )  # fmt: skip
     database = open_database(machine) if cache else None
-    return compile_graph(
+    compiled = compile_graph(
         imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database
     )  # fmt: skip
+    warn_of_empty(compiled.imported)
+    return compiled
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,13 @@ def _input_types(
             found = kind.removesuffix("_type")
             raise ModelError(f"input {info.name}: is a {found}, a tensor is expected; export the model with tensors alone")
         if info.name in shapes:
-            types[info.name] = TensorType(tensor.elem_type, tuple(shapes[info.name]))
+            asked = tuple(shapes[info.name])
+            if tensor.HasField("shape") and len(asked) != len(tensor.shape.dim):
+                raise ModelError(
+                    f"input {info.name}: shape {list(asked)} has {len(asked)} dimensions, {len(tensor.shape.dim)} are expected "
+                    "by the model; give as many"
+                )
+            types[info.name] = TensorType(tensor.elem_type, asked)
             continue
         if not tensor.HasField("shape"):
             raise ModelError(f"input {info.name}: has no shape; export the model with input shapes, or name them")
@@ -148,7 +154,7 @@ def _input_types(
             else:
                 raise ModelError(
                     f"input {info.name}: dimension {axis} is free ({dim.dim_param or 'unnamed'}), a number is expected; "
-                    "export the model with a fixed size, or name the shape"
+                    "export the model with a fixed size, or give --shape"
                 )
         if 0 in shape:
             raise ModelError(

@@ -25,8 +25,8 @@ BARE = replace(NANO, name="bare", build_pool=False, build_misc=False)
 LEAST = config_from_dict(
     {
         "base": "nano", "name": "least", "ic_p": 1, "oc_p": 1, "fm_banks": 1, "fm_depth": 16, "weight_depth": 16,
-        "param_depth": 2, "taps_depth": 2, "pool_param_depth": 2, "acc_depth": 2, "tables": 1, "window_bytes": 16, "axi_data_bits": 32,
-        "queue_words": 32,
+        "param_depth": 2, "taps_depth": 2, "pool_param_depth": 2, "acc_depth": 2, "tables": 1, "window_bytes": 16,
+        "axi_data_bits": 32, "queue_words": 32,
     },
     origin="test",
 )  # fmt: skip

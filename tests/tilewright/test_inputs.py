@@ -28,7 +28,7 @@ node = helper.make_node
 
 
 def network(
-    nodes: Sequence[onnx.NodeProto], inputs: Mapping[str, tuple[str, Sequence[int]]], constants: Mapping[str, Any]
+    nodes: Sequence[onnx.NodeProto], inputs: Mapping[str, tuple[str, Sequence[int | str]]], constants: Mapping[str, Any]
 ) -> onnx.ModelProto:
     """Its output is ``y``."""
     graph = helper.make_graph(
@@ -178,3 +178,35 @@ def test_commands_tell_wrong_choices_first(command: str, tmp_path: Path, capsys:
     out = ["-o", str(tmp_path / "out")] if command == "compile" else []
     assert main([*words, *out]) == Exit.BAD_INPUT
     assert capsys.readouterr().err.startswith("tilewright: strategy 'rash': unknown; known are ")
+
+
+def free_model() -> onnx.ModelProto:
+    """A convolution over images of any size, and what a second input adds to it."""
+    nodes = [CONV, node("Relu", ["c"], ["r"]), node("Add", ["r", "o"], ["y"])]
+    return network(nodes, {"x": ("float32", ("n", 3, "h", "w")), "o": ("float32", ("n", 4, 1, 1))}, {"w": W})
+
+
+def test_shapes_and_batch_in_python() -> None:
+    result = compile_model(free_model(), "nano", strategy="naive", cache=False, batch=2, shapes={"x": (2, 3, 9, 11)})
+    assert [tensor.shape for tensor in result.program.inputs] == [(2, 3, 9, 11), (2, 4, 1, 1)]
+    assert [tensor.shape for tensor in result.program.outputs] == [(2, 4, 7, 9)]
+    with pytest.raises(TilewrightError, match=r"input x: shape \[3, 9\] has 2 dimensions, 4 are expected by the model"):
+        compile_model(free_model(), "nano", shapes={"x": (3, 9)})
+    with pytest.raises(TilewrightError, match="input z: the model has no such input; it has x, o"):
+        compile_model(free_model(), "nano", shapes={"z": (3, 9)})
+
+
+@pytest.mark.parametrize("command", ["compile", "check"])
+def test_shapes_and_batch_of_commands(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, out = tmp_path / "model.onnx", ["-o", str(tmp_path / "out.elf")]
+    model.write_bytes(free_model().SerializeToString())
+    words = [command, str(model), "--config", "nano", "--strategy", "naive", *(out if command == "compile" else [])]
+    sizes = ["--shape", "x:2x3x9x11", "--shape", "o:2x4x1x1"]
+    assert main([*words, *sizes]) == Exit.DONE
+    assert main([*words, "--batch", "2", "--shape", "x:2x3x9x11"]) == Exit.DONE
+    capsys.readouterr()
+    assert main(words) == Exit.BAD_INPUT
+    assert "dimension 2 is free (h), a number is expected" in capsys.readouterr().err
+    for wrong in ("2x3", "x:", "x:2x-3", "x:2xa", "x:0x3"):
+        assert main([*words, "--shape", wrong]) == Exit.BAD_INPUT
+        assert "expected an input's name and its sizes, as image:1x3x480x640" in capsys.readouterr().err
