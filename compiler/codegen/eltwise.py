@@ -23,13 +23,18 @@ class EltwiseLayer:
 
     unit = Unit.MISC
 
-    def __init__(self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor) -> None:
+    def __init__(
+        self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor, shifts: Sequence[int] = (0, 0)
+    ) -> None:
+        """``shifts``: at which column of each operand the result begins, where it has fewer columns."""
         self.config, self.op, self.eltwise = config, op, op
         self.inputs, self.output, self.target = op.inputs, op.output, target
         self.window, self.table = None, op.finish.table
         self.vectors = -(-target.channels // config.ic_p)
         self.beats = self.vectors * target.height * target.width * config.misc_parts
-        self.broadcast = tuple((s.height, s.width) != (target.height, target.width) for s in sources)
+        pixel = (1, 1)
+        self.broadcast = tuple((s.height, s.width) == pixel != (target.height, target.width) for s in sources)
+        self.shifts = shifts
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         return np.minimum(output_end, 1) if self.broadcast[index] else output_end
@@ -56,10 +61,10 @@ class EltwiseLayer:
                 "o_addr": target.word(tile.begin), "o_s2": target.plane, "o_s3": target.pitch, "o_s4": 1, **post,
             }  # fmt: skip
             reads = list(table)
-            for letter, source, wide in zip("ab", sources, self.broadcast, strict=False):
+            for letter, source, wide, shift in zip("ab", sources, self.broadcast, self.shifts, strict=False):
                 row = Rows(0, 1) if wide else tile
                 values |= {
-                    f"{letter}_addr": source.word(row.begin), f"{letter}_s2": source.plane,
+                    f"{letter}_addr": source.word(row.begin) + shift, f"{letter}_s2": source.plane,
                     f"{letter}_s3": 0 if wide else source.pitch, f"{letter}_s4": 0 if wide else 1,
                 }  # fmt: skip
                 reads += source.access(row)

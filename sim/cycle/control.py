@@ -239,25 +239,23 @@ class Execution:
             index = self._next_instruction
             length, pc = program.lengths[index], program.pcs[index]
             first, last = pc // self._words_per_burst, (pc + length - 1) // self._words_per_burst
-            begin, rest = self._bursts[first], self._bursts[last]
+            begin = self._bursts[first]
             if begin is None:
                 return moved
             unit = program.units[index]
             receiver = None if unit is None else self.receivers[unit]
             begin = max(self._dispatcher_free, begin)
-            behind = (pc + length) % self._words_per_burst
-            if (pc + length) // self._words_per_burst > first and self._asked < first + 2:
-                room = receiver.room(self.config.queue_words, behind) if receiver else 0
-                if room is None:
+            # When the instruction has taken the last word of a burst, there is room for the next but one.
+            for burst in range(max(first, self._asked - 1), (pc + length) // self._words_per_burst):
+                behind = pc + length - (burst + 1) * self._words_per_burst
+                taken = self._sent(index, receiver, begin, behind, burst)
+                if taken is None:
                     return moved
-                self._asked = first + 2
-                self._fetch(first + 2, max(begin + length - behind, room) + FETCH_ADDRESS)
-            room = receiver.room(self.config.queue_words) if receiver else 0
-            if room is None or rest is None:
+                self._asked = burst + 2
+                self._fetch(burst + 2, taken + FETCH_ADDRESS)
+            end = self._sent(index, receiver, begin, 0, last)
+            if end is None:
                 return moved
-            end = max(begin + length, room)
-            if last > first:
-                end = max(end, rest + behind - 1)
             if receiver:
                 receiver.send(end)
             else:
@@ -266,6 +264,20 @@ class Execution:
             self._next_instruction += 1
             moved = True
         return moved
+
+    def _sent(self, index: int, receiver: Receiver | None, begin: int, behind: int, last: int) -> int | None:
+        """When all words of the instruction but the last ``behind`` are in the queue, which lie in bursts up to ``last``."""
+        pc, taken = self.program.pcs[index], self.program.lengths[index] - behind
+        room = receiver.room(self.config.queue_words, behind) if receiver else 0
+        if room is None:
+            return None
+        end = max(begin + taken, room)
+        for burst in range(pc // self._words_per_burst + 1, last + 1):
+            there = self._bursts[burst]
+            if there is None:
+                return None
+            end = max(end, there + pc + taken - burst * self._words_per_burst - 1)
+        return end
 
     def _fetch(self, number: int, asked: int) -> None:
         beat_words = self.config.axi_bytes // 4

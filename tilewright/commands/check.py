@@ -9,7 +9,7 @@ import click
 
 from isa.config import MachineConfig
 from tilewright.exits import Exit
-from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json
+from tilewright.options import STRATEGY_HELP, config_option, extent_options, json_option, print_json
 from tilewright.progress import stage_reporter
 
 
@@ -22,6 +22,7 @@ from tilewright.progress import stage_reporter
 @click.option("--input", "source", type=click.Path(path_type=Path), help="NPZ file of inputs.  [default: random ones]")
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
+@extent_options()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--per-layer", is_flag=True, help="Compare every tensor of the network, and name the first that differs.")
 @click.option(
@@ -32,7 +33,8 @@ from tilewright.progress import stage_reporter
 @json_option()
 def command(
     model: Path, config: MachineConfig, engine: str, source: Path | None, calibrate: Path | None, scheme: str,
-    strategy: str, per_layer: bool, oracle: str, tolerance: float, as_json: bool,
+    batch: int | None, shapes: tuple[tuple[str, tuple[int, ...]], ...], strategy: str, per_layer: bool, oracle: str,
+    tolerance: float, as_json: bool,
 ) -> int:  # fmt: skip
     """Compile a model, run it, and compare what comes out with onnxruntime.
 
@@ -50,7 +52,7 @@ def command(
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
             model, config, strategy=strategy, scheme=scheme, progress=report,
-            calibration=read_arrays(calibrate) if calibrate else None,
+            calibration=read_arrays(calibrate) if calibrate else None, batch=batch, shapes=dict(shapes),
         )  # fmt: skip
         inputs = read_arrays(source) if source else random_inputs(compiled.program)
         found = check(compiled, inputs, engine, oracle=oracle, per_layer=per_layer, progress=report)

@@ -77,7 +77,8 @@ def _bounds(target: Int64, shift: int, lo: int, hi: int) -> tuple[Int64, Int64]:
 def _unseen(halves: Int64, shift: int) -> Int64:
     """How far from ``halves / 2`` a sum may lie (times ``2^shift``) that 24 significant bits round there."""
     exponent = np.frexp(np.abs(halves))[1] - 2
-    return np.floor(np.ldexp(1.0, exponent + shift - 24)).astype(np.int64)
+    unseen: Int64 = np.floor(np.ldexp(1.0, exponent + shift - 24)).astype(np.int64)
+    return unseen
 
 
 def _searched(x: Int64, y: Int64, lower: Int64, upper: Int64, radius_y: int) -> tuple[int, int, int, int]:

@@ -82,6 +82,8 @@ def constant_map(ctx: Context, values: Array, params: Params, like: Mapped) -> M
     assert letters is not None
     like = arranged(ctx, like, letters)
     n, h, w, c = ctx.map_shape(like)
+    if values.ndim > len(letters):
+        require(elementwise.broadcast_fits)
     sizes = dict(zip(letters, np.broadcast_shapes(values.shape, (1,) * len(letters)), strict=True))
     if any(size not in (1, c if letter == "C" else 1) for letter, size in sizes.items()):
         require(elementwise.broadcast_fits)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from compiler.frontend.pipeline import ImportedModel, import_model
+from compiler.frontend.reader import Source
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.xgraph.host import HostExecutor, from_map, to_map
 from compiler.xgraph.ops import Cpu
@@ -46,7 +47,7 @@ def weights(*shape: int, scale: float = 0.3) -> NDArray[np.float32]:
     return (RNG.standard_normal(shape) * scale).astype(np.float32)
 
 
-def imported(proto: onnx.ModelProto, scheme: str = "power_of_two", seed: int = 0, **options: Any) -> ImportedModel:
+def imported(proto: Source, scheme: str = "power_of_two", seed: int = 0, **options: Any) -> ImportedModel:
     """Imported with random calibration."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
