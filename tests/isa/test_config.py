@@ -75,6 +75,8 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
             changes |= {"px_p": value, "fm_banks": 16}
         if field == "fm_depth":
             changes |= {"fm_banks": 1}
+        if field == "misc_lanes":
+            changes |= {"ic_p": value}
         assert getattr(dataclasses.replace(NANO, **changes), field) == value
 
 
@@ -84,6 +86,7 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
         ({"fm_depth": 500}, "fm_depth: 500 is not a power of two; try 512"),
         ({"axi_data_bits": 96}, "axi_data_bits: 96 is not a power of two; try 128"),
         ({"post_px": 3}, "post_px: 3 is more than the 2 pixel lanes (px_p); lower it"),
+        ({"misc_lanes": 5}, "misc_lanes: 5 does not divide the 16 lanes of a word (ic_p); choose one of 1, 2, 4, 8, 16"),
         ({"fm_banks": 30}, "fm_banks: 30 is not a multiple of 4, which px_p = 2 asks for"),
         ({"fm_banks": 256, "fm_depth": 8192}, "fm_banks x fm_depth: 2097152 words are more than the 1048576"),
         ({"dsp_packing": True, "px_p": 1, "post_px": 1, "oc_p": 3}, "dsp_packing: needs an even px_p or an even oc_p"),

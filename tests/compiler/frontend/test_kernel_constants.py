@@ -156,7 +156,7 @@ def test_constants_are_searched_where_the_nearest_are_wrong() -> None:
             continue
         found = fitted(x, y, ratios, target, -128, 127)
         total = x * found.factors[0] + y * found.factors[1] + found.c
-        given = np.clip(np.rint(total / 2.0**found.shift), -128, 127)
+        given = np.clip(np.rint((total / 2.0**found.shift).astype(np.float32)), -128, 127)
         assert int((given != target).sum()) == found.wrong <= 4
         searched += found.wrong == 0
         left += found.wrong > 0
