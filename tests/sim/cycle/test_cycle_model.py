@@ -138,7 +138,7 @@ def test_a_unit_that_has_dram_for_itself_is_exact(name: str, rtl: RtlMachine) ->
     assert (found.cycles, found.read_beats, found.write_beats) == (expected.cycles, expected.read_beats, expected.write_beats)
 
 
-@pytest.mark.parametrize("seed", [0, 2, 23, 31])
+@pytest.mark.parametrize("seed", [3, 5, 23, 30])
 def test_random_programs_one_instruction_at_a_time_are_within_half_a_percent(seed: int, rtl: RtlMachine) -> None:
     program = random_program(NANO, seed)
     assert program.order == "serial"
