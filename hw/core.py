@@ -123,15 +123,18 @@ class Core(wiring.Component):
                     connect(m, lane, getattr(feature_map, f"{kind}_{name}")[index])
 
     def _connect_parameters(self, m: Module, parts: dict[Unit, Any]) -> None:
-        """The memories that somebody reads, and the copies of the activation tables."""
+        """The memories that somebody reads, a copy for each port, and the copies of the activation tables."""
         load = parts[Unit.LOAD]
         for buffer, (unit, member) in _READERS.items():
             if unit in parts:
-                m.submodules[MEMORIES[buffer]] = memory = ParameterMemory.of(
-                    self.config, buffer.name, Skew(self.config).columns if buffer is Buffer.WEIGHT else ()
-                )
-                connect(m, getattr(load, MEMORIES[buffer]), memory.write)
-                connect(m, getattr(parts[unit], member), memory.read)
+                write = getattr(load, MEMORIES[buffer])
+                delays = Skew(self.config).columns if buffer is Buffer.WEIGHT else ()
+                for number, reader in enumerate(_lanes(parts[unit], member)):
+                    memory = ParameterMemory.of(self.config, buffer.name, delays)
+                    m.submodules[f"{MEMORIES[buffer]}{number or ''}"] = memory
+                    for name in write.signature.members:
+                        m.d.comb += getattr(memory.write, name).eq(getattr(write, name))
+                    connect(m, reader, memory.read)
         for unit in (Unit.CONV, Unit.POOL, Unit.MISC):
             if unit in parts:
                 for name in load.table_write.signature.members:
@@ -145,6 +148,6 @@ def _control_side(part: Any, unit: Unit) -> SimpleNamespace:
 
 
 def _lanes(part: Any, member: str) -> list[Any]:
-    """The lanes of a unit on one side of the feature map: none, one, or an array of them."""
+    """The ports of a unit on one side of a memory: none, one, or an array of them."""
     lanes = getattr(part, member, [])
     return list(lanes) if isinstance(lanes, (list, tuple)) else [lanes]

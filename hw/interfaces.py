@@ -95,15 +95,18 @@ class TableWrite(wiring.Signature):
         super().__init__({"en": Out(1), "table": Out(range(max(2, config.tables))), "index": Out(8), "data": Out(8)})
 
 
-def operand_layout(config: MachineConfig) -> data.StructLayout:
-    """One tap on ``px_p`` pixels, as window fetch hands it to the array or to POOL.
+def operand_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
+    """One step of a window on ``px_p`` pixels, as window fetch hands it to the array or to POOL.
 
-    ``counted``: the tap is not padding (per lane). ``first`` and ``last``: of one reduction.
+    ``taps``: what POOL takes at most in a step; ``count`` of them are in this one, in ``data`` as ``side_by_side`` says
+    (``hw/window/generator.py``). ``counted``: the word is not padding (per lane). ``first`` and ``last``: of one reduction.
     ``last_of_outer``: of one chunk (CONV) or channel vector (POOL); ``last_of_instruction``: of all.
     """
+    several = {"count": unsigned(taps.bit_length()), "side_by_side": unsigned(1)} if taps > 1 else {}
     return data.StructLayout({
-        "data": data.ArrayLayout(8 * config.ic_p, config.px_p),
-        "counted": unsigned(config.px_p),
+        "data": data.ArrayLayout(8 * config.ic_p, config.px_p + taps - 1),
+        "counted": unsigned(config.px_p + taps - 1),
+        **several,
         "first": unsigned(1),
         "last": unsigned(1),
         "last_of_outer": unsigned(1),

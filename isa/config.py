@@ -46,7 +46,9 @@ BOUNDS: dict[str, Bound] = {
     "ic_p": Bound(1, 64),
     "oc_p": Bound(1, 64),
     "px_p": Bound(1, 8),
-    "post_px": Bound(1, 8),
+    "conv_finish": Bound(1, 512),
+    "pool_finish": Bound(1, 64),
+    "pool_taps": Bound(1, 4),
     "misc_lanes": Bound(1, 64),
     "fm_banks": Bound(1, 256),
     "fm_depth": Bound(16, 65536, power_of_two=True),
@@ -90,8 +92,12 @@ class MachineConfig:
     """Output-channel lanes."""
     px_p: int
     """Pixel lanes: output pixels computed side by side."""
-    post_px: int
-    """Pixels that CONV's requantiser finishes in a cycle."""
+    conv_finish: int
+    """Finishing lanes of CONV: results that are requantised and activated in a cycle; see ``conv_ports``."""
+    pool_finish: int
+    """Finishing lanes of POOL: a divisor of ``ic_p``, for POOL finishes at most one pixel in a cycle."""
+    pool_taps: int
+    """Neighbouring taps of a kernel row that POOL takes in a cycle, where the words can be read; MAX takes one."""
     misc_lanes: int
     """Channels that MISC computes in a cycle; a divisor of ``ic_p``."""
     fm_banks: int
@@ -147,10 +153,7 @@ class MachineConfig:
             raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
             raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
-        if self.post_px > self.px_p:
-            raise ConfigError(
-                f"configuration field post_px: {self.post_px} is more than the {self.px_p} pixel lanes (px_p); lower it"
-            )
+        self._check_finish()
         if self.ic_p % self.misc_lanes:
             raise ConfigError(
                 f"configuration field misc_lanes: {self.misc_lanes} does not divide the {self.ic_p} lanes of a word (ic_p); "
@@ -159,7 +162,8 @@ class MachineConfig:
         if self.fm_banks % self.fm_phases:
             raise ConfigError(
                 f"configuration field fm_banks: {self.fm_banks} is not a multiple of {self.fm_phases}, "
-                f"which px_p = {self.px_p} asks for so that pixel lanes never collide at stride 1 and 2"
+                f"which px_p = {self.px_p} asks for (and pool_taps = {self.pool_taps}), "
+                f"so that pixel lanes never collide at stride 1 and 2"
             )
         if self.fm_words > MAX_FM_WORDS:
             raise ConfigError(
@@ -171,14 +175,53 @@ class MachineConfig:
                 "configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false"
             )
 
+    def _check_finish(self) -> None:
+        """Finishing lanes take part of a pixel at a time, or whole pixels: never parts of two."""
+        results = self.px_p * self.oc_p
+        parts = [n for n in range(1, results + 1) if self.oc_p % n == 0 or (n % self.oc_p == 0 and results % n == 0)]
+        if self.conv_finish not in parts:
+            raise ConfigError(
+                f"configuration field conv_finish: {self.conv_finish} neither divides oc_p = {self.oc_p} nor is a multiple of "
+                f"it that divides px_p x oc_p = {results}; choose {_one_of(parts)}"
+            )
+        if self.ic_p % self.pool_finish:
+            parts = [n for n in range(1, self.ic_p + 1) if self.ic_p % n == 0]
+            raise ConfigError(
+                f"configuration field pool_finish: {self.pool_finish} does not divide ic_p = {self.ic_p}; "
+                f"choose {_one_of(parts)}"
+            )
+
+    @cached_property
+    def conv_ports(self) -> int:
+        """Pixels that CONV writes in a cycle: as many as its finishing lanes fill, at least one."""
+        return max(1, self.conv_finish // self.oc_p)
+
+    @cached_property
+    def conv_parts(self) -> int:
+        """Cycles in which CONV's finishing lanes finish one pixel."""
+        return max(1, self.oc_p // self.conv_finish)
+
+    @cached_property
+    def pool_parts(self) -> int:
+        """The same of POOL."""
+        return self.ic_p // self.pool_finish
+
+    def taps_at_once(self, s_x: int, d_x: int) -> int:
+        """Taps of a kernel row that POOL takes in a cycle, but for MAX, while all pixels are in one row."""
+        if d_x == 1 and (s_x == 1 or self.px_p == 1):
+            return self.pool_taps
+        return 2 if self.pool_taps > self.px_p else 1
+
     @cached_property
     def fm_phases(self) -> int:
         """Banks over which neighbouring words are interleaved.
 
         A power of two of at least ``2 px_p``: lanes at word distance 1 or 2 (strides 1 and 2), or at any
-        odd distance, then always fall into different banks.
+        odd distance, then always fall into different banks. So do the neighbouring words that POOL reads for several taps.
         """
-        return 1 if self.px_p == 1 else _ceil_pow2(2 * self.px_p)
+        if self.px_p == self.pool_taps == 1:
+            return 1
+        return _ceil_pow2(max(2 * self.px_p, self.px_p + self.pool_taps - 1))
 
     @cached_property
     def fm_words(self) -> int:
@@ -272,6 +315,10 @@ class MachineConfig:
 MAX_FM_WORDS = 1 << 20
 
 
+def _one_of(values: list[int]) -> str:
+    return " or ".join(filter(None, (", ".join(map(str, values[:-1])), str(values[-1]))))
+
+
 def _ceil_pow2(value: int) -> int:
     return 1 << (value - 1).bit_length()
 
@@ -325,25 +372,25 @@ def preset(name: str) -> MachineConfig:
 
 
 _NANO = MachineConfig(
-    name="nano", ic_p=4, oc_p=4, px_p=1, post_px=1, misc_lanes=1,
+    name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1, misc_lanes=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
     dsp_packing=False, chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
-    name="base", ic_p=16, oc_p=16, px_p=2, post_px=2, misc_lanes=4,
+    name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
     fm_banks=32, fm_depth=512, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
     chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
-    name="zu2", ic_p=24, oc_p=12, px_p=2, post_px=2, misc_lanes=6,
+    name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=3, misc_lanes=6,
     fm_banks=28, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU2EG",
 )  # fmt: skip
 _ZU9 = MachineConfig(
-    name="zu9", ic_p=32, oc_p=16, px_p=4, post_px=4, misc_lanes=8,
+    name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=8, pool_taps=3, misc_lanes=8,
     fm_banks=48, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU9EG", chip_cores=2,

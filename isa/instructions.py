@@ -269,7 +269,11 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             (Field("t_addr", 16, "DEPTHWISE: first tap word"), Field("t_step", 16, "tap words from one channel vector to the next")),
             (Field("p_addr", 16, "first parameter word"), Field("p_step", 16, "parameter words from one channel vector to the next")),
             _POST,
-            (Field("alpha", 16, "LEAKY: slope below zero, in 1/65536"), reserved(16)),
+            (
+                Field("alpha", 16, "LEAKY: slope below zero, in 1/65536"),
+                Field("w_zp", 8, "DEPTHWISE: subtracted from every tap", signed=True),
+                reserved(8),
+            ),
         ),
         (
             _RING_RULE,

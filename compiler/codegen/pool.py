@@ -32,6 +32,8 @@ class _WindowLayer:
     """What pooling and depthwise convolution have in common."""
 
     unit = Unit.POOL
+    several = True
+    """Takes several taps in a cycle."""
 
     def __init__(self, config: MachineConfig, op: Op, window: Window, source: Tensor, target: Tensor, finish: Finish) -> None:
         self.config, self.op = config, op
@@ -40,7 +42,10 @@ class _WindowLayer:
         self.rows = WindowRows(window, source.height)
         self.vectors = -(-source.channels // config.ic_p)
         self.taps = window.kernel[0] * window.kernel[1]
-        self.beats = self.vectors * -(-target.height * target.width // config.px_p) * self.taps
+        at_once = config.taps_at_once(window.stride[1], window.dilation[1]) if self.several else 1
+        self.steps = max(window.kernel[0] * -(-window.kernel[1] // at_once), config.px_p * config.pool_parts)
+        """Cycles of a pixel group."""
+        self.beats = self.vectors * -(-target.height * target.width // config.px_p) * self.steps
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         return self.rows.end(output_end)
@@ -69,13 +74,13 @@ class _WindowLayer:
             need = Rows(int(self.rows.begin(np.array(tile.begin))), int(self.rows.end(np.array(tile.end))))
             touched = [*source.access(need, part.first_vector, part.vectors), *reads, *table]
             written = target.access(tile, part.first_vector, part.vectors)
-            beats = part.vectors * -(-len(tile) * target.width // self.config.px_p) * self.taps
+            beats = part.vectors * -(-len(tile) * target.width // self.config.px_p) * self.steps
             pending.append(Pending("POOL", values, touched, written, beats + 4))
         return pending
 
 
 class DepthwiseLayer(_WindowLayer):
-    """Depthwise convolution: one tap on ``px_p`` channel vectors in each cycle, beside CONV."""
+    """Depthwise convolution: ``px_p`` channel vectors and up to ``pool_taps`` taps in each cycle, beside CONV."""
 
     def __init__(
         self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *,
@@ -128,6 +133,7 @@ class PoolLayer(_WindowLayer):
     """Maximum or average; an average's scale is one parameter word, or one for each count of pixels."""
 
     def __init__(self, config: MachineConfig, op: Pool, source: Tensor, target: Tensor) -> None:
+        self.several = op.kind is not PoolKind.MAX
         super().__init__(config, op, op.window, source, target, op.finish)
         self.pool = op
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
@@ -22,6 +22,10 @@ class ParameterMemory(wiring.Component):
     write enables one column and needs no byte enables. The last column is as narrow as the word leaves it:
     the surplus bytes of its beat are dropped.
 
+    With ``parts`` above 1 a read takes one part of a word only: ``read.addr`` has the part's number in its lowest bits.
+    Parts of whole beats lie in rows of their own, so that the memory is as narrow as a part; others are chosen
+    from the whole word.
+
     ============  ======================================================================
     read          data one cycle after ``en``, held until the next ``en``; a column with a delay so many cycles later
     write         seen by a read in the next cycle; a read in the same cycle returns the old word
@@ -29,43 +33,61 @@ class ParameterMemory(wiring.Component):
     ============  ======================================================================
     """
 
-    def __init__(self, depth: int, word_bits: int, beat_bits: int, delays: Sequence[int] = ()) -> None:
+    def __init__(
+        self, depth: int, word_bits: int, beat_bits: int, parts: int = 1, delays: Sequence[int] = ()
+    ) -> None:
         """``delays``: cycles by which each column is read later; none unless given."""
         self.depth = depth
         self.word_bits = word_bits
         self.columns = -(-word_bits // beat_bits)
         self.delays = tuple(delays) or (0,) * self.columns
         self.beat_bits = beat_bits
+        self.part_bits = ceil_log2(parts)
+        self.part_width = word_bits // parts
+        self.rows = parts if self.part_width % beat_bits == 0 else 1
+        """Rows of a word."""
         depth_bits = ceil_log2(depth)
         super().__init__({
             "write": In(BufferWrite(depth_bits, self.columns, beat_bits)),
-            "read": In(BufferRead(depth_bits, word_bits)),
+            "read": In(BufferRead(self.part_bits + depth_bits, self.part_width)),
         })
 
     @classmethod
     def of(cls, config: MachineConfig, buffer: str, delays: Sequence[int] = ()) -> ParameterMemory:
         """The memory that a configuration asks for; ``buffer`` as in ``isa.instructions.Buffer``."""
-        return cls(config.buffer_depth(buffer), 8 * config.buffer_word_bytes(buffer), config.axi_data_bits, delays)
+        parts = {"PARAM": config.conv_parts, "POOL_PARAM": config.pool_parts}.get(buffer, 1)
+        return cls(config.buffer_depth(buffer), 8 * config.buffer_word_bytes(buffer), config.axi_data_bits, parts, delays)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
+        row_bits = ceil_log2(self.rows)
+        columns = self.columns // self.rows
+        part, word = self.read.addr[: self.part_bits], self.read.addr[self.part_bits :]
+        read_row = self.read.addr if self.rows > 1 else word
         words = []
-        asked = [Cat(self.read.en, self.read.addr)]
+        asked = [Cat(self.read.en, read_row)]
         for n in range(max(self.delays)):
             asked.append(Signal.like(asked[0], name=f"asked_{n}"))
             m.d.sync += asked[-1].eq(asked[-2])
-        for column in range(self.columns):
+        for column in range(columns):
             width = min(self.beat_bits, self.word_bits - column * self.beat_bits)
-            memory = Memory(shape=width, depth=self.depth, init=[])
+            memory = Memory(shape=width, depth=self.depth << row_bits, init=[])
             m.submodules[f"column{column}"] = memory
             write = memory.write_port()
             read = memory.read_port()
+            for row in range(self.rows):
+                with m.If(self.write.column == row * columns + column):
+                    m.d.comb += [write.en.eq(self.write.en), write.addr.eq(Cat(Const(row, row_bits), self.write.addr))]
             m.d.comb += [
-                write.en.eq(self.write.en & (self.write.column == column)),
-                write.addr.eq(self.write.addr),
                 write.data.eq(self.write.data),
                 Cat(read.en, read.addr).eq(asked[self.delays[column]]),
             ]
             words.append(read.data)
-        m.d.comb += self.read.data.eq(Cat(words))
+        whole: Value = Cat(words)
+        if self.rows == 1 and self.part_bits:
+            chosen = Signal.like(part)
+            with m.If(self.read.en):
+                m.d.sync += chosen.eq(part)
+            whole = whole.word_select(chosen, self.part_width)
+        m.d.comb += self.read.data.eq(whole)
         return m

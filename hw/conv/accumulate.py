@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.conv.array import is_one_less, sum_shape
-from hw.conv.sequence import beat_flags
+from hw.conv.sequence import address_bits, beat_flags
+from hw.window.raster import pick
 from isa.config import MachineConfig
 
 READ_AHEAD = 2
@@ -15,14 +16,16 @@ READ_AHEAD = 2
 
 
 class Accumulate(wiring.Component):
-    """Adds the array's sums up, one beat per cycle, and hands finished sums out ``post_px`` pixels at a time.
+    """Adds the array's sums up, one beat per cycle, and hands finished sums out ``conv_finish`` at a time, pixel by pixel.
 
     ``beat`` belongs to the sums present in this cycle, ``ahead`` is the beat that comes ``READ_AHEAD``
     cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
-    the next reduction adds up: last beats must be that far apart. With one drain cycle the accumulators
-    themselves are still intact in that cycle; with more, the sums wait in a shadow register. From each sum its pixel's
+    the next reduction adds up: last beats must be that far apart. In the first of them the accumulators
+    themselves are still intact; what is drained later waits in a shadow register. From each sum its pixel's
     correction is taken (``corrections`` belong to the first drain cycle), and what is left is shown one cycle later.
     With ``acc_out`` nothing leaves: the sums are written to their entry in the cycle after the last beat.
+
+    ``ask`` is high one cycle before ``valid``: the sums of part ``part`` of a pixel come, of parameter word ``param``.
 
     ``last``: this is the last of an instruction; ``stored`` says the same for an ``acc_out`` instruction.
     """
@@ -39,7 +42,10 @@ class Accumulate(wiring.Component):
             "corrections": In(data.ArrayLayout(signed(32), c.px_p)),
             "valid": Out(1),
             "last": Out(1),
-            "acc": Out(data.ArrayLayout(signed(32), c.post_px * c.oc_p)),
+            "acc": Out(data.ArrayLayout(signed(32), c.conv_finish)),
+            "ask": Out(1),
+            "param": Out(address_bits(c.param_depth)),
+            "part": Out(range(max(2, c.conv_parts))),
             "stored": Out(1),
         })
 
@@ -88,27 +94,47 @@ class Accumulate(wiring.Component):
         shown = self.sums[pixel][lane]
         return before - ~shown if is_one_less(self.config, pixel, lane) else before + shown
 
-    def _drain(self, m: Module, totals: list[Signal], done: Signal, last: Signal) -> None:
-        """Show the finished sums without their corrections, ``post_px`` pixels in each cycle."""
+    def _drain(self, m: Module, totals: list[Signal], done: Value, last: Value) -> None:
+        """Show the finished sums without their corrections, ``conv_finish`` of them in each cycle: the first ones are those of
+        the accumulators, the others come from the shadow."""
         c = self.config
-        drained = [
-            Cat(self.corrections[p], *totals[p * c.oc_p : (p + 1) * c.oc_p]) for p in range(c.px_p)
-        ]  # fmt: skip
-        valid, ends = done, last
-        if self.drain_cycles > 1:
-            shadow = [Signal(len(pixel), name=f"shadow_{p}", reset_less=True) for p, pixel in enumerate(drained[c.post_px :])]
-            left = Signal(range(self.drain_cycles))
-            was_last = Signal()
-            with m.If(done):
-                m.d.sync += [left.eq(self.drain_cycles - 1), was_last.eq(last)]
-                m.d.sync += [s.eq(pixel) for s, pixel in zip(shadow, drained[c.post_px :], strict=True)]
-            with m.Elif(left != 0):
-                m.d.sync += left.eq(left - 1)
-                m.d.sync += [s.eq(pixel) for s, pixel in zip(shadow, shadow[c.post_px :], strict=False)]
-            valid, ends = done | (left != 0), was_last & (left == 1)
-            later = [*shadow, *[Const(0, len(drained[0]))] * c.post_px][: c.post_px]
-            drained = [Mux(done, pixel, waiting) for pixel, waiting in zip(drained[: c.post_px], later, strict=True)]
-        m.d.sync += [self.valid.eq(valid), self.last.eq(ends)]
-        for p, pixel in enumerate(drained):
-            correction, *sums = (pixel.word_select(n, 32).as_signed() for n in range(1 + c.oc_p))
-            m.d.sync += [self.acc[p * c.oc_p + o].eq(total - correction) for o, total in enumerate(sums)]
+        width, cycles = c.conv_finish, self.drain_cycles
+        left = Signal(range(max(2, cycles)))
+        ends = Signal()
+        shadow = [Signal(signed(32), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
+        kept = [Signal(signed(32), name=f"correction_{p}", reset_less=True) for p in range(c.px_p)]
+        with m.If(done):
+            m.d.sync += [left.eq(cycles - 1), ends.eq(last)]
+            m.d.sync += [s.eq(total) for s, total in zip(shadow, totals[width:], strict=True)]
+            m.d.sync += [to.eq(self.corrections[p]) for p, to in enumerate(kept)]
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+        m.d.sync += [self.valid.eq(done | (left != 0)), self.last.eq(last if cycles == 1 else ends & (left == 1))]
+        sums = [Signal(signed(32), name=f"drained_{n}") for n in range(width)]
+        corrections = [Signal(signed(32), name=f"drained_correction_{p}") for p in range(c.conv_ports)]
+        with m.Switch(left):
+            for turn in range(cycles):
+                first = turn * width
+                source = [*totals[:width], *shadow][first : first + width]
+                pixels = range(first // c.oc_p, first // c.oc_p + c.conv_ports)
+                taken = [kept[p] if turn else self.corrections[p] for p in pixels]
+                with m.Case((cycles - turn) % cycles):
+                    m.d.comb += [to.eq(total) for to, total in zip(sums, source, strict=True)]
+                    m.d.comb += [to.eq(correction) for to, correction in zip(corrections, taken, strict=True)]
+        m.d.sync += [self.acc[n].eq(total - corrections[n // c.oc_p]) for n, total in enumerate(sums)]
+        self._ask(m, done, left)
+
+    def _ask(self, m: Module, done: Value, left: Signal) -> None:
+        """The parameter records of what is drained in the next cycle, asked for then: it is shown a cycle later still."""
+        c, cycles = self.config, self.drain_cycles
+        held = Signal.like(self.param, reset_less=True)
+        arriving = self.beat.valid & self.beat.beat.last & ~self.beat.beat.acc_out
+        with m.If(arriving):
+            m.d.sync += held.eq(self.beat.beat.param)
+        follows = Signal.like(left)
+        m.d.comb += follows.eq(Mux(done, cycles - 1, left - 1))
+        m.d.sync += [
+            self.ask.eq(arriving | (done & (cycles > 1)) | (left > 1)),
+            self.param.eq(Mux(arriving, self.beat.beat.param, held)),
+            self.part.eq(Mux(arriving, 0, pick([(cycles - n) % c.conv_parts for n in range(cycles)], follows))),
+        ]

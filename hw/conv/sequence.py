@@ -53,8 +53,8 @@ def beat_flags(config: MachineConfig) -> data.StructLayout:
 class BeatSequencer(wiring.Component):
     """Lets one beat per cycle into the array, which never stalls: whatever must wait waits here.
 
-    A reduction whose sums are drained takes ``drain_cycles`` of the ``results`` entries of the result queue
-    (``retired`` strobes when one is free again) and the drain for as many cycles: its last beat waits for both.
+    A reduction whose sums are drained takes ``entries`` of the ``results`` entries of the result queue
+    (``retired`` strobes when one is free again) and the drain for ``drain_cycles`` cycles: its last beat waits for both.
     A first beat waits if its accumulator entry was stored less than ``STORE_DISTANCE`` cycles ago. A weight,
     parameter or accumulator word outside its buffer raises ``BUFFER_ADDRESS`` and stops everything.
 
@@ -62,9 +62,10 @@ class BeatSequencer(wiring.Component):
     ``fire`` and the addresses belong to the operands offered in the same cycle.
     """
 
-    def __init__(self, config: MachineConfig, drain_cycles: int, results: int) -> None:
+    def __init__(self, config: MachineConfig, drain_cycles: int, entries: int, results: int) -> None:
         self.config = config
         self.drain_cycles = drain_cycles
+        self.entries = entries
         self.results = results
         super().__init__({
             "instruction": In(stream.Signature(SEQUENCE_LAYOUT)),
@@ -145,9 +146,9 @@ class BeatSequencer(wiring.Component):
 
     def _room(self, m: Module, last: Signal, acc_out: Signal) -> Signal:
         """High if a last beat would find the drain busy or the result queue full."""
-        need = self.drain_cycles
+        need = self.entries
         used = Signal(range(self.results + 1))
-        spacing = Signal(range(max(2, need)))
+        spacing = Signal(range(max(2, self.drain_cycles)))
         drains = Signal()
         blocked = Signal()
         m.d.comb += [
@@ -156,7 +157,7 @@ class BeatSequencer(wiring.Component):
         ]
         m.d.sync += used.eq(used + Mux(drains, need, 0) - self.retired)
         with m.If(drains):
-            m.d.sync += spacing.eq(need - 1)
+            m.d.sync += spacing.eq(self.drain_cycles - 1)
         with m.Elif(spacing != 0):
             m.d.sync += spacing.eq(spacing - 1)
         return blocked

@@ -15,6 +15,7 @@ from hw.conv.write import ResultWriter
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.post import postprocess
 from hw.post.activation import FINISH
+from hw.post.gather import Gather
 from hw.post.postprocess import PostProcess
 from hw.window.fetch import OperandFetch
 from hw.window.generator import WindowGenerator
@@ -30,18 +31,14 @@ _UNFINISHED = 8
 _FINISH_SETTINGS = data.StructLayout(FINISH)
 
 
-def drain_advances(config: MachineConfig) -> tuple[int, ...]:
-    """Pixels that leave in each drain cycle of one reduction."""
-    full, rest = divmod(config.px_p, config.post_px)
-    return (config.post_px,) * full + ((rest,) if rest else ())
-
-
 def weight_read(config: MachineConfig) -> BufferRead:
     return BufferRead(address_bits(config.weight_depth), 8 * config.ic_p * config.oc_p)
 
 
 def param_read(config: MachineConfig) -> BufferRead:
-    return BufferRead(address_bits(config.param_depth), 64 * config.oc_p)
+    """A part of a parameter word: the records of the lanes that are finished in a cycle; its number comes first."""
+    part = config.oc_p // config.conv_parts
+    return BufferRead((config.conv_parts - 1).bit_length() + address_bits(config.param_depth), 64 * part)
 
 
 class ConvUnit(wiring.Component):
@@ -50,10 +47,10 @@ class ConvUnit(wiring.Component):
     ::
 
                                           +-> window sum --+
-        instruction -+-> window -> fetch -+-> array -> accumulate -> post -> results -+-> write
-                     +-> sequencer -------+                            ^              |
-                     +-> finish settings ------------------------------+              |
-                     +-> placement ---------------------------------------------------+
+        instruction -+-> window -> fetch -+-> array -> accumulate -> post -> gather -> results -+-> write
+                     +-> sequencer -------+                            ^                        |
+                     +-> finish settings ------------------------------+                        |
+                     +-> placement -------------------------------------------------------------+
 
     Each part has its own copy of what it needs of an instruction, so the window works on the next one
     while the last is drained. Only two places wait: fetch for its banks, and the sequencer for the room that
@@ -69,8 +66,8 @@ class ConvUnit(wiring.Component):
     ==========================================  ================================
 
     A beat enters in every cycle if the reads are granted, if reductions take at least as many beats as
-    the drain (``ceil(px_p / post_px)``, times the words of a chunk), and if instructions have more steps than
-    ``px_p + 4``.
+    the drain (``px_p x oc_p / conv_finish``, or one for each word to be written), and if instructions have more steps
+    than ``px_p + 4``.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -78,7 +75,7 @@ class ConvUnit(wiring.Component):
         super().__init__({
             **UnitSignature(Unit.CONV).members,
             "fm_read": Out(FeatureMapRead(config)).array(config.px_p),
-            "fm_write": Out(FeatureMapWrite(config)).array(config.post_px),
+            "fm_write": Out(FeatureMapWrite(config)).array(config.conv_ports),
             "weights": Out(weight_read(config)),
             "params": Out(param_read(config)),
             "table_write": In(TableWrite(config)),
@@ -87,24 +84,25 @@ class ConvUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        advances = drain_advances(c)
-        drain_cycles = len(advances)
+        drain_cycles = c.px_p * c.oc_p // c.conv_finish
+        advances = (c.conv_ports,) * (c.px_p // c.conv_ports)
         results_depth = 1 << (array_latency(c) + postprocess.LATENCY + drain_cycles + 7).bit_length()
 
         m.submodules.window = window = WindowGenerator(c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
         m.submodules.sequences = sequences = Queue(SEQUENCE_LAYOUT, _INSTRUCTIONS)
-        m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, results_depth)
+        m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth)
         m.submodules.array = array = MacArray(c)
         m.submodules.accumulate = accumulate = Accumulate(c, drain_cycles)
         latency = 1 + array_latency(c)
         window_beat = latency + 1 - window_sum.LATENCY
         m.submodules.window_sum = inputs = WindowSum(c, window_beat - 1)
         m.submodules.finishes = finishes = Queue(_FINISH_SETTINGS, _INSTRUCTIONS)
-        m.submodules.post = post = PostProcess(c, c.post_px * c.oc_p)
-        m.submodules.results = results = Queue(data.ArrayLayout(8, c.post_px * c.oc_p), results_depth)
+        m.submodules.post = post = PostProcess(c, c.conv_finish)
+        m.submodules.gather = gather = Gather(c.conv_finish, c.conv_parts)
+        m.submodules.results = results = Queue(data.ArrayLayout(8, c.conv_ports * c.oc_p), results_depth)
         m.submodules.placement = placement = Placement(
-            c, c.post_px, advances, chunks_per_word=c.chunks_per_word, words_per_chunk=c.words_per_chunk
+            c, c.conv_ports, advances, chunks_per_word=c.chunks_per_word, words_per_chunk=c.words_per_chunk
         )
         m.submodules.write = write = ResultWriter(c)
 
@@ -129,10 +127,10 @@ class ConvUnit(wiring.Component):
         # array: beats travel beside the operands
         beats = [Signal(accumulate.beat.shape(), name="beat0")]
         m.d.comb += [beats[0].valid.eq(sequencer.fire), beats[0].beat.eq(sequencer.beat)]
-        for age in range(1, latency + 2):
+        for age in range(1, latency + 1):
             beats.append(Signal(accumulate.beat.shape(), name=f"beat{age}"))
             m.d.sync += beats[age].eq(beats[age - 1])
-        arriving, drained = beats[latency:]
+        arriving = beats[latency]
         m.d.comb += [
             accumulate.sums.eq(array.sums),
             accumulate.beat.eq(arriving),
@@ -140,24 +138,26 @@ class ConvUnit(wiring.Component):
             accumulate.corrections.eq(inputs.corrections),
             inputs.beat.eq(beats[window_beat]),
             inputs.ahead.eq(beats[window_beat - READ_AHEAD]),
-            self.params.en.eq(drained.valid & drained.beat.last & ~drained.beat.acc_out),
-            self.params.addr.eq(drained.beat.param),
+            self.params.en.eq(accumulate.ask),
+            self.params.addr.eq(Cat(accumulate.part[: (c.conv_parts - 1).bit_length()], accumulate.param)),
         ]
 
         # back: post-processing, results, write
         m.d.comb += [
             post.i.valid.eq(accumulate.valid),
             post.i.p.acc.eq(accumulate.acc),
-            post.i.p.params.eq(self.params.data.replicate(c.post_px)),
+            post.i.p.params.eq(self.params.data.replicate(c.conv_ports)),
             finishes.o.ready.eq(accumulate.valid & accumulate.last),
             sequencer.retired.eq(write.taken),
         ]
         m.d.comb += [post.i.p[name].eq(finishes.o.p[name]) for name in FINISH]
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
         m.d.comb += [
-            results.i.valid.eq(post.o.valid),
-            results.i.p.eq(post.o.p),
+            gather.i.valid.eq(post.o.valid),
+            gather.i.p.eq(post.o.p),
             post.o.ready.eq(1),
+            results.i.valid.eq(gather.o.valid),
+            results.i.p.eq(gather.o.p),
         ]
         wiring.connect(m, results.o, write.results)
         wiring.connect(m, placement.o, write.places)

@@ -14,7 +14,7 @@ from isa.faults import Fault
 
 
 class ResultWriter(wiring.Component):
-    """Writes the results of ``post_px`` pixels to the places that go with them, one place per cycle if granted.
+    """Writes the results of ``conv_ports`` pixels to the places that go with them, one place per cycle if granted.
 
     A word made of several chunks is written chunk by chunk: every chunk's bytes are offered at all of
     its places in the word, and the byte mask selects one. A chunk of several words takes a cycle for each.
@@ -28,9 +28,9 @@ class ResultWriter(wiring.Component):
         self.config = config
         c = config
         super().__init__({
-            "results": In(stream.Signature(data.ArrayLayout(8, c.post_px * c.oc_p))),
-            "places": In(stream.Signature(place_layout(c.post_px, c.chunks_per_word, c.words_per_chunk))),
-            "fm_write": Out(FeatureMapWrite(c)).array(c.post_px),
+            "results": In(stream.Signature(data.ArrayLayout(8, c.conv_ports * c.oc_p))),
+            "places": In(stream.Signature(place_layout(c.conv_ports, c.chunks_per_word, c.words_per_chunk))),
+            "fm_write": Out(FeatureMapWrite(c)).array(c.conv_ports),
             "taken": Out(1),
             "finished": Out(1),
             "fault": Out(FaultSignature()),
@@ -44,8 +44,8 @@ class ResultWriter(wiring.Component):
         last = Signal()
         over = Signal()
         load = Signal()
-        pending = Signal(c.post_px)
-        granted = Signal(c.post_px)
+        pending = Signal(c.conv_ports)
+        granted = Signal(c.conv_ports)
         place = self.places.p
         offered = self.places.valid & self.results.valid & ~self.fault.valid
         m.d.comb += [

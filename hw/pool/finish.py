@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import BufferRead, FeatureMapWrite, TableWrite
-from hw.pool.layouts import FINISH_LAYOUT, pixel_layout
+from hw.interfaces import FeatureMapWrite, TableWrite
+from hw.pool.layouts import FINISH_LAYOUT, param_read, pixel_layout
 from hw.post.activation import FINISH
+from hw.post.gather import Gather
 from hw.post.postprocess import LATENCY, PostProcess
 from hw.window.placement import place_layout
 from hw.window.queue import Queue
@@ -20,11 +21,11 @@ DEPTH = LATENCY + 4
 
 
 class PixelFinish(wiring.Component):
-    """One pixel (``ic_p`` lanes) per cycle; ``LATENCY + 2`` cycles from ``i`` to the request to write.
+    """A part of a pixel (``pool_finish`` lanes) per cycle; ``LATENCY + 2`` cycles from the last to the request to write.
 
     Refused writes never stop the pipeline: a queue holds everything that is on the way, and ``i`` is taken only
-    while there is room, so back-pressure comes from one register. ``settings`` are taken with an
-    instruction's last pixel. ``place`` tells where each pixel goes, or that it is a surplus one.
+    while there is room for a pixel, so back-pressure comes from one register. ``settings`` are taken with the last part
+    of an instruction's last pixel. ``place`` tells where each pixel goes, or that it is a surplus one.
 
     ``done`` strobes one cycle after the last write of an instruction. ``param_outside`` is high when a
     parameter word beyond the buffer is asked for, by the instruction of ``settings``; ``write_outside`` when
@@ -37,7 +38,7 @@ class PixelFinish(wiring.Component):
             "i": In(stream.Signature(pixel_layout(config))),
             "settings": In(stream.Signature(FINISH_LAYOUT)),
             "place": In(stream.Signature(PLACE_LAYOUT)),
-            "params": Out(BufferRead((config.pool_param_depth - 1).bit_length(), 64 * config.ic_p)),
+            "params": Out(param_read(config)),
             "table_write": In(TableWrite(config)),
             "fm_write": Out(FeatureMapWrite(config)),
             "done": Out(1),
@@ -48,7 +49,8 @@ class PixelFinish(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.post = post = PostProcess(c, c.ic_p)
+        m.submodules.post = post = PostProcess(c, c.pool_finish)
+        m.submodules.gather = gather = Gather(c.pool_finish, c.pool_parts)
         m.submodules.results = results = Queue(data.ArrayLayout(8, c.ic_p), DEPTH)
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
 
@@ -59,15 +61,15 @@ class PixelFinish(wiring.Component):
         leave = Signal()
         asks = Signal()
         m.d.comb += [
-            self.i.ready.eq(self.settings.valid & (room != 0)),
+            self.i.ready.eq(self.settings.valid & ((room != 0) | (pixel.part != 0))),
             take.eq(self.i.valid & self.i.ready),
-            self.settings.ready.eq(take & pixel.last),
+            self.settings.ready.eq(take & pixel.last & (pixel.part == c.pool_parts - 1)),
             asks.eq(take & ~settings.bypass),
             self.params.en.eq(asks),
-            self.params.addr.eq(pixel.param),
+            self.params.addr.eq(Cat(pixel.part, pixel.param)),
             self.param_outside.eq(asks & (pixel.param >= c.pool_param_depth)),
         ]
-        m.d.sync += room.eq(room - take + leave)
+        m.d.sync += room.eq(room - (take & (pixel.part == 0)) + leave)
 
         looked_up = Signal()
         sums = Signal.like(pixel.sums)
@@ -80,9 +82,11 @@ class PixelFinish(wiring.Component):
             post.i.p.acc.eq(sums),
             post.i.p.params.eq(self.params.data),
             post.i.p.bypass.eq(ending.bypass),
-            results.i.valid.eq(post.o.valid),
-            results.i.p.eq(post.o.p),
-            post.o.ready.eq(results.i.ready),
+            gather.i.valid.eq(post.o.valid),
+            gather.i.p.eq(post.o.p),
+            post.o.ready.eq(1),
+            results.i.valid.eq(gather.o.valid),
+            results.i.p.eq(gather.o.p),
         ]
         m.d.comb += [post.i.p[name].eq(ending[name]) for name in FINISH]
 

@@ -2,47 +2,57 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
+from operator import add
 
-from amaranth import Module, Mux, Signal, Value, signed
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.conv.packing import GAP, pack
 from hw.interfaces import BufferRead, operand_layout
 from hw.pool.layouts import REDUCTION_LAYOUT, WORD_BITS, pixel_layout
 from isa.config import MachineConfig
 from isa.instructions import PoolMode
 
 
+def reduction_latency(config: MachineConfig) -> int:
+    """Stages from an operand to the sums: factors, products, the sum of a step's products if there are several, sums."""
+    return 4 if config.pool_taps > 1 else 3
+
+
 class WindowReduce(wiring.Component):
     """Maximum, sum, or tap-weighted sum over each window, on ``px_p`` pixels of ``ic_p`` channels at a time.
 
-    One tap per cycle. All modes share the multipliers and adders: MAX and AVERAGE multiply by one, MAX
-    replaces where others add. A finished window moves to a shadow register, from which its ``px_p`` pixels
-    (surplus lanes too) leave one by one while the next window is summed: ``o`` costs no cycle if windows
-    have at least ``px_p`` taps.
+    One step per cycle: a tap, or up to ``pool_taps`` of them. All modes share the multipliers and adders: MAX and AVERAGE
+    multiply by one, MAX (one tap in a step) replaces where others add. A finished window moves to a shadow register, from
+    which its ``px_p`` pixels (surplus lanes too) leave ``pool_finish`` lanes at a time while the next window is summed:
+    ``o`` costs no cycle if windows have at least ``px_p x ic_p / pool_finish`` steps.
 
     ====== ====================================================================================
     stage  work
     ====== ====================================================================================
-    0      tap word is asked for, padding that does not count becomes zero
-    1      8 x 8 products
-    2      accumulation of sums, and of the parameter word (``by_count``: one more per counted tap)
-    3      finished: on to the shadow; pixel 0 is offered in the next cycle
+    0      tap words are asked for, padding that does not count and taps that are none become zero
+    1      8 x 9 products; with ``dsp_packing`` two pixels share a multiplier
+    2      products of a step are added (only with several taps)
+    last   accumulation of sums, and of the parameter word (``by_count``: one more per counted tap)
+    after  finished: on to the shadow; the first part of pixel 0 is offered in the next cycle
     ====== ====================================================================================
 
     ``settings`` are those of the instruction at the input and are taken with its last tap. The stages stand
     still together, only when a finished window finds the shadow in use. ``outside`` is high when a
-    tap word beyond the buffer is asked for.
+    tap word beyond the buffer is asked for. Every tap of a step has a read port, and a copy of the memory, of its own.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
+        self.taps_at_once = config.pool_taps
         super().__init__({
-            "i": In(stream.Signature(operand_layout(config))),
+            "i": In(stream.Signature(operand_layout(config, config.pool_taps))),
             "settings": In(stream.Signature(REDUCTION_LAYOUT)),
             "o": Out(stream.Signature(pixel_layout(config))),
-            "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)),
+            "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)).array(config.pool_taps),
             "outside": Out(1),
         })
 
@@ -61,9 +71,10 @@ class WindowReduce(wiring.Component):
         ]
         param = self._walk_words(m, take, depthwise)
 
-        control = [Signal(_CONTROL, name=f"control_{n}") for n in range(3)]
+        control = [Signal(_CONTROL, name=f"control_{n}") for n in range(reduction_latency(self.config))]
         with m.If(move):
-            m.d.sync += [control[0].valid.eq(take), control[1].eq(control[0]), control[2].eq(control[1])]
+            m.d.sync += control[0].valid.eq(take)
+            m.d.sync += [to.eq(source) for source, to in pairwise(control)]
         with m.If(take):
             m.d.sync += [
                 control[0].first.eq(operand.first),
@@ -71,32 +82,39 @@ class WindowReduce(wiring.Component):
                 control[0].last_of_instruction.eq(operand.last_of_instruction),
                 control[0].max.eq(settings.mode == PoolMode.MAX.value),
                 control[0].depthwise.eq(depthwise),
+                control[0].w_zp.eq(settings.w_zp),
             ]
         sums = self._sums(m, take, move, control)
         params = self._params(m, take, move, control, param)
 
-        left = Signal(self.config.px_p)
+        turns = self.config.px_p * self.config.pool_parts
+        left = Signal(turns)
         last = Signal()
         finished = Signal()
         load = Signal()
         step = Signal()
         m.d.comb += [
-            finished.eq(control[2].valid & control[2].last),
+            finished.eq(control[-1].valid & control[-1].last),
             self.o.valid.eq(left[0]),
-            self.o.p.last.eq(last & ~left[1:].any()),
+            self.o.p.last.eq(last & ~left[self.config.pool_parts :].any()),
             step.eq(self.o.valid & self.o.ready),
             load.eq(finished & (~left[0] | (step & ~left[1:].any()))),
             move.eq(load | ~finished),
         ]
+        turn = Signal(range(max(2, turns)))
         with m.If(load):
-            m.d.sync += [left.eq(~0), last.eq(control[2].last_of_instruction)]
+            m.d.sync += [left.eq(~0), last.eq(control[-1].last_of_instruction), turn.eq(0)]
         with m.Elif(step):
-            m.d.sync += left.eq(left[1:])
-        self._shadow(m, load, step, sums, params)
+            m.d.sync += [left.eq(left[1:]), turn.eq(turn + 1)]
+        self._shadow(m, load, turn, sums, params)
         return m
 
+    def _count(self) -> Value:
+        """Taps of the step at the input."""
+        return self.i.p.count if self.taps_at_once > 1 else Const(1)
+
     def _walk_words(self, m: Module, take: Signal, depthwise: Signal) -> Signal:
-        """Asks for the tap word of each operand; returns the window's first parameter word."""
+        """Asks for the tap words of each operand; returns the window's first parameter word."""
         operand = self.i.p
         settings = self.settings.p
         fresh = Signal(init=1)
@@ -106,13 +124,13 @@ class WindowReduce(wiring.Component):
             tap.eq(Mux(fresh, settings.t_addr, tap_next)),
             tap_base.eq(Mux(fresh, settings.t_addr, tap_vector)),
             param.eq(Mux(fresh, settings.p_addr, param_next)),
-            self.taps.addr.eq(tap),
-            self.taps.en.eq(take & depthwise),
-            self.outside.eq(take & depthwise & (tap >= self.config.taps_depth)),
+            self.outside.eq(take & depthwise & (tap + self._count() > self.config.taps_depth)),
         ]
+        m.d.comb += [port.addr.eq(tap + n) for n, port in enumerate(self.taps)]
+        m.d.comb += [port.en.eq(take & depthwise) for port in self.taps]
         with m.If(take):
             m.d.sync += fresh.eq(operand.last_of_instruction)
-            m.d.sync += [tap_next.eq(tap + 1), tap_vector.eq(tap_base), param_next.eq(param)]
+            m.d.sync += [tap_next.eq(tap + self._count()), tap_vector.eq(tap_base), param_next.eq(param)]
             with m.If(operand.last_of_outer):
                 onward = Signal(WORD_BITS)
                 m.d.comb += onward.eq(tap_base + settings.t_step)
@@ -121,71 +139,127 @@ class WindowReduce(wiring.Component):
                 m.d.sync += tap_next.eq(tap_base)
         return param
 
+    def _words(self, p: int, j: int) -> tuple[Value, Value]:
+        """Tap ``j`` of pixel ``p``: its word, and whether it is not padding; see ``WindowGenerator``."""
+        operand, lanes = self.i.p, self.config.px_p
+        apart = p + j * lanes
+        if j == 0 or apart == p + j:
+            return operand.data[p + j], operand.counted[p + j]
+        if j > 1 or apart >= lanes + self.taps_at_once - 1:
+            return operand.data[p + j], operand.counted[p + j]
+        return (
+            Mux(operand.side_by_side, operand.data[p + j], operand.data[apart]),
+            Mux(operand.side_by_side, operand.counted[p + j], operand.counted[apart]),
+        )
+
+    def _inputs(self, m: Module, take: Signal, p: int, j: int) -> list[Signal]:
+        """The bytes of a tap, zero where it does not count."""
+        word, counted = self._words(p, j)
+        blank = Signal(name=f"blank_{p}_{j}")
+        m.d.comb += blank.eq((self.settings.p.by_count & ~counted) | (self._count() <= j))
+        x = [Signal(signed(8), name=f"x_{p}_{j}_{n}") for n in range(self.config.ic_p)]
+        with m.If(take):
+            m.d.sync += [byte.eq(Mux(blank, 0, word[8 * n : 8 * n + 8])) for n, byte in enumerate(x)]
+        return x
+
+    def _factors(self, m: Module, j: int, control: data.View) -> list[Signal]:
+        """What tap ``j`` of each channel is multiplied by."""
+        factors = [Signal(signed(9), name=f"factor_{j}_{n}") for n in range(self.config.ic_p)]
+        for n, factor in enumerate(factors):
+            tap = self.taps[j].data[8 * n : 8 * n + 8].as_signed()
+            m.d.comb += factor.eq(Mux(control.depthwise, tap - control.w_zp, 1))
+        return factors
+
     def _sums(self, m: Module, take: Signal, move: Signal, control: list[data.View]) -> list[list[Signal]]:
-        """Stages 0 to 2 for every pixel and channel."""
-        operand = self.i.p
-        factors = []
-        for n in range(self.config.ic_p):
-            factor = Signal(signed(8), name=f"factor_{n}")
-            m.d.comb += factor.eq(Mux(control[0].depthwise, self.taps.data[8 * n : 8 * n + 8], 1))
-            factors.append(factor)
-        replace = control[1].first | control[1].max
-        sums = []
-        for p in range(self.config.px_p):
-            blank = Signal(name=f"blank_{p}")
-            m.d.comb += blank.eq(self.settings.p.by_count & ~operand.counted[p])
-            row = []
-            for n, factor in enumerate(factors):
-                x = Signal(signed(8), name=f"x_{p}_{n}")
-                product = Signal(signed(16), name=f"product_{p}_{n}")
-                total = Signal(signed(32), name=f"sum_{p}_{n}")
-                with m.If(take):
-                    m.d.sync += x.eq(Mux(blank, 0, operand.data[p][8 * n : 8 * n + 8]))
-                with m.If(move & control[0].valid):
-                    m.d.sync += product.eq(x * factor)
-                # A maximum and its rivals are single bytes: eight bits tell which is greater.
-                keep = control[1].max & ~control[1].first & (product[:8].as_signed() <= total[:8].as_signed())
-                with m.If(move & control[1].valid & ~keep):
-                    m.d.sync += total.eq(product + Mux(replace, 0, total))
-                row.append(total)
-            sums.append(row)
+        """The sums of every pixel and channel."""
+        c = self.config
+        taps = range(self.taps_at_once)
+        factors = [self._factors(m, j, control[0]) for j in taps]
+        x = [[self._inputs(m, take, p, j) for j in taps] for p in range(c.px_p)]
+        sums = [[Signal(signed(32), name=f"sum_{p}_{n}") for n in range(c.ic_p)] for p in range(c.px_p)]
+        width = 2 if c.dsp_packing else 1
+        for together in (range(c.px_p)[p : p + width] for p in range(0, c.px_p, width)):
+            for n in range(c.ic_p):
+                operands = [[x[p][j][n] for p in together] for j in taps]
+                products = [_multiply(values, factors[j][n]) for j, values in zip(taps, operands, strict=True)]
+                name = f"{together[0]}_{n}"
+                step = self._step(m, move, control, products, name)
+                parts = _parts(step) if len(together) > 1 else [(step, Const(0, 1))]
+                for p, (value, carry) in zip(together, parts, strict=True):
+                    self._accumulate(m, move & control[-2].valid, control[-2], value, carry, sums[p][n])
         return sums
 
-    def _params(self, m: Module, take: Signal, move: Signal, control: list[data.View], base: Signal) -> list[Signal]:
-        """Stages 0 to 2 for every pixel's parameter word."""
-        start = [Signal(WORD_BITS, name=f"param_start_{n}") for n in range(2)]
-        with m.If(take):
-            m.d.sync += start[0].eq(base)
+    def _step(self, m: Module, move: Signal, control: list[data.View], products: list[Value], name: str) -> Value:
+        """The registered products of a step, added if there are several."""
+        held = [Signal(product.shape(), name=f"product_{name}_{j}", reset_less=True) for j, product in enumerate(products)]
         with m.If(move & control[0].valid):
-            m.d.sync += start[1].eq(start[0])
-        words = []
-        for p in range(self.config.px_p):
-            more = [Signal(name=f"more_{p}_{n}") for n in range(2)]
-            word = Signal(WORD_BITS, name=f"param_{p}")
-            with m.If(take):
-                m.d.sync += more[0].eq(self.settings.p.by_count & self.i.p.counted[p])
-            with m.If(move & control[0].valid):
-                m.d.sync += more[1].eq(more[0])
-            with m.If(move & control[1].valid):
-                m.d.sync += word.eq(Mux(control[1].first, start[1], word) + more[1])
-            words.append(word)
+            m.d.sync += [to.eq(product) for to, product in zip(held, products, strict=True)]
+        if len(held) == 1:
+            return held[0]
+        total = reduce(add, held)
+        step = Signal(total.shape(), name=f"step_{name}", reset_less=True)
+        with m.If(move & control[1].valid):
+            m.d.sync += step.eq(total)
+        return step
+
+    def _accumulate(self, m: Module, now: Value, control: data.View, value: Value, carry: Value, total: Signal) -> None:
+        """``value + carry`` is a step of a pixel's channel. A maximum and its rivals are single bytes: eight bits tell which is
+        greater."""
+        rival = (value[:8] + carry)[:8].as_signed()
+        keep = control.max & ~control.first & (rival <= total[:8].as_signed())
+        before = Mux(control.first | control.max, 0, total)
+        with m.If(now & ~keep):
+            m.d.sync += total.eq((Cat(Const(1, 1), before).as_signed() + Cat(carry, value).as_signed())[1:])
+
+    def _params(self, m: Module, take: Signal, move: Signal, control: list[data.View], base: Signal) -> list[Signal]:
+        """Every pixel's parameter word."""
+        stages = len(control) - 1
+        pixels = range(self.config.px_p)
+        more = [
+            sum((self._words(p, j)[1] & (self._count() > j) for j in range(self.taps_at_once)), Const(0)) for p in pixels
+        ]
+        start: Value = base
+        counted = [Mux(self.settings.p.by_count, count, 0) for count in more]
+        for stage in range(stages):
+            later = Signal(WORD_BITS, name=f"param_start_{stage}")
+            counts = [Signal(self.taps_at_once.bit_length(), name=f"more_{p}_{stage}") for p in pixels]
+            with m.If(take if stage == 0 else move & control[stage - 1].valid):
+                m.d.sync += later.eq(start)
+                m.d.sync += [to.eq(count) for to, count in zip(counts, counted, strict=True)]
+            start, counted = later, list(counts)
+        words = [Signal(WORD_BITS, name=f"param_{p}") for p in pixels]
+        with m.If(move & control[-2].valid):
+            for word, count in zip(words, counted, strict=True):
+                m.d.sync += word.eq(Mux(control[-2].first, start, word) + count)
         return words
 
-    def _shadow(self, m: Module, load: Value, step: Value, sums: list[list[Signal]], params: list[Signal]) -> None:
-        """Finished pixels, shifted out with lane 0 first."""
-        pixels = []
-        for p, row in enumerate(sums):
-            held = [Signal(signed(32), name=f"shadow_{p}_{n}") for n in range(len(row))]
-            pixels.append([*held, Signal(WORD_BITS, name=f"shadow_param_{p}")])
-        with m.If(load):
-            for pixel, row, param in zip(pixels, sums, params, strict=True):
-                m.d.sync += [to.eq(source) for to, source in zip(pixel, [*row, param], strict=True)]
-        with m.Elif(step):
-            for pixel, after in pairwise(pixels):
-                m.d.sync += [to.eq(source) for to, source in zip(pixel, after, strict=True)]
-        *values, param = pixels[0]
-        m.d.comb += [self.o.p.sums[n].eq(value) for n, value in enumerate(values)]
-        m.d.comb += self.o.p.param.eq(param)
+    def _shadow(self, m: Module, load: Value, turn: Signal, sums: list[list[Signal]], params: list[Signal]) -> None:
+        """Finished pixels, shown part by part, lane 0 of pixel 0 first."""
+        width = self.config.pool_finish
+        parts = []
+        for p, (row, param) in enumerate(zip(sums, params, strict=True)):
+            shadow = [Signal(signed(32), name=f"shadow_{p}_{n}", reset_less=True) for n in range(len(row))]
+            word = Signal(WORD_BITS, name=f"shadow_param_{p}", reset_less=True)
+            with m.If(load):
+                m.d.sync += [to.eq(source) for to, source in zip((*shadow, word), (*row, param), strict=True)]
+            parts += [(n, shadow[n * width : (n + 1) * width], word) for n in range(self.config.pool_parts)]
+        with m.Switch(turn):
+            for number, (part, values, word) in enumerate(parts):
+                with m.Case(number):
+                    m.d.comb += [self.o.p.part.eq(part), self.o.p.param.eq(word)]
+                    m.d.comb += [self.o.p.sums[n].eq(value) for n, value in enumerate(values)]
 
 
-_CONTROL = data.StructLayout({"valid": 1, "first": 1, "last": 1, "last_of_instruction": 1, "max": 1, "depthwise": 1})
+def _multiply(values: list[Signal], factor: Signal) -> Value:
+    """One product, or two in one multiplier."""
+    return values[0] * factor if len(values) == 1 else pack(values[1], values[0]) * factor
+
+
+def _parts(total: Value) -> list[tuple[Value, Value]]:
+    """Both sums of packed products, each with what it still lacks."""
+    return [(total[:GAP].as_signed(), Const(0, 1)), (total[GAP:].as_signed(), total[GAP - 1])]
+
+
+_CONTROL = data.StructLayout({
+    "valid": 1, "first": 1, "last": 1, "last_of_instruction": 1, "max": 1, "depthwise": 1, "w_zp": signed(8),
+})  # fmt: skip

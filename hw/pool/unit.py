@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.pool.finish import DEPTH, PixelFinish
-from hw.pool.layouts import FINISH_LAYOUT, REDUCTION_LAYOUT
+from hw.pool.layouts import FINISH_LAYOUT, REDUCTION_LAYOUT, param_read
 from hw.pool.reduce import WindowReduce
 from hw.post.activation import FINISH
 from hw.window.fetch import OperandFetch
@@ -29,7 +29,7 @@ _IN_FLIGHT = 4
 
 
 class PoolUnit(wiring.Component):
-    """Executes POOL: one tap on ``px_p`` pixels and ``ic_p`` channels per cycle, results in the shadow of the next window.
+    """Executes POOL: up to ``pool_taps`` taps on ``px_p`` pixels and ``ic_p`` channels per cycle, results meanwhile.
 
     An accepted instruction goes to four parts at once, each of which walks through it at its own pace:
 
@@ -40,7 +40,7 @@ class PoolUnit(wiring.Component):
     placement ``Placement``, a pixel at a time        where the results go
     ========= ======================================= ==============================================
 
-    No cycle is lost between windows of at least ``px_p`` taps, nor between instructions of more than a few
+    No cycle is lost between windows of at least ``px_p x ic_p / pool_finish`` taps, nor between instructions of more than a few
     taps. The unit stalls where a bank is refused; reads run ahead of refused writes by what the queues hold.
     ``halt`` keeps it from accepting an instruction. After a fault results are unspecified, the unit may stand still.
     """
@@ -49,18 +49,18 @@ class PoolUnit(wiring.Component):
         self.config = config
         super().__init__({
             **dict(UnitSignature(Unit.POOL).members),
-            "fm_read": Out(FeatureMapRead(config)).array(config.px_p),
+            "fm_read": Out(FeatureMapRead(config)).array(config.px_p + config.pool_taps - 1),
             "fm_write": Out(FeatureMapWrite(config)),
-            "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)),
-            "params": Out(BufferRead((config.pool_param_depth - 1).bit_length(), 64 * config.ic_p)),
+            "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)).array(config.pool_taps),
+            "params": Out(param_read(config)),
             "table_write": In(TableWrite(config)),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.window = window = WindowGenerator(c.px_p)
-        m.submodules.fetch = fetch = OperandFetch(c)
+        m.submodules.window = window = WindowGenerator(c.px_p, c.pool_taps)
+        m.submodules.fetch = fetch = OperandFetch(c, c.pool_taps)
         m.submodules.reduce = reduce = WindowReduce(c)
         m.submodules.reductions = reductions = Queue(REDUCTION_LAYOUT, _IN_FLIGHT)
         m.submodules.finish = finish = PixelFinish(c)
@@ -72,7 +72,8 @@ class PoolUnit(wiring.Component):
         wiring.connect(m, reduce.o, finish.i)
         wiring.connect(m, endings.o, finish.settings)
         wiring.connect(m, placement.o, finish.place)
-        wiring.connect(m, reduce.taps, wiring.flipped(self.taps))
+        for inner, outer in zip(reduce.taps, self.taps, strict=True):
+            wiring.connect(m, inner, wiring.flipped(outer))
         wiring.connect(m, finish.params, wiring.flipped(self.params))
         wiring.connect(m, finish.fm_write, wiring.flipped(self.fm_write))
         wiring.connect(m, wiring.flipped(self.table_write), finish.table_write)
@@ -98,6 +99,10 @@ class PoolUnit(wiring.Component):
             window.i.p.outer_step.eq(op.i_cs),
             window.i.p.inner.eq(1),
         ]
+        if self.config.pool_taps > 1:
+            several = op.mode != PoolMode.MAX.value
+            side_by_side = (op.d_x == 1) & ((op.s_x == 1) | (self.config.px_p == 1))
+            m.d.comb += [window.i.p.several.eq(several), window.i.p.neighbours.eq(several & side_by_side)]
         m.d.comb += [placement.i.p[name].eq(op[name]) for name in _PLACE_FIELDS]
         m.d.comb += placement.i.p.outer.eq(op.vectors)
         m.d.comb += [reductions.i.p[name].eq(op[name]) for name in REDUCTION_LAYOUT.members if name != "pc"]

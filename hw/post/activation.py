@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -33,6 +33,13 @@ class Activate(wiring.Component):
     One vector per cycle, latency ``LATENCY``. While the output is refused everything stands still.
     Every lane has its own copy of all tables: lanes look up different bytes in the same cycle.
     A table must not be written while vectors that use it are on their way.
+
+    ======  ==================================================================================================
+    0       product with alpha
+    1       rounded where LEAKY asks for it; bounds of ``r`` instead of ``r + zp``, once for all lanes
+    2       ``r + zp`` beside both comparisons. Nine bits of ``r`` suffice: where they do not, it is beyond a bound
+    3       table
+    ======  ==================================================================================================
     """
 
     def __init__(self, config: MachineConfig, lanes: int) -> None:
@@ -63,6 +70,18 @@ class Activate(wiring.Component):
         for target, (present, source) in zip(side, incoming, strict=True):
             with m.If(move & present):
                 m.d.sync += target.as_value().eq(source)
+        # If lo > hi, hi is what comes out.
+        low, high = Signal(signed(8)), Signal(signed(8))
+        least, most = Signal(signed(9)), Signal(signed(9))
+        floor = Signal(signed(8))
+        m.d.comb += floor.eq(Mux(side[0].lo > side[0].hi, side[0].hi, side[0].lo))
+        with m.If(move & valid[0]):
+            m.d.sync += [
+                low.eq(floor),
+                high.eq(side[0].hi),
+                least.eq(floor - side[0].zp),
+                most.eq(side[0].hi - side[0].zp),
+            ]
         looked_up = Signal()
         with m.If(move & valid[2]):
             m.d.sync += looked_up.eq(side[2].act == Activation.TABLE.value)
@@ -75,9 +94,13 @@ class Activate(wiring.Component):
                 m.d.sync += [r[0].eq(self.i.payload.r[lane]), scaled.eq(self.i.payload.r[lane] * self.i.payload.alpha)]
             leaky = (side[0].act == Activation.LEAKY.value) & r[0][15]
             with m.If(move & valid[0]):
-                m.d.sync += r[1].eq(Mux(leaky, _round_16(scaled), r[0]))
+                m.d.sync += r[1].eq(_rounded(Mux(leaky, scaled[16:32], r[0]), leaky & _rounds_up(scaled)))
+            far = ~(r[1][8:].all() | ~r[1][8:].any())
+            few = r[1][:9].as_signed()
+            below = Mux(far, r[1][15], (few - least)[9])
+            above = Mux(far, ~r[1][15], (most - few)[9])
             with m.If(move & valid[1]):
-                m.d.sync += y[0].eq(_clamp(r[1] + side[1].zp, side[1].lo, side[1].hi))
+                m.d.sync += y[0].eq(Mux(below, low, Mux(above, high, (r[1][:8] + side[1].zp)[:8].as_signed())))
             with m.If(move & valid[2]):
                 m.d.sync += y[1].eq(y[0])
             table = self._table(m, lane, move & valid[2], Cat(y[0], side[2].table))
@@ -101,12 +124,11 @@ class Activate(wiring.Component):
         return read.data
 
 
-def _round_16(value: Value) -> Value:
-    """``value / 2^16``, ties to even."""
-    floor = value[16:].as_signed()
-    return floor + (value[15] & (value[:15].any() | value[16]))
+def _rounds_up(value: Value) -> Value:
+    """Whether ``value / 2^16`` is rounded up, ties to even."""
+    return value[15] & (value[:15].any() | value[16])
 
 
-def _clamp(value: Value, low: Value, high: Value) -> Value:
-    raised = Mux(value > low, value, low)
-    return Mux(raised < high, raised, high)
+def _rounded(floor: Value, up: Value) -> Value:
+    """``floor + up`` as one chain of carries."""
+    return (Cat(Const(1, 1), Const(0, len(floor))) + Cat(up, floor))[1 : 1 + len(floor)].as_signed()

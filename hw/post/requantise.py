@@ -1,9 +1,14 @@
 """Requantisation of one lane: steps 1 to 5 of docs/machine.md, int32 accumulator to int16.
 
-**Rounding once is rounding twice, except beside a tie.** With ``k = S - e`` (``e``: the exponent that
-step 2 shifted out) the exact result is ``v = |a| M / 2^k``. The machine rounds ``v`` to 24 significant
-bits and then to an integer. Let ``h = floor(v)``. Saturation to int16 leaves ``h < 2^15`` to look at, and
-there every half-integer has a 24-bit significand, so the first rounding never carries ``v`` across
+**Rounding in place.** Step 2 rounds ``t`` to 24 significant bits. Nothing is normalised for that: of the low seven bits those
+are cleared that ``|t|`` has beyond 24, which a thermometer of its high bits tells (``lost``), after half a unit has been
+added. The value keeps its scale, so the shift stays ``S``. With ``y = |t|`` if ``t >= 0`` and ``|t| - 1`` (all bits inverted)
+if not, ``e`` bits lost and ``h = 2^(e-1)``, ties to even means ``floor(y + (h - 1) + y_e)`` and ``floor(y + h + y_e)``:
+the magnitude, its sign taken off and rounded, is one addition.
+
+**Rounding once is rounding twice, except beside a tie.** The exact result is ``v = |a| M / 2^S``. The machine rounds
+``v`` to 24 significant bits and then to an integer. Let ``h = floor(v)``. Saturation to int16 leaves ``h < 2^15`` to look at,
+and there every half-integer has a 24-bit significand, so the first rounding never carries ``v`` across
 ``h + 1/2``: it can only put it exactly onto it. Hence
 
     r = even of h, h + 1   if the first rounding makes v the half-integer h + 1/2
@@ -11,16 +16,16 @@ there every half-integer has a 24-bit significand, so the first rounding never c
 
 and the first rounding does so just if ``|v - (h + 1/2)| <= 2^-c``, half a unit of the 24th bit: equality
 included, because the significand of ``h + 1/2`` is even. ``c = 25 - I`` with ``I`` the bits of ``h``;
-below 1/2 the unit is half as large: ``c = 26``. No second normalisation, no second adder.
+below 1/2 the unit is half as large: ``c = 26``. No normalisation, no second adder.
 
-In units of ``2^-49`` the distance is ``d`` above the tie and ``x + 1`` below it, where ``x`` is the fraction with
-all bits inverted; so the test is ``d - 1 < 2^(24 + I)`` or ``x < 2^(24 + I)`` (``x < 2^23`` below 1/2). Of either the
-part above bit 24 must be no longer than ``h``, and ``y`` is no longer than ``h`` just if ``(y & ~h) <= h``.
+Let ``f`` be the 24 bits of ``v`` behind the one that is worth 1/2, ``rest`` what follows them. Above the tie ``f`` is less than
+``2^I``, or it is ``2^I`` and ``rest`` is 0. Below it ``f`` with all bits inverted is less than ``2^I`` (and if ``I = 0`` the
+first bit of ``rest`` is one). ``2^I - 1`` is the thermometer of ``h``.
 
-**One shift.** ``v`` is aligned as a 64-bit number with ``FRACTION`` = 49 fraction bits, which loses nothing:
-``p < 2^48``, so for ``k > 49`` is ``v < 1/4`` and ``r = 0``. The fine part of the shift (0 to 7) is done on ``M``
-before the multiplier, where it costs 31 multiplexers and still fits two 27 x 18 DSPs; the coarse part
-moves whole bytes.
+**One shift.** A multiple of 4 bits, so that it takes two rows of 4:1 multiplexers: the magnitude goes into the multiplier
+up to one place higher (rounded there: it loses a bit more, and that is zero) and ``M`` up to two, where both still fit
+two 27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-26 are kept, and whether there
+are others (``sticky``). The two products are joined 17 bits apart, as DSPs' own cascades do.
 """
 
 from __future__ import annotations
@@ -31,12 +36,15 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-LATENCY = 8
+LATENCY = 9
 """Register stages of a lane."""
-FRACTION = 49
 INTEGER = 15
+FRACTION = 26
+_WINDOW = INTEGER + FRACTION
 _DSP_BITS = 17
 """Unsigned bits that one DSP takes of the second factor."""
+_EXTRA = 7
+"""Bits of a magnitude of at most 2^31 beyond 24."""
 
 RECORD = data.StructLayout({"bias": signed(32), "mantissa": 24, "shift": 6, "_": 2})
 """A lane's requantisation record, as parameter words hold it."""
@@ -47,6 +55,17 @@ class RequantiseLane(wiring.Component):
 
     Latency ``LATENCY`` cycles; stage ``n`` takes its input when ``advance[n]`` is high, so that all lanes of
     a vector share one control, and stages without a vector rest.
+
+    ======  ==========================================================================
+    0       sum with the bias
+    1       what is lost of its magnitude, and what rounds it; both factors a few places up
+    2       magnitude, rounded
+    3, 4    two products, their sum
+    5       shift by multiples of 16 and of 4
+    6       thermometer of the integer part
+    7       which way to round
+    8       rounding, sign, saturation
+    ======  ==========================================================================
     """
 
     def __init__(self) -> None:
@@ -60,136 +79,149 @@ class RequantiseLane(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-
-        # Bypass is M / 2^S = 1 without bias: float32 is exact wherever int16 does not saturate.
-        used = ~self.bypass
-        total = Signal(32)
-        negative = [Signal(name=f"negative_{n}") for n in range(LATENCY - 1)]
-        magnitude = Signal(32)
-        mantissa_0 = Signal(24)
-        shift_0 = Signal(6)
-        m.d.comb += total.eq(self.acc + Mux(used, self.param.bias, 0))
-        with m.If(self.advance[0]):
-            m.d.sync += [
-                negative[0].eq(total[31]),
-                magnitude.eq(Mux(total[31], ~total, total) + total[31]),
-                mantissa_0.eq(Mux(used, self.param.mantissa, 1)),
-                shift_0.eq(Mux(used, self.param.shift, 0)),
-            ]
-
-        # Step 2: kept . lost, the point after the 24th significant bit; 2^31 is kept as 2^24 with exponent 7.
-        exponent = Signal(3)
-        normal = Signal(33)
-        m.d.comb += [
-            exponent.eq(_exponent(magnitude[24:])),
-            normal.eq(Cat(Const(0, 8), magnitude) >> exponent),
-        ]
-        lost, kept_next = normal[:8], normal[8:]
-        left_next = Signal(signed(8))
-        m.d.comb += left_next.eq(FRACTION + exponent - shift_0)
-        kept = Signal(25)
-        increment = Signal()
-        mantissa_1 = Signal(24)
-        left_1 = Signal(6)
-        with m.If(self.advance[1]):
-            m.d.sync += [
-                negative[1].eq(negative[0]),
-                kept.eq(kept_next),
-                increment.eq(lost[7] & (lost[:7].any() | kept_next[0])),
-                mantissa_1.eq(Mux(left_next < 0, 0, mantissa_0)),
-                left_1.eq(left_next[:6]),
-            ]
-
-        significand = Signal(25)
-        factor = Signal(31)
-        coarse = [Signal(3, name=f"coarse_{n}") for n in range(3)]
-        with m.If(self.advance[2]):
-            m.d.sync += [
-                negative[2].eq(negative[1]),
-                significand.eq(kept + increment),
-                factor.eq(mantissa_1 << left_1[:3]),
-                coarse[0].eq(left_1[3:]),
-            ]
-
-        low = Signal(25 + _DSP_BITS)
-        high = Signal(25 + 31 - _DSP_BITS)
-        with m.If(self.advance[3]):
-            m.d.sync += [
-                negative[3].eq(negative[2]),
-                low.eq(significand * factor[:_DSP_BITS]),
-                high.eq(significand * factor[_DSP_BITS:]),
-                coarse[1].eq(coarse[0]),
-            ]
-
-        product = Signal(55)
-        with m.If(self.advance[4]):
-            m.d.sync += [
-                negative[4].eq(negative[3]),
-                product.eq(low + Cat(Const(0, _DSP_BITS), high)),
-                coarse[2].eq(coarse[1]),
-            ]
-
-        by_8, by_16, by_32 = Signal(63), Signal(64), Signal(64)
-        loses_16, loses_32 = Signal(), Signal()
-        fixed = Signal(FRACTION + INTEGER)
-        overflow = Signal()
-        bytes_up = coarse[2]
-        m.d.comb += [
-            by_8.eq(Mux(bytes_up[0], Cat(Const(0, 8), product), product)),
-            by_16.eq(Mux(bytes_up[1], Cat(Const(0, 16), by_8), by_8)),
-            by_32.eq(Mux(bytes_up[2], Cat(Const(0, 32), by_16), by_16)),
-            loses_16.eq(bytes_up[1] & by_8[48:].any()),
-            loses_32.eq(bytes_up[2] & by_16[32:].any()),
-        ]
-        with m.If(self.advance[5]):
-            m.d.sync += [negative[5].eq(negative[4]), fixed.eq(by_32), overflow.eq(loses_16 | loses_32)]
-
-        whole = fixed[FRACTION:]
-        above = fixed[FRACTION - 1]
-        beside_tie = _beside_tie(m, fixed)
-        round_up = Signal()
-        saturated = Signal()
-        # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
-        rounded_down = Signal(signed(INTEGER + 1))
-        with m.If(self.advance[6]):
-            m.d.sync += [
-                negative[6].eq(negative[5]),
-                rounded_down.eq(Cat(whole, Const(0, 1)) ^ negative[5].replicate(INTEGER + 1)),
-                round_up.eq(Mux(beside_tie, whole[0], above) ^ negative[5]),
-                saturated.eq(overflow),
-            ]
-
-        rounded = Signal(16)
-        m.d.comb += rounded.eq(rounded_down + round_up)
-        with m.If(self.advance[7]):
-            with m.If(saturated | (rounded[15] & ~negative[6])):
-                m.d.sync += self.r.eq(Cat((~negative[6]).replicate(15), negative[6]))
-            with m.Else():
-                m.d.sync += self.r.eq(rounded)
+        magnitude, factor, nibbles, negative = self._operands(m)
+        product, nibbles, negative = self._product(m, magnitude, factor, nibbles, negative)
+        window, sticky, overflow, negative = self._window(m, product, nibbles, negative)
+        self._round(m, window, sticky, overflow, negative)
         return m
 
+    def _operands(self, m: Module) -> tuple[Signal, Signal, Signal, Signal]:
+        """Stages 0 to 2: magnitude of 24 significant bits, factor, nibbles to shift by, sign."""
+        # Bypass is M / 2^S = 1 without bias: float32 is exact wherever int16 does not saturate.
+        total = Signal(32)
+        mantissa, shift = Signal(24), Signal(6)
+        with m.If(self.advance[0]):
+            m.d.sync += [
+                total.eq(self.acc + (self.param.bias & (~self.bypass).replicate(32))),
+                mantissa.eq(self.param.mantissa),
+                shift.eq(self.param.shift),
+            ]
+            with m.If(self.bypass):
+                m.d.sync += [mantissa.eq(1), shift.eq(0)]
 
-def _exponent(high: Value) -> Value:
-    """Bits of a magnitude from bit 24 up to its leading one, as a number from 0 to 7."""
-    four = high[3:].any()
-    two = high[5:].any() | (~(high[3] | high[4]) & (high[1] | high[2]))
-    one = high[6] | high[7] | (~high[5] & (high[4] | (~high[3] & (high[2] | (~high[1] & high[0])))))
-    return Cat(one, two, four)
+        sign = total[31]
+        raise_a, raise_m = shift[0], (-shift)[1]
+        high = total[24:31] ^ sign.replicate(_EXTRA)
+        beyond = Signal(_EXTRA)
+        lost = Signal(_EXTRA + 1)
+        tops = Signal(_EXTRA + 1)
+        even = Cat(total[n + 1] & _only(beyond, n) for n in range(_EXTRA)).any()
+        m.d.comb += [
+            beyond.eq(Cat(high[n:].any() for n in range(_EXTRA))),
+            lost.eq(Mux(raise_a, Cat(beyond[0], beyond), beyond)),
+            tops.eq(Cat(_only(lost, n) for n in range(_EXTRA + 1))),
+        ]
+        inverted, lost_1, up, carry = Signal(33), Signal(_EXTRA + 1), Signal(_EXTRA + 1), Signal()
+        factor_1, nibbles_1, negative_1 = Signal(26), Signal(4), Signal()
+        with m.If(self.advance[1]):
+            m.d.sync += [
+                inverted.eq(Mux(raise_a, Cat(Const(0, 1), total), Cat(total, sign)) ^ sign.replicate(33)),
+                lost_1.eq(lost),
+                up.eq(Mux(sign, tops, lost[1:])),
+                carry.eq(even ^ sign),
+                negative_1.eq(sign),
+                factor_1.eq(Mux(raise_m, mantissa << 2, mantissa)),
+                nibbles_1.eq((shift + 3)[2:6]),
+            ]
+            # 2^31 2^24 / 2^61 is less than one half.
+            with m.If(shift > 60):
+                m.d.sync += factor_1.eq(0)
+
+        rounded = Signal(34)
+        m.d.comb += rounded.eq(Cat(carry, inverted) + Cat(Const(1, 1), up))
+        magnitude, factor, nibbles, negative = Signal(33), Signal(26), Signal(4), Signal()
+        with m.If(self.advance[2]):
+            m.d.sync += [
+                magnitude.eq(Cat(rounded[1 : 2 + _EXTRA] & ~lost_1, rounded[2 + _EXTRA :])),
+                factor.eq(factor_1),
+                nibbles.eq(nibbles_1),
+                negative.eq(negative_1),
+            ]
+        return magnitude, factor, nibbles, negative
+
+    def _product(
+        self, m: Module, magnitude: Signal, factor: Signal, nibbles: Signal, negative: Signal
+    ) -> tuple[Signal, Signal, Signal]:
+        """Stages 3 and 4."""
+        low, high = Signal(_DSP_BITS + 26), Signal(33 - _DSP_BITS + 26)
+        nibbles_3, negative_3 = Signal(4), Signal()
+        with m.If(self.advance[3]):
+            m.d.sync += [
+                low.eq(magnitude[:_DSP_BITS] * factor),
+                high.eq(magnitude[_DSP_BITS:] * factor),
+                nibbles_3.eq(nibbles),
+                negative_3.eq(negative),
+            ]
+        product, nibbles_4, negative_4 = Signal(59), Signal(4), Signal()
+        with m.If(self.advance[4]):
+            m.d.sync += [
+                product.eq(Cat(low[:_DSP_BITS], (high + low[_DSP_BITS:])[:42])),
+                nibbles_4.eq(nibbles_3),
+                negative_4.eq(negative_3),
+            ]
+        return product, nibbles_4, negative_4
+
+    def _window(
+        self, m: Module, product: Signal, nibbles: Signal, negative: Signal
+    ) -> tuple[Signal, Signal, Signal, Signal]:
+        """Stage 5: ``INTEGER`` and ``FRACTION`` bits of the shifted product, and what is lost on both sides."""
+        by_16, by_4 = nibbles[2:], nibbles[:2]
+        padded = Cat(Const(0, FRACTION), product, Const(0, 64))
+        wide = Signal(_WINDOW + 12)
+        m.d.comb += wide.eq(padded.bit_select(by_16 << 4, _WINDOW + 12))
+        lost_below = [(by_16[1] & product[:6].any()) | ((by_16 == 3) & product[6:22].any())]
+        lost_below += [wide[4 * n : 4 * n + 4].any() & (by_4 > n) for n in range(3)]
+        lost_above = [~by_16[1] & (product[43:].any() | (~by_16[0] & product[27:43].any()))]
+        lost_above += [wide[_WINDOW + 4 * n : _WINDOW + 4 * n + 4].any() & (by_4 <= n) for n in range(3)]
+        window, sticky, overflow, negative_5 = Signal(_WINDOW), Signal(), Signal(), Signal()
+        with m.If(self.advance[5]):
+            m.d.sync += [
+                window.eq(wide.bit_select(by_4 << 2, _WINDOW)),
+                sticky.eq(Cat(lost_below).any()),
+                overflow.eq(Cat(lost_above).any()),
+                negative_5.eq(negative),
+            ]
+        return window, sticky, overflow, negative_5
+
+    def _round(self, m: Module, window: Signal, sticky: Signal, overflow: Signal, negative: Signal) -> None:
+        """Stages 6 to 8; for the proof see the head of this file."""
+        whole, half, f, first = Signal(INTEGER), Signal(), Signal(24), Signal()
+        others, over, negative_6 = Signal(), Signal(), Signal()
+        digits = Signal(INTEGER)
+        """``2^I - 1``."""
+        with m.If(self.advance[6]):
+            m.d.sync += [
+                Cat(first, f, half, whole).eq(window),
+                digits.eq(Cat(window[FRACTION + n :].any() for n in range(INTEGER))),
+                others.eq(sticky),
+                over.eq(overflow),
+                negative_6.eq(negative),
+            ]
+
+        outside = Cat(~digits, Const(-1, 24 - INTEGER))
+        highest = Cat(Const(1, 1), digits) & Cat(~digits, Const(1, 1))
+        short = Signal()
+        power = Signal()
+        tie = Signal()
+        m.d.comb += [
+            short.eq(~((f ^ (~half).replicate(24)) & outside).any()),
+            power.eq(~(f & ~Cat(highest, Const(0, 24 - INTEGER - 1))).any() & ~first & ~others),
+            tie.eq(Mux(half, short | power, short & (first | digits[0]))),
+        ]
+        away, negative_7 = Signal(), Signal()
+        # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
+        down = Signal(INTEGER + 1)
+        with m.If(self.advance[7]):
+            m.d.sync += [
+                away.eq(over | Mux(tie, whole[0], half)),
+                down.eq(Cat(whole | over.replicate(INTEGER), Const(0, 1)) ^ negative_6.replicate(INTEGER + 1)),
+                negative_7.eq(negative_6),
+            ]
+        step = Mux(negative_7, ~away, away & ~down[:INTEGER].all())
+        with m.If(self.advance[8]):
+            m.d.sync += self.r.eq((down + step)[:16].as_signed())
 
 
-def _beside_tie(m: Module, fixed: Signal) -> Signal:
-    """Rounding ``fixed`` to 24 significant bits gives a half-integer; for the proof see the head of this file."""
-    whole = fixed[FRACTION:]
-    above = fixed[FRACTION - 1]
-    rest = fixed[:24]
-    # ceil(d / 2^24) - 1 above, with a borrow if d = 0; floor(x / 2^24) below.
-    distance = Signal(25)
-    borrow = distance[24]
-    no_longer = Signal()
-    beside = Signal()
-    m.d.comb += [
-        distance.eq((fixed[24 : FRACTION - 1] ^ (~above).replicate(24)) - (above & (rest == 0))),
-        no_longer.eq((distance & ~Cat(whole, Const(0, 25 - INTEGER))) <= whole),
-        beside.eq(Mux(above, borrow | no_longer, no_longer & (rest[23] | (whole != 0)))),
-    ]
-    return beside
+def _only(thermometer: Value, n: int) -> Value:
+    """Bit ``n`` is the highest one."""
+    return thermometer[n] & ~thermometer[n + 1] if n + 1 < len(thermometer) else thermometer[n]

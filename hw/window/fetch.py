@@ -13,13 +13,16 @@ from hw.window.queue import HeadQueue
 from isa.config import MachineConfig
 from isa.faults import Fault
 
-_TAG = data.StructLayout({
-    "first": unsigned(1), "last": unsigned(1), "last_of_outer": unsigned(1), "last_of_instruction": unsigned(1),
-})  # fmt: skip
+
+def _tag(taps: int) -> data.StructLayout:
+    """What goes along with a step's words."""
+    flags = dict.fromkeys(("first", "last", "last_of_outer", "last_of_instruction"), unsigned(1))
+    several = {"count": unsigned(taps.bit_length()), "side_by_side": unsigned(1)} if taps > 1 else {}
+    return data.StructLayout({**flags, **several})
 
 
 class OperandFetch(wiring.Component):
-    """Reads the ``px_p`` words of each window step; one step per cycle while every lane is granted at once.
+    """Reads the words of each window step; one step per cycle while every lane is granted at once.
 
     A lane that reads nothing sees ``pad_value``. The reader may stall at any time (``ReadPort``). A word outside the buffer
     raises ``FM_ADDRESS`` when its step is reached, and nothing is read from then on.
@@ -27,21 +30,23 @@ class OperandFetch(wiring.Component):
     Latency ``READ_LATENCY + 2`` from step to operand: queue, then grant, bank and queue.
     """
 
-    def __init__(self, config: MachineConfig) -> None:
+    def __init__(self, config: MachineConfig, taps: int = 1) -> None:
         self.config = config
+        self.steps = step_layout(config.px_p, taps)
+        self.tag = _tag(taps)
+        self.lanes = config.px_p + taps - 1
         super().__init__({
-            "i": In(stream.Signature(step_layout(config.px_p))),
-            "o": Out(stream.Signature(operand_layout(config))),
-            "fm_read": Out(FeatureMapRead(config)).array(config.px_p),
+            "i": In(stream.Signature(self.steps)),
+            "o": Out(stream.Signature(operand_layout(config, taps))),
+            "fm_read": Out(FeatureMapRead(config)).array(self.lanes),
             "fault": Out(FaultSignature()),
             "wait_bank": Out(1),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        n = self.config.px_p
-        m.submodules.steps = waiting = HeadQueue(data.StructLayout({"step": step_layout(n), "outside": unsigned(1)}))
-        m.submodules.port = port = ReadPort(self.config, n, _TAG)
+        m.submodules.steps = waiting = HeadQueue(data.StructLayout({"step": self.steps, "outside": unsigned(1)}))
+        m.submodules.port = port = ReadPort(self.config, self.lanes, self.tag)
         for inner, outer in zip(port.fm_read, self.fm_read, strict=True):
             wiring.connect(m, inner, wiring.flipped(outer))
         m.d.comb += [
@@ -61,7 +66,7 @@ class OperandFetch(wiring.Component):
             port.i.p.fill.eq(step.pad_value),
             port.i.p.read.eq(Cat(lane.read for lane in step.lanes)),
             *(port.i.p.addr[p].eq(lane.addr) for p, lane in enumerate(step.lanes)),
-            *(port.i.p.tag[name].eq(step[name]) for name in _TAG.members),
+            *(port.i.p.tag[name].eq(step[name]) for name in self.tag.members),
             self.wait_bank.eq(port.wait_bank),
         ]
         with m.If(waiting.o.valid & waiting.o.p.outside & ~self.fault.valid):
@@ -76,7 +81,7 @@ class OperandFetch(wiring.Component):
             self.o.valid.eq(port.o.valid),
             port.o.ready.eq(self.o.ready),
             self.o.p.counted.eq(answer.read),
-            *(self.o.p[name].eq(answer.tag[name]) for name in _TAG.members),
-            *(self.o.p.data[p].eq(answer.words[p]) for p in range(n)),
+            *(self.o.p[name].eq(answer.tag[name]) for name in self.tag.members),
+            *(self.o.p.data[p].eq(answer.words[p]) for p in range(self.lanes)),
         ]
         return m

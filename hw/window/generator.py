@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal, signed, unsigned
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -28,6 +28,9 @@ _TAPS = {
 _TAP_SETTINGS = data.StructLayout(_TAPS)
 """What is still needed once the output pixels are known."""
 
+_SEVERAL = {"several": 1, "neighbours": 1}
+"""More than one tap may be taken in a step; pixels and taps of a row are neighbours (both steps are 1, or one pixel lane)."""
+
 WINDOW_LAYOUT = data.StructLayout({
     **_TAPS,
     "i_off": 24,
@@ -47,10 +50,16 @@ WINDOW_LAYOUT = data.StructLayout({
 """
 
 
-def step_layout(lanes: int) -> data.StructLayout:
-    """One tap on ``lanes`` pixels: what each lane reads, or that it reads nothing and sees ``pad_value``."""
+SEVERAL_LAYOUT = data.StructLayout({**WINDOW_LAYOUT.members, **_SEVERAL})
+"""The same for steps of more than one tap."""
+
+
+def step_layout(lanes: int, taps: int = 1) -> data.StructLayout:
+    """A step of ``lanes`` pixels: what each port reads, or that it reads nothing and sees ``pad_value``."""
+    words = data.ArrayLayout(data.StructLayout({"read": unsigned(1), "addr": unsigned(ADDRESS)}), lanes + taps - 1)
     return data.StructLayout({
-        "lanes": data.ArrayLayout(data.StructLayout({"read": unsigned(1), "addr": unsigned(ADDRESS)}), lanes),
+        "lanes": words,
+        **({"count": unsigned(taps.bit_length()), "side_by_side": unsigned(1)} if taps > 1 else {}),
         "pad_value": signed(8),
         "pc": unsigned(32),
         "first": unsigned(1),
@@ -76,18 +85,34 @@ class WindowGenerator(wiring.Component):
     ======  ==========================================================================
 
     Latency ``px_p + 7`` from instruction to first step; stalls with ``o.ready``.
+
+    **Several taps in a step.** With ``taps`` = T there are T - 1 ports beside those of the pixels, and a step takes up to T
+    taps of a kernel row if the instruction allows ``several``. Port ``p`` reads the first tap of pixel ``p``, and
+
+    ==============  =====================================================  ========================  =====================
+    group           taps in a step                                         port ``px_p + e``         tap ``j`` of pixel p
+    ==============  =====================================================  ========================  =====================
+    side by side    T: ``neighbours``, all pixels in one row               pixel 0 + ``px_p + e``    port ``p + j``
+    any other       2 if T > ``px_p``: a second tap for each pixel         second tap of pixel e     port ``p + j px_p``
+    any other       1 else                                                 nothing                   port ``p``
+    ==============  =====================================================  ========================  =====================
+
+    Side by side, ``px_p + T - 1`` neighbouring words serve ``px_p T`` taps, one of each phase; so do the four of two pixels at
+    stride 2. A step at a kernel row's end may have fewer taps; ports for none of them read nothing.
     """
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, taps: int = 1) -> None:
         self.lanes = lanes
+        self.taps = taps
+        self.carried = data.StructLayout({**_TAPS, **_SEVERAL}) if taps > 1 else _TAP_SETTINGS
         super().__init__({
-            "i": In(stream.Signature(WINDOW_LAYOUT)),
-            "o": Out(stream.Signature(step_layout(lanes))),
+            "i": In(stream.Signature(SEVERAL_LAYOUT if taps > 1 else WINDOW_LAYOUT)),
+            "o": Out(stream.Signature(step_layout(lanes, taps))),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.raster = raster = RasterWalk(self.lanes, (self.lanes,), _TAP_SETTINGS)
+        m.submodules.raster = raster = RasterWalk(self.lanes, (self.lanes,), self.carried)
         self._start(m, raster)
         go = Signal()
         m.d.comb += go.eq(~self.o.valid | self.o.ready)
@@ -96,11 +121,13 @@ class WindowGenerator(wiring.Component):
 
     def _loop(self, m: Module, go: Signal, raster: RasterWalk) -> data.View:
         """Count through the taps of a group; returns the tap at hand."""
-        t = Signal(_TAP_SETTINGS)
+        t = Signal(self.carried)
         tap = Signal(data.StructLayout({
             "valid": 1,
             "pixels": data.ArrayLayout(PIXEL_LAYOUT, self.lanes),
-            "settings": _TAP_SETTINGS,
+            "settings": self.carried,
+            "side_by_side": 1,
+            "count": self.taps.bit_length(),
             "row": ADDRESS,
             "y": 14,
             "x": 14,
@@ -116,9 +143,19 @@ class WindowGenerator(wiring.Component):
         row, y, x = Signal(ADDRESS), Signal(14), Signal(14)
         outer_base, column_base, offset, outer_next = (Signal(ADDRESS) for _ in range(4))
         vectors_over, columns_over, taps_over, period_over = Signal(), Signal(), Signal(), Signal()
+        side_by_side = Signal()
+        """All pixels of the group are in one row."""
+        most: Value = Const(1)
+        step: Value = t.d_x
+        if self.taps > 1:
+            second = t.several if self.taps > self.lanes else Const(0)
+            m.d.comb += tap.side_by_side.eq(t.neighbours & side_by_side)
+            most = Mux(tap.side_by_side, self.taps, Mux(second, 2, 1))
+            step = Mux(tap.side_by_side, self.taps, t.d_x << second)
         m.d.comb += [
+            tap.count.eq(Mux(columns < most, columns, most)),
             vectors_over.eq(vectors == 1),
-            columns_over.eq(vectors_over & (columns == 1)),
+            columns_over.eq(vectors_over & (columns <= most)),
             taps_over.eq(columns_over & (rows == 1)),
             period_over.eq(period == 1),
             outer_next.eq(Mux(period_over, outer_base + t.outer_step, outer_base)),
@@ -128,10 +165,10 @@ class WindowGenerator(wiring.Component):
             with m.If(vectors_over):
                 m.d.sync += [
                     vectors.eq(t.inner),
-                    columns.eq(columns - 1),
-                    x.eq(x + t.d_x),
-                    column_base.eq(column_base + t.d_x),
-                    offset.eq(column_base + t.d_x),
+                    columns.eq(columns - most),
+                    x.eq(x + step),
+                    column_base.eq(column_base + step),
+                    offset.eq(column_base + step),
                 ]
             with m.If(columns_over):
                 m.d.sync += [
@@ -149,8 +186,10 @@ class WindowGenerator(wiring.Component):
             m.d.comb += raster.o.ready.eq(1)
             m.d.sync += valid.eq(raster.o.valid)
             with m.If(raster.o.valid):
+                row_of_all = [new.pixels[p].valid & (new.pixels[p].y == new.pixels[0].y) for p in range(self.lanes)]
                 m.d.sync += [
                     pixels.eq(new.pixels),
+                    side_by_side.eq(Cat(row_of_all).all()),
                     last_of_repeat.eq(new.last_of_repeat),
                     last_of_walk.eq(new.last),
                     first.eq(1),
@@ -187,8 +226,14 @@ class WindowGenerator(wiring.Component):
     def _sum(self, m: Module, go: Signal, tap: data.View) -> None:
         """Stages sum, wrap and address."""
         settings = {"i_ring": 20, "i_h": 12, "i_w": 12, "pad_value": signed(8), "pc": 32}
-        flags = ("first", "last", "last_of_outer", "last_of_instruction")
-        common = data.StructLayout({"valid": 1, **settings, **dict.fromkeys(flags, 1)})
+        flags: tuple[str, ...] = ("first", "last", "last_of_outer", "last_of_instruction")
+        several: dict[str, int] = {}
+        if self.taps > 1:
+            settings["d_x"] = 6
+            several = {"side_by_side": 1, "count": self.taps.bit_length()}
+        common = data.StructLayout({"valid": 1, **settings, **dict.fromkeys(flags, 1), **several})
+        flags += tuple(several)
+        behind = []
         summed = Signal(common)
         wrapped = Signal(common)
         out = self.o.p
@@ -219,6 +264,25 @@ class WindowGenerator(wiring.Component):
                     out.lanes[p].read.eq(read),
                     out.lanes[p].addr.eq(base_later + row_in_ring),
                 ]
+                behind.append((inside & (y < summed.i_h), x, base, row_in_ring))
+            for e in range(self.taps - 1):
+                self._beside(m, e, summed, *behind[e % self.lanes])
+
+    def _beside(
+        self, m: Module, e: int, summed: data.View, inside: Value, x: Signal, base: Signal, row_in_ring: Signal
+    ) -> None:
+        """Port ``px_p + e``, whose word is in the row of pixel ``e mod px_p``."""
+        further = Signal(ADDRESS, name=f"further{e}")
+        read = Signal(name=f"read_beside{e}")
+        needed = Mux(summed.side_by_side, summed.count > e + 1, (summed.count > 1) & (e < self.lanes))
+        away = Mux(summed.side_by_side, self.lanes * (1 + e // self.lanes), summed.d_x)
+        port = self.o.p.lanes[self.lanes + e]
+        m.d.sync += [
+            further.eq(base + away),
+            read.eq(inside & needed & ((x + away)[:ADDRESS] < summed.i_w)),
+            port.read.eq(read),
+            port.addr.eq(further + row_in_ring),
+        ]
 
     def _start(self, m: Module, raster: RasterWalk) -> None:
         r = raster.i.p
@@ -236,4 +300,4 @@ class WindowGenerator(wiring.Component):
             r.column.eq(-self.i.p.pad_l),
             r.column_step.eq(self.i.p.s_x),
         ]
-        m.d.comb += [getattr(r.carried, name).eq(getattr(self.i.p, name)) for name in _TAPS]
+        m.d.comb += [getattr(r.carried, name).eq(getattr(self.i.p, name)) for name in self.carried.members]

@@ -9,8 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from sim.cycle.geometry import Ints
 from sim.cycle.trails import Groups, Record, Stretch, Trail
-from sim.cycle.walks import Ints, Masks, Walk
+from sim.cycle.walks import Masks, Walk
 
 BLOCK = 512
 """Cycles that are looked at together."""

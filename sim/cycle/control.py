@@ -11,7 +11,18 @@ from sim.cycle.bus import NEVER, Bus
 from sim.cycle.movers import LoadPipeline, SavePipeline
 from sim.cycle.program import CycleError, Program
 from sim.cycle.rivals import IDLE, contended
-from sim.cycle.timing import BEGIN, END_TAIL, FETCH_ADDRESS, FETCH_WORD, IN_FLIGHT, OFFER, QUEUE, Timing
+from sim.cycle.timing import (
+    BEGIN,
+    END_TAIL,
+    FETCH_ADDRESS,
+    FETCH_WORD,
+    IN_FLIGHT,
+    OFFER,
+    QUEUE,
+    Timing,
+    drain_of,
+    pool_drain_of,
+)
 from sim.cycle.units import MiscPipeline, Pipeline, WindowPipeline
 
 UNKNOWN = -1
@@ -96,8 +107,8 @@ class Execution:
         meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, tuple(Unit))
         self.load, self.save = LoadPipeline(costs, self.bus, config.burst_beats), SavePipeline(costs, self.bus)
         ahead: list[Pipeline] = [self.load, self.save]
-        conv = WindowPipeline(config, costs, config.post_px, timing.conv_done, timing.conv_stored, meets, ahead)
-        pool = WindowPipeline(config, costs, 1, timing.pool_done, timing.pool_done, meets, [*ahead, conv])
+        conv = WindowPipeline(config, costs, drain_of(config), timing.conv_done, timing.conv_stored, meets, ahead)
+        pool = WindowPipeline(config, costs, pool_drain_of(config), timing.pool_done, timing.pool_done, meets, [*ahead, conv])
         misc = MiscPipeline(config, costs, meets, [*ahead, conv, pool])
         pipelines: dict[Unit, Pipeline] = {
             Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: misc,

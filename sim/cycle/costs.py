@@ -12,13 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Buffer
+from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Buffer, PoolMode
+from sim.cycle.geometry import Taps
 from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, operand_waits
 from sim.cycle.rivals import IDLE, Use
 from sim.cycle.rivals import groups as bank_groups
 from sim.cycle.runs import Cuts, Runs, loaded, saved
+from sim.cycle.several import several_steps, several_waits
+from sim.cycle.timing import Drain, drain_of, pool_drain_of
 from sim.cycle.trails import Groups
-from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Taps, Walk, WindowWalk
+from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Walk, WindowWalk
 
 Ints = npt.NDArray[np.int64]
 Fields = Mapping[str, Ints]
@@ -47,7 +50,7 @@ class WindowCost:
     @property
     def wait_end(self) -> int:
         """Cycles in which the last reduction holds up the next one, though its own beats are over."""
-        return self.group - self.active // self.groups
+        return max(0, self.group - self.active // self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +103,13 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """Beats = chunks x pixel groups x taps x vectors; the drain and the writer bound short reductions."""
     pixel_groups = -(-f["o_h"] * f["o_w"] // config.px_p)
     beats = f["k_h"] * f["k_w"] * f["vectors"]
-    drain = -(-config.px_p // config.post_px) * config.words_per_chunk
-    group = np.where(f["acc_out"] == 0, np.maximum(beats, drain), beats)
+    drain = drain_of(config)
+    group = np.where(f["acc_out"] == 0, np.maximum(beats, drain.cycles), beats)
     waits = _waits(config, f) * f["chunks"] * f["vectors"]
     groups = f["chunks"] * pixel_groups
-    reads = _window_walks(config, f, f["vectors"], f["i_cs"], f["chunks"], f["g_chunks"], f["g_step"], group)
-    places = _place_walks(config, f, f["chunks"], config.post_px, config.chunks_per_word, config.words_per_chunk)
+    one = np.ones_like(beats)
+    reads = _window_walks(config, f, f["vectors"], f["i_cs"], f["chunks"], f["g_chunks"], f["g_step"], group, one)
+    places = _place_walks(config, f, f["chunks"], drain, config.chunks_per_word, config.words_per_chunk)
     return [
         WindowCost(n, size, n * b, w, Use(read, written), walk, place, bool(stores))
         for n, size, b, w, stores, read, written, walk, place in zip(
@@ -116,18 +120,31 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """Taps = vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one per cycle."""
-    groups = -(-f["o_h"] * f["o_w"] // config.px_p) * f["vectors"]
+    """Taps = vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one after the other."""
+    pixel_groups = -(-f["o_h"] * f["o_w"] // config.px_p)
+    groups = pixel_groups * f["vectors"]
     taps = f["k_h"] * f["k_w"]
-    waits = _waits(config, f) * f["vectors"]
+    waits = _waits(config, f)
     one = np.ones_like(taps)
-    group = np.maximum(taps, config.px_p)
-    reads = _window_walks(config, f, one, 0 * one, f["vectors"], one, f["i_cs"], group)
-    places = _place_walks(config, f, f["vectors"], 1, 1, 1)
+    drain = pool_drain_of(config)
+    group = np.maximum(taps, drain.cycles)
+    active = pixel_groups * taps
+    several = np.where((f["mode"] != PoolMode.MAX) & (f["k_w"] > 1), config.pool_taps, 1)
+    for n in np.flatnonzero(several > 1).tolist():
+        window = _taps(config, f, n)
+        counts = several_steps(window, config.pool_taps).counts
+        group[n] = max(int(counts.min()), drain.cycles)
+        active[n] = counts.sum()
+        waits[n] = np.maximum(counts, drain.cycles).sum() - group[n] * len(counts)
+        waits[n] += several_waits(window, config.pool_taps, config.fm_phases)
+    waits *= f["vectors"]
+    active *= f["vectors"]
+    reads = _window_walks(config, f, one, 0 * one, f["vectors"], one, f["i_cs"], group, several)
+    places = _place_walks(config, f, f["vectors"], drain, 1, 1)
     return [
-        WindowCost(n, size, n * t, w, Use(read, written), walk, place)
-        for n, size, t, w, read, written, walk, place in zip(
-            *_lists(groups, group, taps, waits), _reads(config, f), _writes(config, f, f["vectors"]), reads, places,
+        WindowCost(n, size, a, w, Use(read, written), walk, place)
+        for n, size, a, w, read, written, walk, place in zip(
+            *_lists(groups, group, active, waits), _reads(config, f), _writes(config, f, f["vectors"]), reads, places,
             strict=True,
         )
     ]
@@ -232,39 +249,41 @@ COSTS = {
 
 def _waits(config: MachineConfig, f: Fields) -> Ints:
     """Extra cycles of each instruction for one channel vector."""
-    names = (
-        "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l",
-        "i_off", "i_ys", "t_ys", "i_ring",
-    )  # fmt: skip
     waits = np.zeros(len(f["o_h"]), np.int64)
     meeting = [
         n for n, fields in enumerate(zip(*_lists(*(f[name] for name in ("o_w", "s_x", "i_ys", "i_ring"))), strict=True))
         if lanes_meet(config, *fields)
     ]  # fmt: skip
     for n in meeting:
-        waits[n] = lane_waits(config, *(int(f[name][n]) for name in names))
+        waits[n] = lane_waits(config, *(int(f[name][n]) for name in _GEOMETRY))
     return waits
 
 
 def _window_walks(
-    config: MachineConfig, f: Fields, inner: Ints, inner_step: Ints, outer: Ints, period: Ints, outer_step: Ints, group: Ints
-) -> list[WindowWalk]:
+    config: MachineConfig, f: Fields, inner: Ints, inner_step: Ints, outer: Ints, period: Ints, outer_step: Ints, group: Ints,
+    several: Ints,
+) -> list[WindowWalk]:  # fmt: skip
     """``inner`` vectors are read before the next tap, ``outer`` times everything."""
-    names = (
-        "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l",
-        "i_off", "i_ys", "t_ys", "i_ring",
-    )  # fmt: skip
-    banks, lanes = Banks.of(config), config.px_p
-    taps = [Taps(lanes, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
-    columns = _lists(f["i_addr"], inner, inner_step, outer, period, outer_step, group)
-    return [WindowWalk(banks, tap, *values) for tap, *values in zip(taps, *columns, strict=True)]
+    banks = Banks.of(config)
+    columns = _lists(f["i_addr"], inner, inner_step, outer, period, outer_step, group, several)
+    return [WindowWalk(banks, _taps(config, f, n), *values) for n, values in enumerate(zip(*columns, strict=True))]
 
 
-def _place_walks(config: MachineConfig, f: Fields, outer: Ints, port: int, parts: int, vectors: int) -> list[PlaceWalk]:
+def _taps(config: MachineConfig, f: Fields, n: int) -> Taps:
+    """The window of the ``n``-th instruction."""
+    return Taps(config.px_p, *(int(f[name][n]) for name in _GEOMETRY))
+
+
+_GEOMETRY = (
+    "o_h", "o_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "i_h", "i_w", "pad_t", "pad_l", "i_off", "i_ys", "t_ys", "i_ring",
+)  # fmt: skip
+
+
+def _place_walks(config: MachineConfig, f: Fields, outer: Ints, drain: Drain, parts: int, vectors: int) -> list[PlaceWalk]:
     banks, lanes = Banks.of(config), config.px_p
     names = ("o_addr", "o_h", "o_w", "o_ys", "o_xs", "o_cs")
     return [
-        PlaceWalk(banks, lanes, port, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, vectors)
+        PlaceWalk(banks, lanes, drain.port, drain.every, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, vectors)
         for base, o_h, o_w, o_ys, o_xs, o_cs, count in zip(*_lists(*(f[name] for name in names), outer), strict=True)
     ]
 

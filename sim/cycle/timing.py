@@ -42,8 +42,8 @@ LOOP_TO_BEAT = 9
 """From the loop over taps to the beat: loop, sum, wrap, address, fetch (5)."""
 PLACES_AHEAD = 5
 """Places between the placement's counters and the write port: raster (2), sum, address, queue."""
-POST_LATENCY = 12
-"""Requantisation (8) and activation (4)."""
+POST_LATENCY = 13
+"""Requantisation (9) and activation (4)."""
 
 LOAD_READ = 6 + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""
@@ -80,6 +80,44 @@ END_TAIL = -1
 
 
 @dataclass(frozen=True)
+class Drain:
+    """How the results of a reduction leave: in ``entries`` of ``port`` pixels.
+
+    An entry takes ``parts`` cycles to be finished, and then ``words`` cycles to be written.
+    """
+
+    entries: int
+    port: int
+    parts: int
+    words: int
+
+    @property
+    def every(self) -> int:
+        """Cycles from entry to entry."""
+        return max(self.parts, self.words)
+
+    @property
+    def cycles(self) -> int:
+        """From reduction to reduction, at least."""
+        return self.entries * self.every
+
+    @property
+    def last(self) -> int:
+        """From the first result to the last word, both included."""
+        return (self.entries - 1) * self.every + self.parts + self.words - 1
+
+
+def drain_of(config: MachineConfig) -> Drain:
+    """CONV's."""
+    return Drain(config.px_p // config.conv_ports, config.conv_ports, config.conv_parts, config.words_per_chunk)
+
+
+def pool_drain_of(config: MachineConfig) -> Drain:
+    """POOL's: one pixel at a time."""
+    return Drain(config.px_p, 1, config.pool_parts, 1)
+
+
+@dataclass(frozen=True)
 class Timing:
     """The latencies that depend on the configuration."""
 
@@ -95,12 +133,11 @@ class Timing:
     @classmethod
     def of(cls, config: MachineConfig) -> Timing:
         array = 2 + _stages(config.cascades) + (config.cascade_length if config.dsp_packing else 0)
-        drain = -(-config.px_p // config.post_px)
         return cls(
             raster=config.px_p + 1,
-            conv_done=array + POST_LATENCY + 6 + drain * config.words_per_chunk - 1,
+            conv_done=array + POST_LATENCY + 5 + drain_of(config).last,
             conv_stored=array + 3,
-            pool_done=POST_LATENCY + config.px_p + 6,
+            pool_done=POST_LATENCY + 6 + (config.pool_taps > 1) + pool_drain_of(config).last,
         )
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.cycle.walks import Ints, Masks, Walk
+from sim.cycle.geometry import Ints
+from sim.cycle.walks import Masks, Walk
 
 Groups = int
 """Bank groups as a mask: those that an instruction reads or writes."""

@@ -17,6 +17,7 @@ from sim.cycle.timing import (
     RASTER_AHEAD,
     RASTER_TO_BEAT,
     READ_TO_BEAT,
+    Drain,
 )
 from sim.cycle.trails import Groups, Stretch, Trail, taken_by
 from sim.cycle.walks import Banks, Masks, RoundWalk
@@ -82,14 +83,16 @@ class WindowPipeline(_Worker):
     """CONV and POOL: a raster that runs ahead, beats without a gap, places, and the end of the pipeline."""
 
     def __init__(
-        self, config: MachineConfig, costs: list[WindowCost | None], lanes: int, done: int, stored: int,
+        self, config: MachineConfig, costs: list[WindowCost | None], drain: Drain, done: int, stored: int,
         contended: Sequence[tuple[bool, bool]], rivals: Sequence[Pipeline],
     ) -> None:  # fmt: skip
         super().__init__(contended, rivals)
         self._costs = costs
         self._raster = config.px_p + 1
-        self._placement = lanes + 1
-        self._places = -(-config.px_p // lanes)
+        self._placement = drain.port + 1
+        self._places = drain.entries
+        self._drain = drain.cycles
+        self._lag = READ_TO_BEAT + done - drain.last - drain.every + drain.words + drain.parts - 1
         self._done, self._stored = done, stored
         self._raster_free = self._places_free = 0
         self._beats_over = 0
@@ -104,8 +107,7 @@ class WindowPipeline(_Worker):
         self._index, self._accepted = index, cycle
         self._begin = max(cycle + self._raster, self._raster_free)
         first = max(self._begin + RASTER_TO_BEAT, self._beats_over)
-        per = 0 if cost.stores else self._places * cost.writes.vectors
-        lag = READ_TO_BEAT + self._done - per
+        per, lag = self._drain, self._lag
         use = cost.use
         reads, writes = self._contended[index]
         if reads or writes:

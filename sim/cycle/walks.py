@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
+from sim.cycle.geometry import Ints, Taps
+from sim.cycle.several import several_steps, spread
 
-Ints = npt.NDArray[np.int64]
 Masks = npt.NDArray[np.uint64]
 """The banks of each step."""
 BANKS_TOLD_APART = 64
@@ -50,29 +51,6 @@ class Banks:
 
 
 @dataclass(frozen=True, slots=True)
-class Taps:
-    """The pixels and taps of a window on one channel vector, before addresses are counted from a base."""
-
-    lanes: int
-    o_h: int
-    o_w: int
-    s_y: int
-    s_x: int
-    k_h: int
-    k_w: int
-    d_y: int
-    d_x: int
-    i_h: int
-    i_w: int
-    pad_t: int
-    pad_l: int
-    i_off: int
-    i_ys: int
-    t_ys: int
-    i_ring: int
-
-
-@dataclass(frozen=True, slots=True)
 class WindowWalk:
     """What CONV or POOL reads: ``outer`` times all pixel groups, their taps, and ``inner`` vectors.
 
@@ -89,6 +67,8 @@ class WindowWalk:
     period: int
     outer_step: int
     group: int
+    several: int = 1
+    """Taps in a step at most: of POOL, which has no inner vectors."""
 
     def masks(self) -> Masks:
         return _window(self)
@@ -96,7 +76,7 @@ class WindowWalk:
 
 @dataclass(frozen=True, slots=True)
 class PlaceWalk:
-    """What CONV or POOL writes: for each outer iteration and pixel group its ``lanes`` pixels, ``port`` at a time.
+    """What CONV or POOL writes: for each outer iteration and pixel group its ``lanes`` pixels, ``port`` in ``every`` cycles.
 
     An output vector takes ``parts`` outer iterations, or an outer iteration fills ``vectors`` of them.
     """
@@ -104,6 +84,7 @@ class PlaceWalk:
     banks: Banks
     lanes: int
     port: int
+    every: int
     base: int
     o_h: int
     o_w: int
@@ -185,18 +166,23 @@ def _relative(taps: Taps) -> tuple[Ints, npt.NDArray[np.bool_]]:
 
 @lru_cache(maxsize=256)
 def _window(walk: WindowWalk) -> Masks:
-    words, read = _relative(walk.taps)
-    lanes = walk.taps.lanes
-    vectors = np.arange(walk.inner) * walk.inner_step
-    words = (words[:, None, :] + (walk.base + vectors)[:, None]).reshape(-1, lanes)
-    read = np.repeat(read, walk.inner, axis=0)
-    steps = walk.taps.k_h * walk.taps.k_w * walk.inner
+    if walk.several > 1:
+        steps = several_steps(walk.taps, walk.several)
+        words, read, counts = steps.words + walk.base, steps.read, steps.counts
+    else:
+        words, read = _relative(walk.taps)
+        lanes = walk.taps.lanes
+        vectors = np.arange(walk.inner) * walk.inner_step
+        words = (words[:, None, :] + (walk.base + vectors)[:, None]).reshape(-1, lanes)
+        read = np.repeat(read, walk.inner, axis=0)
+        each = walk.taps.k_h * walk.taps.k_w * walk.inner
+        counts = np.full(len(words) // each, each)
     shifts = [walk.outer_step * (n // walk.period) if walk.period else 0 for n in range(walk.outer)]
     found: dict[int, Masks] = {}
     for shift in shifts:
         if shift not in found:
             both = walk.banks.bits(words + shift), walk.banks.phase_bits(words + shift)
-            found[shift] = _apart(*(_rest(np.where(read, bits, NONE), steps, walk.group) for bits in both))
+            found[shift] = _apart(*(_rest(np.where(read, bits, NONE), counts, walk.group) for bits in both))
     return np.concatenate([found[shift] for shift in shifts]) if len(shifts) > 1 else found[shifts[0]]
 
 
@@ -215,17 +201,18 @@ def _apart(bits: Masks, phases: Masks) -> Masks:
     return np.array(steps, np.uint64)
 
 
-def _rest(bits: Masks, steps: int, group: int) -> Masks:
-    """With the cycles in which the next reduction may not begin yet."""
-    if group <= steps:
+def _rest(bits: Masks, counts: Ints, group: int) -> Masks:
+    """With the cycles in which the next reduction, of ``counts`` steps each, may not begin yet."""
+    if (counts >= group).all():
         return bits
-    lanes = bits.shape[1]
-    return np.pad(bits.reshape(-1, steps, lanes), ((0, 0), (0, group - steps), (0, 0))).reshape(-1, lanes)
+    rested = np.zeros((int(np.maximum(counts, group).sum()), bits.shape[1]), np.uint64)
+    rested[spread(counts, group)] = bits
+    return rested
 
 
 @lru_cache(maxsize=256)
 def _places(walk: PlaceWalk) -> Masks:
-    """An entry for each cycle in which places are offered: those of a reduction follow each other."""
+    """An entry for each cycle of a reduction's drain; places are offered in the last cycles of ``every``."""
     turns = -(-walk.lanes // walk.port)
     groups = -(-walk.o_h * walk.o_w // walk.lanes)
     lane = np.arange(turns * walk.port).reshape(turns, walk.port)
@@ -237,5 +224,6 @@ def _places(walk: PlaceWalk) -> Masks:
         first = outer // walk.parts * walk.vectors
         planes = (first + np.arange(walk.vectors)) * walk.o_cs
         bits = np.where(valid[:, :, None, :], walk.banks.bits(words[:, :, None, :] + planes[:, None]), NONE)
-        found.append(np.bitwise_or.reduce(bits, axis=3).ravel())
+        masks = np.bitwise_or.reduce(bits, axis=3)
+        found.append(np.pad(masks, ((0, 0), (0, 0), (walk.every - walk.vectors, 0))).ravel())
     return np.concatenate(found)

@@ -78,7 +78,7 @@ def reduce_taps(context: Context, f: SimpleNamespace, x: Int8, inside: Bools) ->
         rows = f.t_addr + steps(f.vectors, f.t_step) + steps(f.k_h * f.k_w, 1)[:, None]
         acc: Int32 = np.zeros((*x.shape[:2], *x.shape[3:]), dtype=np.int32)
         for tap, weight in enumerate(buffers[Buffer.TAPS].view(np.int8)[rows].astype(np.int32)):
-            acc += x[:, :, tap] * weight
+            acc += x[:, :, tap] * (weight - f.w_zp)
     elif f.by_count:
         acc = np.where(inside[..., None, None], x, np.int8(0)).sum(axis=2, dtype=np.int32)
         words = words + inside.sum(axis=2)[..., None]

@@ -71,6 +71,7 @@ def pool(rng: random.Random, config: MachineConfig, budget: int) -> Op | None:
         v["by_count"] = 1
         needed = taps + 1
     if v["mode"] == PoolMode.DEPTHWISE:
+        v["w_zp"] = rng.choice((0, int8(rng)))
         v["t_step"] = rng.choice((taps, taps, 0, 1, taps + 3))
         last = taps + (v["vectors"] - 1) * v["t_step"]
         if last > config.taps_depth:

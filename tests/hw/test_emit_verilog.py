@@ -18,7 +18,7 @@ from tests.tools import needs
 
 NANO = preset("nano")
 ODD = dataclasses.replace(
-    NANO, name="odd", ic_p=6, oc_p=4, px_p=3, post_px=2, fm_banks=8, fm_depth=16, axi_data_bits=32,
+    NANO, name="odd", ic_p=6, oc_p=4, px_p=3, conv_finish=2, pool_finish=3, fm_banks=8, fm_depth=16, axi_data_bits=32,
     axi_addr_bits=33, build_pool=False, build_misc=False,
 )  # fmt: skip
 """Lanes that fit nothing, without the units that can be left out."""

@@ -51,7 +51,8 @@ def test_hashes_tell_machines_apart_but_not_names() -> None:
     assert dataclasses.replace(NANO, name="other", clock_mhz=1, chip="XCK26", chip_cores=3, **other_bus).hash == NANO.hash
     for field in {f.name for f in dataclasses.fields(MachineConfig)} - set(OF_NO_PROGRAM):
         value = getattr(BASE, field)
-        other: Any = {"px_p": 4, "axi_addr_bits": 41}.get(field, not value if isinstance(value, bool) else value // 2)
+        others: dict[str, Any] = {"px_p": 4, "axi_addr_bits": 41}
+        other = others.get(field, not value if isinstance(value, bool) else value // 2)
         assert dataclasses.replace(BASE, **{field: other}).hash != BASE.hash, field
 
 
@@ -71,8 +72,12 @@ def test_every_bound_is_kept(field: str) -> None:
 def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
     for value in (BOUNDS[field].low, BOUNDS[field].high):
         changes: dict[str, Any] = {field: value}
-        if field in ("px_p", "post_px"):
-            changes |= {"px_p": value, "fm_banks": 16}
+        if field in ("px_p", "pool_taps"):
+            changes |= {"fm_banks": 16}
+        if field == "conv_finish":
+            changes |= {"px_p": min(8, value), "oc_p": max(1, value // 8), "fm_banks": 16}
+        if field == "pool_finish":
+            changes |= {"ic_p": value}
         if field == "fm_depth":
             changes |= {"fm_banks": 1}
         if field == "misc_lanes":
@@ -85,11 +90,14 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
     [
         ({"fm_depth": 500}, "fm_depth: 500 is not a power of two; try 512"),
         ({"axi_data_bits": 96}, "axi_data_bits: 96 is not a power of two; try 128"),
-        ({"post_px": 3}, "post_px: 3 is more than the 2 pixel lanes (px_p); lower it"),
+        ({"conv_finish": 12}, "conv_finish: 12 neither divides oc_p = 16 nor is a multiple of it that divides px_p x"),
+        ({"conv_finish": 3}, "choose 1, 2, 4, 8, 16 or 32"),
+        ({"conv_finish": 64}, "conv_finish: 64 neither divides oc_p = 16"),
+        ({"pool_finish": 32}, "pool_finish: 32 does not divide ic_p = 16; choose 1, 2, 4, 8 or 16"),
         ({"misc_lanes": 5}, "misc_lanes: 5 does not divide the 16 lanes of a word (ic_p); choose one of 1, 2, 4, 8, 16"),
-        ({"fm_banks": 30}, "fm_banks: 30 is not a multiple of 4, which px_p = 2 asks for"),
+        ({"fm_banks": 30}, "fm_banks: 30 is not a multiple of 4, which px_p = 2 asks for (and pool_taps = 3)"),
         ({"fm_banks": 256, "fm_depth": 8192}, "fm_banks x fm_depth: 2097152 words are more than the 1048576"),
-        ({"dsp_packing": True, "px_p": 1, "post_px": 1, "oc_p": 3}, "dsp_packing: needs an even px_p or an even oc_p"),
+        ({"dsp_packing": True, "px_p": 1, "conv_finish": 1, "oc_p": 3}, "dsp_packing: needs an even px_p or an even oc_p"),
         ({"build_pool": 1}, "build_pool: 1 is not true or false"),
         ({"build_misc": "yes"}, "build_misc: 'yes' is not true or false"),
         ({"name": ""}, "name: '' is not a non-empty text"),
@@ -134,8 +142,7 @@ def test_the_page_names_every_field_with_its_bounds() -> None:
     rows = {name: line for line in lines for name in re.findall(r"`(\w+)`", line.split("|")[1])}
     assert set(rows) == {field.name for field in dataclasses.fields(MachineConfig)}
     for field, bound in BOUNDS.items():
-        high = "`px_p`" if field == "post_px" else bound.high
-        assert f"| {bound.low}..{high}" in rows[field]
+        assert f"| {bound.low}..{bound.high}" in rows[field]
         assert ("a power of two |" in rows[field]) == bound.power_of_two
 
 

@@ -23,9 +23,10 @@ from tests.compiler.graphs import Builder, check
 
 NANO, BASE, ZU2, ZU9 = (preset(name) for name in ("nano", "base", "zu2", "zu9"))
 ODD = replace(
-    NANO, name="odd", ic_p=5, oc_p=3, px_p=3, post_px=2, fm_banks=16, fm_depth=256, weight_depth=700, taps_depth=200
+    NANO, name="odd", ic_p=5, oc_p=3, px_p=3, conv_finish=3, pool_finish=5, fm_banks=16, fm_depth=256, weight_depth=700,
+    taps_depth=200,
 )
-WIDE = replace(NANO, name="wide", ic_p=4, oc_p=9, px_p=2, post_px=1, fm_banks=8)
+WIDE = replace(NANO, name="wide", ic_p=4, oc_p=9, px_p=2, conv_finish=9, fm_banks=8)
 CONFIGS = (NANO, BASE, ZU2, ZU9, ODD, WIDE)
 
 Case = Callable[[Builder], list[str]]

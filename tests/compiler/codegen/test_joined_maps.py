@@ -22,7 +22,8 @@ from tests.compiler.graphs import Builder, check
 
 NANO, BASE, ZU2 = (preset(name) for name in ("nano", "base", "zu2"))
 ODD = replace(
-    NANO, name="odd", ic_p=5, oc_p=3, px_p=3, post_px=2, fm_banks=16, fm_depth=256, weight_depth=700, taps_depth=200
+    NANO, name="odd", ic_p=5, oc_p=3, px_p=3, conv_finish=3, pool_finish=5, fm_banks=16, fm_depth=256, weight_depth=700,
+    taps_depth=200,
 )
 CONFIGS = (NANO, BASE, ZU2, ODD)
 

@@ -16,7 +16,7 @@ from isa.config import MachineConfig, preset
 
 NANO = dataclasses.replace(preset("nano"), fm_depth=16)
 """One phase, six groups."""
-PHASED = dataclasses.replace(preset("nano"), ic_p=6, oc_p=4, px_p=2, post_px=1, fm_banks=12, fm_depth=16)
+PHASED = dataclasses.replace(preset("nano"), ic_p=6, oc_p=4, px_p=2, fm_banks=12, fm_depth=16)
 """Four phases, three groups; words of six bytes that are written two at a time."""
 SINGLE = dataclasses.replace(preset("nano"), ic_p=1, oc_p=1, fm_banks=1, fm_depth=16)
 READS = {"save": 1, "conv": 2, "pool": 4, "misc": 1}

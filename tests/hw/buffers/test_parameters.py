@@ -77,6 +77,30 @@ def test_every_buffer_of_every_preset_takes_its_padded_word(name: str, buffer: s
     async def process(ctx: Any) -> None:
         for column in range(config.buffer_dram_bytes(buffer) // config.axi_bytes):
             await write(ctx, dut, last, column, padded >> column * config.axi_data_bits & (1 << config.axi_data_bits) - 1)
-        assert await read(ctx, dut, last) == padded & (1 << 8 * config.buffer_word_bytes(buffer)) - 1
+        parts = [await read(ctx, dut, last << dut.part_bits | part) << part * dut.part_width for part in range(parts_of(dut))]
+        assert sum(parts) == padded & (1 << 8 * config.buffer_word_bytes(buffer)) - 1
+
+    run(dut, process)
+
+
+def parts_of(dut: ParameterMemory) -> int:
+    return dut.word_bits // dut.part_width
+
+
+@pytest.mark.parametrize(("parts", "beat_bits", "rows"), [(2, 16, 2), (3, 16, 3), (3, 32, 1), (4, 64, 1), (6, 8, 6)])
+def test_a_word_is_read_part_by_part(parts: int, beat_bits: int, rows: int) -> None:
+    """Parts of whole beats have rows of their own, others are taken from the whole word."""
+    dut = ParameterMemory(depth=3, word_bits=parts * 16, beat_bits=beat_bits, parts=parts)
+    assert dut.rows == rows
+    rng = random.Random(parts)
+    words = [rng.getrandbits(parts * 16) for _ in range(3)]
+
+    async def process(ctx: Any) -> None:
+        for addr, word in enumerate(words):
+            for column in range(dut.columns):
+                await write(ctx, dut, addr, column, word >> column * beat_bits & (1 << beat_bits) - 1)
+        places = [(addr, part) for addr in range(3) for part in range(parts)]
+        for addr, part in rng.sample(places, len(places)):
+            assert await read(ctx, dut, addr << dut.part_bits | part) == words[addr] >> 16 * part & 0xFFFF
 
     run(dut, process)

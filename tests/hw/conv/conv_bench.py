@@ -69,6 +69,14 @@ def connect_memory(m: Module, name: str, port: Any, words: list[int], column_bit
     m.d.comb += port.data.eq(Cat(data))
 
 
+def in_parts(c: MachineConfig, word: list[tuple[int, int, int]]) -> list[int]:
+    """A parameter word as its parts, as many as the next power of two."""
+    width = c.oc_p // c.conv_parts
+    records = [shift << 56 | mantissa << 32 | bias & 0xFFFFFFFF for bias, mantissa, shift in word]
+    parts = [sum(r << 64 * n for n, r in enumerate(records[i : i + width])) for i in range(0, c.oc_p, width)]
+    return parts + [0] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
+
+
 def run(
     memory: Memory, program: list[dict[str, int]], *, grant: float = 1.0, banked: bool = False, limit: int = 20000
 ) -> Outcome:
@@ -78,9 +86,7 @@ def run(
     dut = ConvUnit(c)
     m = Module()
     m.submodules.dut = dut
-    records = [
-        sum((s << 56 | k << 32 | b & 0xFFFFFFFF) << 64 * o for o, (b, k, s) in enumerate(word)) for word in memory.params
-    ]
+    records = [part for word in memory.params for part in in_parts(c, word)]
     weights = [pack_bytes([lane[i] for i in range(c.ic_p) for lane in word]) for word in memory.weights]
     connect_memory(m, "params", dut.params, records, len(dut.params.data), [0])
     connect_memory(m, "weights", dut.weights, weights, c.axi_data_bits, Skew(c).columns)
@@ -88,7 +94,7 @@ def run(
     rng = random.Random(len(program))
     outcome = Outcome()
     names = list(BY_NAME["CONV"].fields)
-    granted_now = Signal(c.px_p + c.post_px)
+    granted_now = Signal(c.px_p + c.conv_ports)
     m.d.comb += Cat(*(p.ready for p in dut.fm_read), *(p.ready for p in dut.fm_write)).eq(granted_now)
 
     used = {f.get("table", 0) for f in program if f.get("act") == Activation.TABLE}

@@ -15,7 +15,7 @@ from sim.rtl.machine import RtlMachine
 
 MODEL = (Path(__file__).parent / "dsp48e2.v").read_text()
 PAIRS = {
-    "pixels, two cascades": {"ic_p": 9, "oc_p": 3, "px_p": 2, "post_px": 1, "fm_banks": 16},
+    "pixels, two cascades": {"ic_p": 9, "oc_p": 3, "px_p": 2, "conv_finish": 3, "fm_banks": 16},
     "channels": {"ic_p": 4, "oc_p": 4, "px_p": 1},
 }
 

@@ -15,7 +15,10 @@ def lanes_of(preset: str, **changes: int) -> MachineConfig:
     """The preset's pixel lanes, banks and word shape on the smallest array that has them: timing is the same but
     for the adder tree's depth."""
     c = PRESETS[preset]
-    small = {"base": preset, "ic_p": -(-c.ic_p // c.oc_p), "oc_p": 1, "fm_depth": 64, "weight_depth": 256}
+    small = {
+        "base": preset, "ic_p": -(-c.ic_p // c.oc_p), "oc_p": 1, "fm_depth": 64, "weight_depth": 256,
+        "conv_finish": c.px_p, "pool_finish": 1,
+    }  # fmt: skip
     return config_from_dict({**small, **changes}, origin="test")
 
 
@@ -68,16 +71,17 @@ def test_a_beat_in_every_cycle_of_any_layer_and_between_layers(preset: str) -> N
 @pytest.mark.parametrize("vectors", [1, 2, 3])
 def test_a_reduction_takes_as_long_as_its_drain(vectors: int) -> None:
     """Four pixels leave in two steps of two: reductions of two beats and more run without a gap."""
-    c = lanes_of("zu9", post_px=2)
+    c = lanes_of("zu9", conv_finish=2)
     fired = measure(c, [layer(c, o_h=4, o_w=8, vectors=vectors)]).fired
     reductions = 8
     span = fired[-1] - fired[0] + 1
     assert span == max(vectors, 2) * reductions - max(0, 2 - vectors)
 
 
-@pytest.mark.parametrize(("preset", "start", "drain"), [("nano", 13, 21), ("base", 14, 29), ("zu2", 14, 29), ("zu9", 16, 29)])
+@pytest.mark.parametrize(("preset", "start", "drain"), [("nano", 13, 22), ("base", 14, 30), ("zu2", 14, 30), ("zu9", 16, 30)])
 def test_start_and_drain(preset: str, start: int, drain: int) -> None:
     """Cycles from an instruction to its first beat, and from its last beat to ``done``."""
-    c = config_from_dict({"base": preset, "oc_p": 1, "weight_depth": 16, "param_depth": 2}, origin="test")
+    small = {"base": preset, "oc_p": 1, "weight_depth": 16, "param_depth": 2, "conv_finish": PRESETS[preset].px_p}
+    c = config_from_dict(small, origin="test")
     outcome = measure(c, [layer(c, o_h=1, o_w=c.px_p * 3)])
     assert (outcome.fired[0], outcome.done[0] - outcome.fired[-1]) == (start, drain)

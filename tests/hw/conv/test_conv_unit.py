@@ -14,13 +14,15 @@ from tests.hw.conv.conv_reference import Memory, conv, random_conv
 
 SHAPES = {
     "nano": {},
-    "odd lanes": {"ic_p": 5, "oc_p": 3, "px_p": 3, "post_px": 2, "fm_banks": 16},
-    "three chunks a word": {"ic_p": 6, "oc_p": 2, "px_p": 2, "post_px": 2, "fm_banks": 16},
-    "two words a chunk": {"ic_p": 2, "oc_p": 5, "px_p": 2, "post_px": 1, "fm_banks": 16},
+    "odd lanes": {"ic_p": 5, "oc_p": 3, "px_p": 3, "conv_finish": 3, "pool_finish": 5, "fm_banks": 16},
+    "all lanes at once": {"ic_p": 5, "oc_p": 3, "px_p": 2, "conv_finish": 6, "fm_banks": 16},
+    "thirds of a pixel": {"ic_p": 3, "oc_p": 6, "px_p": 2, "conv_finish": 2, "fm_banks": 16},
+    "three chunks a word": {"ic_p": 6, "oc_p": 2, "px_p": 2, "conv_finish": 4, "fm_banks": 16},
+    "two words a chunk": {"ic_p": 2, "oc_p": 5, "px_p": 2, "conv_finish": 5, "fm_banks": 16},
     "one input lane": {"ic_p": 1, "oc_p": 3, "px_p": 1},
-    "pixels packed": {"ic_p": 6, "oc_p": 3, "px_p": 4, "post_px": 4, "fm_banks": 16, "dsp_packing": True},
+    "pixels packed": {"ic_p": 6, "oc_p": 3, "px_p": 4, "conv_finish": 12, "fm_banks": 16, "dsp_packing": True},
     "channels packed": {"ic_p": 3, "oc_p": 4, "px_p": 1, "dsp_packing": True},
-    "two cascades": {"ic_p": 9, "oc_p": 2, "px_p": 2, "post_px": 1, "fm_banks": 16, "dsp_packing": True},
+    "two cascades": {"ic_p": 9, "oc_p": 2, "px_p": 2, "conv_finish": 2, "fm_banks": 16, "dsp_packing": True},
 }
 
 
@@ -64,7 +66,7 @@ def test_an_entry_stored_is_read_back_by_the_very_next_beats(pixels: int) -> Non
 
 def test_sums_that_are_kept_do_not_disturb_a_drain_of_several_steps() -> None:
     """Pixels leave one by one while the next instruction's reductions, of one beat each, are stored."""
-    c = config_from_dict({"base": "nano", "px_p": 4, "post_px": 1, "fm_banks": 16, "acc_depth": 8}, origin="test")
+    c = config_from_dict({"base": "nano", "px_p": 4, "conv_finish": 4, "fm_banks": 16, "acc_depth": 8}, origin="test")
     rng = random.Random(1)
     one = {**random_conv(rng, c), "k_h": 1, "k_w": 1, "vectors": 1, "o_h": 2, "o_w": 6, "a_addr": 0}
     one |= {"pad_t": 0, "pad_l": 0, "i_off": 0, "i_h": 12, "i_w": 12, "i_ring": 0, "i_ys": 12}

@@ -78,12 +78,13 @@ def run_pool(
 
     async def bench(ctx: Any) -> None:
         await write_tables(ctx)
-        pipeline = [[0] * c.px_p for _ in range(READ_LATENCY)]
-        tap_data = param_data = 0
+        pipeline = [[0] * len(dut.fm_read) for _ in range(READ_LATENCY)]
+        tap_data, param_data = [0] * c.pool_taps, 0
         for cycle in range(limit):
             offer(ctx, len(run.accepted))
             read_ports(ctx, cycle, pipeline)
-            ctx.set(dut.taps.data, tap_data)
+            for port, word in zip(dut.taps, tap_data, strict=True):
+                ctx.set(port.data, word)
             ctx.set(dut.params.data, param_data)
             ctx.set(dut.fm_write.ready, rng.random() < write_grant)
             if ctx.get(dut.instruction.valid & dut.instruction.ready):
@@ -94,10 +95,13 @@ def run_pool(
             if ctx.get(dut.active):
                 run.active.append(cycle)
             run.wait_bank += ctx.get(dut.wait_bank)
-            if ctx.get(dut.taps.en):
-                tap_data = taps[ctx.get(dut.taps.addr) % len(taps)]
+            for n, port in enumerate(dut.taps):
+                if ctx.get(port.en):
+                    tap_data[n] = taps[ctx.get(port.addr) % len(taps)]
             if ctx.get(dut.params.en):
-                param_data = machine.param_bits(ctx.get(dut.params.addr) % len(machine.params))
+                number, part = divmod(ctx.get(dut.params.addr), 1 << (c.pool_parts - 1).bit_length())
+                width = 64 * c.pool_finish
+                param_data = machine.param_bits(number % len(machine.params)) >> part * width & (1 << width) - 1
             if ctx.get(dut.fm_write.valid & dut.fm_write.ready):
                 assert ctx.get(dut.fm_write.mask) == (1 << c.ic_p) - 1
                 run.written.append(ctx.get(dut.fm_write.addr))

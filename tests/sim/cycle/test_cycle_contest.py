@@ -11,9 +11,10 @@ import pytest
 
 from isa.config import config_from_dict, preset
 from sim.cycle.contest import Places, Side, WindowContest
+from sim.cycle.geometry import Taps
 from sim.cycle.lanes import lane_waits
 from sim.cycle.trails import Record, Stretch, Trail, taken_by
-from sim.cycle.walks import Banks, Masks, Taps, WindowWalk
+from sim.cycle.walks import Banks, Masks, WindowWalk
 from sim.cycle.words import ANSWER, Pace, WordContest
 
 LONG = 1 << 14

@@ -41,14 +41,14 @@ def test_conv_takes_a_beat_for_each_tap_and_vector_of_each_group_and_chunk() -> 
 
 
 def test_the_drain_bounds_short_reductions() -> None:
-    config = replace(NANO, name="wide", px_p=2, post_px=1, fm_banks=8)
+    config = replace(NANO, name="wide", px_p=2, conv_finish=4, fm_banks=8)
     assert window(conv(k_h=1, k_w=1, vectors=1, chunks=1), config).cycles == 30 * 2
     assert window(conv(k_h=1, k_w=1, vectors=1, chunks=1, acc_out=1), config).cycles == 30
 
 
 def test_pool_takes_a_tap_per_cycle_but_no_less_than_a_cycle_for_each_pixel() -> None:
     assert window(pool()).cycles == 2 * 60 * 9
-    assert window(pool(k_h=1, k_w=1), BASE).cycles == 2 * 30 * 2
+    assert window(pool(k_h=1, k_w=1), BASE).cycles == 2 * 30 * 4
 
 
 def test_misc_takes_a_cycle_for_each_slice_of_a_word() -> None:

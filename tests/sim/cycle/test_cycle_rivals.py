@@ -10,7 +10,9 @@ from sim.cycle.model import CycleModel
 from sim.cycle.rivals import Use, contended, groups
 from tests.sim.cycle.cycle_programs import NANO, conv, load, misc, pool, whole
 
-PAIR = config_from_dict({"base": "nano", "name": "pair", "px_p": 2, "fm_banks": 12}, origin="test")
+PAIR = config_from_dict(
+    {"base": "nano", "name": "pair", "px_p": 2, "conv_finish": 4, "pool_finish": 4, "fm_banks": 12}, origin="test"
+)
 
 
 def test_who_comes_later_in_the_order_meets_who_goes_first() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from sim.cycle.costs import COSTS, MiscCost, MoveCost, WindowCost
 from sim.cycle.walks import Banks, RoundWalk
 from tests.sim.cycle.cycle_programs import NANO, conv, load, misc, pool
 
-BASE = preset("base")
-WIDE = config_from_dict({"base": "base", "name": "wide", "px_p": 4, "post_px": 2}, origin="test")
+BASE = replace(preset("base"), conv_finish=32, pool_finish=16)
+AT_ONCE = replace(NANO, conv_finish=4, pool_finish=4)
+"""No reduction is shorter than its drain."""
+WIDE = config_from_dict({"base": "base", "name": "wide", "px_p": 4, "conv_finish": 32}, origin="test")
 
 
 def window(op: Op, config: MachineConfig) -> WindowCost:
@@ -52,7 +55,7 @@ def steps(op: Op, config: MachineConfig) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("config", [NANO, BASE], ids=["nano", "base"])
+@pytest.mark.parametrize("config", [AT_ONCE, BASE], ids=["nano", "base"])
 @pytest.mark.parametrize("make", [conv, pool])
 def test_windows_read_the_banks_of_their_taps(make: Callable[..., Op], config: MachineConfig) -> None:
     rng = random.Random(3)
@@ -72,6 +75,16 @@ def test_lanes_that_meet_take_a_step_each() -> None:
     found = window(conv(s_x=4, k_h=1, k_w=1, vectors=1, chunks=1, o_h=1, o_w=2), BASE)
     assert found.reads.masks().tolist() == [1, 1]
     assert found.cycles == 2
+
+
+def test_places_wait_for_the_parts_of_their_pixels() -> None:
+    """Quarters of a pixel: a word in every fourth cycle."""
+    machine = replace(BASE, conv_finish=4, pool_finish=8)
+    places = window(conv(k_h=1, k_w=1, vectors=1, chunks=1, o_h=1, o_w=4, pad_l=0), machine).writes.masks().tolist()
+    assert [mask != 0 for mask in places] == [False, False, False, True] * 4
+    found = window(pool(k_h=1, k_w=1, vectors=1, o_h=1, o_w=4, pad_l=0), machine)
+    assert [mask != 0 for mask in found.writes.masks().tolist()] == [False, True] * 4
+    assert found.cycles == 8
 
 
 def test_a_reduction_that_is_shorter_than_its_drain_rests() -> None:

@@ -1,0 +1,57 @@
+"""What fewer finishing lanes cost in cycles: ``python -m bench.finishing_lanes [network ...] [--config base]``.
+
+Whole programs on the cycle model, partitioned by the strategy ``optimus``, each for all lanes (``px_p x oc_p`` of CONV,
+``ic_p`` of POOL) and for the choices given: ``--conv 16 8 --pool 8 4``. Rows go into docs/decisions/finishing-lanes.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from bench.network_table import put_row
+from bench.strategies import imported
+from compiler.emit.build import plans_of
+from compiler.search.cost import OBJECTIVES, Evaluator
+from compiler.search.strategies import STRATEGIES
+from compiler.timing import program_cycles
+from isa.config import MachineConfig, preset
+
+PAGE = Path(__file__).parents[1] / "docs" / "decisions" / "finishing-lanes.md"
+LISTED = ("squeezenet", "mobilenet_v2", "resnet50_v1", "googlenet")
+COLUMNS = ("configuration", "CONV lanes", "POOL lanes", *LISTED)
+
+
+def cycles(name: str, config: MachineConfig) -> int:
+    graph = imported(name)
+    partition = STRATEGIES["optimus"](graph, Evaluator(config, graph), OBJECTIVES["cycles"])
+    return program_cycles(config, graph, plans_of(config, graph, partition.groups))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*")
+    parser.add_argument("--config", default="base")
+    parser.add_argument("--conv", type=int, nargs="*", default=[])
+    parser.add_argument("--pool", type=int, nargs="*", default=[])
+    arguments = parser.parse_intermixed_args()
+    config = preset(arguments.config)
+    most = (config.px_p * config.oc_p, config.ic_p)
+    choices = [most, *((conv, pool) for conv in arguments.conv or most[:1] for pool in arguments.pool or most[1:])]
+    full: dict[str, int] = {}
+    for conv, pool in dict.fromkeys(choices):
+        machine = replace(config, conv_finish=conv, pool_finish=pool)
+        row = [config.name, str(conv), str(pool)]
+        for name in LISTED:
+            if name not in (arguments.networks or LISTED):
+                row.append("")
+                continue
+            found = cycles(name, machine)
+            row.append(f"{found:,} ({found / full.setdefault(name, found) - 1:+.1%})")
+        put_row("Cycles", COLUMNS, row, 3, PAGE)
+        print(" | ".join(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

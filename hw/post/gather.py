@@ -1,0 +1,46 @@
+"""Finished parts of a vector, put together again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Gather(wiring.Component):
+    """Every ``parts`` vectors of ``lanes`` bytes make one, the first in the lowest lanes.
+
+    No latency: the whole is valid with its last part, whose bytes it shows unregistered. It cannot be refused.
+    """
+
+    def __init__(self, lanes: int, parts: int) -> None:
+        self.lanes = lanes
+        self.parts = parts
+        super().__init__({
+            "i": In(_vector(lanes)),
+            "o": Out(_vector(lanes * parts)),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        count = Signal(range(max(2, self.parts)))
+        last = Signal()
+        m.d.comb += [last.eq(count == self.parts - 1), self.o.valid.eq(self.i.valid & last)]
+        with m.If(self.i.valid):
+            m.d.sync += count.eq(count + 1)
+            with m.If(last):
+                m.d.sync += count.eq(0)
+        held = []
+        for part in range(self.parts - 1):
+            register = Signal(8 * self.lanes, name=f"part_{part}", reset_less=True)
+            with m.If(self.i.valid & (count == part)):
+                m.d.sync += register.eq(self.i.p)
+            held.append(register)
+        m.d.comb += self.o.p.eq(Cat(*held, self.i.p))
+        return m
+
+
+def _vector(lanes: int) -> wiring.Signature:
+    return wiring.Signature({"valid": Out(1), "p": Out(data.ArrayLayout(8, lanes))})
