@@ -25,7 +25,8 @@ from isa.config import MachineConfig, preset
 from isa.program import Program
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
-from tilewright.api import array_macs, compare, estimated_cycles, random_inputs
+from tilewright.api import array_macs, estimated_cycles, random_inputs
+from tilewright.comparison import compare
 
 ROOT = Path(__file__).parents[1]
 TITLE = "Functional simulator"

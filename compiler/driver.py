@@ -13,8 +13,10 @@ from compiler.emit.buffers import buffer_of
 from compiler.emit.build import plans_of
 from compiler.emit.grouping import machine_ops
 from compiler.emit.program import Emitted, Segment, emit_program
+from compiler.fitting import fitted
 from compiler.frontend.pipeline import ImportedModel
-from compiler.search.cost import OBJECTIVES, Evaluator, Objective
+from compiler.ordering import frugal
+from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest
@@ -78,12 +80,14 @@ def compile_graph(
     ``database``: costs of groups from earlier compilations; new ones are added.
     """
     stages = stages or Stages()
-    graph = imported.graph
     stages.begin("search")
+    imported, known = fitted(imported, config, objective_of(objective), database)
+    graph = imported.graph
     if groups is not None:
-        steps = plans_of(config, graph, named_groups(graph, groups), objective_of(objective))
+        wanted = objective_of(objective)
+        steps = frugal(config, graph, plans_of(config, graph, named_groups(graph, groups), wanted), wanted)
     else:
-        steps = steps_of(config, graph, strategy, objective, database)
+        steps = steps_of(config, graph, strategy, objective, database, known)
     stages.begin("emit")
     emitted = emit_program(config, graph, steps)
     stages.begin("pack")
@@ -93,20 +97,30 @@ def compile_graph(
 
 
 def steps_of(
-    config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None
-) -> list[Plan | Cpu]:
-    """What a strategy makes of a graph; ``best`` for cycles also times its rivals' whole programs."""
-    if strategy not in STRATEGIES:
-        raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
+    config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None,
+    known: Costs | None = None,
+) -> list[Plan | Cpu]:  # fmt: skip
+    """What a strategy makes of a graph, in the order of least memory; ``best`` for cycles times whole programs too.
+
+    ``known``: costs of groups by their shape.
+    """
+    check_choices(strategy, objective)
     wanted = objective_of(objective)
-    evaluator = Evaluator(config, graph, database)
+    evaluator = Evaluator(config, graph, database, {} if known is None else known)
     if strategy == "best" and objective == "cycles":
         steps = fastest(evaluator)
     else:
         steps = plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, wanted).groups, wanted)
     if database is not None:
         database.save()
-    return steps
+    return frugal(config, graph, steps, wanted)
+
+
+def check_choices(strategy: str, objective: str) -> None:
+    """Refuses names that nothing goes by, before any work is done."""
+    if strategy not in STRATEGIES:
+        raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
+    objective_of(objective)
 
 
 def objective_of(name: str) -> Objective:

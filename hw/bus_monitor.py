@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.axi.credits import Credits
 from hw.axi.signature import Axi4
 from hw.control.units import BusActivity
 from isa.config import MachineConfig
 
-OUTSTANDING_BITS = 10
-"""Bursts that all users together may have on the way, with room to spare."""
+MOST_BURSTS = 127
+"""Of each direction that all users together may have on the way, with room to spare."""
 
 
 class BusMonitor(wiring.Component):
@@ -29,17 +30,19 @@ class BusMonitor(wiring.Component):
         m = Module()
         axi = self.axi
         beat = {name: getattr(axi, f"{name}valid") & getattr(axi, f"{name}ready") for name in ("ar", "r", "aw", "w", "b")}
-        reads = Signal(OUTSTANDING_BITS)
-        writes = Signal(OUTSTANDING_BITS)
-        m.d.sync += [
-            reads.eq(reads + beat["ar"] - (beat["r"] & axi.rlast)),
-            writes.eq(writes + beat["aw"] - beat["b"]),
+        m.submodules.reads = reads = Credits(MOST_BURSTS)
+        m.submodules.writes = writes = Credits(MOST_BURSTS)
+        m.d.comb += [
+            reads.take.eq(beat["ar"]),
+            reads.give.eq(beat["r"] & axi.rlast),
+            writes.take.eq(beat["aw"]),
+            writes.give.eq(beat["b"]),
         ]
         asked = axi.arvalid | axi.awvalid | axi.wvalid
         m.d.comb += [
             self.activity.handshake.eq(Cat(*beat.values()).any()),
             self.activity.read_beat.eq(beat["r"]),
             self.activity.write_beat.eq(beat["w"]),
-            self.activity.drained.eq((reads == 0) & (writes == 0) & ~asked),
+            self.activity.drained.eq((reads.out == 0) & (writes.out == 0) & ~asked),
         ]
         return m

@@ -15,7 +15,7 @@ from hw.buffers.feature_map import FeatureMap
 from hw.buffers.parameters import ParameterMemory
 from hw.bus_monitor import BusMonitor
 from hw.control.control import Control
-from hw.control.units import TraceSignature, built_units
+from hw.control.units import TraceSignature
 from hw.conv.skew import Skew
 from hw.conv.unit import ConvUnit
 from hw.interfaces import UnitSignature
@@ -24,6 +24,7 @@ from hw.move.load import LoadUnit
 from hw.move.parameters import MEMORIES
 from hw.move.save import SaveUnit
 from hw.pool.unit import PoolUnit
+from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 
@@ -100,7 +101,8 @@ class Core(wiring.Component):
         connect(m, monitor.activity, control.activity)
         for path, _, value in monitor.axi.signature.flatten(monitor.axi):
             m.d.comb += value.eq(getattr(self.axi, path[0]))
-        m.d.comb += [load.bases.eq(control.bases), save.bases.eq(control.bases)]
+        for unit in (load, save):
+            m.d.comb += [unit.bases.eq(control.bases), unit.limits.eq(control.limits)]
 
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array

@@ -13,6 +13,7 @@ from typing import Any
 
 from isa.chips import CHIPS
 from isa.errors import TilewrightError
+from isa.version import ISA_VERSION
 
 PACKED_TERMS = 8
 """Packed products that may be added before they come apart (``hw/conv/packing.py``)."""
@@ -48,6 +49,7 @@ BOUNDS: dict[str, Bound] = {
     "conv_finish": Bound(1, 512),
     "pool_finish": Bound(1, 64),
     "pool_taps": Bound(1, 4),
+    "misc_lanes": Bound(1, 64),
     "fm_banks": Bound(1, 256),
     "fm_depth": Bound(16, 65536, power_of_two=True),
     "weight_depth": Bound(16, 65536),
@@ -59,6 +61,11 @@ BOUNDS: dict[str, Bound] = {
     "window_bytes": Bound(16, 256),
     "axi_data_bits": Bound(32, 512, power_of_two=True),
     "axi_addr_bits": Bound(32, 64),
+    "axi_burst_beats": Bound(1, 256, power_of_two=True),
+    "axi_reads": Bound(1, 64),
+    "axi_prot": Bound(0, 7),
+    "axi_cache": Bound(0, 15),
+    "axi_qos": Bound(0, 15),
     "queue_words": Bound(32, 1024),
     "clock_mhz": Bound(1, 2000),
     "chip_cores": Bound(1, 16),
@@ -66,6 +73,8 @@ BOUNDS: dict[str, Bound] = {
 """Every whole-number field and what it may be; the remaining fields are names and switches."""
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
+OF_NO_PROGRAM = (*ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos")
+"""Fields that no program depends on: they are not in the hash."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,8 @@ class MachineConfig:
     """Finishing lanes of POOL: a divisor of ``ic_p``, for POOL finishes at most one pixel in a cycle."""
     pool_taps: int
     """Neighbouring taps of a kernel row that POOL takes in a cycle, where the words can be read; MAX takes one."""
+    misc_lanes: int
+    """Channels that MISC computes in a cycle; a divisor of ``ic_p``."""
     fm_banks: int
     """Banks of the feature-map buffer; a multiple of ``fm_phases``."""
     fm_depth: int
@@ -113,6 +124,16 @@ class MachineConfig:
     """32-bit words in the instruction queue of each unit."""
     clock_mhz: int
     """Only for reports: turns cycles into seconds."""
+    axi_burst_beats: int = 32
+    """Longest AXI burst; 16 for AXI3."""
+    axi_reads: int = 64
+    """Read bursts that may be on their way at a time, instruction fetch included."""
+    axi_prot: int = 0
+    """AxPROT of every burst: unprivileged, secure data."""
+    axi_cache: int = 3
+    """AxCACHE of every burst: normal memory, bufferable, not cached; interconnects may merge and split."""
+    axi_qos: int = 0
+    """AxQOS of every burst."""
     build_pool: bool = True
     build_misc: bool = True
     dsp_packing: bool = True
@@ -133,6 +154,11 @@ class MachineConfig:
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
             raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
         self._check_finish()
+        if self.ic_p % self.misc_lanes:
+            raise ConfigError(
+                f"configuration field misc_lanes: {self.misc_lanes} does not divide the {self.ic_p} lanes of a word (ic_p); "
+                f"choose one of {', '.join(str(n) for n in range(1, self.ic_p + 1) if self.ic_p % n == 0)}"
+            )
         if self.fm_banks % self.fm_phases:
             raise ConfigError(
                 f"configuration field fm_banks: {self.fm_banks} is not a multiple of {self.fm_phases}, "
@@ -226,8 +252,18 @@ class MachineConfig:
         return -(-self.ic_p // self.cascades)
 
     @cached_property
+    def misc_parts(self) -> int:
+        """Slices of a word that MISC computes one after the other."""
+        return self.ic_p // self.misc_lanes
+
+    @cached_property
     def axi_bytes(self) -> int:
         return self.axi_data_bits // 8
+
+    @cached_property
+    def burst_beats(self) -> int:
+        """The most beats in a burst: none crosses a multiple of so many, hence none crosses 4 KB."""
+        return min(self.axi_burst_beats, 4096 // self.axi_bytes)
 
     def buffer_word_bytes(self, buffer: str) -> int:
         """Bytes that one word of an on-chip parameter buffer holds; see ``isa.instructions.Buffer``."""
@@ -267,8 +303,9 @@ class MachineConfig:
 
     @cached_property
     def hash(self) -> int:
-        """32 bits that tell machines apart; the START instruction carries them."""
-        built = {k: v for k, v in dataclasses.asdict(self).items() if k not in ONLY_FOR_REPORTS}
+        """32 bits that tell machines apart, and the versions of the instruction set; the START instruction carries them."""
+        built = {k: v for k, v in dataclasses.asdict(self).items() if k not in OF_NO_PROGRAM}
+        built["isa"] = ISA_VERSION
         return int.from_bytes(hashlib.sha256(json.dumps(built, sort_keys=True).encode()).digest()[:4], "little")
 
     def to_json(self) -> str:
@@ -335,25 +372,25 @@ def preset(name: str) -> MachineConfig:
 
 
 _NANO = MachineConfig(
-    name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1,
+    name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1, misc_lanes=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
     dsp_packing=False, chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
-    name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3,
+    name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
     fm_banks=32, fm_depth=512, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
     chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
-    name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=3,
+    name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=3, misc_lanes=6,
     fm_banks=28, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU2EG",
 )  # fmt: skip
 _ZU9 = MachineConfig(
-    name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=32, pool_taps=3,
+    name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=32, pool_taps=3, misc_lanes=8,
     fm_banks=48, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU9EG", chip_cores=2,

@@ -39,7 +39,7 @@ def parts(config: MachineConfig) -> dict[str, float]:
         "sums": config.oc_p * config.px_p,
         "finishing lanes": config.conv_finish + pool_finish,
         "pool lanes": pool_lanes * config.px_p,
-        "misc lanes": config.ic_p if config.build_misc else 0,
+        "misc lanes": config.misc_lanes if config.build_misc else 0,
         "crossbar bytes": config.fm_banks * config.ic_p * config.px_p,
         "bus bytes": config.axi_bytes,
         "buffer blocks": config.on_chip_bytes * 8 / BLOCK_BITS,

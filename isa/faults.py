@@ -32,6 +32,14 @@ class Fault(enum.IntEnum):
     """Nothing moved for the watchdog's time: an instruction waits for a token that nobody sends, or for room for its own."""
     PROGRAM_END = 10
     """The program ended without END, or in the middle of an instruction."""
+    BUS_TIMEOUT = 11
+    """DRAM left a burst without an answer for the time that BUS_WATCHDOG gives it, while nothing else moved."""
+    ABORTED = 12
+    """The host asked for it; the instruction is the one that was being dispatched."""
+    MISALIGNED = 13
+    """At START, the program's address or a base was no multiple of the AXI beat: nothing was fetched."""
+    REGION_LIMIT = 14
+    """A LOAD, LOADP or SAVE goes beyond the LIMIT of its region; none of the bytes beyond was asked for or written."""
 
 
 TOKEN_MAX = 255

@@ -56,6 +56,16 @@ class MiscMode(enum.IntEnum):
     ADD = 0
     MUL = 1
     PASS = 2
+    MAX = 3
+    MIN = 4
+    SLOPE = 5
+    SUM = 6
+    HIGHEST = 7
+
+
+MISC_REDUCTIONS = (MiscMode.SUM, MiscMode.HIGHEST)
+MISC_ALONE = (MiscMode.PASS, *MISC_REDUCTIONS)
+"""Modes that do not read operand B."""
 
 
 HEADER: tuple[Field, ...] = (
@@ -66,6 +76,8 @@ HEADER: tuple[Field, ...] = (
     reserved(32 - 4 - 5 - 2 * len(Unit)),
 )
 
+MAX_REDUCED_LANES = 1024
+"""What MISC sums without loss (``hw/misc/reduce.py``)."""
 _ADDRESS = 20
 """Bits of a feature-map word address or stride in an instruction."""
 
@@ -271,20 +283,28 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
     ),
     Instruction(
         "MISC", 8, Unit.MISC,
-        "Element-wise work over five nested loops with free strides: add, multiply, requantise, table, resize, reorg.",
+        "Element-wise work over five nested loops with free strides: add, multiply, maximum, minimum, slope for negative values, "
+        "requantise, table, resize, reorg; sum and maximum over lanes.",
         (
             (_fm("a_addr", "first word of operand A"), Field("n0", 12, "iterations of the outermost loop", nonzero=True)),
             (_fm("b_addr", "first word of operand B"), Field("n1", 12, "iterations", nonzero=True)),
             (_fm("o_addr", "first word of the output"), Field("n2", 12, "iterations", nonzero=True)),
             (_fm("a_s0", "words of A per iteration of loop 0"), Field("n3", 12, "iterations", nonzero=True)),
             (_fm("a_s1", "words of A per iteration of loop 1"), Field("n4", 12, "iterations of the innermost loop", nonzero=True)),
-            (_fm("a_s2", "words of A per iteration of loop 2"), Field("a_zp", 8, "MUL: subtracted from A", signed=True), reserved(4)),
-            (_fm("a_s3", "words of A per iteration of loop 3"), Field("b_zp", 8, "MUL: subtracted from B", signed=True), reserved(4)),
-            (_fm("a_s4", "words of A per iteration of loop 4"), Field("mode", 2, "what is computed", enum=MiscMode), reserved(10)),
-            *((_fm(f"b_s{n}", f"words of B per iteration of loop {n}"), reserved(12)) for n in range(5)),
+            (_fm("a_s2", "words of A per iteration of loop 2"), Field("a_zp", 8, "subtracted from A (not in SUM and HIGHEST)", signed=True), reserved(4)),
+            (_fm("a_s3", "words of A per iteration of loop 3"), Field("b_zp", 8, "subtracted from B", signed=True), reserved(4)),
+            (
+                _fm("a_s4", "words of A per iteration of loop 4"), Field("mode", 3, "what is computed", enum=MiscMode),
+                Field("b_one", 1, "every lane sees lane b_lane of B"), Field("b_lane", 6, "which lane"), reserved(2),
+            ),
+            (
+                _fm("b_s0", "words of B per iteration of loop 0"),
+                Field("last_lanes", 7, "SUM, HIGHEST: lanes of the last word of loop 4 that count"), reserved(5),
+            ),
+            *((_fm(f"b_s{n}", f"words of B per iteration of loop {n}"), reserved(12)) for n in range(1, 5)),
             *((_fm(f"o_s{n}", f"words of the output per iteration of loop {n}"), reserved(12)) for n in range(5)),
-            (Field("m_a", 26, "factor of A (ADD, PASS) or of the product (MUL)", signed=True), Field("shift", 6, "bits shifted out after the sum")),
-            (Field("m_b", 26, "factor of B (ADD)", signed=True), reserved(6)),
+            (Field("m_a", 26, "factor of A, or of the product (MUL, SLOPE)", signed=True), Field("shift", 6, "bits shifted out after the sum")),
+            (Field("m_b", 26, "factor of B (ADD, MAX, MIN), of A where it is not negative (SLOPE)", signed=True), reserved(6)),
             (Field("c_lo", 32, "bits 0 to 31 of the constant C that is added before the shift"),),
             (Field("c_hi", 16, "bits 32 to 47 of C, signed", signed=True), reserved(16)),
             _POST,
@@ -292,6 +312,15 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         (
             _TABLE_RULE,
             Rule("MISC knows no LEAKY: use a table", lambda f, c: f.act != Activation.LEAKY.value),
+            Rule("b_lane < ic_p: lane of B", lambda f, c: f.b_lane < c.ic_p),
+            Rule(
+                "SUM and HIGHEST write once in loop 4: o_s4 = 0, and take 1024 lanes at most",
+                lambda f, c: (f.mode < MiscMode.SUM.value) | ((f.o_s4 == 0) & (f.n4 <= MAX_REDUCED_LANES // c.ic_p)),
+            ),
+            Rule(
+                "1 <= last_lanes <= ic_p in SUM and HIGHEST",
+                lambda f, c: (f.mode < MiscMode.SUM.value) | ((f.last_lanes != 0) & (f.last_lanes <= c.ic_p)),
+            ),
         ),
     ),
 )  # fmt: skip

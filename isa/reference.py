@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import ast
-import enum
 import inspect
 from collections.abc import Iterator
 
 from isa import program_file
 from isa.assembler import CONFIG_SYMBOL, RAW_WORD
+from isa.capabilities import CAPABILITIES
 from isa.codec import Op
 from isa.config import PRESETS
 from isa.disassembler import format_op
+from isa.documented import documented
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import HEADER, INSTRUCTIONS, Unit
-from isa.registers import Counter, Register
+from isa.registers import Control, Counter, Register, Status
 from isa.table import Field, Instruction
 
 _EXAMPLE = Op(
@@ -58,7 +58,7 @@ def _page() -> Iterator[str]:
     yield from _registers()
     yield "## Faults"
     yield ""
-    yield from _table(("code", "name", "meaning"), ((str(f.value), f.name, doc) for f, doc in _documented(Fault)))
+    yield from _table(("code", "name", "meaning"), ((str(code), name, doc) for name, code, doc in documented(Fault)))
     yield "## Program file"
     yield ""
     yield from inspect.cleandoc(program_file.__doc__ or "").split("\n")
@@ -122,10 +122,22 @@ def _registers() -> Iterator[str]:
     yield ""
     yield "AXI4-Lite, 32 bits each, by byte offset."
     yield ""
-    yield from _table(("offset", "register", "meaning"), ((f"{r.value:#05x}", r.name, doc) for r, doc in _documented(Register)))
+    registers = ((f"{offset:#05x}", name, doc) for name, offset, doc in documented(Register))
+    yield from _table(("offset", "register", "meaning"), registers)
     yield f"Counters: unit `u`, counter `c` at `{Register.COUNTERS:#x} + 0x20 u + 4 c`."
     yield ""
-    yield from _table(("c", "counter", "meaning"), ((str(c.value), c.name, doc) for c, doc in _documented(Counter)))
+    yield from _table(("c", "counter", "meaning"), ((str(number), name, doc) for name, number, doc in documented(Counter)))
+    for kind, title in ((Control, "CONTROL"), (Status, "STATUS")):
+        yield f"Bits of {title}:"
+        yield ""
+        rows = ((str(bit.bit_length() - 1), name, doc) for name, bit, doc in documented(kind))
+        yield from _table(("bit", "name", "meaning"), rows)
+    yield "What the machine says about itself:"
+    yield ""
+    yield from _table(
+        ("offset", "bits", "capability", "meaning"),
+        ((f"{c.offset:#05x}", f"{c.lsb}-{c.lsb + c.bits - 1}", f"`{c.name}`", c.doc) for c in CAPABILITIES),
+    )
 
 
 def _presets() -> Iterator[str]:
@@ -141,20 +153,6 @@ def _presets() -> Iterator[str]:
             for name, c in PRESETS.items()
         ),
     )  # fmt: skip
-
-
-def _documented(kind: type[enum.IntEnum]) -> Iterator[tuple[enum.IntEnum, str]]:
-    """Members with the text written below them; a run of members shares the text at its end."""
-    (body,) = (node.body for node in ast.parse(inspect.getsource(kind)).body if isinstance(node, ast.ClassDef))
-    waiting: list[enum.IntEnum] = []
-    for statement in body[1:]:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            waiting.append(kind[statement.targets[0].id])
-        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            text = " ".join(str(statement.value.value).split())
-            yield from ((member, text) for member in waiting)
-            waiting = []
-    yield from ((member, "") for member in waiting)
 
 
 def _table(titles: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:

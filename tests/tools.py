@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-PACKAGES = {"iverilog": "iverilog", "yosys": "yosys", "readelf": "binutils"}
+PACKAGES = {"iverilog": "iverilog", "yosys": "yosys", "readelf": "binutils", "gcc": "gcc"}
 """The Debian package of each."""
 
 

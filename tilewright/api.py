@@ -1,24 +1,23 @@
-"""The Python API: compile a model, run a program, compare it with onnxruntime."""
+"""The Python API: compile a model, run a program. ``tilewright.checking`` compares with onnxruntime."""
 
 from __future__ import annotations
 
 import json
 import time
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from compiler.driver import Compiled, Progress, Stages, compile_graph
+from compiler.driver import Compiled, Progress, Stages, check_choices, compile_graph
+from compiler.frontend.idle import warn_of_empty
 from compiler.frontend.pipeline import import_model
 from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
+from compiler.quantise.quantise import check_scheme
 from compiler.search.database import open_database
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig, load_config
@@ -28,6 +27,8 @@ from isa.program import MachineStep, Program
 from sim.cycle.model import CycleModel
 from sim.runtime.engine import CycleProgress, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
+from tilewright.inputs import random_inputs as random_inputs
+from tilewright.inputs import read_arrays as read_arrays
 from tilewright.profile.macs import macs_of_nodes
 from tilewright.progress import share_done
 
@@ -45,23 +46,31 @@ def compile_model(
     calibration: Mapping[str, Array] | None = None,
     scheme: str = "power_of_two",
     batch: int | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
     progress: Progress | None = None,
     cache: bool = True,
     watch: Watch | None = None,
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
+    ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
     """
+    machine = load_config(config) if isinstance(config, str) else config
+    check_choices(strategy, objective)
+    check_scheme(scheme)
     stages = Stages(progress)
     stages.begin("import")
-    imported = import_model(model, calibration=calibration, scheme=scheme, batch=batch, progress=progress, watch=watch)
-    machine = load_config(config) if isinstance(config, str) else config
+    imported = import_model(
+        model, calibration=calibration, scheme=scheme, batch=batch, shapes=shapes, progress=progress, watch=watch
+    )  # fmt: skip
     database = open_database(machine) if cache else None
-    return compile_graph(
+    compiled = compile_graph(
         imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database
     )  # fmt: skip
+    warn_of_empty(compiled.imported)
+    return compiled
 
 
 @dataclass(frozen=True)
@@ -104,36 +113,6 @@ def cycle_progress(program: Program, engine: str, progress: Progress) -> CyclePr
     return told
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One tensor of the machine beside onnxruntime's."""
-
-    tensor: str
-    elements: int
-    differ: int
-    greatest: float
-
-
-def compare(mine: Mapping[str, Array], oracle: Mapping[str, Array]) -> list[Comparison]:
-    found = []
-    for name, expected in oracle.items():
-        distance = np.abs(mine[name].astype(np.float64) - expected.astype(np.float64))
-        found.append(Comparison(name, expected.size, int((distance > 0).sum()), float(distance.max(initial=0.0))))
-    return found
-
-
-def random_inputs(program: Program, seed: int = 0) -> dict[str, Array]:
-    """Inputs of the right shape and type: normal floats, uniform integers."""
-    rng = np.random.default_rng(seed)
-    made: dict[str, Array] = {}
-    for tensor in program.inputs:
-        kind = np.dtype(tensor.type)
-        if kind.kind == "f":
-            made[tensor.name] = rng.normal(size=tensor.shape).astype(kind)
-        else:
-            limits = np.iinfo(kind)
-            made[tensor.name] = rng.integers(limits.min, limits.max + 1, tensor.shape).astype(kind)
-    return made
 
 
 def estimated_cycles(program: Program) -> int:
@@ -159,6 +138,7 @@ def facts(compiled: Compiled) -> dict[str, Any]:
         "operations on machine": sum(len(plan.group.layers) for plan in plans),
         "groups": len(plans),
         "nodes on CPU": sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
+        "operations with inexact cases": len(compiled.imported.inexact),
         "MACs": macs,
         "instructions": len(program.debug),
         "instruction bytes": 4 * len(program.words),
@@ -186,18 +166,6 @@ def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:
         sizes = ", ".join(f"{len(value)} of {name}" for name, value in data.items())
         raise TilewrightError(f"validation: {len(labels)} labels for {sizes}; expected one label for each input")
     return accuracy(model, compiled.imported.oracle, data, labels)
-
-
-def read_arrays(path: Path) -> dict[str, Array]:
-    """The arrays of an NPZ file."""
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise TilewrightError(f"{path}: one bare array, expected an NPZ file of named inputs")
-        with archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise TilewrightError(f"{path}: not an NPZ file: {error}") from None
 
 
 def read_groups(path: Path) -> list[list[str]]:

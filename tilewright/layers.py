@@ -12,30 +12,32 @@ from compiler.driver import Compiled, Progress, Stages, compile_graph
 from compiler.frontend.pipeline import ImportedModel
 from compiler.xgraph.ops import Port
 from isa.program import WHOLE_MODEL
+from sim.runtime.oracle import INTEGER
 from sim.runtime.parts import session
-from tilewright.api import Array, Comparison, compare, run_program
+from tilewright.api import Array, run_program
+from tilewright.comparison import Comparison, compare
 
 
 def compare_layers(
-    compiled: Compiled, inputs: Mapping[str, Array], engine: str, progress: Progress | None = None
+    compiled: Compiled, inputs: Mapping[str, Array], engine: str, progress: Progress | None = None, oracle: str = INTEGER
 ) -> list[Comparison]:
     """In the order of the network: all maps that are tensors of the oracle, made outputs of both."""
     imported = compiled.imported
     graph = imported.graph
     made = [op.output for op in graph.ops if op.outputs and op.output in imported.tensor_names]
     ports = [imported.tensor_names[name] for name in made if name not in graph.inputs]
-    oracle = _with_outputs(imported, ports)
+    extended = _with_outputs(imported, ports)
     everything = replace(
         imported,
         graph=replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *(p.tensor for p in ports))))),
         outputs=tuple({p.onnx: p for p in (*imported.outputs, *ports)}.values()),
-        oracle=oracle,
+        oracle=extended,
     )
     program = compile_graph(everything, compiled.program.config, strategy="naive", stages=Stages(progress)).program
     mine = run_program(program, inputs, engine, progress=progress).outputs
     names = [tensor.name for tensor in program.outputs]
     model = next(graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL)
-    theirs = dict(zip(names, session(model).run(names, dict(inputs)), strict=True))
+    theirs = dict(zip(names, session(model, kind=oracle).run(names, dict(inputs)), strict=True))
     order = {port.onnx: number for number, port in enumerate(ports)}
     return sorted(compare(mine, theirs), key=lambda row: order.get(row.tensor, len(order)))
 

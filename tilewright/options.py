@@ -90,3 +90,30 @@ def timing_options() -> Decorator:
         return click.option("--input", "source", type=click.Path(path_type=Path), help=help_text)(with_engine)
 
     return decorate
+
+
+class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
+    """An input's name and its whole shape."""
+
+    name = "name:1x3x480x640"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, tuple[int, ...]]:
+        if isinstance(value, tuple):
+            return value
+        name, _, sizes = str(value).rpartition(":")
+        parts = sizes.split("x")
+        if not name or not all(part.isdecimal() and int(part) > 0 for part in parts):
+            self.fail(f"{value!r}: expected an input's name and its sizes, as image:1x3x480x640", param, ctx)
+        return name, tuple(int(part) for part in parts)
+
+
+def extent_options() -> Decorator:
+    """``--batch`` and ``--shape``: how large inputs are, where the model leaves it open or another size is wanted."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        help_text = "Images at once.  [default: the model's; 1 if free]"
+        with_batch = click.option("--batch", type=click.IntRange(min=1), help=help_text)(function)
+        help_text = "Whole shape of an input; for several inputs, several times.  [default: the model's]"
+        return click.option("--shape", "shapes", type=ShapeOption(), multiple=True, help=help_text)(with_batch)
+
+    return decorate

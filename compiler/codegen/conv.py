@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,7 +38,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """Chunks of a span, over ``vectors`` of the reduction from the ``skip``-th on."""
+    """Chunks of a span, over ``vectors`` of the reduction from the ``skip``-th on, and over some rows of the kernel."""
 
     span: Span
     first_chunk: int
@@ -46,6 +46,7 @@ class Part:
     base_vector: int
     skip: int
     vectors: int
+    kernel: Rows
     acc_in: bool
     acc_out: bool
 
@@ -139,8 +140,12 @@ class ConvLayer:
     def _parts(self, span: Span, room: int, records: int) -> Iterator[Part]:
         unit = self._unit(span)
         step = min(span.vectors, room // (self.taps * unit))
-        if step < 1 or unit > records:
+        if unit > records:
             return
+        if step < 1:
+            yield from self._parts_by_rows(span, room // (self.window.kernel[1] * unit))
+            return
+        rows = Rows(0, self.window.kernel[0])
         count = min(room // (self.taps * span.vectors), records) // unit * unit if step == span.vectors else unit
         count = -(-span.chunks // -(-span.chunks // count) // unit) * unit
         step = -(-span.vectors // -(-span.vectors // step))
@@ -149,19 +154,37 @@ class ConvLayer:
             for vector in range(0, span.vectors, step):
                 vectors = min(step, span.vectors - vector)
                 yield Part(
-                    span, span.first_chunk + first, min(count, span.chunks - first), base, vector, vectors,
+                    span, span.first_chunk + first, min(count, span.chunks - first), base, vector, vectors, rows,
                     acc_in=vector > 0, acc_out=vector + vectors < span.vectors,
                 )  # fmt: skip
 
+    def _parts_by_rows(self, span: Span, most: int) -> Iterator[Part]:
+        """A vector at a time, of which the kernel alone has more weights than fit: at most so many of its rows."""
+        unit, height = self._unit(span), self.window.kernel[0]
+        if most < 1:
+            return
+        for first in range(0, span.chunks, unit):
+            base = span.first_vector + (first // span.g_chunks * span.vectors if span.g_chunks else 0)
+            for vector in range(span.vectors):
+                for rows in Rows(0, height).pieces(most):
+                    yield Part(
+                        span, span.first_chunk + first, min(unit, span.chunks - first), base, vector, 1, rows,
+                        acc_in=vector > 0 or rows.begin > 0, acc_out=vector + 1 < span.vectors or rows.end < height,
+                    )  # fmt: skip
+
+    def _taps_of(self, part: Part) -> int:
+        return len(part.kernel) * self.window.kernel[1]
+
     def _block(self, part: Part) -> Block:
-        sizes = {Buffer.WEIGHT: part.chunks * self.taps * part.vectors}
+        sizes = {Buffer.WEIGHT: part.chunks * self._taps_of(part) * part.vectors}
         if not part.acc_out:
             sizes[Buffer.PARAM] = part.chunks
         return Block(sizes, part, lambda: self._pack(part), divisible=not (part.acc_in or part.acc_out))
 
     def _pack(self, part: Part) -> dict[Buffer, NDArray[np.uint8]]:
         slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
-        words = {Buffer.WEIGHT: weight_words(self.config, self._lane_weights(part), slots, self.weight_zp)}
+        weights = self._lane_weights(part)[:, part.kernel.begin : part.kernel.end]
+        words = {Buffer.WEIGHT: weight_words(self.config, weights, slots, self.weight_zp)}
         if not part.acc_out:
             words[Buffer.PARAM] = param_words(self.config, self.requantisation, slots)
         return words
@@ -209,7 +232,7 @@ class ConvLayer:
         plane = part.first_chunk * config.words_per_chunk // config.chunks_per_word
         post, table = post_values(self.finish, at)
         values = {
-            **window_values(self.window, source, rows, columns, self.pad_value),
+            **window_values(self._window_of(part), source, rows, columns, self.pad_value),
             **output_values(target, rows, columns, plane),
             **post,
             "vectors": part.vectors, "chunks": part.chunks,
@@ -238,5 +261,12 @@ class ConvLayer:
             reads.append(Access(Space.PARAM, at[Buffer.PARAM], block.sizes[Buffer.PARAM]))
             planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word)
             writes = target.access(rows, plane, planes)
-        beats = -(-len(rows) * len(columns) // config.px_p) * part.chunks * part.vectors * self.taps
+        beats = -(-len(rows) * len(columns) // config.px_p) * part.chunks * part.vectors * self._taps_of(part)
         return Pending("CONV", values, reads, writes, beats + 4)
+
+    def _window_of(self, part: Part) -> Window:
+        """The part's rows of the kernel, padded as far above the map as the first of them lies."""
+        window = self.window
+        top, left, bottom, right = window.pads
+        pads = (top - part.kernel.begin * window.dilation[0], left, bottom, right)
+        return replace(window, kernel=(len(part.kernel), window.kernel[1]), pads=pads)

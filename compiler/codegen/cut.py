@@ -61,10 +61,6 @@ class Cut:
         """The widths of all maps: equal for passes that planning cannot tell apart."""
         return tuple(past - first for first, past in (self.channels(name, number, count) for name in self.units))
 
-    def widest(self, count: int) -> int:
-        """The pass with most channels: the last one has at least as many units of each map as any other."""
-        return count - 1
-
     def maps(self, number: int, count: int) -> Group:
         """The group with the maps of a pass; its layers still compute all channels."""
         tensors = dict(self.group.tensors)
@@ -76,7 +72,7 @@ class Cut:
         return replace(self.group, tensors=tensors, first_channel=first_channel)
 
     def part(self, number: int, count: int) -> Group:
-        """What a pass does."""
+        """What a pass does. The last one has at least as many units of each map as any other."""
         group = self.maps(number, count)
         layers = []
         for layer in group.layers:

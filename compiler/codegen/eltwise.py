@@ -15,21 +15,26 @@ from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import Buffer, MiscMode, Unit
 
-_MODES = {EltwiseKind.ADD: MiscMode.ADD, EltwiseKind.MUL: MiscMode.MUL, EltwiseKind.PASS: MiscMode.PASS}
+_MODES = {kind: MiscMode[kind.name] for kind in EltwiseKind}
 
 
 class EltwiseLayer:
-    """Add, multiply or requantise: one word in each cycle."""
+    """Add, multiply, compare or requantise."""
 
     unit = Unit.MISC
 
-    def __init__(self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor) -> None:
+    def __init__(
+        self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor, shifts: Sequence[int] = (0, 0)
+    ) -> None:
+        """``shifts``: at which column of each operand the result begins, where it has fewer columns."""
         self.config, self.op, self.eltwise = config, op, op
         self.inputs, self.output, self.target = op.inputs, op.output, target
         self.window, self.table = None, op.finish.table
         self.vectors = -(-target.channels // config.ic_p)
-        self.beats = self.vectors * target.height * target.width
-        self.broadcast = tuple((s.height, s.width) != (target.height, target.width) for s in sources)
+        self.beats = self.vectors * target.height * target.width * config.misc_parts
+        pixel = (1, 1)
+        self.broadcast = tuple((s.height, s.width) == pixel != (target.height, target.width) for s in sources)
+        self.shifts = shifts
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         return np.minimum(output_end, 1) if self.broadcast[index] else output_end
@@ -56,15 +61,15 @@ class EltwiseLayer:
                 "o_addr": target.word(tile.begin), "o_s2": target.plane, "o_s3": target.pitch, "o_s4": 1, **post,
             }  # fmt: skip
             reads = list(table)
-            for letter, source, wide in zip("ab", sources, self.broadcast, strict=False):
+            for letter, source, wide, shift in zip("ab", sources, self.broadcast, self.shifts, strict=False):
                 row = Rows(0, 1) if wide else tile
                 values |= {
-                    f"{letter}_addr": source.word(row.begin), f"{letter}_s2": source.plane,
+                    f"{letter}_addr": source.word(row.begin) + shift, f"{letter}_s2": source.plane,
                     f"{letter}_s3": 0 if wide else source.pitch, f"{letter}_s4": 0 if wide else 1,
                 }  # fmt: skip
                 reads += source.access(row)
-            words = self.vectors * len(tile) * target.width
-            pending.append(Pending("MISC", values, reads, target.access(tile), words + 4))
+            cycles = self.vectors * len(tile) * target.width * self.config.misc_parts
+            pending.append(Pending("MISC", values, reads, target.access(tile), cycles + 4))
         return pending
 
     def _tiles(self, rows: Rows, target: Placed, sources: Sequence[Placed]) -> Iterator[Rows]:
@@ -77,7 +82,7 @@ class EltwiseLayer:
 
 
 class UpsampleLayer:
-    """Nearest neighbour: one output word in each cycle; loops over the copies have stride 0 on the input."""
+    """Nearest neighbour: loops over the copies have stride 0 on the input."""
 
     unit = Unit.MISC
 
@@ -86,7 +91,7 @@ class UpsampleLayer:
         self.inputs, self.output, self.target = op.inputs, op.output, target
         self.window, self.table = None, None
         self.vectors = -(-target.channels // config.ic_p)
-        self.beats = self.vectors * target.height * target.width
+        self.beats = self.vectors * target.height * target.width * config.misc_parts
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         return -(-output_end // self.factor[0])
@@ -117,8 +122,8 @@ class UpsampleLayer:
             else:
                 values["n1"] = 1
             used = Rows(tile.begin // f_y, (tile.end - 1) // f_y + 1)
-            words = self.vectors * len(tile) * target.width
-            pending.append(Pending("MISC", values, source.access(used), target.access(tile), words + 4))
+            cycles = self.vectors * len(tile) * target.width * self.config.misc_parts
+            pending.append(Pending("MISC", values, source.access(used), target.access(tile), cycles + 4))
         return pending
 
     def _tiles(self, rows: Rows, source: Placed, target: Placed) -> Iterator[Rows]:

@@ -31,10 +31,14 @@ class Homes:
             tensor = group.tensors[name]
             if group.stacked:
                 view = view.stacked(tensor.height)
+            if group.row_pixels:
+                view = view.in_rows(group.row_pixels)
             if name in group.sampled:
                 view = view.sampled(*group.sampled[name], tensor.height, tensor.width)
             if name in group.first_channel:
                 view = view.channels_from(group.first_channel[name], tensor.channels)
+            if name in group.first_column:
+                view = view.columns_from(group.first_column[name], tensor.width)
             return view
 
         return Homes(

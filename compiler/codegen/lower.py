@@ -11,6 +11,7 @@ from compiler.codegen.conv import ConvLayer
 from compiler.codegen.eltwise import EltwiseLayer, UpsampleLayer
 from compiler.codegen.layer import Layer
 from compiler.codegen.pool import DepthwiseLayer, PoolLayer
+from compiler.codegen.substitute import built
 from compiler.codegen.transpose import DepthwiseTransposeLayer, TransposeLayer
 from compiler.codegen.views import Fold
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, Window
@@ -24,16 +25,22 @@ def is_depthwise(op: Conv | ConvTranspose) -> bool:
     return not op.weight_zp and op.groups > 1 and op.weights.shape[3] == 1 and op.weights.shape[0] == op.groups
 
 
+def on_pool(config: MachineConfig, op: Conv | ConvTranspose) -> bool:
+    """Whether POOL computes it: one filter for each channel, whose taps it has room for."""
+    return is_depthwise(op) and config.build_pool and op.window.kernel[0] * op.window.kernel[1] <= config.taps_depth
+
+
 def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer:
+    op = built(config, op, tensors)
     target = tensors[op.output]
     sources = [tensors[name] for name in op.inputs]
     match op:
         case Conv():
-            if is_depthwise(op) and config.build_pool:
+            if on_pool(config, op):
                 return DepthwiseLayer.of(config, op, sources[0], target)
             return ConvLayer.of(config, op, sources[0], target)
         case ConvTranspose():
-            if is_depthwise(op) and config.build_pool:
+            if on_pool(config, op):
                 return DepthwiseTransposeLayer(config, op, sources[0], target)
             return TransposeLayer(config, op, sources[0], target)
         case Pool():
@@ -48,7 +55,7 @@ def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer
 
 def stride_of(config: MachineConfig, op: Op) -> tuple[int, int] | None:
     """Rows and columns of the input's pixels that a 1x1 convolution reads, if it skips any: LOAD then brings no others."""
-    if not isinstance(op, Conv) or (is_depthwise(op) and config.build_pool):
+    if not isinstance(op, Conv) or on_pool(config, op):
         return None
     window = op.window
     skips = window.kernel == (1, 1) and window.stride != (1, 1) and not any(window.pads)

@@ -26,8 +26,12 @@ class Group:
     """Inputs of which only every so-manieth row and column is read, and of which ``tensors`` has only these."""
     stacked: bool = False
     """The images of the batch are the rows of one image."""
+    row_pixels: int = 0
+    """If not 0: every so many pixels of the only row of each map are a row of their own."""
     first_channel: Mapping[str, int] = field(default_factory=dict)
     """Of maps of which the group holds only some channels (see ``cut``)."""
+    first_column: Mapping[str, int] = field(default_factory=dict)
+    """Of maps of which the group holds only some columns (see ``columns``)."""
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Maps that are put together on chip, and their parts, in the order of channels; each part is made or loaded."""
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import dropwhile, islice
 from math import inf
 
+from compiler.codegen.columns import ColumnCut
 from compiler.codegen.cut import Cut, cut_of
+from compiler.codegen.misfit import misfit
 from compiler.codegen.objective import CYCLES, Cost, Objective
 from compiler.codegen.operations import Group
+from compiler.codegen.parts import Parts, passes, tiles, whole
 from compiler.codegen.placement import place
 from compiler.codegen.plan import Pass, Plan
 from compiler.codegen.ranges import Ranges, deduce
@@ -18,7 +21,6 @@ from compiler.codegen.residence import PARAMETER_BUFFERS, Residence, residences
 from compiler.codegen.room import Room
 from compiler.codegen.walk import Way, bus_cycles, least_cycles, walk
 from isa.config import MachineConfig
-from isa.errors import TilewrightError
 
 _LATENCY = 100
 """DRAM's latency and a unit's start and drain, which each pass pays."""
@@ -28,32 +30,38 @@ NEAR = 1 + 1 / 64
 """A pipelined plan that is so near to what no plan could undercut is not compared with the sequential one."""
 
 
-class FitError(TilewrightError):
-    """A group that no tiling fits on chip."""
-
-
 def plan_group(
-    config: MachineConfig, group: Group, objective: Objective = CYCLES, upwards: bool = True, rows_only: bool = False
-) -> Plan:
+    config: MachineConfig, group: Group, objective: Objective = CYCLES, upwards: bool = True, rows_only: bool = False,
+    columns: bool = True,
+) -> Plan:  # fmt: skip
     """The best plan; ``upwards``: placed from the bottom of the buffer, else from the top.
 
     Passes are looked at where one alone reloads parameters or does not fit: else they could save nothing.
 
     ``rows_only``: tiled as in DNNVM and Optimus, over rows alone, where a layer's parameters all stay on chip or are all
-    loaded again with each tile; passes only where no tile of rows fits.
+    loaded again with each tile; passes only where no tile of rows fits. ``columns``: whether columns may be tiled, too, if
+    nothing else fits.
     """
     planner = _Planner(config, group, objective, upwards, rows_only)
-    best = planner.plan(None, 1, ())
+    best = planner.plan(whole(group), ())
     cut = cut_of(config, group) if best is None or (best.reloaded and not rows_only) else None
     if cut is not None:
         for floor, count, held in sorted(planner.floors(cut), key=lambda found: (objective.rank(found[0]), found[1])):
             if best is None or objective(floor) < objective(best.cost):
-                plan = planner.plan(cut, count, held, inf if best is None or objective.byte else best.cost.cycles)
+                plan = planner.plan(passes(cut, count), held, inf if best is None or objective.byte else best.cost.cycles)
                 if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
                     best = plan
+    if best is None and columns:
+        best = planner.in_tiles(cut)
     if best is None:
-        raise FitError(why_not(config, group))
+        raise misfit(config, planner.smallest(cut, columns), group.name)
     return best
+
+
+def needs_tiles(config: MachineConfig, group: Group) -> bool:
+    """Whether the group fits only if its columns are tiled."""
+    planner = _Planner(config, group, CYCLES, upwards=True, rows_only=False)
+    return not planner.may_fit(group) and not planner.may_fit(planner.smallest(cut_of(config, group), columns=False))
 
 
 class _Planner:
@@ -74,18 +82,45 @@ class _Planner:
         self._walks: dict[tuple[int, int, int], tuple[Way, Residence, int]] = {}
         self._moves: dict[tuple[int, int], tuple[int, int]] = {}
 
-    def plan(self, cut: Cut | None, count: int, held: Sequence[str], most: float = inf) -> Plan | None:
-        """The best with so many passes. All walk alike, as suits the widest of them; ``held``: maps that stay on chip.
+    def in_tiles(self, cut: Cut | None) -> Plan | None:
+        """The best with column tiles: for each number of channel passes, the fewest tiles that fit."""
+        best: Plan | None = None
+        for pieces in tiles(self.config, self.group, cut):
+            plans = (self.plan(parts, ()) for parts in pieces if self.may_fit(parts.widest()))
+            plan = next((plan for plan in plans if plan is not None), None)
+            if plan is not None and (best is None or self.objective.rank(plan.cost) < self.objective.rank(best.cost)):
+                best = plan
+        return best
+
+    def may_fit(self, group: Group) -> bool:
+        """Whether the smallest steps, one after the other, have room for the group's maps, its sums and its parameters."""
+        way = self._placed(group, self.step_counts[-1], pipelined=False, held=())
+        return way is not None and any(
+            _rows_fit(way.ranges, residence) for residence in self._residences(group, way.ranges.steps, ())
+        )
+
+    def smallest(self, cut: Cut | None, columns: bool) -> Group:
+        """A part of the group in as many passes, and as many tiles, as there can be."""
+        group = self.group if cut is None else cut.part(cut.most - 1, cut.most)
+        narrow = ColumnCut(self.config, group)
+        if not columns or narrow.most == 1:
+            return group
+        return narrow.widest(narrow.part(number, narrow.most) for number in range(narrow.most))
+
+    def plan(self, parts: Parts, held: Sequence[str], most: float = inf) -> Plan | None:
+        """The best in these parts, of which all walk alike, as suits the widest of them; ``held``: maps that stay on chip.
 
         None: none fits, or all cost more than ``most`` cycles.
         """
-        part = lru_cache(maxsize=None)(lambda number: self.group if cut is None else cut.part(number, count))
-        shapes = [cut.shape(number, count) if cut else () for number in range(count)]
-        widest = cut.widest(count) if cut else 0
-        # The first pass loads what the others find on chip; passes of one shape cost the same.
-        equal = sum(shape == shapes[widest] for shape in shapes[1 if held else 0 :])
-        others = self._beats_of(self.group) - equal * self._beats_of(part(widest))
-        way = self._way(part(widest), held, (most - others) / equal)
+        part, count = parts.part, parts.count
+        shapes = [parts.shape(number) for number in range(count)]
+        limit = inf
+        if most < inf:
+            # The first pass loads what the others find on chip; passes of one shape cost the same.
+            equal = sum(shape == shapes[-1] for shape in shapes[1 if held else 0 :])
+            others = self._beats_of(self.group) - equal * self._beats_of(parts.widest())
+            limit = (most - others) / equal
+        way = self._way(parts.widest(), held, limit)
         if way is None:
             return None
         loads = [self._loads(number, held) for number in range(count)]
@@ -107,7 +142,10 @@ class _Planner:
             group = part(number)
             found = self._stay(group, way, loads[number], held)
             assert found is not None
-            placed = {name: replace(p, planes=group.vectors(self.config, name)) for name, p in way.placed.items()}
+            placed = {
+                name: replace(p, planes=group.vectors(self.config, name), width=group.width(name))
+                for name, p in way.placed.items()
+            }
             return Pass(group, way.ranges, way.skew, placed, found[1], loads[number])
 
         return Plan(self.group, count, way.ranges.steps, held, cost, reloaded, make)
@@ -125,7 +163,7 @@ class _Planner:
 
         However few steps the maps leave room for, what the parameter buffers cannot keep is loaded again in each of them.
         """
-        room = Room(self.config, cut.maps(cut.widest(count), count), held, self.rows)
+        room = Room(self.config, cut.maps(count - 1, count), held, self.rows)
         steps = next((steps for steps in self.step_counts if room.may_hold(steps)), None)
         if steps is None:
             return None
@@ -159,7 +197,7 @@ class _Planner:
         ]  # fmt: skip
         possible = {residence: None for _, _, _, residence in candidates}
         # All of a pass over some channels counts. One less for rounding.
-        if group.first_channel and all(
+        if (group.first_channel or group.first_column) and all(
             (least_cycles(self.config, group, residence, self.rows) - 1) * self.batch > most for residence in possible
         ):
             return None
@@ -239,7 +277,7 @@ class _Planner:
         known = id(way), id(residence), len(loads)
         if known not in self._walks:
             share = max(way.words / self.config.fm_words, residence.weights / self.config.weight_depth)
-            ends = 1.0 if group.first_channel else max(0.0, 2 * min(1.0, share) - 1)
+            ends = 1.0 if group.first_channel or group.first_column else max(0.0, 2 * min(1.0, share) - 1)
             taken = walk(self.config, group, way, residence, loads, limit / self.batch, ends, most / self.batch)
             if taken is None:
                 return None
@@ -302,11 +340,3 @@ def _skew(group: Group, pipelined: bool) -> dict[str, int]:
         skew[f"save {name}"] = skew[name] + (1 if pipelined else 0)
     return skew
 
-
-def why_not(config: MachineConfig, group: Group) -> str:
-    """Names the map or parameter that asks for most."""
-    words, name = max((group.vectors(config, name) * group.width(name), name) for name in group.maps)
-    return (
-        f"layer {group.name}: no tiling fits configuration {config.name}: one row of {name} takes {words} words "
-        f"(feature-map buffer: {config.fm_words}, weight buffer: {config.weight_depth}); choose one with larger buffers"
-    )

@@ -101,12 +101,17 @@ def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
         whole = [name for name, wide in zip(layer.inputs, layer.broadcast, strict=True) if not wide and name in group.maps]
         for name in sorted(whole, key=lambda name: name in loaded):
             readers = [other for other in group.layers for read in group.sources(other) if read == name]
-            same = group.vectors(config, name) == group.vectors(config, layer.output)
+            same = _extent(config, group, name) == _extent(config, group, layer.output)
             if len(readers) == 1 and same and name not in group.outputs and name not in {*group.folds, *group.parts, *taken}:
                 found[layer.output] = name
                 taken.add(name)
                 break
     return found
+
+
+def _extent(config: MachineConfig, group: Group, name: str) -> tuple[int, int, int]:
+    """What a map has of channels and columns."""
+    return group.vectors(config, name), group.first_column.get(name, 0), group.width(name)
 
 
 def _pitch(config: MachineConfig, width: int, windows: Sequence[tuple[Window, int]]) -> int:

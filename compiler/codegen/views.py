@@ -38,6 +38,10 @@ class View:
         """A view of some of the channels."""
         return replace(self, offset=self.offset + first, channels=count)
 
+    def columns_from(self, first: int, count: int) -> View:
+        """A view of some of the columns."""
+        return replace(self, offset=self.offset + first * self.step, width=count)
+
     def sampled(self, rows: int, columns: int, height: int, width: int) -> View:
         """A view of every so-manieth row and column."""
         return replace(self, height=height, width=width, row_stride=self.row_stride * rows, step=self.step * columns)
@@ -45,6 +49,10 @@ class View:
     def stacked(self, batch: int) -> View:
         """A view of maps of one pixel as one map, an image in each row."""
         return replace(self, height=batch, row_stride=self.batch_stride)
+
+    def in_rows(self, pixels: int) -> View:
+        """A view of a map of one row as rows of so many pixels."""
+        return replace(self, height=self.width // pixels, width=pixels, row_stride=pixels * self.step)
 
     @property
     def dense(self) -> bool:

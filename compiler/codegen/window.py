@@ -41,6 +41,8 @@ def window_values(window: Window, source: Placed, rows: Rows, columns: Rows, pad
     top, left = max(iy0, 0), max(ix0, 0)
     if top >= source.height:  # only padding below the map is read: as good as only padding above it
         iy0, top = -((len(rows) - 1) * s_y + (k_h - 1) * d_y + 1), 0
+    if left >= source.width:  # nor is anything but padding read beside it
+        ix0, left = -((len(columns) - 1) * s_x + (k_w - 1) * d_x + 1), 0
     values = {
         "i_addr": source.base + left,
         "pad_t": top - iy0,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from compiler.codegen.layer import Layer
 from compiler.codegen.lower import fold_of, lower, lower_sampled, stride_of
+from compiler.codegen.misfit import FitError
 from compiler.codegen.operations import Group
-from compiler.codegen.planner import FitError
 from compiler.codegen.views import Fold
 from compiler.emit.joining import joinable, over_holes, reads_joined, with_holes
 from compiler.memory.storage import VIEW_OPS, storage_of
@@ -23,6 +23,11 @@ def machine_ops(graph: XGraph) -> list[Op]:
     """Operations that a unit executes: neither views nor CPU parts."""
     return [op for op in graph.ops if not isinstance(op, (*VIEW_OPS, Cpu))]
 
+
+LONG_ROW = 64
+"""Pixels; a map that has one row only, of more than these, is worth cutting into rows."""
+SHORT_ROW = 4
+"""Rows of fewer pixels would cost more bursts than tiling saves."""
 
 Lowered = dict[object, tuple[Fold | None, Layer]]
 """Layers by operation and the form in which a group has it, and how their inputs are folded."""
@@ -45,12 +50,18 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
         for name in op.inputs:
             if name in joined and not reads_joined(config, op, parts[name]):
                 raise FitError(
-                    f"group {'+'.join(op.name for op in ops)}: operation {op.name} reads {name} channel by channel, but on "
-                    f"configuration {config.name} its parts leave lanes between them; put the operation into another group"
+                    f"group {'+'.join(op.name for op in ops)}",
+                    f"operation {op.name} reads {name} channel by channel, but on configuration {config.name} its parts leave "
+                    "lanes between them", "put the operation into another group",
                 )
     stacked = _dense_only(ops, tensors)
     if stacked:
         tensors = {name: replace(t, shape=(1, t.batch, 1, t.channels)) for name, t in tensors.items()}
+    row_pixels = _row_pixels(config, ops, tensors)
+    if row_pixels:
+        tensors = {
+            name: replace(t, shape=(t.batch, t.width // row_pixels, row_pixels, t.channels)) for name, t in tensors.items()
+        }
     sampled: dict[str, tuple[int, int]] = {}
     for name in inputs:
         if any(name in parts for parts in joined.values()):
@@ -67,7 +78,7 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
     for op in ops:
         # Folded windows overlap, so their bytes must lie together in DRAM.
         foldable = op.inputs[0] in inputs and read.count(op.inputs[0]) == 1 and storage_of(graph)[op.inputs[0]].view.dense
-        form = op, foldable, op.inputs[0] in sampled, op.inputs[0] in joined, stacked
+        form = op, foldable, op.inputs[0] in sampled, op.inputs[0] in joined, stacked, row_pixels
         if form not in known:
             folded = fold_of(config, op, graph.tensors) if foldable else None
             if op.inputs[0] in sampled:
@@ -79,7 +90,7 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
         if fold is not None:
             folds[op.inputs[0]] = fold
         layers.append(layer)
-    return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, joined=joined)
+    return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, row_pixels, joined=joined)
 
 
 def _leaves(graph: XGraph, ops: Sequence[Op], joined: Mapping[str, tuple[str, ...]], name: str) -> bool:
@@ -100,9 +111,27 @@ def _dense_only(ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> bool:
 
     Then the batch becomes the height of one image, so that parameters serve all images at once.
     """
-    pointwise = all(isinstance(op, Eltwise) or (isinstance(op, Conv) and op.window == Window((1, 1))) for op in ops)
     pixels = {(t.height, t.width) for t in tensors.values()}
-    return pointwise and pixels == {(1, 1)} and {t.batch for t in tensors.values()} != {1}
+    return _pointwise(ops) and pixels == {(1, 1)} and {t.batch for t in tensors.values()} != {1}
+
+
+def _pointwise(ops: Sequence[Op]) -> bool:
+    return all(isinstance(op, Eltwise) or (isinstance(op, Conv) and op.window == Window((1, 1))) for op in ops)
+
+
+def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:
+    """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) walks over them; 0: none.
+
+    Rows are what groups are tiled by. The most pixels that divide the row, of which an eighth of the buffer holds all maps.
+    """
+    pixels = {(t.height, t.width) for t in tensors.values()}
+    height, width = pixels.pop()
+    if pixels or height > 1 or width <= LONG_ROW or not _pointwise(ops):
+        return 0
+    words = sum(-(-t.channels // config.ic_p) for t in tensors.values())
+    most = max(SHORT_ROW, min(LONG_ROW, config.fm_words // (8 * words)))
+    fitting = max(n for n in range(1, most + 1) if width % n == 0)
+    return fitting if fitting >= SHORT_ROW else 0
 
 
 def one_each(graph: XGraph) -> list[tuple[Op, ...]]:
@@ -110,10 +139,9 @@ def one_each(graph: XGraph) -> list[tuple[Op, ...]]:
     return [(op,) for op in machine_ops(graph)]
 
 
-def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tuple[Op, ...]]:
-    """The groups in an order in which each comes after those it reads from; a partition with a cycle is refused."""
+def needs_of(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[set[int]]:
+    """For each group those that it reads from, directly or through views."""
     index = {op.name: number for number, group in enumerate(partition) for op in group}
-    position = {op.name: n for n, op in enumerate(graph.ops)}
     missing = [op.name for op in machine_ops(graph) if op.name not in index]
     if missing:
         raise TilewrightError(f"groups: operation {missing[0]} is in no group; list it, alone if need be")
@@ -129,6 +157,13 @@ def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tup
         reach[op.name] = before
         if op.name in index:
             needs[index[op.name]] |= before - {index[op.name]}
+    return needs
+
+
+def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tuple[Op, ...]]:
+    """The groups in an order in which each comes after those it reads from; a partition with a cycle is refused."""
+    needs = needs_of(graph, partition)
+    position = {op.name: n for n, op in enumerate(graph.ops)}
     order: list[tuple[Op, ...]] = []
     done: set[int] = set()
     waiting = sorted(range(len(partition)), key=lambda n: max(position[op.name] for op in partition[n]))

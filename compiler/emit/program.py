@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from compiler.codegen.group import Homes, emit_plan
 from compiler.codegen.parameters import ConstImage, Parameters, UnpackedImage, depths
 from compiler.codegen.plan import Plan
 from compiler.codegen.views import View
-from compiler.memory.storage import Home, allocate, storage_of
+from compiler.emit.places import ALIGN, places
+from compiler.emit.steps import touched
 from compiler.schedule.hazards import dependences, hazards
 from compiler.schedule.instruction import Pending, Space
 from compiler.schedule.order import start_order
@@ -22,8 +23,6 @@ from isa.codec import encode
 from isa.config import MachineConfig
 from isa.debug import DebugRecord
 from isa.instructions import Region
-
-ALIGN = 64
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ Scheduled = tuple[MachineOp, Pending]
 
 def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> Emitted:
     """``steps``: plans of groups and CPU parts, in the order of execution."""
-    views, sizes = _views(graph, steps)
+    views, sizes = places(graph, [touched(step) for step in steps])
     const = ConstImage(max(ALIGN, config.axi_bytes))
     words: list[int] = []
     debug: list[DebugRecord] = []
@@ -80,7 +79,7 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
 
 def machine_segments(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> list[list[MachineOp]]:
     """The instructions between each START and END, to be timed only: no parameters are packed for them."""
-    views, sizes = _views(graph, steps)
+    views, sizes = places(graph, [touched(step) for step in steps])
     const = UnpackedImage(max(ALIGN, config.axi_bytes))
     parts = _parts(config, graph, steps, const, views, sizes)
     return [[op for op, _ in part] for part in parts if not isinstance(part, Cpu)]
@@ -120,33 +119,3 @@ def _batch(plan: Plan) -> int:
 
 def _homes(graph: XGraph, plan: Plan, views: Mapping[str, View]) -> Homes:
     return Homes({t: views[t] for t in plan.group.inputs}, {t: (views[t],) for t in plan.group.outputs})
-
-
-def _views(graph: XGraph, steps: Sequence[Plan | Cpu]) -> tuple[dict[str, View], dict[Region, int]]:
-    """Final places: network inputs and outputs in their own regions, everything else in WORK while it lives."""
-    homes = storage_of(graph)
-    life: dict[str, list[int]] = {}
-    for time, step in enumerate(steps):
-        touched = (*step.inputs, *step.outputs) if isinstance(step, Cpu) else (*step.group.inputs, *step.group.outputs)
-        for name in touched:
-            life.setdefault(homes[name].root, []).append(time)
-    region = dict.fromkeys(life, Region.WORK)
-    region |= {homes[name].root: Region.OUTPUT for name in graph.outputs if graph.tensors[name]}
-    region |= {homes[name].root: Region.INPUT for name in graph.inputs}
-    sizes: dict[Region, int] = {}
-    offsets: dict[str, int] = {}
-    for kind in (Region.WORK, Region.INPUT, Region.OUTPUT):
-        roots = [name for name in region if region[name] is kind]
-        always = (0, len(steps))
-        spans = {name: (min(life[name]), max(life[name])) if kind is Region.WORK and name in life else always for name in roots}
-        placed, sizes[kind] = allocate({name: graph.tensors[name].bytes for name in roots}, spans, ALIGN)
-        offsets |= placed
-    return {name: _final(home, graph, region, offsets) for name, home in homes.items() if home.root in offsets}, sizes
-
-
-def _final(home: Home, graph: XGraph, region: Mapping[str, Region], offsets: Mapping[str, int]) -> View:
-    kind = region[home.root]
-    flip = kind is not Region.WORK and graph.tensors[home.root].flip
-    return replace(home.view, region=kind, offset=home.view.offset + offsets[home.root], flip=flip)
-
-

@@ -75,8 +75,10 @@ def check_constants(model: Model) -> None:
         if value.dtype.kind == "f" and value.dtype.itemsize > 1 and not np.isfinite(value).all():
             found = "NaN" if np.isnan(value).any() else "infinity"
             if value.size > 1 or not _is_bound(model, name):
+                readers = [node.name for node in model.nodes if name in node.inputs]
+                of = f" of node {readers[0]}" if readers else ""
                 raise ModelError(
-                    f"constant {name}: holds {found}, finite numbers are expected; train or export the model again"
+                    f"constant {name}{of}: holds {found}, finite numbers are expected; train or export the model again"
                 )
     for node in model.nodes:
         _check_quantisation(model, node)
@@ -115,6 +117,7 @@ def _check_quantisation(model: Model, node: Node) -> None:
     if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
         zero_point = model.constants.get(node.input(2))
         data = model.constants.get(node.input(0))
+        _check_axis(model, node)
         if zero_point is None:
             return
         if zero_point.dtype == np.int32 and zero_point.any():
@@ -127,3 +130,21 @@ def _check_quantisation(model: Model, node: Node) -> None:
                 f"node {node.name}: zero-point {node.input(2)} is {zero_point.dtype}, {data.dtype} like {node.input(0)} "
                 "is expected; quantise the model again"
             )
+
+
+def _check_axis(model: Model, node: Node) -> None:
+    """One scale for each index of a dimension asks for that dimension."""
+    scale, data = model.constants.get(node.input(1)), model.constants.get(node.input(0))
+    if scale is None or data is None or scale.ndim != 1 or scale.size == 1 or node.integer("block_size", 0):
+        return
+    axis = node.integer("axis", 1)
+    if not -data.ndim <= axis < data.ndim:
+        raise ModelError(
+            f"node {node.name}: axis is {axis}, {-data.ndim} to {data.ndim - 1} are expected for {node.input(0)} of shape "
+            f"{list(data.shape)} with {scale.size} scales; quantise the model again"
+        )
+    if data.shape[axis] != scale.size:
+        raise ModelError(
+            f"node {node.name}: {scale.size} scales, {data.shape[axis]} are expected for axis {axis} of {node.input(0)}, whose "
+            f"shape is {list(data.shape)}; quantise the model again"
+        )

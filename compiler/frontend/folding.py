@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
 import numpy as np
 from onnx import numpy_helper
 
 from compiler.frontend.model import Array, Model, Node, part_proto
-from compiler.frontend.session import run
+from compiler.frontend.session import RuntimeRefusal, run
 
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 _ALIASES = {"Identity", "Dropout"}
@@ -34,15 +38,29 @@ def fold_constants(model: Model, *, weights: bool = False) -> Model:
             kept.append(node)
     if not folded:
         return model.with_nodes(kept, constants) if len(kept) < len(model.nodes) else model
-    made = {name for node in folded for name in node.outputs if name}
-    used = [name for name in dict.fromkeys([*(n for node in kept for n in node.reads()), *model.outputs]) if name in made]
-    whole = model.with_nodes(model.nodes, constants)
-    constants |= run(part_proto(_with_constants(whole, constants), folded, [], used), {}) if used else {}
-    return model.with_nodes(kept, constants)
+    wanted = dict.fromkeys([*(name for node in kept for name in node.reads()), *model.outputs])
+    try:
+        return model.with_nodes(kept, constants | _values(model, constants, folded, wanted))
+    except RuntimeRefusal:
+        return _folded_one_by_one(model, constants, folded)
 
 
-def _with_constants(model: Model, constants: dict[str, Array]) -> Model:
-    return Model(model.name, model.nodes, constants, model.types, model.inputs, model.outputs, model.opsets)
+def _values(model: Model, constants: dict[str, Array], nodes: Sequence[Node], wanted: Iterable[str]) -> dict[str, Array]:
+    """What these nodes make of constants; of their outputs those that are wanted."""
+    made = {name for node in nodes for name in node.outputs if name}
+    used = [name for name in wanted if name in made]
+    return run(part_proto(replace(model, constants=constants), nodes, [], used), {}) if used else {}
+
+
+def _folded_one_by_one(model: Model, constants: dict[str, Array], folded: Sequence[Node]) -> Model:
+    """As far as onnxruntime computes them: a node that it refuses stays, and so do those that read it."""
+    done: set[str] = set()
+    for node in folded:
+        if all(name in constants for name in node.reads()):
+            with suppress(RuntimeRefusal):
+                constants = constants | _values(model, constants, [node], node.outputs)
+                done.add(node.name)
+    return model.with_nodes([node for node in model.nodes if node.name not in done and node.output not in constants], constants)
 
 
 def _immediate(model: Model, node: Node) -> Array | None:
@@ -66,14 +84,16 @@ def _immediate(model: Model, node: Node) -> Array | None:
 
 
 def without_identities(model: Model) -> Model:
-    """Identity and (at inference) Dropout only give a second name; names of the model's outputs stay."""
+    """Identity and (at inference) Dropout only give a second name; names that outputs or inner graphs go by stay."""
     producers = model.producers()
     renamed: dict[str, str] = {}
     outputs = set(model.outputs)
+    captured = {name for node in model.nodes for name in node.captures()}
     kept: list[Node] = []
     for node in model.nodes:
         source = node.input(0)
-        if node.op_type not in _ALIASES or node.domain or any(name in outputs for name in node.outputs[1:]):
+        named = outputs.intersection(node.outputs[1:]) or captured.intersection((source, node.output))
+        if node.op_type not in _ALIASES or node.domain or named:
             kept.append(node)
         elif node.output not in outputs:
             renamed[node.output] = source

@@ -57,6 +57,10 @@ class Node:
     def reads(self) -> Iterator[str]:
         """Every tensor that the node reads, those that its subgraphs take from outside included."""
         yield from (name for name in self.inputs if name)
+        yield from self.captures()
+
+    def captures(self) -> Iterator[str]:
+        """What the graphs in its attributes take from outside."""
         for value in self.attributes.values():
             if isinstance(value, onnx.GraphProto):
                 yield from _captured(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import onnx
 
@@ -41,6 +41,14 @@ class ImportedModel:
     statistics: Mapping[str, Statistics]
     """Of a float model's tensors: calibration to be used again."""
     float_model: Model | None = None
+    inexact: Mapping[str, str] = field(default_factory=dict)
+    """For each operation on the machine that cannot follow onnxruntime's kernel in all cases, how many differ."""
+    model: Model | None = None
+    """What was imported: quantised, with types."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """For each operation, the node of the model that asked for it."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Nodes that were kept off the machine for its configuration's sake, and why."""
 
 
 def import_model(
@@ -65,12 +73,29 @@ def import_model(
     if is_float(model):
         done = quantise(model, calibration, scheme, progress)
         model, float_model, statistics = done.model, done.float_model, done.statistics
-    ctx = interpreted(model)
+    found = replace(_imported(model, {}, watch), statistics=statistics, float_model=float_model)
+    report(f"imported {len(found.graph.ops)} operations")
+    return found
+
+
+def without(found: ImportedModel, refused: Mapping[str, str]) -> ImportedModel:
+    """The same with more nodes on the CPU: why, by name."""
+    assert found.model is not None
+    again = _imported(found.model, {**found.refused, **refused})
+    return replace(again, statistics=found.statistics, float_model=found.float_model)
+
+
+def _imported(model: Model, refused: Mapping[str, str], watch: Watch | None = None) -> ImportedModel:
+    ctx = interpreted(model, refused)
     graph, inputs, outputs = partitioned(ctx)
     graph = optimised(graph, watch)
-    report(f"imported {len(graph.ops)} operations")
     reasons = {name: reason for op in graph.ops for name, reason in getattr(op, "reasons", {}).items()}
-    return ImportedModel(graph, to_proto(model), inputs, outputs, _named(ctx, graph), reasons, statistics, float_model)
+    machine = {op.name for op in graph.ops}
+    inexact = {name: cases for name, cases in ctx.inexact.items() if name in machine}
+    return ImportedModel(
+        graph, to_proto(model), inputs, outputs, _named(ctx, graph), reasons, {}, inexact=inexact, model=model,
+        origins=ctx.origins, refused=refused,
+    )  # fmt: skip
 
 
 def _named(ctx: Context, graph: XGraph) -> dict[str, Port]:

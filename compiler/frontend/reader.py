@@ -6,24 +6,29 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import inliner, numpy_helper, version_converter
 
 from compiler.frontend.checks import check_constants, check_operators, check_shapes, ordered
 from compiler.frontend.errors import ModelError
+from compiler.frontend.external import with_external_data
 from compiler.frontend.folding import fold_constants, without_identities
 from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto
+from compiler.frontend.rebatch import rebatched
 from compiler.frontend.types import with_types
 
 LEAST_OPSET = 9
 MOST_OPSET = 26
 """The newest that onnxruntime runs."""
+USUAL_OPSET = 21
+"""Of a model that names none, because it has no node of ONNX's own."""
 
 Source = str | Path | bytes | onnx.ModelProto
 
 
 def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Model:
-    """``batch``: what a free first dimension of an input becomes (1 unless told); ``shapes``: whole input shapes."""
+    """``batch``: what the first dimension of every input becomes (if free, 1 unless told); ``shapes``: whole shapes."""
     proto = load(source)
     model = from_proto(converted(proto))
     model = replace(model, types={**model.types, **_input_types(model, proto, batch, shapes or {})})
@@ -32,13 +37,15 @@ def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple
     check_constants(model)
     model = _resolved(model)
     check_shapes(model)
+    if batch and any((model.shape(name) or (batch,))[0] != batch for name in model.inputs if name not in (shapes or {})):
+        return rebatched(model, batch)
     return model
 
 
 def load(source: Source) -> onnx.ModelProto:
     """The protocol buffer of a file, its bytes, or itself."""
     if isinstance(source, onnx.ModelProto):
-        return source
+        return with_external_data(source, None)
     where = "the model" if isinstance(source, bytes) else str(source)
     try:
         data = source if isinstance(source, bytes) else Path(source).read_bytes()
@@ -50,13 +57,7 @@ def load(source: Source) -> onnx.ModelProto:
         raise ModelError(f"{where}: {len(data)} bytes are not a whole ONNX model; export or download it again") from None
     if not proto.graph.node and not proto.opset_import:
         raise ModelError(f"{where}: not an ONNX model (no graph and no operator set in it); give a .onnx file")
-    if not isinstance(source, bytes) and _is_external(proto):
-        onnx.load_external_data_for_model(proto, str(Path(source).parent))
-    return proto
-
-
-def _is_external(proto: onnx.ModelProto) -> bool:
-    return any(t.data_location == onnx.TensorProto.EXTERNAL for t in proto.graph.initializer)
+    return with_external_data(proto, None if isinstance(source, bytes) else Path(source).parent)
 
 
 def opset_of(proto: onnx.ModelProto) -> int:
@@ -68,6 +69,10 @@ def converted(proto: onnx.ModelProto) -> onnx.ModelProto:
     if proto.functions:
         proto = inliner.inline_local_functions(proto)
     version = opset_of(proto)
+    if version == 0 and proto.opset_import and not any(node.domain in ("", "ai.onnx") for node in proto.graph.node):
+        proto = onnx.ModelProto.FromString(proto.SerializeToString())
+        proto.opset_import.append(onnx.helper.make_opsetid("", USUAL_OPSET))
+        return proto
     if LEAST_OPSET <= version <= MOST_OPSET:
         return proto
     refusal = (
@@ -85,6 +90,7 @@ def converted(proto: onnx.ModelProto) -> onnx.ModelProto:
 def from_proto(proto: onnx.ModelProto) -> Model:
     graph = proto.graph
     constants: dict[str, Array] = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    constants |= {t.values.name: _dense(t) for t in graph.sparse_initializer}
     nodes: list[Node] = []
     taken: set[str] = set()
     for index, item in enumerate(graph.node):
@@ -103,6 +109,15 @@ def from_proto(proto: onnx.ModelProto) -> Model:
     return model
 
 
+def _dense(sparse: onnx.SparseTensorProto) -> Array:
+    """A sparse constant with its zeros; places are counted through the whole tensor, or given by one index per dimension."""
+    values, places = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
+    out = np.zeros(tuple(sparse.dims), values.dtype)
+    where = np.unravel_index(places, out.shape) if places.ndim == 1 else tuple(places.T)
+    out[where] = values
+    return out
+
+
 def _input_types(
     model: Model, proto: onnx.ModelProto, batch: int | None, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, TensorType]:
@@ -115,8 +130,18 @@ def _input_types(
         if info.name not in model.inputs:
             continue
         tensor = info.type.tensor_type
+        kind = info.type.WhichOneof("value") or "tensor_type"
+        if kind != "tensor_type":
+            found = kind.removesuffix("_type")
+            raise ModelError(f"input {info.name}: is a {found}, a tensor is expected; export the model with tensors alone")
         if info.name in shapes:
-            types[info.name] = TensorType(tensor.elem_type, tuple(shapes[info.name]))
+            asked = tuple(shapes[info.name])
+            if tensor.HasField("shape") and len(asked) != len(tensor.shape.dim):
+                raise ModelError(
+                    f"input {info.name}: shape {list(asked)} has {len(asked)} dimensions, {len(tensor.shape.dim)} are expected "
+                    "by the model; give as many"
+                )
+            types[info.name] = TensorType(tensor.elem_type, asked)
             continue
         if not tensor.HasField("shape"):
             raise ModelError(f"input {info.name}: has no shape; export the model with input shapes, or name them")
@@ -129,7 +154,7 @@ def _input_types(
             else:
                 raise ModelError(
                     f"input {info.name}: dimension {axis} is free ({dim.dim_param or 'unnamed'}), a number is expected; "
-                    "export the model with a fixed size, or name the shape"
+                    "export the model with a fixed size, or give --shape"
                 )
         if 0 in shape:
             raise ModelError(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import onnx
 from onnx import helper
 
+from compiler.frontend.errors import ModelError
 from compiler.frontend.model import Model, TensorType, part_proto
 from compiler.frontend.session import session
 
@@ -36,7 +37,12 @@ def with_types(model: Model) -> Model:
     proto = part_proto(bare, model.nodes, [*model.inputs, *large], made)
     types = {name: model.types[name] for name in model.inputs}
     for output in session(proto).get_outputs():
-        shape = tuple(d if isinstance(d, int) else -1 for d in output.shape)
+        if output.name in model.outputs and not output.type.startswith("tensor("):
+            raise ModelError(
+                f"output {output.name}: is {output.type}, a tensor is expected; end the model before the node that makes it"
+            )
         elem = _ELEMS.get(output.type, onnx.TensorProto.UNDEFINED)
-        types[output.name] = TensorType(elem, None if -1 in shape else shape)
+        # [] is what onnxruntime says of a number as well as of a tensor whose rank it cannot tell.
+        known = output.shape and all(isinstance(d, int) for d in output.shape)
+        types[output.name] = TensorType(elem, tuple(output.shape) if known else None)
     return replace(model, types=types)

@@ -7,7 +7,6 @@ tells the pass that inserts the copies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -104,24 +103,3 @@ def _part(graph: XGraph, parent: View, op: Op, index: int) -> View:
     before = sum(graph.tensors[name].shape[op.axis] for name in op.inputs[:index])
     pitch = {1: parent.row_stride, 2: parent.step, 3: 1}[op.axis]
     return replace(parent, offset=parent.offset + before * pitch, height=shape[1], width=shape[2], channels=shape[3])
-
-
-def allocate(sizes: Mapping[str, int], spans: Mapping[str, tuple[int, int]], align: int = 64) -> tuple[dict[str, int], int]:
-    """Offsets of storages that live from ``spans[0]`` to ``spans[1]`` (both included), and the bytes they need.
-
-    Largest first, each at the lowest offset that is free over its life.
-    """
-    placed: list[tuple[int, int, int, int]] = []
-    offsets: dict[str, int] = {}
-    total = 0
-    for name in sorted(sizes, key=lambda n: (-sizes[n], n)):
-        size = -(-sizes[name] // align) * align
-        first, last = spans[name]
-        where = 0
-        for begin, end, other_first, other_last in sorted(placed):
-            if other_first <= last and first <= other_last and where < end and begin < where + size:
-                where = end
-        placed.append((where, where + size, first, last))
-        offsets[name] = where
-        total = max(total, where + size)
-    return offsets, total

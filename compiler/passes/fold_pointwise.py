@@ -7,7 +7,7 @@ from dataclasses import replace
 from compiler.passes.finish import Finishing, followed_by, function_of, is_pass
 from compiler.passes.rewrite import sole_reader
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, PoolKind
 
 
 def fold_pointwise(graph: XGraph) -> XGraph:
@@ -21,8 +21,21 @@ def fold_pointwise(graph: XGraph) -> XGraph:
             assert isinstance(op, Eltwise)
             made: Finishing = producer
             del ops[source]
-            ops[op.output] = replace(made, outputs=op.outputs, finish=followed_by(made.finish, function_of(op)))
+            finish = followed_by(made.finish, function_of(op))
+            if _only_selects(made) and not _same_meaning(graph, made.inputs[0], op.output):
+                finish = replace(finish, table=function_of(op)) if finish.table is None else finish
+            ops[op.output] = replace(made, outputs=op.outputs, finish=finish)
             renamed[op.output] = op.output
         else:
             ops[op.outputs[0] if op.outputs else op.name] = op
     return graph.with_ops(ops.values())
+
+
+def _only_selects(op: Op) -> bool:
+    """Whether the operation hands bytes on: a table alone can then say that they mean something else."""
+    return isinstance(op, Pool) and op.kind is PoolKind.MAX
+
+
+def _same_meaning(graph: XGraph, one: str, other: str) -> bool:
+    a, b = graph.tensors[one], graph.tensors[other]
+    return (a.quantisation, a.flip) == (b.quantisation, b.flip)

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import MICROSOFT, Array, Model, Node
-from compiler.quantise.forms import Form, Forms
+from compiler.quantise.forms import PAIRED, Form, Forms
 from compiler.quantise.schemes import Scheme
 
 Float = NDArray[np.float32]
+
+GREATEST_BIAS = 2.0**30
+"""In units of the accumulator: half of its range is left to the products."""
 
 
 def written(model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme) -> Model:
@@ -129,11 +132,12 @@ class _Writer:
         x, out = node.inputs[0], self._final(node)
         weights = self.model.constants[node.inputs[1]]
         axis = 0 if form is Form.CONV or node.integer("transB", 0) else 1
-        stored, scale = self._weights(node.inputs[1], weights, axis)
         bias = self.model.constants[node.input(2)] if node.input(2) else np.zeros(weights.shape[axis], np.float32)
         bias = np.ascontiguousarray(np.broadcast_to(bias.reshape(-1), weights.shape[axis]))
-        unit = np.float64(np.float32(self.params[x].scale)) * self.constants[scale[0]].astype(np.float64)
-        whole = np.clip(np.rint(bias.astype(np.float64) / unit), -(2.0**31), 2.0**31 - 1).astype(np.int32)
+        x_scale = np.float64(np.float32(self.params[x].scale))
+        least = np.abs(bias).astype(np.float64) / (x_scale * GREATEST_BIAS)
+        stored, scale = self._weights(node.inputs[1], weights, axis, least, node.output)
+        whole = np.rint(bias.astype(np.float64) / (x_scale * self.constants[scale[0]].astype(np.float64))).astype(np.int32)
         name = self._constant(f"{node.output}_bias_quantized", whole)
         head = (self.stored(x), *self._quantisation(x), stored, *scale)
         if form is Form.CONV:
@@ -142,9 +146,14 @@ class _Writer:
             attributes = {"transB": node.integer("transB", 0)}
             self._result(node, "QGemm", (*head, name, *self._quantisation(out)), attributes, MICROSOFT)
 
-    def _weights(self, name: str, values: Float, axis: int) -> tuple[str, tuple[str, str]]:
-        """Names of the int8 weights, their scale and zero-point."""
+    def _weights(
+        self, name: str, values: Float, axis: int, least: NDArray[np.float64] | None = None, of: str = ""
+    ) -> tuple[str, tuple[str, str]]:
+        """Names of the int8 weights, scale and zero-point. ``least``: scales below which the bias ``of`` a tensor overflows."""
         scale = self.scheme.weights(values.astype(np.float32, copy=False), axis)
+        if least is not None:
+            coarser = _at_least(scale, least if scale.size > 1 else least.max(initial=0.0))
+            name, scale = (name, scale) if (coarser == scale).all() else (f"{name}/{of}", coarser)
         shape = [1] * values.ndim
         if scale.size > 1:
             shape[axis] = scale.size
@@ -234,8 +243,15 @@ class _Writer:
         return image
 
 
+def _at_least(scale: Float, least: NDArray[np.float64] | np.float64) -> Float:
+    """Scales times the powers of two that bring them to the least ones."""
+    doublings = np.ceil(np.log2(np.maximum(least / scale.astype(np.float64), 1.0)))
+    raised: Float = np.ldexp(scale, doublings.astype(np.int32)).astype(np.float32)
+    return raised
+
+
 def _is_operand(node: Node, index: int) -> bool:
     """Weights and tensors, not biases, sizes or bounds."""
-    if node.op_type in ("ConvTranspose", "MatMul"):
+    if node.op_type in ("ConvTranspose", "MatMul", "PRelu"):
         return index == 1
-    return node.op_type in ("Add", "Sub", "Mul")
+    return node.op_type in PAIRED

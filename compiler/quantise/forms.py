@@ -32,7 +32,9 @@ WINDOWS = {"MaxPool", "AveragePool", "GlobalAveragePool"}
 STORED = {"MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Concat"}
 MOVED = {"DepthToSpace", "SpaceToDepth", "Pad", "Resize", "GlobalMaxPool", "ReduceMax"}
 MEANS = {"ReduceMean", "ReduceSum"}
-_CLAMPED = HEAVY | {"Add", "Mul", "Sub", "AveragePool", "GlobalAveragePool", "Resize"}
+PAIRED = {"Add", "Sub", "Mul", "Min", "Max"}
+"""Of two tensors on the machine."""
+_CLAMPED = HEAVY | PAIRED | {"AveragePool", "GlobalAveragePool", "Resize"}
 _BINARY = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"}
 
 
@@ -86,7 +88,7 @@ def forms_of(model: Model) -> Forms:
             continue
         forms.of[node.name] = form
         reached.update(node.outputs)
-        if form is Form.FLOAT and (node.op_type in UNARY or node.op_type in _BINARY):
+        if form is Form.FLOAT and (node.op_type in UNARY or node.op_type in _BINARY) and not slopes_by_channel(model, node):
             roots = {origin.get(name, name) for name in _operands(model, node)}
             if len(roots) == 1:
                 origin[node.output] = roots.pop()
@@ -131,10 +133,18 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         return Form.FLOAT
     if node.op_type in UNARY:
         extra = [model.constants.get(name) for name in node.inputs[1:] if name]
+        if slopes_by_channel(model, node):
+            return Form.FLOAT
         return Form.FLOAT if all(value is not None and value.size == 1 for value in extra) else None
     if node.op_type in _BINARY and len(node.inputs) == 2:
         return _binary_form(model, node, operands, origin)
     return None
+
+
+def slopes_by_channel(model: Model, node: Node) -> bool:
+    """A PRelu with a constant slope for each channel: no function of one tensor."""
+    slopes = model.constants.get(node.input(1)) if node.op_type == "PRelu" else None
+    return slopes is not None and varying_dimension(slopes, len(model.shape(node.output) or ())) == 1
 
 
 def _per_output(model: Model, node: Node) -> bool:
@@ -147,11 +157,11 @@ def _per_output(model: Model, node: Node) -> bool:
 def _binary_form(model: Model, node: Node, operands: list[str], origin: dict[str, str]) -> Form | None:
     constant = next((model.constants[name] for name in node.inputs if name in model.constants), None)
     if constant is not None and constant.size > 1:
-        wide = node.op_type in ("Add", "Sub", "Mul") and varying_dimension(constant, len(model.shape(node.output) or ())) == 1
+        wide = node.op_type in PAIRED and varying_dimension(constant, len(model.shape(node.output) or ())) == 1
         return Form.FLOAT if wide else None
     if constant is not None or len({origin.get(name, name) for name in operands}) == 1:
         return Form.FLOAT
-    return {"Add": Form.PAIR, "Mul": Form.PAIR, "Sub": Form.FLOAT}.get(node.op_type)
+    return {"Add": Form.PAIR, "Mul": Form.PAIR, **dict.fromkeys(("Sub", "Min", "Max"), Form.FLOAT)}.get(node.op_type)
 
 
 def _fold_clamps(model: Model, forms: Forms, consumers: dict[str, list[Node]], origin: dict[str, str]) -> None:

@@ -46,11 +46,15 @@ def is_float(model: Model) -> bool:
     )  # fmt: skip
 
 
+def check_scheme(scheme: str) -> None:
+    if scheme not in SCHEMES:
+        raise CalibrationError(f"quantisation scheme {scheme!r}: unknown; choose one of {', '.join(SCHEMES)}")
+
+
 def quantise(
     model: Model, calibration: CalibrationData = None, scheme: str = "power_of_two", progress: Progress | None = None
 ) -> Quantised:
-    if scheme not in SCHEMES:
-        raise CalibrationError(f"quantisation scheme {scheme!r}: unknown; choose one of {', '.join(SCHEMES)}")
+    check_scheme(scheme)
     chosen = SCHEMES[scheme]
     prepared = with_types(fused(with_types(fold_constants(modernised(model), weights=True))))
     forms = forms_of(prepared)

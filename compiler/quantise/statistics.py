@@ -130,6 +130,7 @@ def collected(model: Model, names: Sequence[str], data: Feeds, progress: Progres
         values = dict(zip(outputs, session.run(outputs, feeds), strict=True)) if outputs else {}
         for name in names:
             value = feeds[name] if name in feeds else values[name]
+            _check_finite(model, name, value, index)
             one = Statistics.of(value, rng)
             found[name] = found[name].joined(one) if name in found else one
         if progress:
@@ -137,3 +138,13 @@ def collected(model: Model, names: Sequence[str], data: Feeds, progress: Progres
     if not found and names:
         raise CalibrationError("calibration data: holds no whole batch; give at least one sample for each input")
     return found
+
+
+def _check_finite(model: Model, name: str, value: Array, batch: int) -> None:
+    if np.isfinite(value).all():
+        return
+    maker = model.producers().get(name)
+    source = f"node {maker.name}: its result {name}" if maker is not None else f"calibration data: input {name}"
+    found = "NaN" if np.isnan(value).any() else "infinity"
+    remedy = "look for what overflows in the float model" if maker is not None else "remove such samples"
+    raise CalibrationError(f"{source} holds {found} on batch {batch + 1}, finite numbers are expected; {remedy}")

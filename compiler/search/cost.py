@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from compiler.codegen.layer import Layer
+from compiler.codegen.misfit import FitError
 from compiler.codegen.objective import OBJECTIVES, Cost, Objective
 from compiler.codegen.operations import Group
 from compiler.codegen.plan import Plan
-from compiler.codegen.planner import FitError, plan_group
+from compiler.codegen.planner import needs_tiles, plan_group
 from compiler.codegen.residence import PARAMETER_BUFFERS
 from compiler.emit.grouping import Lowered, make_group
 from compiler.emit.joining import joinable
@@ -24,6 +25,9 @@ from isa.instructions import Buffer
 
 __all__ = ["OBJECTIVES", "Cost", "Evaluator", "Objective"]
 
+Costs = dict[object, Cost | None]
+
+
 @dataclass
 class Evaluator:
     """Costs of groups of one graph on one configuration; groups of equal shape are planned once for each objective."""
@@ -32,7 +36,7 @@ class Evaluator:
     graph: XGraph
     database: Database | None = None
     """Costs of earlier compilations."""
-    known: dict[object, Cost | None] = field(default_factory=dict)
+    known: Costs = field(default_factory=dict)
     """By objective and shape."""
     rows_only: bool = False
     """Whether groups are tiled as in DNNVM and Optimus (see ``plan_group``)."""
@@ -95,9 +99,25 @@ class Evaluator:
         """The plan that the cost is of."""
         objective = self.planned_for or objective
         try:
-            return plan_group(self.config, self.group(mask), objective, rows_only=self.rows_only)
+            columns = mask.bit_count() == 1 or bool(mask & self._narrow)
+            return plan_group(self.config, self.group(mask), objective, rows_only=self.rows_only, columns=columns)
         except FitError:
             return None
+
+    @cached_property
+    def _narrow(self) -> Mask:
+        """Operations that alone fit only in column tiles: groups of others are not worth tiling so."""
+        found: dict[object, bool] = {}
+        narrow = 0
+        for n in range(len(self.sets.ops)):
+            key = self.shapes.key(1 << n)
+            if key not in found:
+                try:
+                    found[key] = needs_tiles(self.config, self.group(1 << n))
+                except FitError:
+                    found[key] = False
+            narrow |= found[key] << n
+        return narrow
 
     def _by_shape(self, mask: Mask, objective: Objective) -> Cost | None:
         key = objective, self.shapes.key(mask)
@@ -126,7 +146,7 @@ class Evaluator:
                 first = layer.inputs[0]
                 # Maps of one shape have other holes where they are joined of other parts.
                 joined = group.tensors[first].channels if first in group.joined else 0
-                form = first in group.folds, first in group.sampled, group.stacked, joined
+                form = first in group.folds, first in group.sampled, group.stacked, group.row_pixels, joined
                 memory = self._memories.setdefault((self.shapes.geometries[number], form), Memory())
                 self._remembering[layer] = remembering(layer, memory)
         return replace(group, layers=tuple(self._remembering[layer] for layer in group.layers))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.codegen.planner import FitError
+from compiler.codegen.misfit import FitError
 from compiler.codegen.ranges import deduce
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask, bits_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen.planner import FitError, why_not
+from compiler.codegen.misfit import misfit
 from compiler.fusion.legal import Mask
 from compiler.search.cost import Evaluator, Objective
 from compiler.xgraph.graph import XGraph
@@ -60,7 +60,8 @@ def price_of(evaluator: Evaluator, objective: Objective, mask: Mask) -> int:
     """Of a group that must fit."""
     cost = evaluator.cost_of(mask, objective)
     if cost is None:
-        raise FitError(why_not(evaluator.config, evaluator.group(mask)))
+        group = evaluator.group(mask)
+        raise misfit(evaluator.config, group, group.name)
     return objective(cost)
 
 

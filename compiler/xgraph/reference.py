@@ -153,22 +153,23 @@ def _pool(x: Int8, op: Pool, shape: tuple[int, int, int, int]) -> Int8:
 
 
 def _eltwise(op: Eltwise, inputs: list[Int8]) -> Int8:
-    a = inputs[0].astype(np.int64)
-    if op.kind is EltwiseKind.PASS:
-        total = a * op.m_a + op.c
-    elif op.kind is EltwiseKind.ADD:
-        total = a * op.m_a + inputs[1].astype(np.int64) * op.m_b + op.c
-    else:
-        total = (a - op.a_zp) * (inputs[1].astype(np.int64) - op.b_zp) * op.m_a + op.c
-    return _finish(np.clip(_half_even(total, op.shift), -32768, 32767), op.finish)
-
-
-def _half_even(value: Int64, shift: int) -> Int64:
-    if shift == 0:
-        return value
-    whole: Int64 = value >> shift
-    rest: Int64 = value & ((1 << shift) - 1)
-    half = 1 << (shift - 1)
-    up = (rest > half) | ((rest == half) & (whole & 1 == 1))
-    rounded: Int64 = whole + up
-    return rounded
+    a, *others = (source.astype(np.int64) for source in inputs)
+    match op.kind, others:
+        case EltwiseKind.PASS, []:
+            total = a * op.m_a
+        case EltwiseKind.ADD, [b]:
+            total = a * op.m_a + b * op.m_b
+        case EltwiseKind.MUL, [b]:
+            total = (a - op.a_zp) * (b - op.b_zp) * op.m_a
+        case EltwiseKind.MAX, [b]:
+            total = np.maximum((a - op.a_zp) * op.m_a, (b - op.b_zp) * op.m_b)
+        case EltwiseKind.MIN, [b]:
+            total = np.minimum((a - op.a_zp) * op.m_a, (b - op.b_zp) * op.m_b)
+        case EltwiseKind.SLOPE, [b]:
+            x = a - op.a_zp
+            total = np.where(x < 0, x * (b - op.b_zp) * op.m_a, x * op.m_b)
+        case kind, _:
+            raise AssertionError(kind)
+    total = total + op.c
+    rounded = np.rint(np.ldexp(total.astype(np.float64), -op.shift).astype(np.float32)).astype(np.int64)
+    return _finish(np.clip(rounded, -32768, 32767), op.finish)

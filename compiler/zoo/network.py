@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from compiler.zoo import moments
-from compiler.zoo.geometry import Padding, inside, output_size, resolve
+from compiler.zoo.geometry import Kernel, Padding, inside, output_size, resolve, sides
 from compiler.zoo.moments import Moments
 
 OPSET = 17
@@ -71,7 +71,7 @@ class Network:
         self,
         x: Value,
         channels: int,
-        kernel: int = 1,
+        kernel: Kernel = 1,
         stride: int = 1,
         padding: Padding = "centred",
         dilation: int = 1,
@@ -80,17 +80,19 @@ class Network:
         pads = resolve(padding, x.size, kernel, stride, dilation)
         size = output_size(x.size, pads, kernel, stride, dilation)
         share = inside(x.size, pads, kernel, stride, dilation, size)
-        shape = (channels, x.channels // groups, kernel, kernel)
-        weight = moments.weights(self._rng, shape, shape[1] * kernel * kernel, x.moments, share)
+        shape = (channels, x.channels // groups, *sides(kernel))
+        weight = moments.weights(self._rng, shape, math.prod(shape[1:]), x.moments, share)
         parameters = [self._constant("weight", weight), self._constant("bias", self._offsets(channels))]
-        attributes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": pads}
+        attributes = {"kernel_shape": sides(kernel), "strides": [stride] * 2, "pads": pads}
         if dilation > 1:
             attributes["dilations"] = [dilation] * 2
         shape = (x.shape[0], channels, *size)
         return self._node("Conv", [x], shape, Moments(), parameters, group=groups, **attributes)
 
-    def depthwise(self, x: Value, kernel: int = 3, stride: int = 1, padding: Padding = "centred") -> Value:
-        return self.conv(x, x.channels, kernel, stride, padding, groups=x.channels)
+    def depthwise(
+        self, x: Value, kernel: int = 3, stride: int = 1, padding: Padding = "centred", dilation: int = 1
+    ) -> Value:
+        return self.conv(x, x.channels, kernel, stride, padding, dilation, groups=x.channels)
 
     def transposed(self, x: Value, channels: int, kernel: int = 2, stride: int = 2) -> Value:
         """ConvTranspose to ``stride`` times the size, ``kernel - stride`` even."""

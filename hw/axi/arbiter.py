@@ -8,6 +8,7 @@ from amaranth import Module, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.axi.credits import Credits
 from hw.axi.signature import ID_BITS, AxiRead, ReadId, address_layout, read_data_layout
 from isa.config import MachineConfig
 
@@ -21,10 +22,11 @@ class ReadArbiter(wiring.Component):
     """Fetch goes before LOAD: its bursts are few and short, and all units wait for what it brings.
 
     Combinational: one request per cycle on ``ar``; data on ``r`` goes to the reader that its id names, and waits
-    with that reader.
+    with that reader. While ``axi_reads`` bursts are on their way, from ``ar`` to the last beat on ``r``, none is let out.
     """
 
     def __init__(self, config: MachineConfig) -> None:
+        self.config = config
         super().__init__({
             "fetch": In(AxiRead(config)),
             "load": In(AxiRead(config)),
@@ -34,18 +36,24 @@ class ReadArbiter(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.d.comb += self.ar.valid.eq(self.fetch.ar.valid | self.load.ar.valid)
+        m.submodules.credits = credits = Credits(self.config.axi_reads)
+        may_ask = credits.out != self.config.axi_reads
+        m.d.comb += [
+            self.ar.valid.eq((self.fetch.ar.valid | self.load.ar.valid) & may_ask),
+            credits.take.eq(self.ar.valid & self.ar.ready),
+            credits.give.eq(self.r.valid & self.r.ready & self.r.payload.body.last),
+        ]
         with m.If(self.fetch.ar.valid):
             m.d.comb += [
                 self.ar.payload.id.eq(ReadId.FETCH.value),
                 self.ar.payload.body.eq(self.fetch.ar.payload),
-                self.fetch.ar.ready.eq(self.ar.ready),
+                self.fetch.ar.ready.eq(self.ar.ready & may_ask),
             ]
         with m.Else():
             m.d.comb += [
                 self.ar.payload.id.eq(ReadId.LOAD.value),
                 self.ar.payload.body.eq(self.load.ar.payload),
-                self.load.ar.ready.eq(self.ar.ready),
+                self.load.ar.ready.eq(self.ar.ready & may_ask),
             ]
 
         to_fetch = Signal()

@@ -14,15 +14,6 @@ from isa.config import MachineConfig
 
 RUN_BYTES_BITS = 28
 """Longest run: ``LOAD.valid``, and every word of the largest parameter buffer."""
-MAX_BURST_BEATS = 32
-"""Long enough to hide the address channel, short enough that instruction fetch need not wait for long."""
-BOUNDARY = 4096
-"""Bytes: no AXI burst may cross a multiple."""
-
-
-def burst_beats(config: MachineConfig) -> int:
-    """The most beats in a burst; bursts never cross a multiple of that many beats, so never 4 KB."""
-    return min(MAX_BURST_BEATS, BOUNDARY // config.axi_bytes)
 
 
 def run_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
@@ -40,7 +31,7 @@ def burst_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
     lane = unsigned(exact_log2(config.axi_bytes))
     return data.StructLayout({
         "addr": unsigned(config.axi_addr_bits),
-        "beats": unsigned(exact_log2(burst_beats(config)) + 1),
+        "beats": unsigned(exact_log2(config.burst_beats) + 1),
         "first": lane,
         "final": lane,
         "end": unsigned(1),
@@ -66,7 +57,7 @@ class BurstSplitter(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         beat_bits = exact_log2(self.config.axi_bytes)
-        most = burst_beats(self.config)
+        most = self.config.burst_beats
         most_bits = exact_log2(most)
         address_bits = self.config.axi_addr_bits - beat_bits
         layout = data.StructLayout({

@@ -12,8 +12,6 @@ from amaranth.utils import exact_log2
 from hw.axi.arbiter import ReadArbiter, tagged
 from hw.axi.signature import (
     BURST_INCR,
-    CACHE_MODIFIABLE,
-    PROT_DATA,
     RESP_ERROR_BIT,
     RESPONSE_LAYOUT,
     WRITE_ID,
@@ -67,8 +65,9 @@ class AxiPort(wiring.Component):
                 getattr(axi, f"{prefix}size").eq(size),
                 getattr(axi, f"{prefix}burst").eq(BURST_INCR),
                 getattr(axi, f"{prefix}lock").eq(0),
-                getattr(axi, f"{prefix}cache").eq(CACHE_MODIFIABLE),
-                getattr(axi, f"{prefix}prot").eq(PROT_DATA),
+                getattr(axi, f"{prefix}cache").eq(self.config.axi_cache),
+                getattr(axi, f"{prefix}prot").eq(self.config.axi_prot),
+                getattr(axi, f"{prefix}qos").eq(self.config.axi_qos),
             ]
         m.d.comb += [
             axi.arid.eq(ar.o.payload.id),

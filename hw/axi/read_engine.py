@@ -11,7 +11,8 @@ from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from hw.axi.burst import BurstSplitter, burst_beats, run_layout
+from hw.axi.burst import BurstSplitter, run_layout
+from hw.axi.credits import Credits
 from hw.axi.signature import AxiRead
 from isa.config import MachineConfig
 
@@ -62,12 +63,13 @@ class ReadEngine(wiring.Component):
         connect(m, flipped(self.runs), splitter.i)
 
         burst = splitter.o.payload
-        coming = Signal(range(READ_AHEAD_BEATS + burst_beats(self.config)))
+        most = self.config.burst_beats
+        m.submodules.coming = coming = Credits(READ_AHEAD_BEATS - 1 + most, step=most)
         may_ask = Signal()
         issue = Signal()
         arrive = Signal()
         m.d.comb += [
-            may_ask.eq((coming < READ_AHEAD_BEATS) & fifo.w_rdy & ~self.halt),
+            may_ask.eq((coming.out < READ_AHEAD_BEATS) & fifo.w_rdy & ~self.halt),
             self.axi.ar.valid.eq(splitter.o.valid & may_ask),
             self.axi.ar.payload.addr.eq(burst.addr),
             self.axi.ar.payload.len.eq(burst.beats - 1),
@@ -75,11 +77,12 @@ class ReadEngine(wiring.Component):
             issue.eq(self.axi.ar.valid & self.axi.ar.ready),
             fifo.w_en.eq(issue),
             arrive.eq(self.axi.r.valid & self.axi.r.ready),
-            self.idle.eq(coming == 0),
+            coming.take.eq(Mux(issue, burst.beats, 0)),
+            coming.give.eq(arrive),
+            self.idle.eq(coming.out == 0),
         ]
         write = data.View(asked, fifo.w_data)
         m.d.comb += [getattr(write, name).eq(getattr(burst, name)) for name in ("first", "final", "end", "tag")]
-        m.d.sync += coming.eq(coming + Mux(issue, burst.beats, 0) - arrive)
 
         head = data.View(asked, fifo.r_data)
         begin = Signal(init=1)

@@ -30,13 +30,10 @@ class ReadId(enum.IntEnum):
 
 WRITE_ID = 0
 BURST_INCR = 1
-CACHE_MODIFIABLE = 0b0011
-"""Normal memory, not cacheable, bufferable: interconnects may merge and split bursts."""
-PROT_DATA = 0b000
 
 
 class Axi4(wiring.Signature):
-    """AXI4 seen from the manager; user, QoS and region signals are left out."""
+    """AXI4 seen from the manager; user and region signals are left out."""
 
     def __init__(self, config: MachineConfig) -> None:
         address = {
@@ -48,6 +45,7 @@ class Axi4(wiring.Signature):
             "lock": Out(1),
             "cache": Out(4),
             "prot": Out(3),
+            "qos": Out(4),
             "valid": Out(1),
             "ready": In(1),
         }

@@ -10,6 +10,7 @@ from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.axi.burst import BurstSplitter, burst_layout, run_layout
+from hw.axi.credits import Credits
 from hw.axi.signature import AxiWrite
 from isa.config import MachineConfig
 
@@ -88,14 +89,15 @@ class WriteEngine(wiring.Component):
             m.d.sync += number.eq(Mux(w.payload.last, 0, number + 1))
 
         answered = Signal()
-        open_bursts = Signal(range(OPEN_BURSTS + 2))
+        m.submodules.open_bursts = open_bursts = Credits(OPEN_BURSTS + 1)
         m.d.comb += [
             b.ready.eq(responses.r_rdy),
             answered.eq(b.valid & b.ready),
             responses.r_en.eq(answered),
             self.done.eq(answered & responses.r_data),
             self.error.eq(answered & b.payload.error),
-            self.idle.eq(open_bursts == 0),
+            open_bursts.take.eq(issue),
+            open_bursts.give.eq(answered),
+            self.idle.eq(open_bursts.out == 0),
         ]
-        m.d.sync += open_bursts.eq(open_bursts + issue - answered)
         return m

@@ -16,9 +16,10 @@ from hw.control.receiver import Receiver
 from hw.control.registers import Registers
 from hw.control.sequencer import Sequencer
 from hw.control.tokens import Tokens
-from hw.control.units import BusActivity, TraceSignature, built_units
+from hw.control.units import BusActivity, TraceSignature
 from hw.control.watchdog import Watchdog
 from hw.interfaces import UnitSignature
+from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Region, Unit
@@ -28,11 +29,13 @@ class Control(wiring.Component):
     """Runs a program: ``bus`` is the driver's AXI4-Lite port, one member per built unit (``load``, ``save``, ...) goes to
     the unit, ``trace_<unit>`` tells what it does when.
 
-    ``unit_reset`` is high for one cycle before each program and must reset the units and the AXI engines, so that a
-    program always begins from the same state, also after an error. ``halt`` is high from a fault until then.
+    ``unit_reset`` is high for one cycle before each program, when nothing is on the bus, and must reset the units and the
+    AXI engines, so that a program always begins from the same state, also after an error. ``halt`` is high from a fault
+    until then; an abort is a fault, too.
 
     Faults are reported one cycle after they show; those of one cycle in the order dispatch, units (for one unit: its
-    running, its next instruction), watchdog.
+    running, its next instruction), watchdog, abort. A program or base between beats is one before all others: nothing
+    is fetched then.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -43,6 +46,7 @@ class Control(wiring.Component):
             "fetch": Out(AxiRead(config)),
             "activity": Out(BusActivity()),
             "bases": Out(data.ArrayLayout(unsigned(config.axi_addr_bits), len(Region))),
+            "limits": Out(data.ArrayLayout(unsigned(32), len(Region))),
             "unit_reset": Out(1),
             "halt": Out(1),
             "irq": Out(1),
@@ -62,7 +66,7 @@ class Control(wiring.Component):
             m.submodules[name] = ResetInserter(sequencer.clear)(part)
 
         fetch, dispatch, tokens, watchdog = Fetch(self.config), Dispatch(self.config), Tokens(), Watchdog()
-        counters, faults = MachineCounters(), Faults(2 + 2 * len(self._units))
+        counters, faults = MachineCounters(), Faults(5 + 2 * len(self._units))
         for name, part in {
             "fetch": fetch, "dispatch": dispatch, "tokens": tokens, "watchdog": watchdog,
             "machine_counters": counters, "faults": faults,
@@ -85,7 +89,7 @@ class Control(wiring.Component):
             receivers.append(receiver)
             queues_empty.append(queue.level == 0)
 
-        self._report(m, dispatch, receivers, watchdog, faults)
+        self._report(m, dispatch, receivers, watchdog, faults, sequencer, registers)
         self._connect_fetch(m, fetch, dispatch, sequencer, registers)
         self._watch(m, watchdog, dispatch, receivers, sequencer, registers)
 
@@ -95,7 +99,11 @@ class Control(wiring.Component):
             self.unit_reset.eq(sequencer.clear),
             self.irq.eq(registers.irq),
             self.bases.eq(registers.bases),
+            self.limits.eq(registers.limits),
             sequencer.start.eq(registers.start),
+            sequencer.reset.eq(registers.reset),
+            registers.wipe.eq(sequencer.wipe),
+            registers.idle.eq(sequencer.idle),
             sequencer.complete.eq(dispatch.ended & Cat(*idle).all() & fetch.idle & self.activity.drained),
             sequencer.fault.eq(faults.first.valid),
             sequencer.drained.eq(self.activity.drained & fetch.idle),
@@ -139,23 +147,31 @@ class Control(wiring.Component):
         ]
 
     def _report(
-        self, m: Module, dispatch: Dispatch, receivers: list[Receiver], watchdog: Watchdog, faults: Faults
-    ) -> None:
+        self, m: Module, dispatch: Dispatch, receivers: list[Receiver], watchdog: Watchdog, faults: Faults,
+        sequencer: Sequencer, registers: Registers,
+    ) -> None:  # fmt: skip
         reports = iter(faults.reports)
 
         def report(valid: object, code: object, pc: object) -> None:
             target = next(reports)
             m.d.comb += [target.valid.eq(valid), target.fault.code.eq(code), target.fault.pc.eq(pc)]
 
+        report(sequencer.begin & registers.misaligned, Fault.MISALIGNED, 0)
         report(dispatch.fault.valid, dispatch.fault.fault.code, dispatch.fault.fault.pc)
-        stuck_pc = dispatch.pc
+        stuck_pc = owing_pc = dispatch.pc
         for unit, receiver in zip(self._units, receivers, strict=True):
             running = self._unit(unit).fault
             report(running.valid, running.fault.code, running.fault.pc)
             report(receiver.illegal, Fault.ILLEGAL_FIELD, receiver.head_pc)
         for receiver in reversed(receivers):
             stuck_pc = Mux(receiver.stuck, receiver.stuck_pc, stuck_pc)
-        report(watchdog.expired, Fault.WATCHDOG, stuck_pc)
+        for unit, receiver in reversed([*zip(self._units, receivers, strict=True)]):
+            if unit in (Unit.LOAD, Unit.SAVE):
+                owing_pc = Mux(receiver.at_work, receiver.oldest_pc, owing_pc)
+        expired = watchdog.expired & ~sequencer.complete
+        report(expired & self.activity.drained, Fault.WATCHDOG, stuck_pc)
+        report(expired & ~self.activity.drained, Fault.BUS_TIMEOUT, owing_pc)
+        report(registers.abort & sequencer.running & ~sequencer.complete, Fault.ABORTED, dispatch.pc)
 
     def _connect_fetch(
         self, m: Module, fetch: Fetch, dispatch: Dispatch, sequencer: Sequencer, registers: Registers
@@ -163,7 +179,7 @@ class Control(wiring.Component):
         wiring.connect(m, fetch.bus, wiring.flipped(self.fetch))
         wiring.connect(m, fetch.words, dispatch.words)
         m.d.comb += [
-            fetch.start.eq(sequencer.begin),
+            fetch.start.eq(sequencer.begin & ~registers.misaligned),
             fetch.program.eq(registers.program),
             fetch.program_words.eq(registers.program_words),
             fetch.stop.eq(self.halt | dispatch.ended),
@@ -176,7 +192,8 @@ class Control(wiring.Component):
         self, m: Module, watchdog: Watchdog, dispatch: Dispatch, receivers: list[Receiver],
         sequencer: Sequencer, registers: Registers,
     ) -> None:  # fmt: skip
-        """While a program runs anything that moves is progress, while it halts only the bus is."""
+        """While a program runs anything that moves is progress, while it halts only the bus is. As long as DRAM owes an
+        answer it may take the time that it has for itself."""
         moves = [dispatch.moved, *(self._unit(unit).active for unit in self._units)]
         for receiver in receivers:
             moves += [receiver.trace.start, receiver.trace.finish]
@@ -185,5 +202,5 @@ class Control(wiring.Component):
         m.d.comb += [
             watchdog.run.eq((sequencer.running & ~self.halt) | sequencer.halting),
             watchdog.progress.eq(progress),
-            watchdog.limit.eq(registers.watchdog),
+            watchdog.limit.eq(Mux(self.activity.drained, registers.watchdog, registers.bus_watchdog)),
         ]

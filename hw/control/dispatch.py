@@ -6,8 +6,9 @@ from amaranth import Cat, Module, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.control.units import HEADER_LAYOUT, built_units
+from hw.control.units import HEADER_LAYOUT
 from hw.interfaces import FaultSignature
+from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, INSTRUCTIONS

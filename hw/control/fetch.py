@@ -7,13 +7,15 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
+from hw.axi.credits import Credits
 from hw.axi.signature import AxiRead
 from hw.control.dispatch import FETCHED_LAYOUT
 from isa.config import MachineConfig
 
 BURST_BYTES = 256
 BURST_BEATS = 16
-"""A burst ends at the first of these two limits. Short, so that LOAD never waits long behind one."""
+"""A burst ends at the first of these two limits and that of the configuration. Short, so that LOAD never waits long behind
+one."""
 
 
 class Fetch(wiring.Component):
@@ -30,7 +32,7 @@ class Fetch(wiring.Component):
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
-        self.burst = min(BURST_BEATS, max(1, BURST_BYTES // config.axi_bytes))
+        self.burst = min(BURST_BEATS, max(1, BURST_BYTES // config.axi_bytes), config.burst_beats)
         super().__init__({
             "start": In(1),
             "program": In(config.axi_addr_bits),
@@ -50,15 +52,15 @@ class Fetch(wiring.Component):
 
         beat_addr = Signal(self.config.axi_addr_bits - beat_shift)
         left = Signal(range((1 << 32) // words_per_beat + 1))
-        taken = Signal(range(depth + 1))
-        outstanding = Signal(range(depth + 1))
+        m.submodules.taken = taken = Credits(depth, step=self.burst)
+        m.submodules.outstanding = outstanding = Credits(depth, step=self.burst)
         ar, r = self.bus.ar, self.bus.r
 
         size = Signal(range(self.burst + 1))
         to_boundary = self.burst - beat_addr % self.burst
         m.d.comb += size.eq(Mux(left < to_boundary, left, to_boundary))
         issue = Signal()
-        m.d.comb += issue.eq(~ar.valid & ~self.stop & (left != 0) & (taken <= depth - self.burst))
+        m.d.comb += issue.eq(~ar.valid & ~self.stop & (left != 0) & (taken.out <= depth - self.burst))
         with m.If(self.start):
             m.d.sync += [
                 beat_addr.eq(self.program[beat_shift:]),
@@ -75,18 +77,17 @@ class Fetch(wiring.Component):
         with m.If(ar.valid & ar.ready):
             m.d.sync += ar.valid.eq(0)
 
-        arrives = r.valid & r.ready
         leaves = Signal()
         issued = Mux(issue, size, 0)
         m.d.comb += [
             r.ready.eq(queue.w_rdy),
             queue.w_en.eq(r.valid),
             queue.w_data.eq(Cat(r.payload.data, r.payload.error)),
-            self.idle.eq((outstanding == 0) & ~ar.valid),
-        ]
-        m.d.sync += [
-            taken.eq(taken + issued - leaves),
-            outstanding.eq(outstanding + issued - arrives),
+            taken.take.eq(issued),
+            taken.give.eq(leaves),
+            outstanding.take.eq(issued),
+            outstanding.give.eq(r.valid & r.ready),
+            self.idle.eq((outstanding.out == 0) & ~ar.valid),
         ]
         self._cut(m, queue, leaves, words_per_beat)
         return m

@@ -13,7 +13,7 @@ class LiteEndpoint(wiring.Component):
     """One read and one write at a time, each on its own; answers SLVERR where nothing is mapped.
 
     A write is taken, address and data together, in the cycle after both are there: ``write`` strobes, and
-    ``write_mapped`` must answer at once. A read takes its address in one cycle, in which ``read_data`` and
+    ``write_mapped`` must answer at once. A read takes its address in one cycle, in which ``read`` strobes and ``read_data`` and
     ``read_mapped`` must answer ``read_addr``; R follows in the next. Each waits for its response to be taken before the
     next is begun. Addresses are those of whole words: the two lowest bits count as zero.
     """
@@ -26,6 +26,7 @@ class LiteEndpoint(wiring.Component):
             "write_data": Out(LITE_DATA_BITS),
             "write_strobe": Out(LITE_DATA_BITS // 8),
             "write_mapped": In(1),
+            "read": Out(1),
             "read_addr": Out(LITE_ADDRESS_BITS),
             "read_data": In(LITE_DATA_BITS),
             "read_mapped": In(1),
@@ -42,13 +43,14 @@ class LiteEndpoint(wiring.Component):
             bus.wready.eq(self.write),
             self.read_addr.eq(Cat(Const(0, 2), bus.araddr[2:])),
             bus.arready.eq(~bus.rvalid),
+            self.read.eq(bus.arvalid & bus.arready),
         ]
         m.d.sync += self.write.eq(bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid)
         with m.If(self.write):
             m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(self._response(self.write_mapped))]
         with m.Elif(bus.bready):
             m.d.sync += bus.bvalid.eq(0)
-        with m.If(bus.arvalid & bus.arready):
+        with m.If(self.read):
             m.d.sync += [
                 bus.rvalid.eq(1),
                 bus.rdata.eq(self.read_data),

@@ -43,7 +43,8 @@ class Receiver(wiring.Component):
 
     ``illegal`` is high while the offered instruction breaks a rule; it takes no tokens and never reaches the unit.
     ``waiting`` is high while it is legal and lacks a token, ``stuck`` also while a finished instruction finds no room for
-    its tokens; ``stuck_pc`` is then the older of the two. With ``halt`` nothing is taken or offered.
+    its tokens; ``stuck_pc`` is then the older of the two. ``at_work``: the unit has accepted an instruction that is not
+    finished, the oldest at ``oldest_pc``. With ``halt`` nothing is taken or offered.
     """
 
     def __init__(self, unit: Unit, config: MachineConfig) -> None:
@@ -63,6 +64,8 @@ class Receiver(wiring.Component):
             "stuck": Out(1),
             "stuck_pc": Out(32),
             "head_pc": Out(32),
+            "at_work": Out(1),
+            "oldest_pc": Out(32),
             "idle": Out(1),
             "trace": Out(TraceSignature()),
         })
@@ -125,6 +128,8 @@ class Receiver(wiring.Component):
             self.illegal.eq(full & ~legal),
             self.waiting.eq(full & legal & ~taken & ~have),
             self.head_pc.eq(offered.pc),
+            self.at_work.eq(in_flight.r_rdy),
+            self.oldest_pc.eq(oldest.pc),
             entry.pc.eq(offered.pc),
             entry.signal.eq(signal),
             in_flight.w_en.eq(accepted),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Const, Module, Signal, unsigned
+from amaranth import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,9 +12,11 @@ from hw.axi.signature import AxiLite
 from hw.control.counters import COUNTER_BITS
 from hw.control.lite import LiteEndpoint
 from hw.interfaces import FAULT_LAYOUT
+from isa.capabilities import capability_words
 from isa.config import MachineConfig
 from isa.instructions import Region, Unit
-from isa.registers import DEFAULT_WATCHDOG, ID_VALUE, Counter, Register, counter_offset
+from isa.registers import DEFAULT_BUS_WATCHDOG, DEFAULT_WATCHDOG, ID_VALUE, NO_LIMIT, Control, Counter, Register, counter_offset
+from isa.version import HARDWARE_VERSION, ISA_VERSION
 
 UNIT_COUNTERS_LAYOUT = data.ArrayLayout(data.ArrayLayout(unsigned(COUNTER_BITS), len(Counter)), len(Unit))
 
@@ -22,10 +24,15 @@ UNIT_COUNTERS_LAYOUT = data.ArrayLayout(data.ArrayLayout(unsigned(COUNTER_BITS),
 class Registers(wiring.Component):
     """Storage and read-out of the registers; ``LiteEndpoint`` speaks the protocol and tells latencies.
 
-    ``start`` strobes when 1 is written to CONTROL while not ``busy``. ``finished`` sets the pending bit; ``irq`` is
-    high while it is set and enabled. Writes to read-only registers do nothing. Registers that set up a program act at
-    once: they are to be left alone while busy. Address bits that the machine's AXI does not have read as zero, and so
-    do the counters of units that are not built.
+    ``start`` strobes when START is written alone while ``idle``. ``abort`` is high from a write of ABORT or RESET while
+    ``busy`` until the program is stopped, ``reset`` from a write of RESET until ``wipe``, which puts all registers back.
+    ``finished`` sets the pending bit; ``irq`` is high while it is set and enabled.
+
+    Registers that set up a program keep what they hold while the machine is not ``idle``, so that nothing changes under
+    a program: a write is ignored, and so is START; the status tells it until the next start. ``misaligned`` says that the
+    program or a base is no multiple of the AXI beat.
+    Writes to read-only registers do nothing. Address bits that the machine's AXI does not have read as zero, and so do
+    the counters of units that are not built.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -35,6 +42,10 @@ class Registers(wiring.Component):
             "bus": Out(AxiLite()),
             "irq": Out(1),
             "start": Out(1),
+            "abort": Out(1),
+            "reset": Out(1),
+            "wipe": In(1),
+            "idle": In(1, init=1),
             "busy": In(1),
             "done": In(1),
             "error": In(1),
@@ -43,7 +54,10 @@ class Registers(wiring.Component):
             "program": Out(address),
             "program_words": Out(32),
             "watchdog": Out(32, init=DEFAULT_WATCHDOG),
+            "bus_watchdog": Out(32, init=DEFAULT_BUS_WATCHDOG),
             "bases": Out(data.ArrayLayout(address, len(Region))),
+            "limits": Out(data.ArrayLayout(unsigned(32), len(Region)), init=[NO_LIMIT] * len(Region)),
+            "misaligned": Out(1),
             "cycles": In(64),
             "read_beats": In(COUNTER_BITS),
             "write_beats": In(COUNTER_BITS),
@@ -57,46 +71,81 @@ class Registers(wiring.Component):
 
         irq_enable = Signal()
         irq_pending = Signal()
+        refused = Signal()
+        cycles_high = Signal(32)
         m.d.comb += self.irq.eq(irq_enable & irq_pending)
 
-        stored: dict[int, Any] = {
-            Register.IRQ_ENABLE: irq_enable,
+        setup: dict[int, Any] = {
             Register.PROGRAM_LO: self.program[:32],
             Register.PROGRAM_HI: self.program[32:],
             Register.PROGRAM_WORDS: self.program_words,
             Register.WATCHDOG: self.watchdog,
+            Register.BUS_WATCHDOG: self.bus_watchdog,
         }
         for region in Region:
-            stored[Register[f"BASE_{region.name}_LO"]] = self.bases[region][:32]
-            stored[Register[f"BASE_{region.name}_HI"]] = self.bases[region][32:]
+            setup[Register[f"BASE_{region.name}_LO"]] = self.bases[region][:32]
+            setup[Register[f"BASE_{region.name}_HI"]] = self.bases[region][32:]
+            setup[Register[f"LIMIT_{region.name}"]] = self.limits[region]
         readable: dict[int, Any] = {
             Register.ID: Const(ID_VALUE, 32),
+            Register.VERSION: Const(ISA_VERSION << 16 | HARDWARE_VERSION, 32),
             Register.CONFIG: Const(self.config.hash, 32),
             Register.CONTROL: Const(0, 32),
-            Register.STATUS: Cat(self.busy, self.done, self.error),
+            Register.STATUS: Cat(self.busy, self.done, self.error, self.idle, refused),
+            Register.IRQ_ENABLE: irq_enable,
             Register.IRQ_PENDING: irq_pending,
             Register.ERROR_CODE: self.fault.code,
             Register.ERROR_PC: self.fault.pc,
             Register.CYCLES_LO: self.cycles[:32],
-            Register.CYCLES_HI: self.cycles[32:],
+            Register.CYCLES_HI: cycles_high,
             Register.READ_BEATS: self.read_beats,
             Register.WRITE_BEATS: self.write_beats,
-            **stored,
+            **setup,
+            **{offset: Const(word, 32) for offset, word in capability_words(self.config).items()},
         }
         for unit in Unit:
             for counter in Counter:
                 readable[counter_offset(unit, counter)] = self.counters[unit][counter]
 
         self._answer_reads(m, endpoint, readable)
-        self._store(m, endpoint, stored, set(readable))
+        with m.If(endpoint.read & (endpoint.read_addr == Register.CYCLES_LO)):
+            m.d.sync += cycles_high.eq(self.cycles[32:])
+        self._store(m, endpoint, {Register.IRQ_ENABLE: irq_enable}, Const(1))
+        self._store(m, endpoint, setup, self.idle)
+        with m.If(endpoint.write_addr.matches(*sorted(readable))):
+            m.d.comb += endpoint.write_mapped.eq(1)
 
+        lanes = (1 << (self.config.axi_bytes - 1).bit_length()) - 1
+        addresses = [self.program, *(self.bases[region] for region in Region)]
+        m.d.comb += self.misaligned.eq(Cat(*((address & lanes).any() for address in addresses)).any())
+
+        control = Signal(3)
         byte0 = endpoint.write & endpoint.write_strobe[0]
-        control = byte0 & (endpoint.write_addr == Register.CONTROL) & endpoint.write_data[0]
-        m.d.comb += self.start.eq(control & ~self.busy)
+        m.d.comb += [
+            control.eq(Mux(byte0 & (endpoint.write_addr == Register.CONTROL), endpoint.write_data, 0)),
+            self.start.eq((control == Control.START.value) & self.idle),
+        ]
+        for request, bits in ((self.abort, Control.ABORT | Control.RESET), (self.reset, Control.RESET)):
+            with m.If((control & bits.value).any()):
+                m.d.sync += request.eq(1)
+        with m.If(~self.busy):
+            m.d.sync += self.abort.eq(0)
+        written = endpoint.write & endpoint.write_addr.matches(*sorted(setup))
+        with m.If(self.start):
+            m.d.sync += refused.eq(0)
+        with m.Elif(control[0] | (written & ~self.idle)):
+            m.d.sync += refused.eq(1)
         with m.If(self.finished):
             m.d.sync += irq_pending.eq(1)
         with m.Elif(byte0 & (endpoint.write_addr == Register.IRQ_PENDING) & endpoint.write_data[0]):
             m.d.sync += irq_pending.eq(0)
+        arrays = (self.bases.as_value(), self.limits.as_value())
+        kept = (self.program, self.program_words, self.watchdog, self.bus_watchdog, *arrays)
+        with m.If(self.wipe):
+            m.d.sync += [
+                register.eq(register.init if isinstance(register, Signal) else 0)
+                for register in (*kept, irq_enable, irq_pending, refused, self.reset)
+            ]
         return m
 
     def _answer_reads(self, m: Module, endpoint: LiteEndpoint, readable: dict[int, Any]) -> None:
@@ -105,13 +154,11 @@ class Registers(wiring.Component):
                 with m.Case(offset):
                     m.d.comb += [endpoint.read_data.eq(value), endpoint.read_mapped.eq(1)]
 
-    def _store(self, m: Module, endpoint: LiteEndpoint, stored: dict[int, Any], mapped: set[int]) -> None:
-        with m.If(endpoint.write_addr.matches(*sorted(mapped))):
-            m.d.comb += endpoint.write_mapped.eq(1)
+    def _store(self, m: Module, endpoint: LiteEndpoint, stored: dict[int, Any], allowed: Any) -> None:
         with m.Switch(endpoint.write_addr):
             for offset, target in stored.items():
                 with m.Case(offset):
                     for byte in range(-(-len(target) // 8)):
                         lanes = slice(8 * byte, min(8 * byte + 8, len(target)))
-                        with m.If(endpoint.write & endpoint.write_strobe[byte]):
+                        with m.If(endpoint.write & endpoint.write_strobe[byte] & allowed):
                             m.d.sync += target[lanes].eq(endpoint.write_data[lanes])

@@ -19,21 +19,29 @@ class Sequencer(wiring.Component):
     clear      one cycle: ``clear`` resets everything that the last program left, in control and in the units
     run        first cycle: ``begin``. Then until ``complete``: idle and ``done``; or until ``fault``: halt
     halt       the units finish their bursts. After ``SETTLE_CYCLES`` of ``drained`` in a row: idle and ``error``
+    drain      DRAM owes answers longer than it may: ``error`` is told at once, idle comes after them, as from halt
+    wipe       one cycle: ``clear``, and ``wipe`` resets the registers. From idle, while a ``reset`` is asked for
     =========  ===================================================================================================
 
-    A bus that never answers must not keep the machine from reporting: ``expired`` ends the wait in halt too, after
-    which only a reset of machine and bus brings them together again. ``finished`` strobes in the last busy cycle.
+    A bus that never answers must not keep the machine from reporting: ``expired`` ends the wait in halt. But what is
+    still on its way then would meet the next program, so that none is begun before it has come: only a reset of machine
+    and bus together ends a wait in drain for what never comes.
+
+    ``finished`` strobes in the last busy cycle of every program that is not stopped by a reset.
     """
 
     def __init__(self) -> None:
         super().__init__({
             "start": In(1),
+            "reset": In(1),
             "complete": In(1),
             "fault": In(1),
             "drained": In(1),
             "expired": In(1),
             "clear": Out(1),
+            "wipe": Out(1),
             "begin": Out(1),
+            "idle": Out(1),
             "busy": Out(1),
             "running": Out(1),
             "halting": Out(1),
@@ -45,30 +53,44 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         settled = Signal(range(SETTLE_CYCLES))
+        still = Signal()
+        m.d.comb += still.eq(self.drained & (settled == SETTLE_CYCLES - 1))
+        m.d.sync += settled.eq(settled + 1)
+        with m.If(~self.drained | self.running):
+            m.d.sync += settled.eq(0)
         with m.FSM():
-            with m.State("IDLE"), m.If(self.start):
-                m.d.sync += [self.done.eq(0), self.error.eq(0), self.busy.eq(1)]
-                m.next = "CLEAR"
+            with m.State("IDLE"):
+                m.d.comb += self.idle.eq(~self.reset)
+                with m.If(self.reset):
+                    m.next = "WIPE"
+                with m.Elif(self.start):
+                    m.d.sync += [self.done.eq(0), self.error.eq(0), self.busy.eq(1)]
+                    m.next = "CLEAR"
+            with m.State("WIPE"):
+                m.d.comb += [self.clear.eq(1), self.wipe.eq(1)]
+                m.d.sync += [self.done.eq(0), self.error.eq(0)]
+                m.next = "IDLE"
             with m.State("CLEAR"):
                 m.d.comb += self.clear.eq(1)
                 m.d.sync += self.begin.eq(1)
                 m.next = "RUN"
             with m.State("RUN"):
                 m.d.comb += self.running.eq(1)
-                m.d.sync += [self.begin.eq(0), settled.eq(0)]
+                m.d.sync += self.begin.eq(0)
                 with m.If(self.fault):
                     m.next = "HALT"
                 with m.Elif(self.complete):
-                    m.d.comb += self.finished.eq(1)
+                    m.d.comb += self.finished.eq(~self.reset)
                     m.d.sync += [self.busy.eq(0), self.done.eq(1)]
                     m.next = "IDLE"
             with m.State("HALT"):
                 m.d.comb += self.halting.eq(1)
-                m.d.sync += settled.eq(settled + 1)
-                with m.If(~self.drained):
-                    m.d.sync += settled.eq(0)
-                with m.If((self.drained & (settled == SETTLE_CYCLES - 1)) | self.expired):
-                    m.d.comb += self.finished.eq(1)
+                with m.If(still | self.expired):
+                    m.d.comb += self.finished.eq(~self.reset)
                     m.d.sync += [self.busy.eq(0), self.error.eq(1)]
+                    m.next = "DRAIN"
+                with m.If(still):
                     m.next = "IDLE"
+            with m.State("DRAIN"), m.If(still):
+                m.next = "IDLE"
         return m

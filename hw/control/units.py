@@ -1,4 +1,4 @@
-"""Which units a machine has, and the wires between control and the rest that belong to no unit."""
+"""What the units execute, and the wires between control and the rest that belong to no unit."""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ from amaranth import unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from isa.config import MachineConfig
 from isa.instructions import HEADER, INSTRUCTIONS, Unit
 from isa.table import Instruction
 
 HEADER_LAYOUT = data.StructLayout({f.name or "reserved": unsigned(f.bits) for f in HEADER})
 """The first word of every instruction."""
-
-
-def built_units(config: MachineConfig) -> tuple[Unit, ...]:
-    """The units of this machine, in the order of ``Unit``."""
-    left_out = {Unit.POOL: not config.build_pool, Unit.MISC: not config.build_misc}
-    return tuple(unit for unit in Unit if not left_out.get(unit, False))
 
 
 def unit_rows(unit: Unit) -> tuple[Instruction, ...]:

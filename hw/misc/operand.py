@@ -13,13 +13,15 @@ from hw.interfaces import FM_ADDRESS_BITS, FeatureMapRead
 from hw.window.queue import HeadQueue
 from isa.config import MachineConfig
 
-REQUEST = data.StructLayout({"addr": unsigned(FM_ADDRESS_BITS), "last": unsigned(1)})
+TURN = data.StructLayout({"last": unsigned(1), "opens": unsigned(1), "closes": unsigned(1)})
+"""What goes along with an operand: ``last`` of its instruction, first and last iteration of loop 4."""
+REQUEST = data.StructLayout({"addr": unsigned(FM_ADDRESS_BITS), "turn": TURN})
 AHEAD = 4
 ANSWERS = 8
 
 
 class OperandFetch(wiring.Component):
-    """Reads one word per request; ``last`` comes out beside its word.
+    """Reads one word per request; ``turn`` comes out beside its word.
 
     One word per cycle, ``READ_LATENCY + 2`` cycles from request to answer when the bank is free. The queues let one
     operand run ahead of the other, so that two operands that share a bank take turns only at the start and then walk one
@@ -28,7 +30,7 @@ class OperandFetch(wiring.Component):
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
-        self.answer = data.StructLayout({"word": unsigned(8 * config.ic_p), "last": unsigned(1)})
+        self.answer = data.StructLayout({"word": unsigned(8 * config.ic_p), "turn": TURN})
         super().__init__({
             "i": In(stream.Signature(REQUEST)),
             "fm_read": Out(FeatureMapRead(config)),
@@ -38,17 +40,17 @@ class OperandFetch(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.requests = requests = HeadQueue(REQUEST, AHEAD)
-        m.submodules.port = port = ReadPort(self.config, 1, 1, ANSWERS, always=True)
+        m.submodules.port = port = ReadPort(self.config, 1, TURN, ANSWERS, always=True)
         wiring.connect(m, wiring.flipped(self.i), requests.i)
         wiring.connect(m, port.fm_read[0], wiring.flipped(self.fm_read))
         m.d.comb += [
             port.i.valid.eq(requests.o.valid),
             requests.o.ready.eq(port.i.ready),
             port.i.payload.addr[0].eq(requests.o.payload.addr),
-            port.i.payload.tag.eq(requests.o.payload.last),
+            port.i.payload.tag.eq(requests.o.payload.turn),
             self.o.valid.eq(port.o.valid),
             port.o.ready.eq(self.o.ready),
             self.o.payload.word.eq(port.o.payload.words[0]),
-            self.o.payload.last.eq(port.o.payload.tag),
+            self.o.payload.turn.eq(port.o.payload.tag),
         ]
         return m

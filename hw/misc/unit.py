@@ -1,19 +1,23 @@
-"""The MISC unit: element-wise work, resize and reorg."""
+"""The MISC unit: element-wise work, reductions over lanes, resize and reorg."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Module, Signal, unsigned
+from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.interfaces import FM_ADDRESS_BITS, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
-from hw.misc.arithmetic import SETTINGS, Arithmetic, settings_of
+from hw.misc import finish
+from hw.misc.arithmetic import Arithmetic
+from hw.misc.delay import Delay
+from hw.misc.finish import Finish
+from hw.misc.numbers import SETTINGS, settings_of
 from hw.misc.operand import OperandFetch
+from hw.misc.slices import Slicer
 from hw.misc.walk import Walk
-from hw.post.activation import Activate
-from hw.window.queue import Queue
+from hw.window.queue import HeadQueue, Queue
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Unit
@@ -21,25 +25,32 @@ from isa.instructions import Unit
 OUTPUT = data.StructLayout({"addr": unsigned(FM_ADDRESS_BITS), "last": unsigned(1)})
 IN_FLIGHT = 32
 """Words between the loops and the write port, so many that the pipeline never waits for their addresses."""
+AROUND = 5
+"""Cycles of a word beside arithmetic and finish, until another may take its place: slice, word, head, room, beginning."""
 
 
 class MiscUnit(wiring.Component):
-    """Runs MISC instructions: one word per cycle while both operands' banks and the output's are free.
+    """Runs MISC instructions: a word in ``misc_parts`` cycles while both operands' banks and the output's are free.
 
     ::
 
-        instruction -> Walk -+-> OperandFetch A -+-> Arithmetic -> Activate -+-> Queue -> feature map
-                             +-> OperandFetch B -+                           |
-                             +-> output address queue -----------------------+
+        instruction -> Walk -+-> OperandFetch A -+-> Slicer -> Arithmetic -> Finish -> words -+-> feature map
+                             +-> OperandFetch B -+                                            |
+                             +-> output address queue ----------------------------------------+
 
     Instructions follow each other without a gap; their numbers wait in ``settings`` until their first operands
-    arrive. From an accepted instruction to its first write take 17 cycles when no bank is busy; ``done`` comes one
-    cycle after the last write. Writes happen in the order of the loops and after the reads of the same iteration,
-    so work in place is safe.
+    arrive. From the slicer on nothing ever stands still: a word begins only when there is room for its result behind the
+    pipeline. ``done`` comes one cycle after the last write. Writes happen in the order of the loops and after the reads of
+    the same iteration, so work in place is safe. ``active``: a slice enters the arithmetic.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
+        self._arithmetic = Arithmetic(config)
+        self.latency = self._arithmetic.latency + finish.LATENCY
+        """Cycles from a slice to its results."""
+        self.room = -(-(self.latency + AROUND + config.misc_parts - 1) // config.misc_parts) + 1
+        """Words that may be between the slicer and the write port."""
         super().__init__({
             **UnitSignature(Unit.MISC).members,
             "fm_read": Out(FeatureMapRead(config)).array(2),
@@ -53,20 +64,19 @@ class MiscUnit(wiring.Component):
         m.submodules.settings = settings = Queue(SETTINGS, depth=4)
         m.submodules.operand_a = a = OperandFetch(self.config)
         m.submodules.operand_b = b = OperandFetch(self.config)
-        m.submodules.outputs = outputs = Queue(OUTPUT, depth=IN_FLIGHT)
-        m.submodules.arithmetic = arithmetic = Arithmetic(self.config)
-        m.submodules.activate = activate = Activate(self.config, self.config.ic_p)
+        m.submodules.outputs = outputs = HeadQueue(OUTPUT, depth=IN_FLIGHT)
+        m.submodules.slicer = slicer = Slicer(self.config)
+        m.submodules.results = results = HeadQueue(8 * self.config.ic_p, depth=self.room)
         wiring.connect(m, a.fm_read, wiring.flipped(self.fm_read[0]))
         wiring.connect(m, b.fm_read, wiring.flipped(self.fm_read[1]))
-        wiring.connect(m, wiring.flipped(self.table_write), activate.table_write)
 
         self._accept(m, walk, settings)
         self._request(m, walk, a, b, outputs)
-        self._compute(m, settings, a, b, arithmetic, activate)
-        self._write(m, activate, outputs)
+        self._begin(m, settings, a, b, slicer, results)
+        self._compute(m, slicer, results)
+        self._write(m, results, outputs)
         m.d.comb += self.wait_bank.eq(Cat(lane.valid & ~lane.ready for lane in (*self.fm_read, *self.fm_write)).any())
         return m
-
     def _accept(self, m: Module, walk: Walk, settings: Queue) -> None:
         """An instruction enters the loops and the settings queue together."""
         op = self.instruction.payload.op.MISC
@@ -94,12 +104,12 @@ class MiscUnit(wiring.Component):
             leave.eq(walk.o.valid & walk.o.ready),
             a.i.valid.eq(leave),
             a.i.payload.addr.eq(iteration.a),
-            a.i.payload.last.eq(iteration.last),
+            a.i.payload.turn.eq(iteration.turn),
             b.i.valid.eq(leave & iteration.reads_b),
             b.i.payload.addr.eq(iteration.b),
-            outputs.i.valid.eq(leave),
+            outputs.i.valid.eq(leave & iteration.writes),
             outputs.i.payload.addr.eq(iteration.o),
-            outputs.i.payload.last.eq(iteration.last),
+            outputs.i.payload.last.eq(iteration.turn.last),
         ]
         with m.If(walk.o.valid & outside & ~self.fault.valid):
             m.d.sync += [
@@ -108,46 +118,71 @@ class MiscUnit(wiring.Component):
                 self.fault.fault.pc.eq(iteration.pc),
             ]
 
-    def _compute(
-        self, m: Module, settings: Queue, a: OperandFetch, b: OperandFetch, arithmetic: Arithmetic, activate: Activate
-    ) -> None:
-        """Operands enter the pipeline as soon as all that the mode reads are there."""
-        now = settings.o.payload
+    def _begin(self, m: Module, settings: Queue, a: OperandFetch, b: OperandFetch, slicer: Slicer, results: HeadQueue) -> None:
+        """A word is cut into slices as soon as all that the mode reads is there, and there is room for what it becomes."""
+        now, word = settings.o.payload, slicer.i.payload
+        room = Signal(range(self.room + 1), init=self.room)
+        may_begin = Signal(init=1)
         enter = Signal()
-        result = arithmetic.o.payload
+        takes = Signal()
+        gives = Signal()
         m.d.comb += [
-            arithmetic.i.valid.eq(a.o.valid & (b.o.valid | ~now.reads_b)),
-            arithmetic.i.payload.a.eq(a.o.payload.word),
-            arithmetic.i.payload.b.eq(b.o.payload.word),
-            arithmetic.i.payload.settings.eq(now),
-            enter.eq(arithmetic.i.valid & arithmetic.i.ready),
+            slicer.i.valid.eq(a.o.valid & (b.o.valid | ~now.reads_b)),
+            word.a.eq(a.o.payload.word),
+            word.b.eq(b.o.payload.word),
+            word.opens.eq(a.o.payload.turn.opens),
+            word.closes.eq(a.o.payload.turn.closes),
+            word.settings.eq(now),
+            enter.eq(slicer.i.valid & slicer.i.ready),
             a.o.ready.eq(enter),
             b.o.ready.eq(enter & now.reads_b),
-            settings.o.ready.eq(enter & a.o.payload.last),
-            activate.i.valid.eq(arithmetic.o.valid),
-            arithmetic.o.ready.eq(activate.i.ready),
-            activate.i.payload.r.eq(result.r),
-            *(activate.i.payload[name].eq(result.settings[name]) for name in ("zp", "lo", "hi", "act", "table")),
+            settings.o.ready.eq(enter & a.o.payload.turn.last),
+            slicer.may_begin.eq(may_begin),
+            takes.eq(slicer.begun & (~now.reduces | word.closes)),
+            gives.eq(results.o.valid & results.o.ready),
         ]
+        m.d.sync += [room.eq(room - takes + gives), may_begin.eq(gives | Mux(takes, room > 1, room != 0))]
 
-    def _write(self, m: Module, activate: Activate, outputs: Queue) -> None:
-        """Results meet their addresses; a short queue keeps the bank's answer out of the pipeline's enable."""
+    def _compute(self, m: Module, slicer: Slicer, results: HeadQueue) -> None:
+        """Slices of results are put together to words; what a reduction has come to is the whole word."""
+        m.submodules.arithmetic = arithmetic = self._arithmetic
+        m.submodules.finish = ending = Finish(self.config)
+        after = {name: Delay(m, slicer.settings[name], f"late_{name}") for name in ("zp", "lo", "hi", "act", "table")}
+        m.d.comb += [
+            arithmetic.i.eq(slicer.o),
+            arithmetic.settings.eq(slicer.settings),
+            ending.r.eq(arithmetic.r),
+            *(ending.settings[name].eq(value(arithmetic.latency)) for name, value in after.items()),
+        ]
+        for name in self.table_write.signature.members:
+            m.d.comb += getattr(ending.table_write, name).eq(getattr(self.table_write, name))
+
+        m.d.comb += self.active.eq(slicer.o.valid)
+        reduces = slicer.settings.reduces
+        completes = slicer.o.valid & Mux(reduces, slicer.o.closes, slicer.o.ends)
+        complete = Delay(m, completes, "complete")(self.latency)
+        fills = Delay(m, reduces, "fills")(self.latency)
+        part = Delay(m, slicer.o.part, "part")(self.latency)
+        word = Signal(8 * self.config.ic_p)
+        width = 8 * self.config.misc_lanes
+        for number in range(self.config.misc_parts):
+            with m.If(fills | (part == number)):
+                m.d.sync += word.word_select(number, width).eq(ending.y.as_value())
+        whole = Signal()
+        m.d.sync += whole.eq(complete)
+        m.d.comb += [results.i.valid.eq(whole), results.i.payload.eq(word)]
+
+    def _write(self, m: Module, results: HeadQueue, outputs: HeadQueue) -> None:
+        """Results meet their addresses, both in registers: the bank's arbitration hangs on them."""
         write = self.fm_write[0]
-        layout = data.StructLayout({"word": unsigned(8 * self.config.ic_p), "to": OUTPUT})
-        m.submodules.leaving = leaving = Queue(layout)
         written = Signal()
         m.d.comb += [
-            leaving.i.valid.eq(activate.o.valid),
-            leaving.i.payload.word.eq(activate.o.payload.as_value()),
-            leaving.i.payload.to.eq(outputs.o.payload),
-            activate.o.ready.eq(leaving.i.ready),
-            outputs.o.ready.eq(leaving.i.ready & activate.o.valid),
-            write.valid.eq(leaving.o.valid),
-            write.addr.eq(leaving.o.payload.to.addr),
-            write.data.eq(leaving.o.payload.word),
+            write.valid.eq(results.o.valid),
+            write.addr.eq(outputs.o.payload.addr),
+            write.data.eq(results.o.payload),
             write.mask.eq(~0),
-            leaving.o.ready.eq(write.ready),
+            results.o.ready.eq(write.ready),
+            outputs.o.ready.eq(write.ready & results.o.valid),
             written.eq(write.valid & write.ready),
-            self.active.eq(written),
         ]
-        m.d.sync += self.done.eq(written & leaving.o.payload.to.last)
+        m.d.sync += self.done.eq(written & outputs.o.payload.last)

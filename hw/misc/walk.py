@@ -9,7 +9,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.interfaces import FM_ADDRESS_BITS, unit_layout
-from isa.instructions import MiscMode, Unit
+from hw.misc.numbers import is_one_of
+from hw.misc.operand import TURN
+from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Unit
 
 LOOPS = 5
 OPERANDS = ("a", "b", "o")
@@ -17,10 +19,11 @@ OPERANDS = ("a", "b", "o")
 ITERATION = data.StructLayout({
     **{operand: unsigned(FM_ADDRESS_BITS) for operand in OPERANDS},
     "reads_b": unsigned(1),
-    "last": unsigned(1),
+    "writes": unsigned(1),
+    "turn": TURN,
     "pc": unsigned(32),
 })
-"""Addresses of both operands and the output; ``last`` of its instruction."""
+"""Addresses of both operands and the output; a reduction ``writes`` only when loop 4 closes."""
 
 
 class Walk(wiring.Component):
@@ -51,12 +54,18 @@ class Walk(wiring.Component):
         final_at_start = Signal(LOOPS)
         starts = {operand: [Signal(FM_ADDRESS_BITS, name=f"{operand}{loop}") for loop in range(LOOPS)] for operand in OPERANDS}
 
+        opens = Signal()
+        alone = Signal()
+        reduces = Signal()
         step = Signal()
         finish = Signal()
         m.d.comb += [
             self.o.valid.eq(walking),
-            self.o.payload.last.eq(final.all()),
-            self.o.payload.reads_b.eq(fields.mode != MiscMode.PASS.value),
+            self.o.payload.turn.last.eq(final.all()),
+            self.o.payload.turn.opens.eq(opens),
+            self.o.payload.turn.closes.eq(final[-1]),
+            self.o.payload.reads_b.eq(~alone),
+            self.o.payload.writes.eq(~reduces | final[-1]),
             self.o.payload.pc.eq(now.pc),
             step.eq(walking & self.o.ready),
             finish.eq(step & final.all()),
@@ -65,6 +74,7 @@ class Walk(wiring.Component):
         moves = Signal(LOOPS)
         m.d.comb += moves.eq(Cat(~final[loop] & final[loop + 1 :].all() for loop in range(LOOPS)))
         with m.If(step):
+            m.d.sync += opens.eq(final[-1])
             for loop in range(LOOPS):
                 with m.If(moves[loop]):
                     m.d.sync += [left[loop].eq(left[loop] - 1), final[loop].eq(left[loop] == 2)]
@@ -81,7 +91,13 @@ class Walk(wiring.Component):
                         m.d.sync += starts[operand][loop].eq(following)
 
         with m.If(self.i.valid & self.i.ready):
-            m.d.sync += [walking.eq(1), now.eq(self.i.payload)]
+            m.d.sync += [
+                walking.eq(1),
+                now.eq(self.i.payload),
+                opens.eq(1),
+                alone.eq(is_one_of(taken.mode, *MISC_ALONE)),
+                reduces.eq(is_one_of(taken.mode, *MISC_REDUCTIONS)),
+            ]
             for loop in range(LOOPS):
                 count = taken[f"n{loop}"]
                 m.d.sync += [left[loop].eq(count), final[loop].eq(count == 1), final_at_start[loop].eq(count == 1)]

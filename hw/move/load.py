@@ -19,11 +19,12 @@ from hw.interfaces import FeatureMapWrite, TableWrite, UnitSignature, unit_layou
 from hw.move.chunks import LOAD_TAG, ChunkFeeder
 from hw.move.packer import Packer, cut_context, packed_layout
 from hw.move.parameters import MEMORIES, ParameterWriter, choose, write_ports
-from hw.move.runs import RunGenerator
+from hw.move.runs import OFFSET_BITS, RunGenerator
 from hw.move.words import WordWalk
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Region, Unit
+from isa.registers import NO_LIMIT
 
 AHEAD = 8
 """Instructions whose bytes are asked for and not yet expected by the back."""
@@ -34,6 +35,11 @@ IN_WORK = 7
 def region_bases(config: MachineConfig) -> data.ArrayLayout:
     """The address of each DRAM region, indexed by ``Region``."""
     return data.ArrayLayout(unsigned(config.axi_addr_bits), len(Region))
+
+
+def region_limits() -> In:
+    """The bytes of each DRAM region, indexed by ``Region``."""
+    return In(data.ArrayLayout(unsigned(OFFSET_BITS), len(Region)), init=[NO_LIMIT] * len(Region))
 
 
 class LoadUnit(wiring.Component):
@@ -57,6 +63,7 @@ class LoadUnit(wiring.Component):
         super().__init__({
             **UnitSignature(Unit.LOAD).members,
             "bases": In(region_bases(config)),
+            "limits": region_limits(),
             "axi": Out(AxiRead(config)),
             "fm_write": Out(FeatureMapWrite(config)),
             **write_ports(config),
@@ -124,7 +131,7 @@ class LoadUnit(wiring.Component):
             self.done.eq(load_done | (parameters.done & ~stop)),
         ]
         self._connect_memories(m, parameters)
-        self._faults(m, packer, parameters, stop)
+        self._faults(m, runs, packer, parameters, stop)
 
         m.d.comb += [
             self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | (fills != 0)),
@@ -148,11 +155,13 @@ class LoadUnit(wiring.Component):
 
         load, loadp = taken.op.LOAD, taken.op.LOADP
         transfer = runs.i.payload
+        m.d.comb += transfer.pc.eq(taken.pc)
         with m.If(taken.opcode == BY_NAME["LOAD"].opcode):
             apart = load.step > load.run
             m.d.comb += [
                 silent.eq(load.valid == 0),
                 transfer.base.eq(self.bases[load.region]),
+                transfer.limit.eq(self.limits[load.region]),
                 transfer.offset.eq(load.offset),
                 transfer.row_stride.eq(load.row_stride),
                 transfer.rows.eq(load.rows),
@@ -165,6 +174,7 @@ class LoadUnit(wiring.Component):
         with m.Else():
             m.d.comb += [
                 transfer.base.eq(self.bases[loadp.region]),
+                transfer.limit.eq(self.limits[loadp.region]),
                 transfer.offset.eq(loadp.offset),
                 transfer.rows.eq(1),
                 transfer.pieces.eq(1),
@@ -202,13 +212,14 @@ class LoadUnit(wiring.Component):
         for name in (*MEMORIES.values(), "table_write"):
             connect(m, getattr(parameters, name), flipped(getattr(self, name)))
 
-    def _faults(self, m: Module, packer: Packer, parameters: ParameterWriter, stop: Signal) -> None:
+    def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter, stop: Signal) -> None:
         word = packer.words
         causes = [
             (packer.error, Fault.READ_ERROR, packer.error_pc),
             (word.valid & word.ready & word.payload.outside, Fault.FM_ADDRESS, word.payload.context.pc),
             (parameters.outside, Fault.BUFFER_ADDRESS, parameters.pc),
             (parameters.error, Fault.READ_ERROR, parameters.pc),
+            (runs.outside, Fault.REGION_LIMIT, runs.pc),
         ]
         for cause, code, pc in reversed(causes):
             with m.If(cause & ~stop):

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.axi.signature import AxiWrite
 from hw.axi.write_engine import NO_TAG, WriteEngine
 from hw.interfaces import FeatureMapRead, UnitSignature, unit_layout
-from hw.move.load import region_bases
+from hw.move.load import region_bases, region_limits
 from hw.move.product import RowBytes
 from hw.move.reader import WordReader, read_context
 from hw.move.runs import RunGenerator
@@ -45,6 +45,7 @@ class SaveUnit(wiring.Component):
         super().__init__({
             **UnitSignature(Unit.SAVE).members,
             "bases": In(region_bases(config)),
+            "limits": region_limits(),
             "axi": Out(AxiWrite(config)),
             "fm_read": Out(FeatureMapRead(config)),
             "idle": Out(1),
@@ -103,6 +104,8 @@ class SaveUnit(wiring.Component):
             apart.eq(save.step != save.run),
             runs.i.valid.eq(runs_due & (apart | row_bytes.ready)),
             transfer.base.eq(base),
+            transfer.limit.eq(self.limits[save.region]),
+            transfer.pc.eq(taken.pc),
             transfer.offset.eq(save.offset),
             transfer.row_stride.eq(save.row_stride),
             transfer.rows.eq(save.rows),
@@ -137,6 +140,12 @@ class SaveUnit(wiring.Component):
                     fault.valid.eq(1),
                     fault.fault.code.eq(Fault.FM_ADDRESS),
                     fault.fault.pc.eq(reader.words.payload.context.pc),
+                ]
+            with m.Elif(runs.outside):
+                m.d.sync += [
+                    fault.valid.eq(1),
+                    fault.fault.code.eq(Fault.REGION_LIMIT),
+                    fault.fault.pc.eq(runs.pc),
                 ]
         m.d.comb += [
             self.busy.eq(begun != 0),

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sim.cycle.timing import DRAM_QUEUE, DRAM_READ, LOAD_AHEAD_BEATS
+from sim.cycle.timing import DRAM_QUEUE, DRAM_READ, LOAD_AHEAD_BEATS, READ_TURN
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
@@ -37,7 +37,11 @@ class Transfer:
 class Stream:
     """One direction: transfers in order; ``served`` counts beats, and ``watch`` is the count that somebody waits for."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: int = DRAM_QUEUE, turn: int = 0) -> None:
+        self._places = places
+        """Bursts that may be on their way."""
+        self._turn = turn
+        """Cycles more from the end of a burst to the next address, where the machine itself holds it back."""
         self.queue: deque[Transfer] = deque()
         self.current: Transfer | None = None
         self.left = 0.0
@@ -70,29 +74,30 @@ class Stream:
         self.current = None
         if done.bursts:
             apart, size = max(done.work, now - done.due) / done.bursts, done.beats / done.bursts
-            self.free(now - (burst + 1) * apart + size for burst in range(min(done.bursts, DRAM_QUEUE)))
+            self.free(now - (burst + 1) * apart + size for burst in range(min(done.bursts, self._places)))
         if self.queue:
             self._begin(self.queue.popleft(), now)
         return done
 
     def free(self, ends: Iterable[float]) -> None:
         """Bursts are over, and their places free."""
-        self._ends = sorted([*self._ends, *ends])[-DRAM_QUEUE:]
+        self._ends = sorted([*self._ends, *ends])[-self._places :]
 
     def _address(self, transfer: Transfer) -> None:
         """Burst by burst: its address is taken when the one before it by as many as there are places is over."""
         size = transfer.work / transfer.bursts
         ends = self._ends
-        free = DRAM_QUEUE - len(ends)
-        if not free and ends[0] + DRAM_READ > transfer.due:
-            transfer.due = ends[0] + DRAM_READ
+        places, delay = self._places, DRAM_READ + self._turn
+        free = places - len(ends)
+        if not free and ends[0] + delay > transfer.due:
+            transfer.due = ends[0] + delay
         own = transfer.due + size
         for burst in range(max(1, free), transfer.bursts):
-            end = ends[burst - free] if burst < DRAM_QUEUE else own + (burst - DRAM_QUEUE) * size
-            if end + DRAM_READ > transfer.due + burst * size + EPSILON:
+            end = ends[burst - free] if burst < places else own + (burst - places) * size
+            if end + delay > transfer.due + burst * size + EPSILON:
                 self._split(transfer, burst)
                 break
-            if burst > DRAM_QUEUE:
+            if burst > places:
                 break
 
     def _split(self, transfer: Transfer, bursts: int) -> None:
@@ -125,9 +130,10 @@ class Bus:
     fetch waits for the LOAD beats that are already on their way, and LOAD then waits for the fetch.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reads: int = DRAM_QUEUE) -> None:
+        self._places = min(reads, DRAM_QUEUE)
         self.now = 0.0
-        self.reads = Stream()
+        self.reads = Stream(self._places, READ_TURN if reads < DRAM_QUEUE else 0)
         self.writes = Stream()
         self.fetches: deque[Burst] = deque()
         self.fetch_left = 0.0
@@ -269,11 +275,11 @@ class Bus:
         count = left
         if not current.last:
             self._queue_up(fetch, current)
-            return count + min(reads.queue[0].beats, max(0.0, (DRAM_QUEUE + SLICE) * size - count))
+            return count + min(reads.queue[0].beats, max(0.0, (self._places + SLICE) * size - count))
         bursts = count / size if size else 0.0
         for transfer in reads.queue:
             size = transfer.beats / max(1, transfer.bursts)
-            places = max(0.0, DRAM_QUEUE + SLICE - bursts) * size
+            places = max(0.0, self._places + SLICE - bursts) * size
             asked = min(self._asked(transfer), _whole(count, size), places)
             count += min(transfer.beats, asked)
             bursts += transfer.bursts

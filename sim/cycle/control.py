@@ -92,7 +92,7 @@ class Execution:
     def __init__(self, config: MachineConfig, program: Program) -> None:
         self.config = config
         self.program = program
-        self.bus = Bus()
+        self.bus = Bus(config.axi_reads)
         count = len(program.units)
         self.starts = [UNKNOWN] * count
         self.finishes = [UNKNOWN] * count
@@ -105,7 +105,7 @@ class Execution:
         timing = Timing.of(config)
         # Who goes first at a bank: in the order of Unit (hw/core.py).
         meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, tuple(Unit))
-        self.load, self.save = LoadPipeline(costs, self.bus), SavePipeline(costs, self.bus)
+        self.load, self.save = LoadPipeline(costs, self.bus, config.burst_beats), SavePipeline(costs, self.bus)
         ahead: list[Pipeline] = [self.load, self.save]
         conv = WindowPipeline(config, costs, drain_of(config), timing.conv_done, timing.conv_stored, meets, ahead)
         pool = WindowPipeline(config, costs, pool_drain_of(config), timing.pool_done, timing.pool_done, meets, [*ahead, conv])
@@ -119,7 +119,7 @@ class Execution:
             if unit is not None:
                 members[unit].append(index)
         self.receivers = [Receiver(members[unit], program.lengths, pipelines[unit]) for unit in Unit]
-        self._words_per_burst = 4 * min(16, max(1, 256 // config.axi_bytes)) * config.axi_bytes // 16
+        self._words_per_burst = min(16, max(1, 256 // config.axi_bytes), config.burst_beats) * config.axi_bytes // 4
         self._bursts: list[int | None] = [None] * (-(-program.words // self._words_per_burst) + 1)
         self._next_instruction = 0
         self._dispatcher_free = 0
@@ -250,25 +250,23 @@ class Execution:
             index = self._next_instruction
             length, pc = program.lengths[index], program.pcs[index]
             first, last = pc // self._words_per_burst, (pc + length - 1) // self._words_per_burst
-            begin, rest = self._bursts[first], self._bursts[last]
+            begin = self._bursts[first]
             if begin is None:
                 return moved
             unit = program.units[index]
             receiver = None if unit is None else self.receivers[unit]
             begin = max(self._dispatcher_free, begin)
-            behind = (pc + length) % self._words_per_burst
-            if (pc + length) // self._words_per_burst > first and self._asked < first + 2:
-                room = receiver.room(self.config.queue_words, behind) if receiver else 0
-                if room is None:
+            # When the instruction has taken the last word of a burst, there is room for the next but one.
+            for burst in range(max(first, self._asked - 1), (pc + length) // self._words_per_burst):
+                behind = pc + length - (burst + 1) * self._words_per_burst
+                taken = self._sent(index, receiver, begin, behind, burst)
+                if taken is None:
                     return moved
-                self._asked = first + 2
-                self._fetch(first + 2, max(begin + length - behind, room) + FETCH_ADDRESS)
-            room = receiver.room(self.config.queue_words) if receiver else 0
-            if room is None or rest is None:
+                self._asked = burst + 2
+                self._fetch(burst + 2, taken + FETCH_ADDRESS)
+            end = self._sent(index, receiver, begin, 0, last)
+            if end is None:
                 return moved
-            end = max(begin + length, room)
-            if last > first:
-                end = max(end, rest + behind - 1)
             if receiver:
                 receiver.send(end)
             else:
@@ -277,6 +275,20 @@ class Execution:
             self._next_instruction += 1
             moved = True
         return moved
+
+    def _sent(self, index: int, receiver: Receiver | None, begin: int, behind: int, last: int) -> int | None:
+        """When all words of the instruction but the last ``behind`` are in the queue, which lie in bursts up to ``last``."""
+        pc, taken = self.program.pcs[index], self.program.lengths[index] - behind
+        room = receiver.room(self.config.queue_words, behind) if receiver else 0
+        if room is None:
+            return None
+        end = max(begin + taken, room)
+        for burst in range(pc // self._words_per_burst + 1, last + 1):
+            there = self._bursts[burst]
+            if there is None:
+                return None
+            end = max(end, there + pc + taken - burst * self._words_per_burst - 1)
+        return end
 
     def _fetch(self, number: int, asked: int) -> None:
         beat_words = self.config.axi_bytes // 4

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from isa.instructions import Buffer, MiscMode, PoolMode
+from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Buffer, PoolMode
 from sim.cycle.geometry import Taps
 from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, operand_waits
 from sim.cycle.rivals import IDLE, Use
 from sim.cycle.rivals import groups as bank_groups
-from sim.cycle.runs import MAX_BURST_BEATS, Cuts, Runs, loaded, saved
+from sim.cycle.runs import Cuts, Runs, loaded, saved
 from sim.cycle.several import several_steps, several_waits
 from sim.cycle.timing import Drain, drain_of, pool_drain_of
 from sim.cycle.trails import Groups
@@ -55,13 +55,18 @@ class WindowCost:
 
 @dataclass(frozen=True, slots=True)
 class MiscCost:
-    """One word per cycle."""
+    """A word in ``parts`` cycles."""
 
-    active: int
+    words: int
+    parts: int
     use: Use
     wait_bank: int = 0
     walks: tuple[Walk, Walk | None, Walk] | None = None
     """Of both operands and the output."""
+
+    @property
+    def active(self) -> int:
+        return self.words * self.parts
 
     @property
     def cycles(self) -> int:
@@ -146,25 +151,31 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """One iteration per cycle, unless both operands come from one bank."""
+    """An iteration in as many cycles as a word has slices, or more if both operands come from one bank."""
     counts = list(zip(*_lists(*(f[f"n{n}"] for n in range(5))), strict=True))
     walks = [
         list(zip(*_lists(f[f"{operand}_addr"], *(f[f"{operand}_s{n}"] for n in range(5))), strict=True)) for operand in "abo"
     ]
-    reads_b = (f["mode"] != MiscMode.PASS).tolist()
-    return [_misc(config, n, a, b if two else None, o) for n, a, b, o, two in zip(counts, *walks, reads_b, strict=True)]
+    reads_b = (~np.isin(f["mode"], MISC_ALONE)).tolist()
+    bunches = np.where(np.isin(f["mode"], MISC_REDUCTIONS), f["n4"], 1).tolist()
+    return [
+        _misc(config, n, a, b if two else None, o, bunch)
+        for n, a, b, o, two, bunch in zip(counts, *walks, reads_b, bunches, strict=True)
+    ]
 
 
-def _misc(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand | None, o: Operand) -> Cost:
+def _misc(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand | None, o: Operand, bunch: int) -> Cost:
+    """``bunch``: iterations that write once, at their end."""
     banks = Banks.of(config)
+    words, parts = prod(counts), config.misc_parts
     reads, written = operand_groups(config, counts, a), operand_groups(config, counts, o)
-    walk_a, walk_o = LoopWalk(banks, a[0], counts, a[1:]), LoopWalk(banks, o[0], counts, o[1:])
+    walk_a, walk_o = LoopWalk(banks, a[0], counts, a[1:]), LoopWalk(banks, o[0], counts, o[1:], bunch)
     if b is None:
-        return MiscCost(prod(counts), Use(reads, written), walks=(walk_a, None, walk_o))
+        return MiscCost(words, parts, Use(reads, written), walks=(walk_a, None, walk_o))
     reads_b = operand_groups(config, counts, b)
     waits = operand_waits(config, counts, a, b) if reads & reads_b else 0
     walk_b = LoopWalk(banks, b[0], counts, b[1:])
-    return MiscCost(prod(counts), Use(reads, written, reads_b), waits, (walk_a, walk_b, walk_o))
+    return MiscCost(words, parts, Use(reads, written, reads_b), waits, (walk_a, walk_b, walk_o))
 
 
 def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
@@ -191,7 +202,7 @@ def _load(
     runs = Runs(beat, offset % beat, row_stride % beat, rows, step % beat, pieces, length)
     beats, cycles, edge = loaded(runs, lead, Cuts(in_run * vectors, lanes, in_run, step, run))
     longest = -(-beats // (rows * pieces))
-    bursts = rows * pieces * -(-longest // MAX_BURST_BEATS)
+    bursts = rows * pieces * -(-longest // config.burst_beats)
     return MoveCost(beats, cycles, words, words, Use(0, touched), walk, edge=edge, bursts=bursts, run=longest)
 
 
@@ -202,7 +213,7 @@ def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
         name = Buffer(buffer).name
         beats = count * config.buffer_dram_bytes(name) // config.axi_bytes
         cycles = count * config.buffer_word_bytes(name) if name == "TABLE" else beats
-        costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, bursts=-(-beats // MAX_BURST_BEATS), run=beats))
+        costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, bursts=-(-beats // config.burst_beats), run=beats))
     return costs
 
 

@@ -77,7 +77,7 @@ def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Operand, b:
         windows = np.arange(block.shape[1]) // RUN_AHEAD
         demand = np.bincount(((windows * config.fm_banks) + block).ravel(), minlength=(windows[-1] + 1) * config.fm_banks)
         fullest = demand.reshape(-1, config.fm_banks).max(axis=1)
-        waits += int(np.maximum(fullest - np.bincount(windows), 0).sum())
+        waits += int(np.maximum(fullest - config.misc_parts * np.bincount(windows), 0).sum())
     return waits
 
 

@@ -9,7 +9,6 @@ from math import ceil
 
 from sim.cycle.bus import EPSILON, NEVER, Bus, Stream, Transfer
 from sim.cycle.costs import MoveCost
-from sim.cycle.runs import MAX_BURST_BEATS
 from sim.cycle.timing import (
     BURSTS_AHEAD,
     LOAD_AHEAD_BEATS,
@@ -89,8 +88,9 @@ class _Mover(ABC):
 class LoadPipeline(_Mover):
     """LOAD and LOADP: addresses run ahead of data, data fills words."""
 
-    def __init__(self, costs: list[MoveCost | None], bus: Bus) -> None:
+    def __init__(self, costs: list[MoveCost | None], bus: Bus, burst_beats: int) -> None:
         super().__init__(costs, bus.reads, bus)
+        self._burst_beats = burst_beats
         self._walked = 0.0
         """The share of an instruction that came in earlier transfers."""
         self._last: MoveCost | None = None
@@ -112,7 +112,7 @@ class LoadPipeline(_Mover):
             self._bursts.append((cost.bursts, cost.beats / cost.bursts))
         chunks = 0 if cost.parameters else LOAD_CHUNKS
         self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts, chunks=chunks))
-        ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % MAX_BURST_BEATS + 1
+        ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % self._burst_beats + 1
         self._leaves(self._stream.asked - min(ahead, self._ahead()))
         self._next = cycle + LOAD_NEXT
 

@@ -7,9 +7,6 @@ from functools import lru_cache
 from itertools import pairwise
 from math import gcd
 
-MAX_BURST_BEATS = 32
-"""``hw/axi/burst.py``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Runs:

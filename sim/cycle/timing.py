@@ -25,6 +25,8 @@ FETCH_WORD = 4
 """From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2)."""
 DRAM_READ = DRAM_LATENCY - 1
 """From DRAM taking an address to the read of the first beat, which is on R in the next cycle."""
+READ_TURN = 4
+"""From DRAM's read of a burst's last beat to DRAM taking the address that waited for it: R, slice, credits, AR, slice."""
 QUEUE = 2
 """From a word entering a unit's queue to the receiver taking it (buffered FIFO)."""
 OFFER = 1
@@ -73,8 +75,6 @@ SAVE_AHEAD_BEATS = 28
 
 MISC_READ = 2
 """From acceptance of a MISC to its first read: loops, request queue."""
-MISC_LATENCY = 18
-"""From acceptance to ``done`` of a single iteration (``hw/misc/unit.py``)."""
 END_TAIL = -1
 """From the last ``done`` to the count of cycles, which begins two cycles later than the trace."""
 

@@ -12,7 +12,6 @@ from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.costs import MiscCost, WindowCost
 from sim.cycle.timing import (
     LOOP_TO_BEAT,
-    MISC_LATENCY,
     MISC_READ,
     PLACES_AHEAD,
     RASTER_AHEAD,
@@ -22,7 +21,7 @@ from sim.cycle.timing import (
 )
 from sim.cycle.trails import Groups, Stretch, Trail, taken_by
 from sim.cycle.walks import Banks, Masks, RoundWalk
-from sim.cycle.words import WordContest
+from sim.cycle.words import AHEAD, ANSWER, ANSWERS, Pace, WordContest
 
 KEPT = 64
 """Instructions, or parts of them, whose accesses are remembered: more than are at work beside one that waits for them."""
@@ -155,7 +154,7 @@ class WindowPipeline(_Worker):
 
 
 class MiscPipeline(_Worker):
-    """One iteration per cycle, from instruction to instruction."""
+    """A word in as many cycles as it has slices, from instruction to instruction."""
 
     def __init__(
         self, config: MachineConfig, costs: list[MiscCost | None], contended: Sequence[tuple[bool, bool]],
@@ -164,7 +163,10 @@ class MiscPipeline(_Worker):
         super().__init__(contended, rivals)
         self._costs = costs
         self._banks = Banks.of(config)
+        self._pace = Pace.of(config)
         self._read_over = (0, 0)
+        self._free = 0
+        """The first cycle in which a slice may begin."""
 
     def accept(self, index: int, cycle: int) -> int | None:
         cost = self._costs[index]
@@ -174,16 +176,20 @@ class MiscPipeline(_Worker):
         if any(self._contended[index]):
             use = cost.use
             a, b, o = cost.walks or (
-                RoundWalk(self._banks, use.reads, cost.active), None, RoundWalk(self._banks, use.writes, cost.active)
+                RoundWalk(self._banks, use.reads, cost.words), None, RoundWalk(self._banks, use.writes, cost.words)
             )  # fmt: skip
             groups = (use.reads | use.reads_b, use.writes)
             first_a = max(first, self._read_over[0])
             firsts = (first_a, first_a if b is None else max(first, self._read_over[1]))
-            self.open = WordContest(groups, (a.masks(), None if b is None else b.masks(), o.masks()), firsts)
+            masks = (a.masks(), None if b is None else b.masks(), o.masks())
+            self.open = WordContest(groups, masks, firsts, self._pace, self._free)
             return None
-        self._next = cycle + cost.cycles
-        self._read_over = (first + cost.cycles,) * 2
-        return cycle + cost.cycles - 1 + MISC_LATENCY
+        parts = self._pace.parts
+        self._free = max(first + ANSWER, self._free) + cost.cycles
+        last = self._free - parts
+        self._next = max(cycle + cost.words + cost.wait_bank, last - (AHEAD + ANSWERS - 1) * parts + 1)
+        self._read_over = (max(first + cost.words + cost.wait_bank, last - (ANSWERS - 1) * parts + 1),) * 2
+        return last + self._pace.pipe + 1
 
     def reads(self) -> Sequence[Trail]:
         return ()
@@ -196,4 +202,5 @@ class MiscPipeline(_Worker):
         assert isinstance(contest, WordContest)
         self._next = contest.last_asked
         self._read_over = contest.read_over
+        self._free = contest.free
         return contest.last_write + 1

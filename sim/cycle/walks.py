@@ -107,6 +107,8 @@ class LoopWalk:
     base: int
     counts: tuple[int, ...]
     strides: tuple[int, ...]
+    bunch: int = 1
+    """Steps of which only the last asks for its bank."""
 
     def masks(self) -> Masks:
         return _loop(self)
@@ -130,7 +132,10 @@ class RoundWalk:
 
 @lru_cache(maxsize=256)
 def _loop(walk: LoopWalk) -> Masks:
-    return walk.banks.bits(_sums(walk.base, walk.counts, walk.strides))
+    masks = walk.banks.bits(_sums(walk.base, walk.counts, walk.strides))
+    if walk.bunch > 1:
+        masks.reshape(-1, walk.bunch)[:, :-1] = NONE
+    return masks
 
 
 def _sums(base: int, counts: Sequence[int], strides: Sequence[int]) -> Ints:

@@ -2,53 +2,89 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from isa.config import MachineConfig
 from sim.cycle.contest import BLOCK, Taken
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Masks
 
 AHEAD = 4
 """Addresses that wait for a bank, for each operand: so far may one operand be ahead of the other (``hw/misc/operand.py``)."""
+ANSWERS = 8
+"""Words of an operand that are on their way or wait to be cut into slices."""
 ASKED = 2
 """From the grant that makes room among the addresses to the first grant of the word that takes it."""
-PIPE = 15
-"""From the grants of a word's operands to its write: bank (3), queue, arithmetic (6), activation (4), queue."""
-HELD = 20
-"""Words that are read and not yet written: answers (8), arithmetic, activation, and the queue before the write port (2)."""
+ANSWER = 4
+"""From the grant of a word's operands to its first slice: bank (3), queue."""
 STEADY = 24
 """Words without a wait after which all that follow are looked at together."""
+HELD = 32
+"""Words whose cycles are remembered: more than are between a grant and a write."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How MISC takes words: a slice in each cycle (``hw/misc/unit.py``)."""
+
+    parts: int
+    """Cycles from one word to the next."""
+    pipe: int
+    """From the first slice of a word to its write: slices, arithmetic, finish, word, queue."""
+    room: int
+    """Words between the first slice and the write."""
+
+    @classmethod
+    def of(cls, config: MachineConfig) -> Pace:
+        parts = config.misc_parts
+        stages = max(3, 2 + (config.misc_lanes - 1).bit_length()) + 11
+        return cls(parts, parts + stages + 2, -(-(stages + 5 + parts - 1) // parts) + 1)
 
 
 class WordContest:
     """A word is written when its bank is free after both operands have come; what waits holds up what comes behind.
 
     ``a_k`` is the first cycle in which the bank is free, not before ``a_(k-1) + 1``, ``b_(k-4) + 2`` and
-    ``w_(k-20) + 2``; so is ``b_k``, with ``a`` in place of ``b`` and an eye to what ``a`` asks for in that cycle; ``w_k``
-    is the first after ``w_(k-1)`` and not before ``max(a_k, b_k) + 15``.
+    ``s_(k-8) + parts``; so is ``b_k``, with ``a`` in place of ``b`` and an eye to what ``a`` asks for in that cycle; its
+    slices begin in ``s_k``, not before ``s_(k-1) + parts``, ``max(a_k, b_k) + 4`` and ``w_(k-room) + 1``; ``w_k`` is the
+    first after ``w_(k-1)`` and not before ``s_k + pipe``.
     """
 
-    def __init__(self, groups: tuple[Groups, Groups], masks: tuple[Masks, Masks | None, Masks], first: tuple[int, int]) -> None:
-        """``groups``: what it reads and what it writes; ``masks``: of both operands and the output; ``first``: reads."""
+    def __init__(
+        self, groups: tuple[Groups, Groups], masks: tuple[Masks, Masks | None, Masks], first: tuple[int, int], pace: Pace,
+        free: int = 0,
+    ) -> None:  # fmt: skip
+        """``groups``: what it reads and what it writes; ``masks``: of both operands and the output; ``first``: reads;
+        ``free``: the first cycle in which a slice may begin."""
         self._read_groups, self._write_groups = groups
         self._a, self._b, self._o = masks
+        self._pace = pace
         self._count = len(self._a)
         self._word = 0
         """Written so far."""
         self._first = max(first)
         self._behind = min(first)
         """Cycles that are looked at begin here."""
-        self._gots, self._others, self._writes = [first[0] - 1], [first[1] - 1], [max(first) + PIPE - 1]
-        """Cycles of grants, the last that of the word before; ``a`` may be ahead by ``AHEAD`` - 1."""
-        self._quiet = STEADY
+        begin = max(self._first + ANSWER, free)
+        self._gots, self._others = self._before(first[0] - 1), self._before(first[1] - 1)
+        self._begins = self._before(begin - pace.parts)
+        self._writes = self._before(begin - pace.parts + pace.pipe)
+        """Cycles of grants, first slices and writes, the last that of the word before; ``a`` may be ahead by ``AHEAD`` - 1."""
+        self._quiet = STEADY if pace.parts == 1 and begin == self._first + ANSWER else 0
         self._keys: tuple[bytes, bytes | None, bytes] | None = None
+
+    def _before(self, last: int) -> list[int]:
+        """A history up to that cycle, of words without a wait."""
+        return list(range(last - (HELD - 1) * self._pace.parts, last + 1, self._pace.parts))
 
     @property
     def bound(self) -> int:
         """The cycle in which it is over if nobody is in the way any more."""
-        return max(self._writes[-1] + 1, self._behind) + self._count - self._word
+        left = (self._count - self._word) * self._pace.parts
+        return max(self._writes[-1] + 1, self._behind + self._pace.parts - 1) + left
 
     @property
     def over(self) -> bool:
@@ -64,6 +100,11 @@ class WordContest:
         return self._gots[-1] + 1, self._others[-1] + 1
 
     @property
+    def free(self) -> int:
+        """The first cycle in which the slices of another word may begin, once it is over."""
+        return self._begins[-1] + self._pace.parts
+
+    @property
     def last_asked(self) -> int:
         """The cycle in which the last address was asked for, once it is over."""
         undisturbed = self._first + self._count - ASKED
@@ -75,7 +116,7 @@ class WordContest:
         """Go on to that cycle; what others do until then is known."""
         size = BLOCK
         while not self.over:
-            begin = min(self._gots[-1], self._others[-1], self._writes[-1] - PIPE) + 1
+            begin = min(self._gots[-1], self._others[-1], self._writes[-1] - self._pace.pipe) + 1
             end = min(until, begin + size)
             if end <= begin:
                 return
@@ -94,9 +135,9 @@ class WordContest:
 
     def _flow(self, begin: int, end: int, reads: Masks | None, writes: Masks | None) -> bool:
         """Take all words that meet nobody, one per cycle; False if the cycles are over."""
-        word, count = self._word, self._count
-        a, b, w = self._gots[-1] + 1, self._others[-1] + 1, self._writes[-1] + 1
-        size = min(end - w, count - word)
+        word, count, step = self._word, self._count, self._pace.parts
+        a, b, s, w = (cycles[-1] + step for cycles in (self._gots, self._others, self._begins, self._writes))
+        size = min(-(-(end - w) // step), count - word)
         if size <= 0:
             return False
         free = size
@@ -104,37 +145,34 @@ class WordContest:
             meets = np.zeros(size, np.uint64)
             own = self._a[word : word + size]
             if reads is not None:
-                meets |= own & reads[a - begin : a - begin + size]
+                meets |= own & reads[a - begin :: step][:size]
             if self._b is not None:
                 other = self._b[word : word + size]
                 if reads is not None:
-                    meets |= other & reads[b - begin : b - begin + size]
-                first, lead = max(0, a - b), max(0, b - a)
+                    meets |= other & reads[b - begin :: step][:size]
+                first, lead = max(0, a - b) // step, max(0, b - a) // step
                 same = min(len(other) - first, len(own) - lead)
-                if same > 0:
+                if same > 0 and (a - b) % step == 0:
                     meets[first : first + same] |= other[first : first + same] & own[lead : lead + same]
             if writes is not None:
-                meets |= self._o[word : word + size] & writes[w - begin : w - begin + size]
+                meets |= self._o[word : word + size] & writes[w - begin :: step][:size]
             found = np.flatnonzero(meets)
             free = int(found[0]) if len(found) else size
         if free:
             self._word += free
-            for grants, first in ((self._gots, a), (self._others, b), (self._writes, w)):
-                grants[:] = range(first + free - HELD, first + free)
+            for grants, first in ((self._gots, a), (self._others, b), (self._begins, s), (self._writes, w)):
+                grants[:] = self._before(first + (free - 1) * step)
         if free < size:
             self._quiet = 0
-            for grants in (self._gots, self._others, self._writes):
-                if len(grants) < HELD:
-                    grants[:0] = range(grants[0] - HELD + len(grants), grants[0])
         return free < size
 
     def _struggle(self, begin: int, end: int, reads: Masks | None, writes: Masks | None) -> bool:
         """Word by word, until nothing has waited for a while; False if the cycles are over."""
         if self._keys is None:
             self._keys = self._a.tobytes(), None if self._b is None else self._b.tobytes(), self._o.tobytes()
-        histories = (self._gots, self._others, self._writes)
+        histories = (self._gots, self._others, self._begins, self._writes)
         words, quiet, found = _follow(
-            self._keys, self._word, tuple(tuple(cycle - begin for cycle in grants) for grants in histories), end - begin,
+            self._keys, self._word, self._pace, tuple(tuple(cycle - begin for cycle in one) for one in histories), end - begin,
             None if reads is None else reads.tobytes(), None if writes is None else writes.tobytes(), self._quiet,
         )  # fmt: skip
         self._word += words
@@ -146,10 +184,10 @@ class WordContest:
 
 @lru_cache(maxsize=1 << 10)
 def _follow(
-    keys: tuple[bytes, bytes | None, bytes], word: int, histories: tuple[tuple[int, ...], ...], end: int,
+    keys: tuple[bytes, bytes | None, bytes], word: int, pace: Pace, histories: tuple[tuple[int, ...], ...], end: int,
     reads: bytes | None, writes: bytes | None, quiet: int,
-) -> tuple[int, int, tuple[list[int], list[int], list[int]]]:  # fmt: skip
-    """From cycle 0 on: how many words are written before ``end``, how many of them without a wait, and the last grants."""
+) -> tuple[int, int, tuple[list[int], ...]]:  # fmt: skip
+    """From cycle 0 on: how many words are written before ``end``, how many of them without a wait, and the last cycles."""
     own, other, output = (None if key is None else np.frombuffer(key, np.uint64).tolist() for key in keys)
     assert own is not None
     assert output is not None
@@ -158,18 +196,14 @@ def _follow(
     busy_writes = idle if writes is None else np.frombuffer(writes, np.uint64).tolist()
     asked = busy.copy()
     """Taken by others and by the first operand."""
-    gots, others, written = (list(grants) for grants in histories)
-    last_a, last_b, last_w = gots[-1], others[-1], written[-1]
+    gots, others, begins, written = (list(cycles) for cycles in histories)
+    last_a, last_b = gots[-1], others[-1]
     most = 1 if other is None else AHEAD
-    begin, count = word, len(own)
+    start, count = word, len(own)
     ahead = 0
     while word < count and quiet < STEADY:
         while ahead < most and word + ahead < count:
-            now = last_a + 1
-            if others[ahead - AHEAD] + ASKED > now:
-                now = others[ahead - AHEAD] + ASKED
-            if written[ahead - HELD] + ASKED > now:
-                now = written[ahead - HELD] + ASKED
+            now = max(last_a + 1, others[ahead - AHEAD] + ASKED, begins[ahead - ANSWERS] + pace.parts)
             want = own[word + ahead]
             while now < end and busy[now] & want:
                 asked[now] |= want
@@ -184,31 +218,27 @@ def _follow(
             break
         got = second = gots[-ahead]
         if other is not None:
-            second = last_b + 1
-            if gots[-ahead - AHEAD] + ASKED > second:
-                second = gots[-ahead - AHEAD] + ASKED
-            if written[-HELD] + ASKED > second:
-                second = written[-HELD] + ASKED
+            second = max(last_b + 1, gots[-ahead - AHEAD] + ASKED, begins[-ANSWERS] + pace.parts)
             want = other[word]
             while second < end and asked[second] & want:
                 second += 1
             if second >= end:
                 break
-        now = (second if second > got else got) + PIPE
-        if now <= last_w:
-            now = last_w + 1
+        begin = max(begins[-1] + pace.parts, got + ANSWER, second + ANSWER, written[-pace.room] + 1)
+        now = max(written[-1] + 1, begin + pace.pipe)
         want = output[word]
         while now < end and busy_writes[now] & want:
             now += 1
         if now >= end:
             break
-        steady = now == last_w + 1 and second == last_b + 1 and got == gots[-ahead - 1] + 1
-        quiet = quiet + 1 if steady else 0
+        steps = now - written[-1], begin - begins[-1], second - last_b, got - gots[-ahead - 1]
+        quiet = quiet + 1 if set(steps) == {pace.parts} else 0
         others.append(second)
+        begins.append(begin)
         written.append(now)
-        last_b, last_w = second, now
+        last_b = second
         ahead -= 1
         word += 1
     if ahead:
         del gots[-ahead:]
-    return word - begin, quiet, (gots[-HELD:], others[-HELD:], written[-HELD:])
+    return word - start, quiet, (gots[-HELD:], others[-HELD:], begins[-HELD:], written[-HELD:])

@@ -12,7 +12,7 @@ import numpy as np
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
-from isa.instructions import Activation, Buffer, MiscMode, PoolMode, Region
+from isa.instructions import MISC_ALONE, Activation, Buffer, PoolMode, Region
 from sim.functional import conv, misc, move, pool
 from sim.functional.addresses import Ints, Nest, constant, outside, steps, words_of
 from sim.functional.state import dram_address
@@ -120,7 +120,7 @@ class _Footprinter:
         self.words(self.result.writes, [pool.output_words(f)])
 
     def misc(self) -> None:
-        letters = "a" if self.f.mode == MiscMode.PASS else "ab"
+        letters = "a" if self.f.mode in MISC_ALONE else "ab"
         self.words(self.result.reads, [misc.operand(self.f, letter) for letter in letters])
         self.table()
         self.words(self.result.writes, [misc.operand(self.f, "o")])
@@ -152,7 +152,7 @@ def _in_place(f: SimpleNamespace) -> bool:
     written = misc.in_order(misc.operand(f, "o"))
     order = np.argsort(written, kind="stable")
     ascending = written[order]
-    for letter in "a" if f.mode == MiscMode.PASS else "ab":
+    for letter in "a" if f.mode in MISC_ALONE else "ab":
         read = misc.in_order(misc.operand(f, letter))
         first, past = np.searchsorted(ascending, read, "left"), np.searchsorted(ascending, read, "right")
         hit = first < past

@@ -66,11 +66,11 @@ class FunctionalMachine:
 
     def run(
         self, program: Sequence[int] | bytes, memory: Bytes, bases: Mapping[Region, int],
-        progress: Callable[[int], None] | None = None,
+        progress: Callable[[int], None] | None = None, limits: Mapping[Region, int] | None = None,
     ) -> RunResult:  # fmt: skip
         """Execute 32-bit words (or their little-endian bytes) on ``memory``, which is changed in place.
 
-        ``memory[a]`` is the DRAM byte at address ``a``; regions that are left out begin at address 0. Raises
+        ``memory[a]`` is the DRAM byte at address ``a``; regions that are left out begin at address 0, or have no limit. Raises
         ``MachineFault`` where the machine stops. When one instruction breaks several bounds, the
         hardware reports the one it meets first; here the order is input, parameters, output. ``progress`` is told the
         word offset of an instruction about twice a second.
@@ -78,7 +78,7 @@ class FunctionalMachine:
         _check_image(memory)
         complete = {region: bases.get(region, 0) for region in Region}
         _check_bases(complete, self.config)
-        context = Context(self.state, memory, complete)
+        context = Context(self.state, memory, complete, limits or {})
         tokens = TokenCounters()
         executed: Counter[str] = Counter()
         told = time.monotonic()
@@ -140,8 +140,9 @@ def _check_image(memory: Bytes) -> None:
 
 def _check_bases(bases: Mapping[Region, int], config: MachineConfig) -> None:
     for region, base in bases.items():
-        if base % config.axi_bytes or not 0 <= base < 1 << config.axi_addr_bits:
-            raise MemoryImageError(
-                f"base of region {region.name}: {base:#x}; expected a multiple of the {config.axi_bytes}-byte AXI beat "
-                f"below 2^{config.axi_addr_bits}"
-            )
+        if not 0 <= base < 1 << config.axi_addr_bits:
+            problem = f"{base:#x}; expected an address below 2^{config.axi_addr_bits}"
+            raise MemoryImageError(f"base of region {region.name}: {problem}")
+        if base % config.axi_bytes:
+            detail = f"base of region {region.name}: {base:#x}, expected a multiple of the {config.axi_bytes}-byte AXI beat"
+            raise MachineFault(Fault.MISALIGNED, 0, detail)

@@ -28,8 +28,12 @@ def save_words(f: SimpleNamespace, config: MachineConfig) -> Nest:
     return [constant(f.s_addr), steps(f.rows, f.s_ys), steps(f.pixels, f.s_xs), steps(vectors, f.s_cs)]
 
 
+def row_offsets(f: SimpleNamespace) -> list[int]:
+    return [f.offset + row * f.row_stride for row in range(f.rows)]
+
+
 def row_addresses(context: Context, f: SimpleNamespace) -> list[int]:
-    return [context.dram_address(f.region, f.offset + row * f.row_stride) for row in range(f.rows)]
+    return [context.dram_address(f.region, offset) for offset in row_offsets(f)]
 
 
 def fetched_runs(f: SimpleNamespace) -> tuple[int, int, int]:
@@ -44,6 +48,7 @@ def load(context: Context, f: SimpleNamespace) -> None:
     context.require_words(load_words(f, config), "destination")
     runs, distance, length = fetched_runs(f)
     addresses = row_addresses(context, f)
+    context.require_region(f.region, row_offsets(f), (runs - 1) * distance + length if runs else 0)
     for address in addresses if runs else ():
         context.require_dram(address, (runs - 1) * distance + length, Fault.READ_ERROR)
     context.dram_read[FEATURE_MAP] += f.rows * runs * length
@@ -64,6 +69,7 @@ def save(context: Context, f: SimpleNamespace) -> None:
     state, config = context.state, context.config
     context.require_words(save_words(f, config), "source")
     addresses = row_addresses(context, f)
+    context.require_region(f.region, row_offsets(f), (f.pixels - 1) * f.step + f.run)
     for address in addresses:
         context.require_dram(address, (f.pixels - 1) * f.step + f.run, Fault.WRITE_ERROR)
     context.dram_written[FEATURE_MAP] += f.rows * f.pixels * f.run
@@ -82,6 +88,7 @@ def loadp(context: Context, f: SimpleNamespace) -> None:
     context.require_entries(f.dst, f.count, config.buffer_depth(buffer.name), f"{buffer.name} word")
     word_bytes, pitch = config.buffer_word_bytes(buffer.name), config.buffer_dram_bytes(buffer.name)
     address = context.dram_address(f.region, f.offset)
+    context.require_region(f.region, [f.offset], f.count * pitch)
     context.require_dram(address, f.count * pitch, Fault.READ_ERROR)
     context.dram_read[buffer.name] += f.count * pitch
     source = context.memory[address : address + f.count * pitch].reshape(f.count, pitch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,6 +56,8 @@ class Context:
     state: MachineState
     memory: Bytes
     bases: Mapping[Region, int]
+    limits: Mapping[Region, int] = field(default_factory=dict)
+    """Bytes of the regions; none for those that are left out."""
     pc: int = 0
     macs: int = 0
     dram_read: Counter[str] = field(default_factory=Counter)
@@ -77,6 +79,16 @@ class Context:
 
     def dram_address(self, region: int, offset: int) -> int:
         return dram_address(self.config, self.bases, region, offset)
+
+    def require_region(self, region: int, offsets: Iterable[int], count: int) -> None:
+        """Stop the machine if ``count`` bytes from one of the offsets, taken modulo 2^32, leave the region."""
+        limit = self.limits.get(Region(region))
+        if limit is None or not count:
+            return
+        for offset in offsets:
+            if offset % (1 << 32) + count > limit:
+                detail = f"bytes {offset % (1 << 32):#x} to {offset % (1 << 32) + count - 1:#x} of {Region(region).name}"
+                raise MachineFault(Fault.REGION_LIMIT, self.pc, f"{detail}, which has {limit:#x}")
 
     def require_dram(self, address: int, count: int, fault: Fault) -> None:
         if count and address + count > self.memory.size:

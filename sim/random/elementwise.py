@@ -6,7 +6,7 @@ import random
 
 from isa.codec import Op
 from isa.config import MachineConfig
-from isa.instructions import MiscMode
+from isa.instructions import MAX_REDUCED_LANES, MISC_REDUCTIONS, MiscMode
 from sim.random.draw import factors, int8, place, post, subtensor_strides
 from sim.random.footprint import axes
 
@@ -19,11 +19,16 @@ def misc(rng: random.Random, config: MachineConfig, budget: int) -> Op | None:
     v = {f"n{j}": count for j, count in enumerate(counts)}
     mode = rng.choice(list(MiscMode))
     v["mode"] = int(mode)
+    reduces = mode in MISC_REDUCTIONS
+    if reduces:
+        counts[-1] = v["n4"] = min(counts[-1], MAX_REDUCED_LANES // config.ic_p)
     for stream in "oab":
-        _stream(rng, v, stream, counts)
-    if rng.random() < 0.05:
+        _stream(rng, v, stream, [*counts[:-1], 1] if reduces and stream == "o" else counts)
+    if reduces:
+        v["o_s4"] = 0
+    elif rng.random() < 0.05:
         v[f"o_s{rng.randrange(LOOPS)}"] = 0
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and not reduces:
         _copy(v, "a", "o")
     if rng.random() < 0.1:
         _copy(v, "b", "o")
@@ -34,9 +39,10 @@ def misc(rng: random.Random, config: MachineConfig, budget: int) -> Op | None:
             return None
     in_place = rng.random()
     for stream, wanted in (("a", in_place < 0.25), ("b", 0.2 < in_place < 0.4)):
-        if wanted and all(v[f"{stream}_s{j}"] == v[f"o_s{j}"] for j in range(LOOPS)):
+        if wanted and not reduces and all(v[f"{stream}_s{j}"] == v[f"o_s{j}"] for j in range(LOOPS)):
             v[f"{stream}_addr"] = v["o_addr"]
     v |= _numbers(rng, mode)
+    v |= {"b_one": rng.randrange(2), "b_lane": rng.randrange(config.ic_p), "last_lanes": rng.randint(1, config.ic_p)}
     return Op("MISC", v | post_without_leaky(rng, config))
 
 
@@ -65,7 +71,7 @@ def _numbers(rng: random.Random, mode: MiscMode) -> dict[str, int]:
     else:
         bits = rng.randint(1, 25)
         m_a, m_b = (rng.randint(-(1 << bits), (1 << bits) - 1) for _ in range(2))
-        shift = max(0, bits + (6 if mode is MiscMode.MUL else 0) - rng.randint(-1, 3))
+        shift = max(0, bits + (6 if mode in (MiscMode.MUL, MiscMode.SLOPE) else 0) - rng.randint(-1, 3))
         constant = rng.choice((0, rng.randint(-(1 << (shift + 6)), 1 << (shift + 6))))
     return {
         "m_a": m_a, "m_b": m_b, "shift": shift, "a_zp": int8(rng), "b_zp": int8(rng),

@@ -63,9 +63,9 @@ def rtl(machine: RtlMachine, *, stalls: bool = True) -> Engine:
     return run
 
 
-def rtl_machine(config: MachineConfig, simulator: str = "verilator") -> RtlMachine:
+def rtl_machine(config: MachineConfig, simulator: str = "verilator", *, garbage: bool = False) -> RtlMachine:
     """The machine that random programs run on: with the AXI4 protocol checker."""
-    return RtlMachine(config, simulator, check=True)
+    return RtlMachine(config, simulator, check=True, garbage=garbage)
 
 
 def difference(expected: Outcome, actual: Outcome) -> str | None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from isa.codec import Op
 from isa.config import MachineConfig
-from isa.instructions import Activation, Buffer, MiscMode, PoolMode, Region
+from isa.instructions import MISC_ALONE, Activation, Buffer, PoolMode, Region
 
 Cells = npt.NDArray[np.int64]
 ADDRESS_MODULUS = 1 << 24
@@ -204,7 +204,7 @@ def _pool(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
 def _misc(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     streams = {s: op[f"{s}_addr"] + axes(*((op[f"n{j}"], op[f"{s}_s{j}"]) for j in range(5))) for s in "abo"}
     streams = {s: words % ADDRESS_MODULUS for s, words in streams.items()}
-    operands = [streams["a"]] if op["mode"] == MiscMode.PASS else [streams["a"], streams["b"]]
+    operands = [streams["a"]] if op["mode"] in MISC_ALONE else [streams["a"], streams["b"]]
     result = Footprint({Space.FM: _words(np.concatenate(operands), config)}, {Space.FM: _words(streams["o"], config)})
     _table(op, result)
     out, counts = np.unique(streams["o"], return_counts=True)

@@ -20,7 +20,7 @@ from sim.random.engines import Engine, Outcome, difference, functional, rtl, rtl
 from sim.random.program import DEFAULT_SIZE, RandomProgram, random_program
 from sim.random.shrink import shrink
 
-ENGINES = ("functional", "rtl", "icarus")
+ENGINES = ("functional", "rtl", "icarus", "garbage")
 
 
 class FuzzError(TilewrightError):
@@ -56,7 +56,8 @@ def run_fuzz(
 ) -> FuzzReport:
     """Run the programs with seeds ``seed .. seed + count - 1`` on the functional simulator and on ``engine``.
 
-    ``rtl`` is the generated Verilog in Verilator, ``icarus`` the same in Icarus; ``functional`` runs no hardware
+    ``rtl`` is the generated Verilog in Verilator, ``icarus`` the same in Icarus, ``garbage`` as ``rtl`` but with random
+    values in all that has none (``sim.rtl.garbage``); ``functional`` runs no hardware
     and looks for races between instructions instead. The first disagreement ends the run unless ``keep_going``;
     each leaves its smallest program in ``directory``. ``report`` is told of each disagreement, ``progress`` of each
     program: how many, and cycles, so far.
@@ -92,7 +93,8 @@ def comparison(config: MachineConfig, engine: str, *, stalls: bool) -> Callable[
         raise FuzzError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}")
     if engine == "functional":
         return _racing
-    other: Engine = rtl(rtl_machine(config, "icarus" if engine == "icarus" else "verilator"), stalls=stalls)
+    machine = rtl_machine(config, "icarus" if engine == "icarus" else "verilator", garbage=engine == "garbage")
+    other: Engine = rtl(machine, stalls=stalls)
 
     def compare(program: RandomProgram) -> tuple[Outcome, str | None]:
         actual = other(program)

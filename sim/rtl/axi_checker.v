@@ -3,13 +3,15 @@
 //
 //   0  a valid signal fell before its ready            5  WLAST missing or early
 //   1  address or data changed while valid waited      6  write data without a burst that asks for it
-//   2  a burst crosses 4 KB                            7  B or R without an outstanding burst
+//   2  a burst crosses 4 KB, or is too long            7  B or R without an outstanding burst, or too many of R
 //   3  not an INCR burst of full-width beats           8  RLAST missing or early (a bug of the memory model)
 //   4  an address that is not a multiple of the beat   9  a valid or ready signal is unknown after reset
 `timescale 1ns / 1ps
 module tilewright_axi_checker #(
   parameter DATA_BITS = 128,
-  parameter ADDR_BITS = 40
+  parameter ADDR_BITS = 40,
+  parameter MAX_BEATS = 256,
+  parameter MAX_READS = 256
 ) (
   input                   clk,
   input                   rst,
@@ -68,7 +70,7 @@ module tilewright_axi_checker #(
   assign quiet = r_bursts == read_bursts && w_bursts == write_bursts && responses == write_bursts;
 
   function crosses(input [ADDR_BITS-1:0] address, input [7:0] len);
-    crosses = {1'b0, address[11:0]} + ({5'd0, len} + 13'd1) * BYTES > 13'd4096;
+    crosses = {1'b0, address[11:0]} + ({5'd0, len} + 13'd1) * BYTES > 13'd4096 || len >= MAX_BEATS;
   endfunction
 
   task report(input integer rule);
@@ -95,6 +97,7 @@ module tilewright_axi_checker #(
 
     if (arvalid && arready) begin
       r_len[read_bursts % DEPTH] <= arlen;
+      if (read_bursts - r_bursts >= MAX_READS) report(7);
       read_bursts <= read_bursts + 1;
     end
     if (rvalid && rready) begin

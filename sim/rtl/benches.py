@@ -12,7 +12,9 @@ from isa.config import MachineConfig
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import Region, Unit
 from sim.random.program import RandomProgram, directed_program, random_program
+from sim.rtl.limits import region_limits
 from sim.rtl.scenario import Scenario, token, whole
+from sim.rtl.stops import aborts, setup, slow_memory
 
 STARTS = 8
 """Programs in one run of the simulator: what fits the script of the host."""
@@ -194,6 +196,10 @@ BENCHES: tuple[Bench, ...] = (
     Bench("back-pressure", "the same results under random stalls of all AXI channels", scenarios=back_pressure),
     Bench("error-responses", "DRAM errors name the instruction; the machine starts again", scenarios=error_responses),
     Bench("watchdog", "a token that never comes", scenarios=watchdog),
+    Bench("abort", "abort and reset in any cycle; the next program runs at once", scenarios=aborts),
+    Bench("slow-memory", "answers that come after the stop; no start before them", scenarios=slow_memory),
+    Bench("set-up", "addresses between beats refused; registers that do not change under a program", scenarios=setup),
+    Bench("region-limits", "moves that end with their region, and that go a byte beyond", scenarios=region_limits),
     Bench("illegal-instructions", "each refused with code and place", scenarios=illegal_instructions),
     Bench("programs", "random programs over all units", scenarios=programs),
 )

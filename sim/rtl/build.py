@@ -18,6 +18,7 @@ from pathlib import Path
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.files import write_atomically
+from sim.rtl.garbage import OPTIONS
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
 
@@ -56,6 +57,8 @@ class Build:
     defines: tuple[str, ...] = ()
     cocotb: bool = False
     """Driven by cocotb in place of a C++ main or a clock of its own."""
+    garbage: bool = False
+    """What has no value is filled at random (Verilator only; see ``sim.rtl.garbage``)."""
 
     @property
     def program(self) -> str:
@@ -66,7 +69,7 @@ class Build:
 
     @property
     def key(self) -> str:
-        choices = (self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb)
+        choices = (self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb, self.garbage)
         digest = hashlib.sha256(repr(choices).encode())
         for name in (*BENCH_SOURCES, *self.extra_sources, "build.py"):
             digest.update((HERE / name).read_bytes())
@@ -82,6 +85,11 @@ def unit_defines(config: MachineConfig) -> tuple[str, ...]:
     """Names that tell the bench which optional units the machine lacks."""
     units = {"TILEWRIGHT_NO_POOL": config.build_pool, "TILEWRIGHT_NO_MISC": config.build_misc}
     return tuple(name for name, built in units.items() if not built)
+
+
+def bus_limits(config: MachineConfig) -> dict[str, int]:
+    """What the AXI checker is to hold the machine to."""
+    return {"MAX_BEATS": config.burst_beats, "MAX_READS": config.axi_reads}
 
 
 def cache_directory(cache: Path | str | None = None) -> Path:
@@ -188,7 +196,10 @@ def _make(build: Build, directory: Path, target: Path) -> None:
             verilator, env = verilator_environment()
             flags += [f"-G{name}={value}" for name, value in build.parameters.items()]
             names = ["--top-module", build.top, "-Mdir", "obj", "-o", program]
-            command = [str(verilator), *VERILATOR_OPTIONS, *names, *flags, *sources]
+            options = list(VERILATOR_OPTIONS)
+            for option, value in OPTIONS.items() if build.garbage else ():
+                options[options.index(option) + 1] = value
+            command = [str(verilator), *options, *names, *flags, *sources]
             if build.cocotb:
                 command += _cocotb_options()
             run_tool(command, cwd=work, env=env, what="the Verilator build")

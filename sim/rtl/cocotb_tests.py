@@ -12,7 +12,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, SimTimeoutError, Timer, with_timeout
 
-from isa.registers import ID_VALUE, STATUS_BUSY, STATUS_DONE, Counter, Register, counter_offset
+from isa.registers import ID_VALUE, Control, Counter, Register, Status, counter_offset
 from sim.rtl.machine import read_dump
 from sim.rtl.script import read_result
 
@@ -38,7 +38,9 @@ async def plays_scenario(dut: Any) -> None:
     assert ending == "end", "the interrupt did not come: the machine hangs"
     endings = [(r[Register.ERROR_CODE], r[Register.ERROR_PC] if r[Register.ERROR_CODE] else 0) for r in results]
     for number, (expected, actual) in enumerate(zip(wanted["endings"], endings, strict=True)):
-        assert tuple(expected) == actual, f"program {number}: expected (code, word) {tuple(expected)}, got {actual}"
+        assert expected is None or tuple(expected) == actual, (
+            f"program {number}: expected (code, word) {tuple(expected)}, got {actual}"
+        )
     assert int(dut.broken.value) == 0, f"AXI4 rules broken: {int(dut.broken.value):010b} (see axi_checker.v)"
     assert int(dut.quiet.value) == 1, "bursts were left without their data or response"
     if wanted["compare_memory"]:
@@ -138,12 +140,12 @@ async def drives_registers(dut: Any) -> None:
             assert await registers.value(Register.PROGRAM_WORDS) == pattern
             assert await registers.write(Register.PROGRAM_WORDS, 0xAABBCCDD, 0b0101, data_first=data_first) == 0
             assert await registers.value(Register.PROGRAM_WORDS) == (pattern & 0xFF00FF00) | 0x00BB00DD
-        for offset in (0x050, 0x07C, 0x090, 0x0FC, counter_offset(5, Counter.BUSY), 0xFFC):
+        for offset in (0x038, 0x07C, 0x090, 0x0FC, counter_offset(5, Counter.BUSY), 0xFFC):
             assert await registers.read(offset) == (0, SLVERR), f"read of the unmapped register {offset:#x}"
             assert await registers.write(offset, 1) == SLVERR, f"write of the unmapped register {offset:#x}"
         assert await registers.write(Register.ID, 0) == 0
         assert await registers.value(Register.ID) == ID_VALUE, "a read-only register changed"
-        assert await registers.value(Register.STATUS) == 0
+        assert await registers.value(Register.STATUS) == Status.IDLE
 
 
 @cocotb.test()
@@ -156,15 +158,15 @@ async def runs_program(dut: Any) -> None:
     await registers.write(Register.PROGRAM_WORDS, wanted["words"])
     for enabled in (1, 0):
         await registers.write(Register.IRQ_ENABLE, enabled)
-        await registers.write(Register.CONTROL, 1)
-        assert await registers.value(Register.STATUS) == STATUS_BUSY
+        await registers.write(Register.CONTROL, Control.START)
+        assert await registers.value(Register.STATUS) == Status.BUSY
         if enabled:
             await with_timeout(RisingEdge(dut.irq), 20_000 * PERIOD_NS, "ns")
         else:
-            while await registers.value(Register.STATUS) & STATUS_BUSY:
+            while await registers.value(Register.STATUS) & Status.BUSY:
                 pass
             assert not int(dut.irq.value), "an interrupt that was not enabled"
-        assert await registers.value(Register.STATUS) == STATUS_DONE
+        assert await registers.value(Register.STATUS) == Status.DONE | Status.IDLE
         assert await registers.value(Register.IRQ_PENDING) == 1
         assert await registers.value(Register.CYCLES_LO) > 0
         assert await registers.value(Register.READ_BEATS) >= wanted["beats"]

@@ -1,6 +1,6 @@
 // DRAM behind one AXI4 slave port (INCR bursts of full-width beats; ids are returned, everything stays in order).
 //
-// A read burst's first beat is offered LATENCY cycles after its address was taken; after that the memory port
+// A read burst's first beat is offered `latency` cycles after its address was taken; after that the memory port
 // moves one data beat in every cycle, read or write, in turn when both want it. Up to QUEUE bursts of each
 // direction are outstanding. B follows in the cycle after the last beat of a burst was written.
 // Two windows answer: data at `base` (`bytes` long, first in the array) and the program at `program_base`
@@ -11,12 +11,12 @@ module tilewright_dram #(
   parameter ADDR_BITS = 40,
   parameter ID_BITS   = 2,
   parameter WORDS     = 65536,
-  parameter LATENCY   = 64,
   parameter QUEUE     = 16
 ) (
   input                      clk,
   input                      rst,
   input               [31:0] seed,
+  input               [31:0] latency,
   input      [ADDR_BITS-1:0] base,
   input      [ADDR_BITS-1:0] bytes,
   input      [ADDR_BITS-1:0] program_base,
@@ -152,7 +152,7 @@ module tilewright_dram #(
       ar_addr[ar_tail[QUEUE_BITS-1:0]] <= s_axi_araddr;
       ar_len[ar_tail[QUEUE_BITS-1:0]]  <= s_axi_arlen;
       ar_id[ar_tail[QUEUE_BITS-1:0]]   <= s_axi_arid;
-      ar_due[ar_tail[QUEUE_BITS-1:0]]  <= now + LATENCY - 1 + {26'd0, jitter};
+      ar_due[ar_tail[QUEUE_BITS-1:0]]  <= now + latency - 1 + {26'd0, jitter};
       ar_tail <= ar_tail + 1'b1;
     end
     if (read) begin

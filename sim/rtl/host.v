@@ -5,12 +5,14 @@
 //   2  wait for the interrupt, at most `limit` cycles
 //   3  read the register at `offset` and write the line "offset value" (hexadecimal) to the result file
 //   4  reset the machine for `value` cycles
+//   5  do nothing for `value` cycles
+//   6  read the register at `offset` until it has all bits of `value`, at most `limit` cycles
 //   0  end
 // The last line of the result is "end", or "timeout" when the interrupt never came.
 `timescale 1ns / 1ps
 module tilewright_host #(
   parameter ADDR_BITS = 12,
-  parameter SCRIPT    = 512
+  parameter SCRIPT    = 2048
 ) (
   input                      clk,
   output reg                 rst,
@@ -38,8 +40,8 @@ module tilewright_host #(
   input                      m_axil_rvalid,
   output                     m_axil_rready
 );
-  localparam [15:0] CONTROL = 16'h0008;
-  localparam [7:0] WRITE = 1, WAIT = 2, READ = 3, RESET = 4;
+  localparam [15:0] CONTROL = 16'h000c;
+  localparam [7:0] WRITE = 1, WAIT = 2, READ = 3, RESET = 4, DELAY = 5, POLL = 6;
 
   reg  [55:0] script [0:SCRIPT-1];
   reg [8*1024-1:0] script_path, result_path;
@@ -81,6 +83,14 @@ module tilewright_host #(
     end
   endtask
 
+  task give_up;
+    begin
+      $fwrite(result, "timeout\n");
+      timeout <= 1'b1;
+      finish;
+    end
+  endtask
+
   always @(posedge clk) if (!finished) begin
     if (m_axil_awready) m_axil_awvalid <= 1'b0;
     if (m_axil_wready) m_axil_wvalid <= 1'b0;
@@ -115,14 +125,26 @@ module tilewright_host #(
           next;
         end
       end
+      DELAY: begin
+        waited <= waited + 1;
+        if (waited[31:0] >= value) next;
+      end
+      POLL: begin
+        waited <= waited + 1;
+        issued <= 1'b1;
+        if (!issued) begin
+          m_axil_araddr  <= offset[ADDR_BITS-1:0];
+          m_axil_arvalid <= 1'b1;
+        end else if (m_axil_rvalid) begin
+          issued <= 1'b0;
+          if ((m_axil_rdata & value) == value) next;
+          else if (waited >= limit) give_up;
+        end
+      end
       WAIT: begin
         waited <= waited + 1;
         if (irq) next;
-        else if (waited == limit) begin
-          $fwrite(result, "timeout\n");
-          timeout <= 1'b1;
-          finish;
-        end
+        else if (waited == limit) give_up;
       end
       default: begin
         $fwrite(result, "end\n");

@@ -5,13 +5,15 @@ module tilewright_icarus #(
   parameter ADDR_BITS    = 40,
   parameter MEMORY_WORDS = 65536,
   parameter LATENCY      = 64,
-  parameter CHECK        = 0
+  parameter CHECK        = 0,
+  parameter MAX_BEATS    = 256,
+  parameter MAX_READS    = 256
 );
   reg clk = 1'b0;
   wire finished;
   tilewright_bench #(
     .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .MEMORY_WORDS(MEMORY_WORDS), .LATENCY(LATENCY),
-    .HDL_IMAGE(1), .CHECK(CHECK)
+    .HDL_IMAGE(1), .CHECK(CHECK), .MAX_BEATS(MAX_BEATS), .MAX_READS(MAX_READS)
   ) bench (.clk(clk), .finished(finished));
   always #1 clk = !clk;
   always @(negedge clk) if (finished) $finish;

@@ -54,9 +54,9 @@ module tilewright_lite_bench #(
   );
 
   tilewright_dram #(
-    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS), .LATENCY(LATENCY)
+    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS)
   ) dram (
-    .clk(clk), .rst(rst), .seed(32'd0), .base({ADDR_BITS{1'b0}}), .bytes(BYTES[ADDR_BITS-1:0]),
+    .clk(clk), .rst(rst), .seed(32'd0), .latency(LATENCY), .base({ADDR_BITS{1'b0}}), .bytes(BYTES[ADDR_BITS-1:0]),
     .program_base({ADDR_BITS{1'b0}}), .program_bytes({ADDR_BITS{1'b0}}),
     .s_axi_arid(m_arid), .s_axi_araddr(m_araddr), .s_axi_arlen(m_arlen), .s_axi_arvalid(m_arvalid), .s_axi_arready(m_arready),
     .s_axi_rid(m_rid), .s_axi_rdata(m_rdata), .s_axi_rresp(m_rresp), .s_axi_rlast(m_rlast), .s_axi_rvalid(m_rvalid),

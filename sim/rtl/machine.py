@@ -13,8 +13,18 @@ import numpy.typing as npt
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
-from isa.registers import DEFAULT_WATCHDOG, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
-from sim.rtl.build import SIMULATORS, Build, SimulatorError, core_verilog, executable, require, unit_defines
+from isa.registers import DEFAULT_WATCHDOG, Counter, Register, Status, counter_offset
+from sim.rtl.build import (
+    SIMULATORS,
+    Build,
+    SimulatorError,
+    bus_limits,
+    core_verilog,
+    executable,
+    require,
+    unit_defines,
+)
+from sim.rtl.garbage import garbled, simulator_arguments
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
@@ -58,7 +68,8 @@ class RtlMachine:
     """A built simulation of one configuration; ``run`` may be called any number of times.
 
     ``verilog`` replaces the generated machine (for tests of the bench itself); ``check`` adds the AXI4 protocol
-    checker, whose findings become a ``SimulatorError``.
+    checker, whose findings become a ``SimulatorError``. With ``garbage`` (Verilator only) registers and memories begin with
+    random values, other ones in each run, and a word that is read while it is written is anything.
     """
 
     def __init__(
@@ -69,6 +80,7 @@ class RtlMachine:
         *,
         verilog: str | None = None,
         check: bool = False,
+        garbage: bool = False,
     ) -> None:
         if simulator not in SIMULATORS:
             raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
@@ -77,6 +89,10 @@ class RtlMachine:
         self._cache = cache
         self._verilog = verilog
         self._check = check
+        self._garbage = garbage
+        self._runs = 0
+        if garbage and simulator != "verilator":
+            raise SimulatorError(f"simulator {simulator!r}: random values without a meaning are for verilator; choose that")
         self._programs: dict[int, Path] = {}
 
     def build(self, memory_bytes: int = SMALLEST_MEMORY) -> Path:
@@ -86,18 +102,20 @@ class RtlMachine:
             size *= 16
         if size not in self._programs:
             verilog = self._verilog if self._verilog is not None else core_verilog(self.config, self._cache)
+            verilog = garbled(verilog) if self._garbage else verilog
             parameters = {
                 "DATA_BITS": self.config.axi_data_bits,
                 "ADDR_BITS": self.config.axi_addr_bits,
                 "MEMORY_WORDS": size // self.config.axi_bytes,
                 "LATENCY": READ_LATENCY,
                 "CHECK": int(self._check),
+                **bus_limits(self.config),
             }
             icarus = self.simulator == "icarus"
             build = Build(
                 self.simulator, verilog, parameters,
                 ("icarus.v",) if icarus else ("main.cpp",), "tilewright_icarus" if icarus else "tilewright_bench",
-                unit_defines(self.config),
+                unit_defines(self.config), garbage=self._garbage,
             )  # fmt: skip
             self._programs[size] = executable(build, self._cache)
         return self._programs[size]
@@ -111,6 +129,7 @@ class RtlMachine:
         stalls_seed: int | None = None,
         trace: bool = False,
         watchdog: int = DEFAULT_WATCHDOG,
+        limits: Mapping[Region, int] | None = None,
         max_cycles: int = DEFAULT_MAX_CYCLES,
         progress: Progress | None = None,
     ) -> RtlResult:
@@ -128,14 +147,18 @@ class RtlMachine:
             raise SimulatorError(f"memory image of {memory.size} bytes: more than half of the address space, {program_base}")
         stalls = 0 if stalls_seed is None else (2 * stalls_seed + 1) & 0xFFFFFFFF
         sim = self.build(memory.size + program.size)
+        start = Start(program_base, len(program_words), bases, watchdog, limits=limits or {})
         with temporary_folder() as work:
-            (work / "script.hex").write_text(host_script([Start(program_base, len(program_words), bases, watchdog)]))
+            (work / "script.hex").write_text(host_script([start]))
             write_image(work / "image", np.concatenate([memory, program]), beat if self.simulator == "icarus" else 1)
             arguments = [
                 "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump",
                 f"+dump_bytes={memory.size}", f"+memory_bytes={memory.size:x}", f"+stall_seed={stalls}",
                 f"+program_base={program_base:x}", f"+program_bytes={program.size:x}", f"+limit={max_cycles}",
             ]  # fmt: skip
+            if self._garbage:
+                self._runs += 1
+                arguments += simulator_arguments(self._runs)
             if trace:
                 arguments.append("+trace=trace.txt")
             if progress is not None:
@@ -206,7 +229,7 @@ def parse_trace(text: str) -> list[TraceEvent]:
 
 def _raise_fault(registers: Mapping[int, int]) -> None:
     status = registers[Register.STATUS]
-    if status & STATUS_ERROR:
+    if status & Status.ERROR:
         raise MachineFault(Fault(registers[Register.ERROR_CODE]), registers[Register.ERROR_PC])
-    if not status & STATUS_DONE:
+    if not status & Status.DONE:
         raise SimulatorError(f"the interrupt came, but STATUS is {status:#x}: neither done nor error")

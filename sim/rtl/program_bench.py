@@ -25,9 +25,10 @@ class ScenarioEngine:
 
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
         scenario = Scenario(self.program.config, image.memory.copy(), image.bases, self.stalls_seed)
-        scenario.start(words)
-        if scenario.endings != [DONE]:
-            raise MachineFault(*scenario.endings[0])
+        scenario.start(words, limits=image.limits)
+        (ending,) = scenario.endings
+        if ending is not None and ending != DONE:
+            raise MachineFault(*ending)
         image.memory[:] = scenario.expected
         self.scenarios.append(scenario)
 

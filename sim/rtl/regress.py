@@ -15,7 +15,17 @@ from cocotb_tools.runner import get_runner
 from isa.config import MachineConfig
 from isa.instructions import Unit
 from sim.rtl.benches import BENCHES, Bench
-from sim.rtl.build import ROOT, SIMULATORS, Build, SimulatorError, core_verilog, executable, unit_defines, verilator_environment
+from sim.rtl.build import (
+    ROOT,
+    SIMULATORS,
+    Build,
+    SimulatorError,
+    bus_limits,
+    core_verilog,
+    executable,
+    unit_defines,
+    verilator_environment,
+)
 from sim.rtl.cocotb_tests import BENCH_VARIABLE
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.machine import READ_LATENCY, SMALLEST_MEMORY, write_image
@@ -71,9 +81,10 @@ def run_scenario(
         plusargs = [
             "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump", f"+limit={limit}",
             f"+memory_bytes={scenario.memory.size:x}", f"+program_base={scenario.program_base:x}",
-            f"+program_bytes={scenario.code.size:x}", f"+stall_seed={stalls}",
+            f"+program_bytes={scenario.code.size:x}", f"+stall_seed={stalls}", f"+latency={scenario.latency}",
         ]  # fmt: skip
-        build = _build(config, simulator, TOP, image.size, {"HDL_IMAGE": 1, "CHECK": 1}, cache)
+        parameters = {"HDL_IMAGE": 1, "CHECK": 1, **bus_limits(config)}
+        build = _build(config, simulator, TOP, image.size, parameters, cache)
         return _cocotb(build, simulator, test, work, plusargs, cache)
 
 

@@ -12,8 +12,9 @@ from isa.codec import Op, encode
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import INSTRUCTIONS, Region, Unit
-from isa.registers import DEFAULT_WATCHDOG
+from isa.registers import DEFAULT_WATCHDOG, Register
 from sim.functional.machine import FunctionalMachine
+from sim.rtl.machine import READ_LATENCY
 from sim.rtl.script import Start
 
 Bytes = npt.NDArray[np.uint8]
@@ -36,7 +37,10 @@ class Scenario:
     stalls_seed: int | None = None
     compare_memory: bool = True
     starts: list[Start] = field(default_factory=list)
-    endings: list[Ending] = field(default_factory=list)
+    endings: list[Ending | None] = field(default_factory=list)
+    """None: the program may end or be stopped."""
+    latency: int = READ_LATENCY
+    """Of a read from DRAM."""
     code: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     def __post_init__(self) -> None:
@@ -47,15 +51,15 @@ class Scenario:
     def program_base(self) -> int:
         return 1 << (self.config.axi_addr_bits - 1)
 
-    def start(self, words: Sequence[int], *, watchdog: int = DEFAULT_WATCHDOG) -> None:
-        """Run these words next."""
-        address = self.program_base + self.code.size
-        program = np.array(words, "<u4").view(np.uint8)
-        padding = np.zeros(-program.size % self.config.axi_bytes, np.uint8)
-        self.code = np.concatenate([self.code, program, padding])
-        self.starts.append(Start(address, len(words), self.bases, watchdog))
+    def start(
+        self, words: Sequence[int], *, watchdog: int = DEFAULT_WATCHDOG, bases: Mapping[Region, int] | None = None,
+        meddle: tuple[tuple[Register, int], ...] = (), limits: Mapping[Region, int] | None = None,
+    ) -> None:  # fmt: skip
+        """Run these words next, while registers are written that must not matter."""
+        bases = self.bases if bases is None else bases
+        self.starts.append(Start(self.place(words), len(words), bases, watchdog, meddle=meddle, limits=limits or {}))
         try:
-            self._functional.run(words, self.expected, self.bases)
+            self._functional.run(words, self.expected, bases, limits=limits)
         except MachineFault as fault:
             self.endings.append((fault.fault, fault.pc))
         else:
@@ -65,6 +69,19 @@ class Scenario:
         """Start a program where there may be none."""
         self.starts.append(Start(address, words, self.bases))
         self.endings.append(ending)
+
+    def stopped(self, start: Start) -> None:
+        """A program that is stopped at some time: what it leaves in memory must not matter."""
+        self.starts.append(start)
+        self.endings.append(None)
+
+    def place(self, words: Sequence[int]) -> int:
+        """The address of these words, which are put behind those that are there."""
+        address = self.program_base + self.code.size
+        program = np.array(words, "<u4").view(np.uint8)
+        padding = np.zeros(-program.size % self.config.axi_bytes, np.uint8)
+        self.code = np.concatenate([self.code, program, padding])
+        return address
 
 
 def whole(config: MachineConfig, *ops: Op) -> list[int]:

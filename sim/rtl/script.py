@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from isa.instructions import Region, Unit
-from isa.registers import DEFAULT_WATCHDOG, Counter, Register, counter_offset
+from isa.registers import (
+    DEFAULT_BUS_WATCHDOG,
+    DEFAULT_WATCHDOG,
+    NO_LIMIT,
+    Control,
+    Counter,
+    Register,
+    Status,
+    counter_offset,
+)
 
-END, WRITE, WAIT, READ, RESET = range(5)
+END, WRITE, WAIT, READ, RESET, DELAY, POLL = range(7)
 RESET_CYCLES = 8
-SCRIPT_STEPS = 512
+SCRIPT_STEPS = 2048
 """Words of the script memory in ``host.v``."""
 
 Step = tuple[int, int, int]
@@ -25,6 +34,15 @@ class Start:
     words: int
     bases: Mapping[Region, int]
     watchdog: int = DEFAULT_WATCHDOG
+    bus_watchdog: int = DEFAULT_BUS_WATCHDOG
+    limits: Mapping[Region, int] = field(default_factory=dict)
+    """Bytes of the regions; none for those that are left out."""
+    stop: tuple[Control, int] | None = None
+    """What is written to CONTROL while the program runs, and how many cycles after its start."""
+    meddle: tuple[tuple[Register, int], ...] = ()
+    """Registers and values that are written while the program runs."""
+    hasty: bool = False
+    """The host asks for another start as soon as it is told of the end, drained or not."""
 
 
 STATUS_REGISTERS = (
@@ -35,15 +53,27 @@ COUNTER_OFFSETS = tuple(counter_offset(unit, counter) for unit in Unit for count
 
 
 def host_script(starts: Sequence[Start], *, counters: bool = True) -> str:
-    """Reset the machine; for every program start it, wait for the interrupt, read status and counters, clear the interrupt."""
+    """Reset the machine; for every program start it, wait for the interrupt, read status and counters, wait until the
+    machine is idle, clear the interrupt."""
     steps: list[Step] = [(RESET, 0, RESET_CYCLES), (WRITE, Register.IRQ_ENABLE, 1)]
     for start in starts:
         steps += [*_write_pair(Register.PROGRAM_LO, start.address), (WRITE, Register.PROGRAM_WORDS, start.words)]
         for region in Region:
             steps += _write_pair(Register.BASE_CONST_LO + 8 * region, start.bases.get(region, 0))
-        steps += [(WRITE, Register.WATCHDOG, start.watchdog), (WRITE, Register.CONTROL, 1), (WAIT, 0, 0)]
+            steps += [(WRITE, Register.LIMIT_CONST + 4 * region, start.limits.get(region, NO_LIMIT))]
+        steps += [(WRITE, Register.WATCHDOG, start.watchdog), (WRITE, Register.BUS_WATCHDOG, start.bus_watchdog)]
+        steps += [(WRITE, Register.CONTROL, Control.START)]
+        steps += [(WRITE, register, value) for register, value in start.meddle]
+        resets = start.stop is not None and Control.RESET in start.stop[0]
+        if start.stop is not None:
+            steps += [(DELAY, 0, start.stop[1]), (WRITE, Register.CONTROL, start.stop[0])]
+        steps += [(POLL, Register.STATUS, Status.IDLE) if resets else (WAIT, 0, 0)]
         steps += [(READ, offset, 0) for offset in (*STATUS_REGISTERS, *(COUNTER_OFFSETS if counters else ()))]
-        steps += [(WRITE, Register.IRQ_PENDING, 1)]
+        if start.hasty:
+            steps += [(WRITE, Register.CONTROL, Control.START)]
+        steps += [(POLL, Register.STATUS, Status.IDLE), (WRITE, Register.IRQ_PENDING, 1), (WRITE, Register.IRQ_ENABLE, 1)]
+    if len(steps) >= SCRIPT_STEPS:
+        raise ValueError(f"script of {len(steps)} steps: the host holds {SCRIPT_STEPS}; start fewer programs in one run")
     steps += [(END, 0, 0)] * (SCRIPT_STEPS - len(steps))
     return "".join(f"{operation:02x}{offset:04x}{value:08x}\n" for operation, offset, value in steps)
 

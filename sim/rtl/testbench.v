@@ -2,7 +2,7 @@
 //
 // Plusargs: +script= and +result= (see host.v), +limit= (cycles until the host gives up waiting),
 // +memory_base=, +memory_bytes=, +program_base= and +program_bytes= (hexadecimal: where DRAM answers),
-// +stall_seed= (0: no stalls), +trace= (file for the start and finish of every instruction),
+// +stall_seed= (0: no stalls), +latency= (of a read, in cycles), +trace= (file for the start and finish of every instruction),
 // +image= and +dump= (see dram.v; not with the C++ main). Defines: TILEWRIGHT_NO_POOL and TILEWRIGHT_NO_MISC for
 // machines without these units. `broken` and `quiet` come from the AXI4 checker (CHECK).
 `timescale 1ns / 1ps
@@ -12,7 +12,9 @@ module tilewright_bench #(
   parameter MEMORY_WORDS = 65536,
   parameter LATENCY      = 64,
   parameter HDL_IMAGE    = 0,
-  parameter CHECK        = 0
+  parameter CHECK        = 0,
+  parameter MAX_BEATS    = 256,
+  parameter MAX_READS    = 256
 ) (
   input        clk /* verilator public_flat_rw */,
   output       finished /* verilator public_flat_rw */,
@@ -43,7 +45,7 @@ module tilewright_bench #(
   wire [32*UNITS-1:0] trace_pc;
 
   reg [63:0] limit, memory_base, memory_bytes, program_base, program_bytes;
-  reg [31:0] stall_seed;
+  reg [31:0] stall_seed, latency;
   reg [8*1024-1:0] path;
   integer trace;
   initial begin
@@ -53,6 +55,7 @@ module tilewright_bench #(
     if (!$value$plusargs("program_base=%h", program_base)) program_base = 0;
     if (!$value$plusargs("program_bytes=%h", program_bytes)) program_bytes = 0;
     if (!$value$plusargs("stall_seed=%d", stall_seed)) stall_seed = 0;
+    if (!$value$plusargs("latency=%d", latency)) latency = LATENCY;
     trace = 0;
     if ($value$plusargs("trace=%s", path)) trace = $fopen(path, "w");
   end
@@ -105,9 +108,9 @@ module tilewright_bench #(
 `endif
 
   tilewright_dram #(
-    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS), .LATENCY(LATENCY)
+    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS)
   ) dram (
-    .clk(clk), .rst(rst), .seed(stall_seed),
+    .clk(clk), .rst(rst), .seed(stall_seed), .latency(latency),
     .base(memory_base[ADDR_BITS-1:0]), .bytes(memory_bytes[ADDR_BITS-1:0]),
     .program_base(program_base[ADDR_BITS-1:0]), .program_bytes(program_bytes[ADDR_BITS-1:0]),
     .s_axi_arid(arid), .s_axi_araddr(araddr), .s_axi_arlen(arlen), .s_axi_arvalid(arvalid), .s_axi_arready(arready),
@@ -138,7 +141,9 @@ module tilewright_bench #(
     end
     if (CHECK) begin : check
       wire [31:0] read_bursts, write_bursts, responses;
-      tilewright_axi_checker #(.DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS)) checker_i (
+      tilewright_axi_checker #(
+        .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .MAX_BEATS(MAX_BEATS), .MAX_READS(MAX_READS)
+      ) checker_i (
         .clk(clk), .rst(rst), .broken(broken), .read_bursts(read_bursts), .write_bursts(write_bursts),
         .responses(responses), .quiet(quiet),
         .araddr(araddr), .arlen(arlen), .arsize(arsize), .arburst(arburst), .arvalid(arvalid), .arready(arready),

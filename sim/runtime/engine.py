@@ -45,7 +45,7 @@ class FunctionalEngine:
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
         report = self.progress
         told = None if report is None else lambda pc: report(first_word + pc)
-        self.machine.run(words, image.memory, image.bases, told)
+        self.machine.run(words, image.memory, image.bases, told, image.limits)
 
 
 class RtlEngine:
@@ -61,7 +61,7 @@ class RtlEngine:
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
         report = self.progress
         result = self.machine.run(
-            words, image.memory, image.bases, trace=self.trace, stalls_seed=self.stalls_seed,
+            words, image.memory, image.bases, limits=image.limits, trace=self.trace, stalls_seed=self.stalls_seed,
             progress=None if report is None else lambda cycles: report(measured.cycles + cycles),
         )  # fmt: skip
         image.memory[:] = result.memory

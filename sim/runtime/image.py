@@ -26,6 +26,7 @@ class Image:
 
     def __init__(self, program: Program) -> None:
         self.bases: dict[Region, int] = {}
+        self.limits = {region: program.region_bytes(region) for region in Region}
         end = 0
         for region in Region:
             self.bases[region] = end

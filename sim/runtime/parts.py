@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
+from onnxruntime import InferenceSession
 
 from isa.program import CpuGraph, CpuStep, Program, ProgramError
+from sim.runtime.oracle import FLOAT, INTEGER, options, prepared
 
 NUMPY_TYPES = {
     "tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16", "tensor(bool)": "bool",
@@ -41,15 +42,16 @@ class _Value:
         return f"{self.type}{list(self.shape)}"
 
 
-def session(model: bytes, name: str = "model") -> InferenceSession:
-    """onnxruntime as the oracle: without the optimisations that change results."""
-    options = SessionOptions()
-    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    try:
-        return InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its exceptions share no base class of their own
-        raise ProgramError(f"CPU subgraph {name!r}: onnxruntime refuses it: {_first_line(error)}; {REMEDY}") from None
+def session(model: bytes, name: str = "model", kind: str = INTEGER) -> InferenceSession:
+    """onnxruntime, reading as ``sim.runtime.oracle`` says; in float, if its optimiser makes an invalid model."""
+    for reading in dict.fromkeys((kind, FLOAT)):
+        try:
+            chosen, without = options(reading)
+            data = prepared(model, reading)
+            return InferenceSession(data, chosen, providers=["CPUExecutionProvider"], disabled_optimizers=[*without])
+        except Exception as error:  # its exceptions share no base class of their own
+            refusal = _first_line(error)
+    raise ProgramError(f"CPU subgraph {name!r}: onnxruntime refuses it: {refusal}; {REMEDY}")
 
 
 def _first_line(error: Exception) -> str:

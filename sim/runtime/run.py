@@ -11,6 +11,7 @@ from isa.faults import MachineFault
 from isa.program import WHOLE_MODEL, HostTensor, MachineStep, Program
 from sim.runtime.engine import Engine, Measured
 from sim.runtime.image import Array, HostError, Image
+from sim.runtime.oracle import INTEGER
 from sim.runtime.parts import host_sessions, run_session, session
 
 Progress = Callable[[int, int], None]
@@ -57,13 +58,19 @@ class Run:
                 self.image.write(name, value)
 
 
-def run_on_cpu(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The quantised network in onnxruntime."""
+def run_on_cpu(program: Program, inputs: Mapping[str, Array], kind: str = INTEGER) -> dict[str, Array]:
+    """The quantised network in onnxruntime, which reads it as ``sim.runtime.oracle`` says."""
+    names = [t.name for t in program.outputs]
+    model = session(whole_model(program), kind=kind)
+    return dict(zip(names, run_session(model, names, check_inputs(program.inputs, inputs)), strict=True))
+
+
+def whole_model(program: Program) -> bytes:
+    """The quantised network as ONNX."""
     graph = next((g for g in program.cpu_graphs if g.name == WHOLE_MODEL), None)
     if graph is None:
         raise HostError("this program carries no model for the CPU; compile it from ONNX, or choose another engine")
-    names = [t.name for t in program.outputs]
-    return dict(zip(names, run_session(session(graph.model), names, check_inputs(program.inputs, inputs)), strict=True))
+    return graph.model
 
 
 def check_inputs(expected: tuple[HostTensor, ...], given: Mapping[str, Array]) -> dict[str, Array]:

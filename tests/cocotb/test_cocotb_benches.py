@@ -69,4 +69,4 @@ def test_an_unknown_simulator_is_refused() -> None:
 
 def test_a_scenario_takes_its_endings_from_the_functional_simulator() -> None:
     scenario = next(iter(BY_NAME["watchdog"].scenarios(NANO)))  # type: ignore[misc]
-    assert [fault.name for fault, _ in scenario.endings] == ["WATCHDOG"] * 3 + ["NONE"]
+    assert [ending and ending[0].name for ending in scenario.endings] == ["WATCHDOG"] * 3 + ["NONE"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bench.networks import sources
 from isa.program import Program
-from isa.registers import DEFAULT_WATCHDOG
 from sim.rtl import program_bench
 from sim.rtl.program_bench import run_program_bench
 from sim.rtl.scenario import Scenario
@@ -45,8 +45,8 @@ def test_network_under_random_stalls() -> None:
 
 def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     class AnotherByte(Scenario):
-        def start(self, words: Sequence[int], *, watchdog: int = DEFAULT_WATCHDOG) -> None:
-            super().start(words, watchdog=watchdog)
+        def start(self, words: Sequence[int], **options: Any) -> None:
+            super().start(words, **options)
             self.expected = self.expected.copy()
             self.expected[np.flatnonzero(self.expected)[0]] ^= 1
 

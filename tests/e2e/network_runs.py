@@ -15,7 +15,8 @@ from compiler.quantise.statistics import CalibrationWarning
 from isa.program import Program
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
-from tilewright.api import compare, compile_model, random_inputs
+from tilewright.api import compile_model, random_inputs
+from tilewright.comparison import compare
 
 Array = NDArray[Any]
 

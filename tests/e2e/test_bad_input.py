@@ -85,7 +85,7 @@ MODELS: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "a free size": (
         model(shape=(1, 3, "height", 8)),
-        "input x: dimension 2 is free (height), a number is expected; export the model with a fixed size, or name the shape",
+        "input x: dimension 2 is free (height), a number is expected; export the model with a fixed size, or give --shape",
     ),
     "a weight that is not a number": (
         with_weight(float("nan")),

@@ -14,7 +14,7 @@ from isa.codec import Op, encode
 from isa.config import MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import Buffer, MiscMode, PoolMode, Unit
-from isa.registers import STATUS_DONE, STATUS_ERROR, Register
+from isa.registers import Register, Status
 from tests.hw.axi_lite import read_register, write_register
 
 CONFIG = dataclasses.replace(preset("nano"), fm_depth=16, weight_depth=16, param_depth=2, taps_depth=4, pool_param_depth=2)
@@ -170,7 +170,7 @@ def test_every_unit_takes_part() -> None:
         for lane in range(4):
             convolved = sum(a * b for a, b in zip(x, weights[lane], strict=True)) + 5
             expected.append(convolved + 3 * x[lane] - 1)
-    assert seen == {"ID": 0x52574C54, "STATUS": STATUS_DONE, "ERROR_CODE": 0, "ERROR_PC": 0, "WRITE_BEATS": 4}
+    assert seen == {"ID": 0x52574C54, "STATUS": Status.DONE | Status.IDLE, "ERROR_CODE": 0, "ERROR_PC": 0, "WRITE_BEATS": 4}
     assert list(memory[RESULT : RESULT + 32]) == [value & 0xFF for value in expected]
 
 
@@ -178,7 +178,7 @@ def test_a_fault_stops_the_machine_and_names_the_instruction() -> None:
     load = {"rows": 1, "pixels": 1, "step": 8, "run": 4, "valid": 4}
     start = len(encode(Op("START", {"config": 0})))
     seen = run([Op("LOAD", load), Op("LOAD", load | {"d_addr": CONFIG.fm_words})], bytearray(MEMORY_BYTES))
-    assert seen["STATUS"] == STATUS_ERROR
+    assert seen["STATUS"] == Status.ERROR | Status.IDLE
     assert seen["ERROR_CODE"] == Fault.FM_ADDRESS
     assert seen["ERROR_PC"] == start + len(encode(Op("LOAD", load)))
 
@@ -186,5 +186,5 @@ def test_a_fault_stops_the_machine_and_names_the_instruction() -> None:
 def test_an_error_answer_from_dram_stops_the_machine() -> None:
     load = {"offset": MEMORY_BYTES, "rows": 1, "pixels": 1, "step": 8, "run": 4, "valid": 4}
     seen = run([Op("LOAD", load)], bytearray(MEMORY_BYTES))
-    assert seen["STATUS"] == STATUS_ERROR
+    assert seen["STATUS"] == Status.ERROR | Status.IDLE
     assert seen["ERROR_CODE"] == Fault.READ_ERROR

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from isa.capabilities import CAPABILITIES
 from isa.faults import Fault
 from isa.instructions import INSTRUCTIONS
 from isa.reference import reference
-from isa.registers import Counter, Register
+from isa.registers import Control, Counter, Register, Status
 
 PAGE = Path(__file__).parents[2] / "docs" / "isa.md"
 
@@ -20,7 +21,9 @@ def test_the_page_is_current(golden: Callable[[Path, str], None]) -> None:
 def test_every_field_register_and_fault_has_a_row_with_a_meaning() -> None:
     rows = [line.strip("|").split("|") for line in reference().splitlines() if line.startswith("|")]
     meanings = {cells[-2].strip(" `"): cells[-1].strip() for cells in rows}
-    expected = {name for row in INSTRUCTIONS for name in row.fields} | {m.name for m in (*Register, *Counter, *Fault)}
+    expected = {name for row in INSTRUCTIONS for name in row.fields}
+    expected |= {m.name or "" for m in (*Register, *Counter, *Control, *Status, *Fault)}
+    expected |= {c.name for c in CAPABILITIES}
     missing = {name for name in expected if not meanings.get(name)}
     assert missing == set()
 

@@ -16,6 +16,7 @@ import pytest
 from isa.assembler import assemble
 from isa.config import PRESETS, config_from_dict, preset
 from isa.debug import DebugRecord
+from isa.export import c_header, tables
 from isa.program import Program
 from isa.program_file import load_program, save_program
 from isa.reference import reference
@@ -84,6 +85,11 @@ def test_asm_reports_as_json_and_lets_the_illegal_through_when_told(source: Path
 
 def test_isa_prints_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
     assert tilewright("isa", capsys=capsys) == (0, reference(), "")
+    assert tilewright("isa", "--header", capsys=capsys) == (0, c_header(), "")
+    code, out, _ = tilewright("isa", "--json", capsys=capsys)
+    assert (code, json.loads(out)) == (0, tables())
+    code, _, err = tilewright("isa", "--json", "--header", capsys=capsys)
+    assert (code, err) == (2, "tilewright: options --header and --json: one or the other; leave one out\n")
 
 
 def test_config_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +151,7 @@ def test_every_command_explains_itself_in_the_words_of_the_overview(name: str, c
     code, out, err = tilewright(name, "--help", capsys=capsys)
     assert (code, err) == (0, "")
     assert out.startswith(f"Usage: tilewright {name}")
-    assert ("--json" in out) is (name not in ("isa", "config")), "text is for people; config has it below"
+    assert ("--json" in out) is (name != "config"), "text is for people; config has it below"
     assert re.search(r"^  Examples?:\n(    tilewright .+\n)+", out, re.MULTILINE), "help shows how it is called"
     command = app.get_command(click.Context(app), name)
     assert isinstance(command, click.Command)

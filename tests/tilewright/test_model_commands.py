@@ -103,7 +103,7 @@ def test_run_gives_what_onnxruntime_gives(compiled: Path, folder: Path, capsys: 
 
 
 def test_check_compares_outputs_or_every_tensor(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, *CHECK)[:2] == (0, "answer: equal\n")
+    assert run(capsys, *CHECK)[:2] == (0, "oracle: onnxruntime's integer kernels\nanswer: equal\n")
     code, out, _ = run(capsys, *CHECK, "--per-layer", "--input", "image.npz", "--json")
     found = json.loads(out)
     assert (code, found["equal"]) == (0, True)

@@ -9,7 +9,7 @@ import click
 
 from isa.config import MachineConfig
 from tilewright.exits import Exit
-from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json
+from tilewright.options import STRATEGY_HELP, config_option, extent_options, json_option, print_json
 from tilewright.progress import stage_reporter
 
 
@@ -22,44 +22,53 @@ from tilewright.progress import stage_reporter
 @click.option("--input", "source", type=click.Path(path_type=Path), help="NPZ file of inputs.  [default: random ones]")
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
+@extent_options()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--per-layer", is_flag=True, help="Compare every tensor of the network, and name the first that differs.")
+@click.option(
+    "--oracle", type=click.Choice(["integer", "float"]), default="integer", show_default=True,
+    help="How onnxruntime reads quantised patterns: fused to its integer kernels, or as float operators.",
+)  # fmt: skip
+@click.option("--tolerance", type=click.FloatRange(min=0), default=0, help="Greatest distance that passes.  [default: 0]")
 @json_option()
 def command(
     model: Path, config: MachineConfig, engine: str, source: Path | None, calibrate: Path | None, scheme: str,
-    strategy: str, per_layer: bool, as_json: bool,
+    batch: int | None, shapes: tuple[tuple[str, tuple[int, ...]], ...], strategy: str, per_layer: bool, oracle: str,
+    tolerance: float, as_json: bool,
 ) -> int:  # fmt: skip
     """Compile a model, run it, and compare what comes out with onnxruntime.
 
-    Exit code 1 if any element differs.
+    Exit code 1 if any element differs by more than the tolerance.
 
     \b
     Examples:
       tilewright check model.onnx --engine rtl
       tilewright check model.onnx --per-layer
+      tilewright check model.onnx --oracle float --tolerance 0.1
     """
-    from tilewright.api import compare, compile_model, random_inputs, read_arrays, run_program
-    from tilewright.layers import compare_layers
+    from tilewright.api import compile_model, random_inputs, read_arrays
+    from tilewright.checking import READINGS, check
 
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
             model, config, strategy=strategy, scheme=scheme, progress=report,
-            calibration=read_arrays(calibrate) if calibrate else None,
+            calibration=read_arrays(calibrate) if calibrate else None, batch=batch, shapes=dict(shapes),
         )  # fmt: skip
         inputs = read_arrays(source) if source else random_inputs(compiled.program)
-        report(f"run on {engine}")
-        if per_layer:
-            rows = compare_layers(compiled, inputs, engine, report)
-        else:
-            result = run_program(compiled.program, inputs, engine, progress=report)
-            rows = compare(result.outputs, run_program(compiled.program, inputs, "cpu").outputs)
-    wrong = [row for row in rows if row.differ]
+        found = check(compiled, inputs, engine, oracle=oracle, per_layer=per_layer, progress=report)
+    wrong = found.wrong(tolerance)
+    apart = [row for row in found.optimised if row.differ]
     if as_json:
-        print_json({"tensors": [asdict(row) for row in rows], "equal": not wrong})
+        print_json({
+            "oracle": oracle, "tolerance": tolerance, "tensors": [asdict(row) for row in found.tensors], "equal": not wrong,
+            "optimised": [asdict(row) for row in found.optimised], "why": found.why,
+        })  # fmt: skip
     else:
-        for row in rows:
-            verdict = "equal" if not row.differ else f"{row.differ} of {row.elements} differ, by at most {row.greatest:g}"
-            click.echo(f"{row.tensor}: {verdict}")
+        click.echo(f"oracle: {READINGS[oracle]}")
+        for row in found.tensors:
+            click.echo(str(row))
         if wrong and per_layer:
             click.echo(f"first to differ: {wrong[0].tensor}")
+        for row in apart:
+            click.echo(f"onnxruntime with every optimisation beside its integer kernels: {row} ({found.why})")
     return Exit.CHECK_FAILED if wrong else Exit.DONE

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import STRATEGY_HELP, check_output, config_option, json_option, print_json, write_file
+from tilewright.options import STRATEGY_HELP, check_output, config_option, extent_options, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
 
@@ -25,7 +25,7 @@ from tilewright.progress import stage_reporter
     help="NPZ file of inputs and their classes, array `labels`: accuracy of a float model before and after quantisation.",
 )
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
-@click.option("--batch", type=click.IntRange(min=1), help="What a free batch dimension becomes; 1 unless given.")
+@extent_options()
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
 )
@@ -33,8 +33,8 @@ from tilewright.progress import stage_reporter
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, groups: Path | None,
-    calibrate: Path | None, validate: Path | None, scheme: str, batch: int | None, dump: Path | None, verbose: bool,
-    as_json: bool,
+    calibrate: Path | None, validate: Path | None, scheme: str, batch: int | None,
+    shapes: tuple[tuple[str, tuple[int, ...]], ...], dump: Path | None, verbose: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -42,6 +42,7 @@ def command(
     Examples:
       tilewright compile model.onnx --config base -o model.elf
       tilewright compile float.onnx --calibrate images.npz -o float.elf
+      tilewright compile detector.onnx --shape image:1x3x480x640 -o detector.elf
       tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
     """
     from isa.program_file import program_bytes
@@ -57,7 +58,7 @@ def command(
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, scheme=scheme, batch=batch, progress=report,
             groups=read_groups(groups) if groups else None, calibration=read_arrays(calibrate) if calibrate else None,
-            watch=stages.graph if dump else None,
+            watch=stages.graph if dump else None, shapes=dict(shapes),
         )  # fmt: skip
         summary = facts(compiled)
         if labelled:
@@ -77,6 +78,8 @@ def command(
             cost = f"about {plan.cost.cycles} cycles, {plan.cost.dram_bytes} bytes"
             passes = f"{plan.count} passes of " if plan.count > 1 else ""
             click.echo(f"group {plan.group.name}: {passes}{plan.steps} steps, {cost}")
+        for name, cases in compiled.imported.inexact.items():
+            click.echo(f"inexact: {name}: {cases} may differ from onnxruntime's by one step")
         for node, reason in compiled.imported.reasons.items():
             click.echo(f"on the CPU: {node}: {reason}")
 

@@ -22,10 +22,11 @@ from tilewright.progress import share_done, stage_reporter
 @click.option("--count", type=click.IntRange(min=1), default=100, show_default=True, help="Number of programs.")
 @click.option(
     "--engine",
-    type=click.Choice(["rtl", "icarus", "functional"]),
+    type=click.Choice(["rtl", "icarus", "garbage", "functional"]),
     default="rtl",
     show_default=True,
     help="What is compared with the functional simulator: the Verilog in Verilator or in Icarus; "
+    "garbage is Verilator with random values in all that has none; "
     "functional runs no hardware and looks for races between instructions.",
 )
 @click.option(

@@ -11,9 +11,11 @@ import onnx
 from numpy.typing import NDArray
 
 from compiler.codegen.plan import Plan
-from compiler.driver import steps_of
+from compiler.driver import check_choices, objective_of, steps_of
+from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import Mask
+from compiler.quantise.quantise import check_scheme
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.xgraph.ops import Op
@@ -47,7 +49,7 @@ def of_program(path: Path) -> Partitioned:
     oracle = next((graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL), None)
     if oracle is None:
         raise TilewrightError(f"{path}: holds no model, so it was assembled; give a program that `tilewright compile` made")
-    graph = import_model(onnx.load_model_from_string(oracle)).graph
+    graph = fitted(import_model(onnx.load_model_from_string(oracle)), program.config)[0].graph
     evaluator = Evaluator(program.config, graph, open_database(program.config))
     sets = evaluator.sets
     number = {op.name: n for n, op in enumerate(sets.ops)}
@@ -71,8 +73,11 @@ def of_model(
     calibration: Mapping[str, NDArray[Any]] | None,
 ) -> Partitioned:  # fmt: skip
     """What the strategy chooses."""
-    graph = import_model(path, calibration=calibration, scheme=scheme).graph
+    check_choices(strategy, objective)
+    check_scheme(scheme)
     database = open_database(config)
+    imported = import_model(path, calibration=calibration, scheme=scheme)
+    graph = fitted(imported, config, objective_of(objective), database)[0].graph
     steps = steps_of(config, graph, strategy, objective, database)
     groups = [[layer.op for layer in step.group.layers] for step in steps if isinstance(step, Plan)]
     return Partitioned(Evaluator(config, graph, database), groups)

@@ -13,13 +13,19 @@ UNARY = (
 """Functions of each element alone."""
 
 
-@constrains("PRelu", "Clip", "Div", "Pow", "Min", "Max")
+@constrains("Clip", "Div", "Pow")
 def scalar_operand(value: Array | None) -> bool:
     """The second operand is one constant number."""
     return value is not None and value.size == 1
 
 
-@constrains("Add", "Sub", "Mul", "QLinearAdd", "QLinearMul")
+@constrains("PRelu")
+def constant_slope(slopes: Array | None) -> bool:
+    """The slope is a constant: one number, or one per channel."""
+    return slopes is not None
+
+
+@constrains("Add", "Sub", "Mul", "Min", "Max", "PRelu", "QLinearAdd", "QLinearMul")
 def broadcast_fits() -> bool:
     """The shapes are the same, or one operand has one value per channel, one per pixel, or one in all."""
     return False
@@ -31,13 +37,19 @@ def two_operands(count: int) -> bool:
     return count == 2
 
 
-@constrains("Sub", "Div", "Pow", "Min", "Max")
+@constrains("Div", "Pow")
 def kind_of_pair(kind: str) -> bool:
-    """Two tensors can be added, subtracted and multiplied; other functions need a constant or the same tensor twice."""
-    return kind in ("Add", "Sub", "Mul")
+    """Two tensors can be added, subtracted, multiplied, compared; other functions need a constant or the same tensor twice."""
+    return kind in ("Add", "Sub", "Mul", "Min", "Max")
 
 
-@constrains("Add", "Sub", "Mul")
+@constrains("Min", "Max", "PRelu")
+def exact_factors(found: object) -> bool:
+    """For each operand's scale there is a whole-number factor that gives all 256 values as float32 arithmetic does."""
+    return found is not None
+
+
+@constrains("Add", "Sub", "Mul", "Min", "Max", "PRelu")
 def constant_quantised(value: object) -> bool:
     """A constant operand that is not one number is int8 or uint8 with one scale, through DequantizeLinear."""
     return value is not None

@@ -13,7 +13,7 @@ from compiler.frontend.importer.values import Mapped
 from compiler.frontend.model import Array
 
 LINEAR = ("Conv", "QLinearConv", "ConvTranspose", "Gemm", "QGemm", "MatMul", "QLinearMatMul")
-PAIRS = ("Add", "Sub", "Mul", "QLinearAdd", "QLinearMul")
+PAIRS = ("Add", "Sub", "Mul", "Min", "Max", "QLinearAdd", "QLinearMul")
 MOST_MAP_SIDE = 4095
 
 
@@ -77,13 +77,28 @@ def bias_constant(bias: Array | None, channels: int) -> bool:
     return bias is not None and (bias.size == 1 or (bias.size == channels and bias.shape[-1] == channels))
 
 
+@constrains("BatchNormalization")
+def parameters_constant(values: Sequence[Array | None]) -> bool:
+    """Scale, offset, mean and variance are constants."""
+    return all(value is not None for value in values)
+
+
+@constrains("Conv", "ConvTranspose", "Gemm", "MatMul")
+def bias_fits(units: Array) -> bool:
+    """A float bias over the scales of input and weights fits 32 bits."""
+    return bool((np.abs(units) < 2.0**31).all())
+
+
 @constrains(*LINEAR, *PAIRS)
 def scale_fits(scale: Array) -> bool:
     """The input scales over the output scale are below 2^24."""
     return representable(np.asarray(scale))
 
 
-@constrains("Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "Sub", "Mul", "AveragePool", "ReduceMean", "ReduceSum")
+@constrains(
+    "Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "Sub", "Mul", "Min", "Max", "AveragePool", "ReduceMean", "ReduceSum",
+    "BatchNormalization",
+)  # fmt: skip
 def quantised_after() -> bool:
     """What follows, before the result is quantised, is at most an added constant, ReLU or Clip."""
     return False

@@ -68,6 +68,12 @@ def scales_known() -> bool:
 
 
 @constrains("Resize", "Upsample")
+def sides_apart() -> bool:
+    """Height and width are stretched each by itself (no kept aspect ratio), and nothing is cropped."""
+    return False
+
+
+@constrains("Resize", "Upsample")
 def nearest_regular() -> bool:
     """Nearest: every pixel is repeated the same whole number of times, or every n-th pixel is taken."""
     return False

@@ -19,7 +19,7 @@ def window_fits(window: Window) -> bool:
     )  # fmt: skip
 
 
-@constrains(*CONVOLUTIONS, "MaxPool", "AveragePool", "QLinearAveragePool")
+@constrains(*CONVOLUTIONS, "MaxPool", "AveragePool", "QLinearAveragePool", "BatchNormalization")
 def one_or_two_sides(rank: int) -> bool:
     """The map has one or two spatial dimensions, channels second."""
     return rank in (3, 4)

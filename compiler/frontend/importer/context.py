@@ -44,7 +44,16 @@ class Context:
         self.values: dict[str, Value] = {}
         self.tensors: dict[str, Tensor] = {}
         self.ops: list[Op] = []
+        self.made: dict[str, Op] = {}
+        """Operations by output."""
         self.reasons: dict[str, str] = {}
+        self.inexact: dict[str, str] = {}
+        """Operations with cases for which no constants give onnxruntime's result, and how many."""
+        self.current = ""
+        """The node whose rule is at work."""
+        self.origins: dict[str, str] = {}
+        """For each operation, the node that it is for: its namesake, or else the one that was at work."""
+        self._names = {node.name for node in model.nodes}
         self.roots: dict[str, Mapped] = {}
         """Maps that the host hands to the machine, by ONNX name."""
 
@@ -134,6 +143,8 @@ class Context:
 
     def add(self, op: Op, layout: Layout, params: Params, *, computed: bool = True) -> Mapped:
         self.ops.append(op)
+        self.made[op.output] = op
+        self.origins[op.name] = op.name if op.name in self._names else self.current
         return Mapped(op.output, layout, params, computed)
 
     def map_shape(self, value: Mapped) -> Shape4:

@@ -11,7 +11,7 @@ from compiler.frontend.constraints.base import require
 from compiler.frontend.importer import linear, pairs
 from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Linear, Mapped, Mean, Pair, Params, Unary, Value
+from compiler.frontend.importer.values import Affine, Joined, Linear, Mapped, Mean, Pair, Params, Unary, Value
 from compiler.frontend.importer.weights import real_constant
 from compiler.frontend.model import MICROSOFT, Array, Node, scalar
 
@@ -20,10 +20,17 @@ from compiler.frontend.model import MICROSOFT, Array, Node, scalar
 def unary(ctx: Context, node: Node) -> None:
     value = ctx.value(node.inputs[0])
     require(general.input_or_sum, value)
+    if node.op_type == "PRelu":
+        slopes = real_constant(ctx, node.inputs[1])
+        require(elementwise.constant_slope, slopes)
+        assert slopes is not None
+        if slopes.size > 1:
+            ctx.values[node.output] = _by_channel(ctx, node, value)
+            return
     for name in node.inputs[1:]:
         if name:
             require(elementwise.scalar_operand, ctx.constant(name))
-    if isinstance(value, Linear | Pair | Mean):
+    if isinstance(value, Linear | Pair | Mean | Joined | Affine):
         bounds = _bounds(ctx, node)
         if bounds is None:
             require(general.quantised_after)
@@ -95,14 +102,28 @@ def _with_constant(ctx: Context, node: Node, value: Value, constant: Array, plac
         require(general.quantised_after)
     assert isinstance(value, Mapped)
     require(elementwise.kind_of_pair, node.op_type)
-    maker = ctx.producers.get(node.inputs[place])
+    operand, _ = _constant_operand(ctx, node.inputs[place], value)
+    return pairs.pair(ctx, node.op_type, *((value, operand) if place else (operand, value)))
+
+
+def _by_channel(ctx: Context, node: Node, value: Value | None) -> Pair:
+    """PRelu with a slope for each channel."""
+    if not isinstance(value, Mapped):
+        require(general.quantised_after)
+    assert isinstance(value, Mapped)
+    operand, slopes = _constant_operand(ctx, node.inputs[1], value)
+    return replace(pairs.pair(ctx, node.op_type, value, operand), slopes=slopes)
+
+
+def _constant_operand(ctx: Context, name: str, value: Mapped) -> tuple[Mapped, Array]:
+    """A quantised constant as a map that goes with another one, and its values."""
+    maker = ctx.producers.get(name)
     stored = ctx.constant(maker.inputs[0]) if maker is not None else None
     require(elementwise.constant_quantised, stored)
     assert maker is not None
     assert stored is not None
     params = ctx.params(maker.inputs[1], maker.input(2), ctx.model.elem(maker.inputs[0]))
-    operand = pairs.constant_map(ctx, stored, params, value)
-    return pairs.pair(ctx, node.op_type, *((value, operand) if place else (operand, value)))
+    return pairs.constant_map(ctx, stored, params, value), stored
 
 
 def varying_dimension(constant: Array, rank: int) -> int | None:
@@ -122,7 +143,7 @@ def qlinear_pair(ctx: Context, node: Node) -> None:
         operands.append(replace(ctx.mapped(node.inputs[index]), params=given) if constant is None else constant)
     a, b = operands
     if isinstance(a, Mapped) and isinstance(b, Mapped):
-        value = pairs.pair(ctx, kind, a, b, before=True)
+        value = pairs.pair(ctx, kind, a, b, fused=True)
     else:
         mapped, values = (a, b) if isinstance(a, Mapped) else (b, a)
         assert isinstance(mapped, Mapped)
@@ -133,7 +154,7 @@ def qlinear_pair(ctx: Context, node: Node) -> None:
         place = 0 if isinstance(b, Mapped) else 3
         given = ctx.params(node.inputs[place + 1], node.input(place + 2), ctx.model.elem(node.inputs[place]))
         operand = pairs.constant_map(ctx, values, given, mapped)
-        value = pairs.pair(ctx, kind, *((operand, mapped) if place == 0 else (mapped, operand)), before=True)
+        value = pairs.pair(ctx, kind, *((operand, mapped) if place == 0 else (mapped, operand)), fused=True)
     ctx.values[node.output] = pairs.finished(ctx, value, params, node.output, node.name)
 
 

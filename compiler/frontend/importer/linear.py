@@ -39,8 +39,10 @@ def finished(ctx: Context, value: Linear, params: Params, name: str) -> Mapped:
 
 def with_bias(value: Linear, bias: NDArray[np.float64]) -> Linear:
     """A real bias per output channel (or one for all), in units of the accumulator."""
-    units = np.rint(np.broadcast_to(bias.reshape(-1), value.channels) / value.scale.astype(np.float64)).astype(np.int64)
-    return replace(value, bias=units if value.bias is None else value.bias + units)
+    units = np.rint(np.broadcast_to(bias.reshape(-1), value.channels) / value.scale.astype(np.float64))
+    units = units if value.bias is None else value.bias + units
+    require(general.bias_fits, units)
+    return replace(value, bias=units.astype(np.int64))
 
 
 def with_real_bias(ctx: Context, value: Linear, name: str) -> Linear:

@@ -9,12 +9,14 @@ import numpy as np
 
 from compiler.frontend.constraints import general, movement
 from compiler.frontend.constraints.base import Unsupported, require
+from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Mapped
+from compiler.frontend.importer.values import Joined, Mapped, Mean, Params
 from compiler.frontend.importer.views import arranged, joined, selected, sliced
 from compiler.frontend.model import MICROSOFT, Array, Node
+from compiler.xgraph.ops import Finish
 
 
 @rule("Transpose")
@@ -26,11 +28,28 @@ def transpose(ctx: Context, node: Node) -> None:
 
 @rule("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def reshape(ctx: Context, node: Node) -> None:
+    pending = ctx.value(node.inputs[0])
+    if isinstance(pending, Mean):
+        ctx.values[node.output] = _reshaped_mean(pending, ctx.shape(node.output))
+        return
     x = ctx.mapped(node.inputs[0])
     layout = x.layout.reshaped(ctx.shape(node.output))
     require(movement.reshape_regular, layout)
     assert layout is not None
     ctx.values[node.output] = replace(x, layout=layout)
+
+
+def _reshaped_mean(value: Mean, shape: tuple[int, ...]) -> Mean:
+    """A mean over a whole map, whose single pixel has lost its dimensions before it is quantised."""
+
+    def build(name: str, scales: dict[int, tuple[int, int, int]], finish: Finish, params: Params) -> Mapped:
+        made = value.build(name, scales, finish, params)
+        layout = made.layout.reshaped(shape)
+        require(movement.reshape_regular, layout)
+        assert layout is not None
+        return replace(made, layout=layout)
+
+    return replace(value, build=build)
 
 
 @rule("Identity", "Cast", "Dropout")
@@ -157,10 +176,20 @@ def concat(ctx: Context, node: Node) -> None:
     parts = [ctx.value(name) for name in node.inputs]
     mapped = [part for part in parts if isinstance(part, Mapped)]
     require(movement.joins_tensors, len(parts) if len(mapped) == len(parts) else 0)
-    params = mapped[0].params
-    same = all(part.params == params for part in mapped)
-    require(general.quantised_after) if not same else None
-    ctx.values[node.output] = join(ctx, mapped, node.integer("axis", 1), ctx.shape(node.output))
+    axis, shape = node.integer("axis", 1), ctx.shape(node.output)
+    if all(part.params == mapped[0].params for part in mapped):
+        ctx.values[node.output] = join(ctx, mapped, axis, shape)
+    else:
+        ctx.values[node.output] = Joined(tuple(mapped), axis, shape)
+
+
+def requantised_join(ctx: Context, value: Joined, params: Params, name: str, label: str) -> Mapped:
+    """Each part by its own table, then one after another."""
+    parts = []
+    for index, part in enumerate(value.parts):
+        table = kernels.as_table(kernels.requantised(part.params, params, value.lo, value.hi))
+        parts.append(applied(ctx, part, table, params, ctx.fresh(f"{name}/part{index}"), f"{label}/part{index}"))
+    return join(ctx, parts, value.axis, value.shape)
 
 
 @rule("QLinearConcat", domain=MICROSOFT)

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.frontend.constraints import elementwise, general
 from compiler.frontend.constraints.base import require
+from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context
+from compiler.frontend.importer.fitting import Fit, fitted, right
 from compiler.frontend.importer.layout import letters_for, map_shape, plain
-from compiler.frontend.importer.requantise import factors, least_form, quantised
+from compiler.frontend.importer.requantise import exact_factors, exact_slopes, factors, least_form, quantised
+from compiler.frontend.importer.tables import applied
 from compiler.frontend.importer.values import Mapped, Pair, Params
 from compiler.frontend.importer.views import ONE, arranged, sliced
 from compiler.frontend.model import Array
 from compiler.xgraph.ops import Conv, Eltwise, EltwiseKind, Finish, Requantisation, Window
+from compiler.xgraph.reference import execute_op
+
+Int64 = NDArray[np.int64]
 
 
-def pair(ctx: Context, kind: str, a: Mapped, b: Mapped, *, before: bool = False) -> Pair:
+def pair(ctx: Context, kind: str, a: Mapped, b: Mapped, *, fused: bool = False) -> Pair:
     """Operands in maps of the same layout, the one that is broadcast second."""
     rank = max(len(a.shape), len(b.shape))
+    single = [_single(a.shape, b.shape), _single(b.shape, a.shape)]
     if a.layout == b.layout and ctx.map_shape(a) == ctx.map_shape(b):
-        return Pair(kind, a, b, before=before)
+        return Pair(kind, a, b, fused=fused)
     letters = letters_for(rank)
     require(general.at_most_four_dimensions, (1,) * rank)
     assert letters is not None
@@ -32,11 +42,18 @@ def pair(ctx: Context, kind: str, a: Mapped, b: Mapped, *, before: bool = False)
     batches = {ctx.map_shape(value)[0] for value in (a, b)}
     if len(batches) > 1 or not all(side in (wide[1:3], (1, 1)) for side in sides) or wide[1:3] not in sides:
         require(elementwise.broadcast_fits)
-    if sides[0] != wide[1:3]:
-        if kind == "Sub":
-            kind = "Bus"
+    swapped = sides[0] != wide[1:3]
+    if swapped:
         a, b = b, a
-    return Pair(kind, a, b, before=before)
+    return Pair(kind, a, b, swapped=swapped, single=single[0 if swapped else 1], fused=fused)
+
+
+def _single(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether one number meets a run of elements of the other operand."""
+    for mine, its in zip(shape[::-1], other[::-1], strict=False):
+        if its > 1:
+            return mine == 1
+    return len(other) > len(shape) and math.prod(shape) == 1
 
 
 def _of_rank(ctx: Context, value: Mapped, rank: int, letters: str) -> Mapped:
@@ -65,6 +82,8 @@ def constant_map(ctx: Context, values: Array, params: Params, like: Mapped) -> M
     assert letters is not None
     like = arranged(ctx, like, letters)
     n, h, w, c = ctx.map_shape(like)
+    if values.ndim > len(letters):
+        require(elementwise.broadcast_fits)
     sizes = dict(zip(letters, np.broadcast_shapes(values.shape, (1,) * len(letters)), strict=True))
     if any(size not in (1, c if letter == "C" else 1) for letter, size in sizes.items()):
         require(elementwise.broadcast_fits)
@@ -81,21 +100,117 @@ def constant_map(ctx: Context, values: Array, params: Params, like: Mapped) -> M
 
 
 def finished(ctx: Context, value: Pair, params: Params, name: str, label: str) -> Mapped:
+    """The nearest constants, where they give what onnxruntime computes in all cases; else those that come closest to it."""
     a, b = value.a.params, value.b.params
-    if value.kind == "Mul":
-        (m_a,), shift = factors(float(np.float64(a.scale) * b.scale / params.scale))
-        m_b, c, kind = 0, 0, EltwiseKind.MUL
+    if value.kind in _BY_VALUES:
+        return _by_values(ctx, value, params, name, label)
+    lo, hi = quantised(value.lo, params), quantised(value.hi, params)
+    kind = EltwiseKind.MUL if value.kind == "Mul" else EltwiseKind.ADD
+    if kind is EltwiseKind.MUL:
+        ratios, zeros = (float(np.float64(a.scale) * b.scale / params.scale), 0.0), (a.zero_point, b.zero_point)
     else:
-        sign_a, sign_b = {"Add": (1, 1), "Sub": (1, -1), "Bus": (-1, 1)}[value.kind]
-        (m_a, m_b), shift = factors(sign_a * a.scale / params.scale, sign_b * b.scale / params.scale)
-        c, kind = -a.zero_point * m_a - b.zero_point * m_b, EltwiseKind.ADD
-    require(general.scale_fits, np.array([abs(m_a) * 2.0**-shift, abs(m_b) * 2.0**-shift]))
-    after = params.zero_point
-    if value.before:
-        c, after = c + (params.zero_point << shift), 0
-    (m_a, m_b), c, shift = least_form((m_a, m_b), c, shift)
-    finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))
+        ratios, zeros = (a.scale / params.scale, (-1 if value.kind == "Sub" else 1) * b.scale / params.scale), (0, 0)
+        ratios = (-ratios[0], -ratios[1]) if value.kind == "Sub" and value.swapped else ratios
+    require(general.scale_fits, np.abs(ratios))
+    form = _Form(value.kind, a, b, params, value.swapped, value.single, value.fused, (value.lo, value.hi))
+    one = _of_one_tensor(ctx, value)
+    if one is not None:
+        source, code_a, code_b = one
+        table = kernels.as_table(np.clip(form.target(), lo, hi)[code_a, code_b])
+        return applied(ctx, source, table, params, name, label)
+    found, after = _fit(form, ratios, (lo, hi))
+    if found.wrong:
+        ctx.inexact[label] = f"{found.wrong} of 65536 pairs of operands"
+    m, c, shift = least_form(found.factors, found.c, found.shift)
     tensor = ctx.tensor(name, ctx.map_shape(value.a), params)
-    zeros = (a.zero_point, b.zero_point) if kind is EltwiseKind.MUL else (0, 0)
-    op = Eltwise(label, (value.a.tensor, value.b.tensor), (tensor,), kind, m_a, m_b, c, shift, finish, *zeros)
+    op = Eltwise(
+        label, (value.a.tensor, value.b.tensor), (tensor,), kind, m[0], m[1], c, shift, Finish(after, lo, hi), *zeros
+    )  # fmt: skip
     return ctx.add(op, value.a.layout, params)
+
+
+_BY_VALUES = {"Max": EltwiseKind.MAX, "Min": EltwiseKind.MIN, "PRelu": EltwiseKind.SLOPE}
+
+
+def _by_values(ctx: Context, value: Pair, params: Params, name: str, label: str) -> Mapped:
+    """The greater or the less of both operands, or slopes: each value of an operand as exact as in a table."""
+    a, b = value.a.params, value.b.params
+    found = exact_factors((a, b), params) if value.slopes is None else exact_slopes(a, b, params, value.slopes)
+    require(elementwise.exact_factors, found)
+    assert found is not None
+    (m_a, m_b), shift = found
+    (m_a, m_b), c, shift = least_form((m_a, m_b), 0, shift)
+    finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
+    tensor = ctx.tensor(name, ctx.map_shape(value.a), params)
+    kind, operands = _BY_VALUES[value.kind], (value.a.tensor, value.b.tensor)
+    op = Eltwise(label, operands, (tensor,), kind, m_a, m_b, c, shift, finish, a.zero_point, b.zero_point)
+    return ctx.add(op, value.a.layout, params)
+
+
+def _of_one_tensor(ctx: Context, value: Pair) -> tuple[Mapped, Int64, Int64] | None:
+    """If both operands are functions of one map, by tables: that map, and for each of its values the codes of both from 0."""
+    (root, codes_a), (other, codes_b) = (_function(ctx, side.tensor) for side in (value.a, value.b))
+    shapes = {ctx.map_shape(value.a), ctx.map_shape(value.b), ctx.tensors[root].shape}
+    if root != other or value.a.layout != value.b.layout or len(shapes) > 1:
+        return None
+    tensor = ctx.tensors[root]
+    params = Params(tensor.quantisation.scale, tensor.quantisation.zero_point, tensor.flip)
+    return Mapped(root, value.a.layout, params, computed=root in ctx.made), codes_a, codes_b
+
+
+def _function(ctx: Context, tensor: str) -> tuple[str, Int64]:
+    """The map of which a map is a function, value by value, and that function's codes from 0."""
+    codes = np.arange(256)
+    while True:
+        op = ctx.made.get(tensor)
+        if not isinstance(op, Eltwise) or op.kind is not EltwiseKind.PASS:
+            return tensor, codes
+        every = kernels.CODES.astype(np.int8).reshape(1, 1, 256, 1)
+        result = execute_op(op, [every], (1, 1, 256, 1)).reshape(-1).astype(np.int64) + 128
+        tensor, codes = op.inputs[0], result[codes]
+
+
+@dataclass(frozen=True)
+class _Form:
+    """All that says what onnxruntime computes."""
+
+    kind: str
+    a: Params
+    b: Params
+    out: Params
+    swapped: bool
+    single: bool
+    fused: bool
+    bounds: tuple[float, float]
+
+    def target(self) -> Int64:
+        """Over all values of ``a`` (rows) and ``b``."""
+        first, second = (self.b, self.a) if self.swapped else (self.a, self.b)
+        if not self.fused:
+            found = kernels.between(self.kind, first, second, self.out, *self.bounds)
+        elif self.kind == "Mul":
+            found = kernels.multiplied(first, second, self.out)
+        else:
+            found = kernels.added(first, second, self.out, single=self.single and self.swapped)
+        return found.T if self.swapped else found
+
+
+@lru_cache(maxsize=4096)
+def _fit(form: _Form, ratios: tuple[float, float], clamp: tuple[int, int]) -> tuple[Fit, int]:
+    """Constants, and the zero-point that is added after rounding: the nearest ones if they are right, else searched."""
+    a, b, zero, (lo, hi) = form.a, form.b, form.out.zero_point, clamp
+    target = np.clip(form.target(), lo, hi)
+    x, y = np.broadcast_arrays(kernels.CODES[:, None], kernels.CODES)
+    offset = (a.zero_point, b.zero_point)
+    if form.kind == "Mul":
+        x, y, offset = (x - a.zero_point) * (y - b.zero_point), np.zeros_like(y), (0, 0)
+    nearest, shift = factors(*ratios)
+    m = (nearest[0], nearest[1])
+    c = -offset[0] * m[0] - offset[1] * m[1]
+    if right(x, y, m, c, shift, target - zero, lo - zero, hi - zero):
+        return Fit(m, c, shift, 0), zero
+    stored, code = form.out.stored, form.out.stored - zero
+    target, lo, hi = target + code, lo + code, hi + code
+    if right(x, y, m, c + (stored << shift), shift, target, lo, hi):
+        return Fit(m, c + (stored << shift), shift, 0), -code
+    return fitted(x, y, ratios, target, lo, hi), -code

@@ -8,6 +8,7 @@ import numpy as np
 
 from compiler.frontend.constraints import general, windows
 from compiler.frontend.constraints.base import require
+from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.geometry import window_of
 from compiler.frontend.importer.layout import Layout, axis, letters_for, map_shape, plain
@@ -85,7 +86,7 @@ def qlinear_global_average(ctx: Context, node: Node) -> None:
     value = _global_mean(ctx, node)
     source = replace(value.source, params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0])))
     params = ctx.params(node.inputs[3], node.input(4), ctx.model.elem(node.output))
-    ctx.values[node.output] = finished(replace(value, source=source), params, node.output)
+    ctx.values[node.output] = finished(ctx, replace(value, source=source), params, node.output)
 
 
 def _global_mean(ctx: Context, node: Node) -> Mean:
@@ -96,7 +97,7 @@ def _global_mean(ctx: Context, node: Node) -> Mean:
         op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.AVERAGE, window, finish, 0, True, scales)
         return ctx.add(op, layout, params)
 
-    return Mean(build, x, [window.kernel[0] * window.kernel[1]], divide=node.op_type != "ReduceSum")
+    return Mean(node.name, build, x, [window.kernel[0] * window.kernel[1]], divide=node.op_type != "ReduceSum")
 
 
 @rule("AveragePool")
@@ -109,7 +110,7 @@ def qlinear_average_pool(ctx: Context, node: Node) -> None:
     x = replace(ctx.mapped(node.inputs[0]), params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0])))
     require(windows.one_or_two_sides, 0 if node.integer("channels_last", 0) else len(x.shape))
     params = ctx.params(node.inputs[3], node.input(4), ctx.model.elem(node.output))
-    ctx.values[node.output] = finished(replace(_mean(ctx, node, x), before=True), params, node.output)
+    ctx.values[node.output] = finished(ctx, replace(_mean(ctx, node, x), fused=True), params, node.output)
 
 
 def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
@@ -137,7 +138,7 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
         )  # fmt: skip
         return ctx.add(op, plain(letters, out), params)
 
-    return Mean(build, x, [taps] if count_pad else range(1, taps + 1), count_pad=count_pad)
+    return Mean(node.name, build, x, [taps] if count_pad else range(1, taps + 1), count_pad=count_pad)
 
 
 def _beyond(window: Window, side: int, size: int, out: int) -> tuple[bool, bool]:
@@ -146,7 +147,7 @@ def _beyond(window: Window, side: int, size: int, out: int) -> tuple[bool, bool]
     return reach > size + window.pads[side] + window.pads[side + 2], reach > size + window.pads[side]
 
 
-def finished(value: Mean, params: Params, name: str) -> Mapped:
+def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
     """Each count of pixels has its scale; its bias takes off the input's zero-point."""
     source = value.source.params
     scales: dict[int, tuple[int, int, int]] = {}
@@ -155,12 +156,16 @@ def finished(value: Mean, params: Params, name: str) -> Mapped:
         n: np.float32(source.scale) / np.float32(np.float32(params.scale) * (n if value.divide else 1)) for n in value.counts
     }
     shifts = {n: params.zero_point * params.scale * (n if value.divide else 1) / source.scale for n in value.counts}
-    if value.before and all(shift == round(shift) for shift in shifts.values()):
+    if value.fused and all(shift == round(shift) for shift in shifts.values()):
         after = 0
     for count, unit in units.items():
         require(general.scale_fits, np.array([unit]))
         mantissa, shift = records(np.array([unit], np.float32))
         bias = -count * source.zero_point + (int(shifts[count]) if after != params.zero_point else 0)
         scales[count] = (bias, int(mantissa[0]), int(shift[0]))
+    if value.fused:
+        sums = {count: kernels.averages_in_doubt(source, params, count) for count in value.counts}
+        if any(sums.values()):
+            ctx.inexact[value.label] = f"at most {max(sums.values())} of {255 * max(value.counts) + 1} sums of a window"
     finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))
     return value.build(name, scales, finish, params)

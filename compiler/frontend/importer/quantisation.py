@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import require
-from compiler.frontend.importer import linear, pairs, pools
+from compiler.frontend.importer import kernels, linear, movement, normalised, pairs, pools
 from compiler.frontend.importer.context import Context, rule
+from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Linear, Mapped, Mean, Pair, Params, Unary
+from compiler.frontend.importer.values import Affine, Joined, Linear, Mapped, Mean, Pair, Params, Unary
 from compiler.frontend.model import Node
+
+INTEGER_KERNELS = ("Add", "Mul", "AveragePool")
+"""Operators that round otherwise in onnxruntime's integer kernel than in float."""
+
+PASSED_BY = ("Relu", "Clip", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+"""Operators between such a one and QuantizeLinear that do not keep onnxruntime from making the kernel."""
 
 
 @rule("DequantizeLinear")
@@ -39,11 +49,59 @@ def settled(ctx: Context, node: Node, params: Params) -> Mapped:
                 return value
             return applied(ctx, value, function_of(ctx, node), params, node.output, node.name)
         case Unary():
-            return applied(ctx, value.source, function_of(ctx, node), params, node.output, node.name)
+            table = _with_number(ctx, node, value, params)
+            table = function_of(ctx, node) if table is None else table
+            return applied(ctx, value.source, table, params, node.output, node.name)
+        case Affine():
+            return normalised.finished(ctx, value, node, params)
+        case Joined():
+            return movement.requantised_join(ctx, value, params, node.output, node.name)
         case Linear():
             return linear.finished(ctx, value, params, node.output)
         case Pair():
-            return pairs.finished(ctx, value, params, node.output, node.name)
+            fused = replace(value, fused=_fused(ctx, node, [value.a.params, value.b.params], params, (value.lo, value.hi)))
+            return pairs.finished(ctx, fused, params, node.output, node.name)
         case Mean():
-            return pools.finished(value, params, node.output)
+            fused_mean = _fused(ctx, node, [value.source.params], params, (value.lo, value.hi))
+            return pools.finished(ctx, replace(value, fused=fused_mean), params, node.output)
     raise AssertionError(value)
+
+
+def _with_number(ctx: Context, node: Node, value: Unary, params: Params) -> NDArray[np.int8] | None:
+    """The table of a sum or product with one number, where onnxruntime makes an integer kernel of it."""
+    maker = ctx.producers[node.inputs[0]]
+    if maker.op_type not in ("Add", "Mul") or not any(ctx.value(name) == value.source for name in maker.inputs):
+        return None
+    numbers = [ctx.producers[name] for name in maker.inputs if name in ctx.producers and name not in ctx.values]
+    if len(numbers) != 1 or numbers[0].op_type != "DequantizeLinear":
+        return None
+    stored = ctx.constant(numbers[0].inputs[0])
+    if stored is None or stored.size != 1:
+        return None
+    other = ctx.params(numbers[0].inputs[1], numbers[0].input(2), ctx.model.elem(numbers[0].inputs[0]))
+    if not _fused(ctx, node, [value.source.params, other], params, (-np.inf, np.inf)):
+        return None
+    code = int(stored.reshape(-1)[0]) - (other.stored - other.zero_point) + 128
+    if maker.op_type == "Mul":
+        return kernels.as_table(kernels.multiplied(value.source.params, other, params)[:, code])
+    if maker.inputs[0] == numbers[0].output:
+        return kernels.as_table(kernels.added(other, value.source.params, params, single=True)[code])
+    return kernels.as_table(kernels.added(value.source.params, other, params)[:, code])
+
+
+def _fused(ctx: Context, node: Node, sources: list[Params], params: Params, bounds: tuple[float, float]) -> bool:
+    """Whether onnxruntime makes one integer kernel of the operator whose result this node quantises.
+
+    It does where everything is of one type, nobody else reads the float result, and a clamp in between does nothing.
+    Of a dilated pool it makes an invalid model.
+    """
+    if any(source.unsigned != params.unsigned for source in sources):
+        return False
+    if (quantised(bounds[0], params), quantised(bounds[1], params)) != (-128, 127):
+        return False
+    maker = ctx.producers[node.inputs[0]]
+    while len(ctx.consumers[maker.output]) == 1 and maker.output not in ctx.model.outputs:
+        if maker.op_type not in PASSED_BY:
+            return maker.op_type in INTEGER_KERNELS and "dilations" not in maker.attributes
+        maker = ctx.producers[maker.inputs[0]]
+    return False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.frontend.importer.values import Params
+from compiler.frontend.model import Array
 from compiler.xgraph.ops import Requantisation
 
 MANTISSA_BITS = 24
@@ -16,6 +18,11 @@ FACTOR_BITS = 25
 """Magnitude bits of a MISC factor."""
 MOST_ELTWISE_SHIFT = 37
 """So that a zero-point shifted left by it, and every sum, stays within the 48-bit constant."""
+
+NEAR = 64
+"""Factors that are tried on both sides of the nearest one."""
+FAR = 512
+"""Beyond it every integer is clamped, whatever the zero-point."""
 
 Float32 = NDArray[np.float32]
 
@@ -53,6 +60,52 @@ def factors(*ratios: float) -> tuple[tuple[int, ...], int]:
     exponent = math.frexp(greatest)[1] if greatest else 0
     shift = min(max(FACTOR_BITS - 1 - exponent, 0), MOST_ELTWISE_SHIFT)
     return tuple(round(r * 2**shift) for r in ratios), shift
+
+
+def exact_factors(sources: Sequence[Params], target: Params) -> tuple[tuple[int, ...], int] | None:
+    """Factors that take each of 256 values of every source to the integer that DequantizeLinear and QuantizeLinear take it to.
+
+    The nearest ones, or others close by; None if there are none.
+    """
+    nearest, shift = factors(*(source.scale / target.scale for source in sources))
+    found = []
+    for source, factor in zip(sources, nearest, strict=True):
+        values = _stored() - source.zero_point
+        exact = _exact_factor(values, np.float32(source.scale) * values.astype(np.float32), target, factor, shift)
+        if exact is None:
+            return None
+        found.append(exact)
+    return tuple(found), shift
+
+
+def exact_slopes(source: Params, slope: Params, target: Params, slopes: Array) -> tuple[tuple[int, ...], int] | None:
+    """Factors of negative values times their slopes, and of the others, so that all are exact; None if there are none."""
+    steep, flat = source.scale * slope.scale / target.scale, source.scale / target.scale
+    nearest, shift = factors(steep, flat)
+    x = _stored() - source.zero_point
+    real = np.float32(source.scale) * x.astype(np.float32)
+    whole = np.unique(slopes).astype(np.int64) - slope.stored
+    slanted = real[x < 0, None] * (np.float32(slope.scale) * whole.astype(np.float32))
+    m_a = _exact_factor(x[x < 0, None] * whole, slanted, target, nearest[0], shift)
+    m_b = _exact_factor(x[x >= 0], real[x >= 0], target, nearest[1], shift)
+    return None if m_a is None or m_b is None else ((m_a, m_b), shift)
+
+
+def _stored() -> NDArray[np.int64]:
+    """Every value of an int8 map."""
+    return np.arange(-128, 128)
+
+
+def _exact_factor(values: NDArray[np.int64], real: Float32, target: Params, nearest: int, shift: int) -> int | None:
+    """The factor closest to ``nearest`` that takes all values to what their real values are quantised to."""
+    wanted = np.clip(np.rint(real / np.float32(target.scale)), -FAR, FAR)
+    tried = (nearest + step for distance in range(NEAR) for step in (distance, -distance))
+    return next((m for m in tried if np.array_equal(np.clip(_rounded(values * m, shift), -FAR, FAR), wanted)), None)
+
+
+def _rounded(total: NDArray[np.int64], shift: int) -> NDArray[np.float32]:
+    rounded: NDArray[np.float32] = np.rint(np.ldexp(total.astype(np.float64), -shift).astype(np.float32))
+    return rounded
 
 
 def least_form(factors_: tuple[int, ...], c: int, shift: int) -> tuple[tuple[int, ...], int, int]:

@@ -28,6 +28,8 @@ def resize(ctx: Context, node: Node) -> None:
     mode = node.text("mode", "nearest")
     if len(out) != 4 or out[:2] != x.shape[:2] or mode not in ("nearest", "linear"):
         require(movement.scales_known)
+    if not _sides_apart(node):
+        require(movement.sides_apart)
     x = arranged(ctx, x, "NCHW")
     rows, columns = (_matrix(ctx, node, side) for side in (0, 1))
     if mode == "nearest":
@@ -38,26 +40,41 @@ def resize(ctx: Context, node: Node) -> None:
         ctx.values[node.output] = _linear(ctx, node, x, rows, columns)
 
 
+def _sides_apart(node: Node) -> bool:
+    """Whether what becomes of the rows does not depend on the columns, and every pixel is made of pixels alone."""
+    return (
+        node.text("keep_aspect_ratio_policy", "stretch") == "stretch"
+        and node.text("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize"
+    )
+
+
 def _matrix(ctx: Context, node: Node, side: int) -> Matrix:
-    """Outputs x inputs along one side: what the node makes of unit rows (or columns), which lie in the channels."""
-    n, _, h, w = ctx.shape(node.inputs[0])
-    out = ctx.shape(node.output)
-    size = (h, w)[side]
-    probe = np.broadcast_to(np.eye(size, dtype=np.float32)[None, :, :, None], (1, size, size, (w, h)[side]))
-    if side:
-        probe = probe.transpose(0, 1, 3, 2)
-    probe = np.repeat(probe, n, axis=0) if n > 1 else probe
-    constants = dict(ctx.model.constants)
+    """Outputs x inputs along one side: what the node makes of unit rows, which lie in the channels of a map one pixel wide."""
+    rank = len(ctx.shape(node.inputs[0]))
+    size, made = ctx.shape(node.inputs[0])[2 + side], ctx.shape(node.output)[2 + side]
+    place = 2 + side
+    axes = [axis % rank for axis in node.integers("axes", range(rank))]
+    constants, attributes = dict(ctx.model.constants), dict(node.attributes)
     for index, name in enumerate(node.inputs):
         value = constants.get(name)
-        if index and name and value is not None and value.size == 4 and value.dtype == np.int64:
-            constants[name] = np.array([n, size, *value[2:]], np.int64)
-    types = {**ctx.model.types, node.inputs[0]: TensorType(1, probe.shape), node.output: TensorType(1, None)}
+        if index == 0 or value is None or not value.size:
+            continue
+        if value.dtype == np.int64:
+            sizes = {0: 1, 1: size, place: made}
+            constants[name] = np.array([sizes.get(axis, 1) for axis in axes], np.int64)
+        elif value.size == len(axes):
+            constants[name] = np.array([s if axis == place else 1 for axis, s in zip(axes, value, strict=True)], np.float32)
+    if "scales" in attributes:
+        attributes["scales"] = [s if axis == place else 1.0 for axis, s in enumerate(attributes["scales"])]
+    shape = [1, size, 1, 1]
+    shape[place] = size
+    types = {**ctx.model.types, node.inputs[0]: TensorType(1, tuple(shape)), node.output: TensorType(1, None)}
     model = replace(ctx.model, types=types, constants=constants)
-    found = run(part_proto(model, [node], [node.inputs[0]], [node.output]), {node.inputs[0]: np.ascontiguousarray(probe)})
-    value = found[node.output]
-    assert value.shape[2:] == out[2:]
-    return np.ascontiguousarray(value[0, :, :, 0].T if side == 0 else value[0, :, 0, :].T)
+    part = part_proto(model, [replace(node, attributes=attributes)], [node.inputs[0]], [node.output])
+    found = run(part, {node.inputs[0]: np.eye(size, dtype=np.float32).reshape(shape)})[node.output]
+    if found.shape[place] != made:
+        require(movement.scales_known)
+    return np.ascontiguousarray(found.reshape(size, made).T)
 
 
 def _nearest(ctx: Context, node: Node, x: Mapped, rows: Matrix, columns: Matrix) -> Mapped:

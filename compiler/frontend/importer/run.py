@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from compiler.frontend.constraints.base import Unsupported
-from compiler.frontend.importer import elementwise, linear, movement, pads, pools, quantisation, resize, transposed
+from compiler.frontend.importer import elementwise, linear, movement, normalised, pads, pools, quantisation, resize, transposed
 from compiler.frontend.importer.context import RULES, Context
 from compiler.frontend.model import Model
 
-FAMILIES = (elementwise, linear, movement, pads, pools, quantisation, resize, transposed)
+FAMILIES = (elementwise, linear, movement, normalised, pads, pools, quantisation, resize, transposed)
 """Imported for the rules that they declare."""
 
 
-def interpreted(model: Model) -> Context:
-    """All that the machine can make of the model, wanted or not, and a reason for every node that it cannot compute."""
+def interpreted(model: Model, refused: Mapping[str, str]) -> Context:
+    """All that the machine can make of the model, wanted or not, and a reason for every node that it cannot compute.
+
+    ``refused``: nodes that are not asked, with reasons.
+    """
     ctx = Context(model)
     for node in model.nodes:
+        ctx.current = node.name
+        if node.name in refused:
+            ctx.reasons[node.name] = refused[node.name]
+            continue
         rule = RULES.get((node.domain, node.op_type))
         if rule is None:
             ctx.reasons[node.name] = f"no unit of the machine computes {node.op_type}"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.frontend.importer.layout import Layout
+from compiler.frontend.model import Array, Node
 from compiler.xgraph.ops import Finish, Requantisation
 
 Float32 = NDArray[np.float32]
@@ -82,14 +83,22 @@ class Unary:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Sum, difference or product of two quantised tensors; ``before``: the zero-point is added before rounding."""
+    """Two quantised tensors, and what is made of them.
+
+    ``slopes``: PRelu's, the constants that ``b`` holds. ``swapped``: ``b`` is ONNX's first operand. ``single``: ``b`` is
+    broadcast, and so one number for neighbouring elements of ``a``. ``fused``: onnxruntime computes it with an integer kernel,
+    else in float.
+    """
 
     kind: str
     a: Mapped
     b: Mapped
     lo: float = -np.inf
     hi: float = np.inf
-    before: bool = False
+    swapped: bool = False
+    single: bool = False
+    fused: bool = False
+    slopes: Array | None = None
 
     def clamped(self, lo: float, hi: float) -> Pair:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
@@ -97,14 +106,16 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    """An average or a sum over a window that awaits its quantisation."""
+    """An average or a sum over a window that awaits its quantisation; ``label`` names the operation that ``build`` makes."""
 
+    label: str
     build: Callable[[str, dict[int, tuple[int, int, int]], Finish, Params], Mapped]
     source: Mapped
     counts: Sequence[int]
     divide: bool = True
     count_pad: bool = True
-    before: bool = False
+    fused: bool = False
+    """The zero-point is added before rounding, as QLinearAveragePool does."""
     lo: float = -np.inf
     hi: float = np.inf
 
@@ -112,5 +123,34 @@ class Mean:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
 
 
-Pending = Linear | Unary | Pair | Mean
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Tensors of several quantisations one after another along an ONNX dimension: each gets that of the whole."""
+
+    parts: tuple[Mapped, ...]
+    axis: int
+    shape: tuple[int, ...]
+    lo: float = -np.inf
+    hi: float = np.inf
+
+    def clamped(self, lo: float, hi: float) -> Joined:
+        return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """A factor and an offset per channel of a quantised tensor, computed in float by ``node``."""
+
+    source: Mapped
+    factor: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    node: Node
+    lo: float = -np.inf
+    hi: float = np.inf
+
+    def clamped(self, lo: float, hi: float) -> Affine:
+        return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
+
+
+Pending = Linear | Unary | Pair | Mean | Joined | Affine
 Value = Mapped | Pending

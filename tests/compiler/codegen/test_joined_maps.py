@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from compiler.codegen.misfit import FitError
 from compiler.codegen.objective import DRAM
-from compiler.codegen.planner import FitError, plan_group
+from compiler.codegen.planner import plan_group
 from compiler.emit.grouping import make_group, one_each
 from compiler.emit.joining import hole_channels, joinable
 from compiler.search.cost import Evaluator

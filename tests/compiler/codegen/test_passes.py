@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.codegen.cut import cut_of
+from compiler.codegen.misfit import FitError
 from compiler.codegen.objective import CYCLES, DRAM, OBJECTIVES, Objective
 from compiler.codegen.plan import Plan
-from compiler.codegen.planner import FitError, plan_group
+from compiler.codegen.planner import plan_group
 from compiler.emit.build import plans_of
 from compiler.emit.grouping import make_group, one_each
 from compiler.xgraph.graph import XGraph
@@ -186,10 +187,10 @@ def test_what_cannot_be_cut_runs_over_all_channels(case: Callable[[Builder], lis
     assert plan.count == 1
 
 
-def test_a_dense_layer_whose_input_row_does_not_fit_is_refused() -> None:
+def test_a_dense_layer_whose_input_pixel_does_not_fit_is_refused() -> None:
     b = Builder(1)
-    graph = b.graph(b.conv(b.input(4, 500, 16), 64, (1, 1)))
-    with pytest.raises(FitError, match=r"one row of .* takes"):
+    graph = b.graph(b.conv(b.input(4, 50, 3200), 64, (1, 1)))
+    with pytest.raises(FitError, match=r"takes 801 words, 800 of them for x0"):
         plan_group(TINY, make_group(TINY, graph, b.ops), DRAM)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from compiler.zoo.light import light_model
@@ -31,3 +33,27 @@ def test_small_networks_agree_in_every_bit(name: str) -> None:
     found = imported(networks()[name](size=64))
     check_exact(found, seeds=1)
     assert host_operators(found) <= ({"Resize"} if name == "deeplab" else set())
+
+
+SEARCHED: dict[str, dict[str, Any]] = {
+    "amoebanet_a": {"size": 64, "repeats": 1, "filters": 8, "stem": 8},
+    "amoebanet_a_cifar": {"size": 16, "repeats": 1, "filters": 8, "stem": 24},
+    "darts": {"size": 64, "layers": 5, "filters": 8},
+    "darts_cifar": {"size": 16, "layers": 5, "filters": 8},
+    "hrnet_w18_small": {"size": 32},
+    "hrnet_w18_small_v2": {"size": 32, "modules": (1, 1, 1)},
+    "hrnet_w32": {"size": 32, "width": 16, "first": (1, 16), "modules": (1, 1, 1), "blocks": 1},
+    "inception_resnet_v2": {"size": 75, "repeats": (1, 1, 1)},
+    "nasnet_a": {"size": 32, "cells": 1, "filters": 12, "stem": 8},
+    "nasnet_a_cifar": {"size": 16, "repeats": 1, "filters": 8, "stem": 24},
+    "randwire0": {"size": 64, "channels": 16, "nodes": 12},
+    "randwire1": {"size": 32, "channels": 16, "nodes": 12},
+    "randwire2": {"size": 32, "channels": 16, "nodes": 16},
+}
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_networks_of_many_branches_agree_in_every_bit_and_run_on_the_machine_alone(name: str) -> None:
+    found = imported(networks()[name](**SEARCHED[name], classes=10))
+    check_exact(found, seeds=1)
+    assert host_operators(found) == set()

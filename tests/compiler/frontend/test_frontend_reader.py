@@ -84,7 +84,7 @@ def test_operator_sets_beyond_the_supported_ones_are_converted_or_refused() -> N
 def test_free_dimensions() -> None:
     free = model([node("Relu", "x")], ("n", 3, "h", 8))
     assert refusal(free) == (
-        "input x: dimension 2 is free (h), a number is expected; export the model with a fixed size, or name the shape"
+        "input x: dimension 2 is free (h), a number is expected; export the model with a fixed size, or give --shape"
     )
     assert read(free, shapes={"x": (2, 3, 5, 8)}).shape("y") == (2, 3, 5, 8)
     batch = model([node("Relu", "x")], ("n", 3))

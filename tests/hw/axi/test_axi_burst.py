@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hw.axi.burst import BurstSplitter, burst_beats
+from hw.axi.burst import BurstSplitter
 from isa.config import MachineConfig
 from tests.hw.move_bench import small
 from tests.hw.move_streams import run_streams
@@ -16,7 +16,7 @@ FIELDS = ("addr", "beats", "first", "final", "end", "last", "tag")
 
 def naive_bursts(config: MachineConfig, runs: list[dict[str, int]]) -> list[dict[str, int]]:
     """The beats that hold a byte of the run, cut at multiples of the longest burst."""
-    size, span = config.axi_bytes, burst_beats(config) * config.axi_bytes
+    size, span = config.axi_bytes, config.burst_beats * config.axi_bytes
     bursts = []
     for run in runs:
         end = run["addr"] + run["bytes"]

@@ -10,12 +10,12 @@ from typing import Any
 from amaranth.sim import Simulator, SimulatorContext
 
 from hw.control.control import Control
-from hw.control.units import built_units
+from isa.capabilities import built_units
 from isa.codec import Op, encode
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Unit
-from isa.registers import STATUS_BUSY, Register
+from isa.registers import Register, Status
 from tests.hw.axi_lite import read_register, write_register
 
 LEGAL = {
@@ -78,6 +78,8 @@ class Bench:
         self.cycle = 0
         self.bursts: list[tuple[int, int]] = []
         self.drained = True
+        self.drained_while_waiting = True
+        """False: a burst of fetch that is on its way counts."""
         self.silent_from: int | None = None
         """Address from which on the memory takes requests and never answers."""
 
@@ -104,8 +106,8 @@ class Bench:
         await self.write(ctx, Register.IRQ_PENDING, 1)
         assert not ctx.get(self.dut.irq)
         status = await self.read(ctx, Register.STATUS)
-        assert not status & STATUS_BUSY
-        return status, await self.read(ctx, Register.ERROR_CODE), await self.read(ctx, Register.ERROR_PC)
+        assert not status & Status.BUSY
+        return status & ~Status.IDLE, await self.read(ctx, Register.ERROR_CODE), await self.read(ctx, Register.ERROR_PC)
 
     async def execute(self, ctx: SimulatorContext, program: list[int], limit: int = 5000) -> tuple[int, int, int]:
         await self.start(ctx, program)
@@ -150,7 +152,7 @@ class Bench:
             ctx.set(r.valid, served)
             ctx.set(activity.handshake, ar_valid | served)
             ctx.set(activity.read_beat, served)
-            ctx.set(activity.drained, self.drained)
+            ctx.set(activity.drained, self.drained and (self.drained_while_waiting or not waiting))
 
     def _silent(self, address: int) -> bool:
         return self.silent_from is not None and address >= self.silent_from

@@ -14,7 +14,7 @@ from hw.control.control import Control
 from isa.config import PRESETS, MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import Unit
-from isa.registers import STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
+from isa.registers import Counter, Register, Status, counter_offset
 from tests.hw.control.control_bench import Bench, assemble, op, pcs
 
 NANO = preset("nano")
@@ -32,7 +32,7 @@ def test_a_program_of_every_unit_runs_in_token_order() -> None:
     bench = Bench(NANO)
 
     async def script(ctx: SimulatorContext) -> None:
-        assert await bench.execute(ctx, assemble(NANO, *body)) == (STATUS_DONE, Fault.NONE, 0)
+        assert await bench.execute(ctx, assemble(NANO, *body)) == (Status.DONE, Fault.NONE, 0)
 
     bench.run(script)
     at = pcs(*body)
@@ -50,8 +50,8 @@ def test_restart_after_an_error_finds_no_old_tokens_and_no_old_instructions() ->
     bench = Bench(NANO)
 
     async def script(ctx: SimulatorContext) -> None:
-        assert await bench.execute(ctx, assemble(NANO, *first)) == (STATUS_ERROR, Fault.ILLEGAL_FIELD, pcs(*first)[2])
-        assert await bench.execute(ctx, assemble(NANO, *second)) == (STATUS_DONE, Fault.NONE, 0)
+        assert await bench.execute(ctx, assemble(NANO, *first)) == (Status.ERROR, Fault.ILLEGAL_FIELD, pcs(*first)[2])
+        assert await bench.execute(ctx, assemble(NANO, *second)) == (Status.DONE, Fault.NONE, 0)
 
     bench.run(script)
     conv = bench.units[Unit.CONV]
@@ -64,7 +64,7 @@ def test_an_empty_program_on_every_preset(config: MachineConfig) -> None:
     bench = Bench(config)
 
     async def script(ctx: SimulatorContext) -> None:
-        assert await bench.execute(ctx, assemble(config)) == (STATUS_DONE, Fault.NONE, 0)
+        assert await bench.execute(ctx, assemble(config)) == (Status.DONE, Fault.NONE, 0)
 
     bench.run(script)
 
@@ -89,7 +89,7 @@ def test_done_waits_for_the_units_and_for_the_bus() -> None:
             await ctx.tick()
         assert bench.units[Unit.SAVE].finished
         bench.drained = True
-        assert await bench.finish(ctx, limit=5) == (STATUS_DONE, Fault.NONE, 0)
+        assert await bench.finish(ctx, limit=5) == (Status.DONE, Fault.NONE, 0)
 
     bench.run(script)
 
@@ -100,7 +100,7 @@ def test_a_second_program_runs_after_the_first_and_its_counters_start_again() ->
 
     async def script(ctx: SimulatorContext) -> None:
         for count in (3, 1):
-            assert await bench.execute(ctx, assemble(NANO, *[op("SAVE")] * count)) == (STATUS_DONE, Fault.NONE, 0)
+            assert await bench.execute(ctx, assemble(NANO, *[op("SAVE")] * count)) == (Status.DONE, Fault.NONE, 0)
             cycles.append(await bench.read(ctx, Register.CYCLES_LO))
             assert await bench.read(ctx, counter_offset(Unit.SAVE, Counter.ACTIVE)) == 5 * count
 
@@ -171,7 +171,7 @@ def test_a_token_of_every_pair_lets_exactly_its_consumer_go() -> None:
         toy.time = partial(_work, 20 + 30 * unit)
 
     async def script(ctx: SimulatorContext) -> None:
-        assert await bench.execute(ctx, assemble(NANO, *body)) == (STATUS_DONE, Fault.NONE, 0)
+        assert await bench.execute(ctx, assemble(NANO, *body)) == (Status.DONE, Fault.NONE, 0)
 
     bench.run(script)
     last_given = max(toy.finished[0][0] for toy in bench.units.values())
@@ -186,7 +186,7 @@ def test_a_long_program_fills_every_queue_and_loses_nothing() -> None:
     bench.units[Unit.SAVE].time = lambda pc: 1
 
     async def script(ctx: SimulatorContext) -> None:
-        assert await bench.execute(ctx, assemble(NANO, *body)) == (STATUS_DONE, Fault.NONE, 0)
+        assert await bench.execute(ctx, assemble(NANO, *body)) == (Status.DONE, Fault.NONE, 0)
 
     bench.run(script)
     at = pcs(*body)

@@ -11,7 +11,7 @@ import pytest
 from amaranth.sim import Simulator, SimulatorContext
 
 from hw.control.dispatch import Dispatch
-from hw.control.units import built_units
+from isa.capabilities import built_units
 from isa.codec import Op, decode, encode
 from isa.config import MachineConfig, preset
 from isa.faults import Fault, MachineFault

@@ -11,10 +11,11 @@ import pytest
 from amaranth.sim import Simulator, SimulatorContext
 
 from hw.control.registers import Registers
+from isa.capabilities import capability_words
 from isa.config import preset
 from isa.faults import Fault
 from isa.instructions import Region, Unit
-from isa.registers import DEFAULT_WATCHDOG, ID_VALUE, STATUS_BUSY, STATUS_DONE, STATUS_ERROR, Counter, Register, counter_offset
+from isa.registers import DEFAULT_BUS_WATCHDOG, DEFAULT_WATCHDOG, ID_VALUE, Control, Counter, Register, Status, counter_offset
 
 BASE = preset("base")
 OKAY, SLVERR = 0, 2
@@ -102,7 +103,7 @@ def drive(dut: Registers, *scripts: Any) -> None:
 
 WRITABLE = [
     Register.IRQ_ENABLE, Register.PROGRAM_LO, Register.PROGRAM_HI, Register.PROGRAM_WORDS, Register.WATCHDOG,
-    *(Register[f"BASE_{region.name}_{half}"] for region in Region for half in ("LO", "HI")),
+    Register.BUS_WATCHDOG, *(Register[f"BASE_{region.name}_{half}"] for region in Region for half in ("LO", "HI")),
 ]  # fmt: skip
 
 
@@ -160,10 +161,12 @@ def test_read_only_registers_show_the_machine_and_ignore_writes() -> None:
     driver = Driver(dut)
     expected = {
         Register.ID: ID_VALUE,
+        Register.VERSION: 0x0002_0002,
         Register.CONFIG: BASE.hash,
         Register.CONTROL: 0,
-        Register.STATUS: STATUS_DONE | STATUS_ERROR,
+        Register.STATUS: Status.DONE | Status.ERROR | Status.IDLE,
         Register.WATCHDOG: DEFAULT_WATCHDOG,
+        Register.BUS_WATCHDOG: DEFAULT_BUS_WATCHDOG,
         Register.ERROR_CODE: Fault.WATCHDOG,
         Register.ERROR_PC: 0x89ABCDEF,
         Register.CYCLES_LO: 0x22222222,
@@ -171,6 +174,7 @@ def test_read_only_registers_show_the_machine_and_ignore_writes() -> None:
         Register.READ_BEATS: 0x33333333,
         Register.WRITE_BEATS: 0x44444444,
         **{counter_offset(unit, counter): 0x1000 * unit + counter for unit in Unit for counter in Counter},
+        **capability_words(BASE),
     }
 
     async def script(ctx: SimulatorContext) -> None:
@@ -182,7 +186,7 @@ def test_read_only_registers_show_the_machine_and_ignore_writes() -> None:
         ctx.set(dut.write_beats, 0x44444444)
         for unit in Unit:
             ctx.set(dut.counters[unit], [0x1000 * unit + counter for counter in Counter])
-        for offset in set(expected) - {Register.WATCHDOG, Register.CONTROL}:
+        for offset in set(expected) - {Register.WATCHDOG, Register.BUS_WATCHDOG, Register.CONTROL}:
             assert await driver.write(ctx, offset, 0xFFFFFFFF) == OKAY
         for offset, value in expected.items():
             assert await driver.read(ctx, offset) == (value, OKAY), hex(offset)
@@ -194,7 +198,7 @@ def test_read_only_registers_show_the_machine_and_ignore_writes() -> None:
 def test_what_is_not_mapped_answers_slverr_and_changes_nothing() -> None:
     dut = Registers(BASE)
     driver = Driver(dut)
-    mapped = {*Register, *(counter_offset(unit, counter) for unit in Unit for counter in Counter)}
+    mapped = {*Register, *capability_words(BASE), *(counter_offset(unit, counter) for unit in Unit for counter in Counter)}
 
     async def script(ctx: SimulatorContext) -> None:
         for offset in {*range(0, 0x240, 4), 0x800, 0xFFC}:
@@ -207,7 +211,80 @@ def test_what_is_not_mapped_answers_slverr_and_changes_nothing() -> None:
     drive(dut, script)
 
 
-def test_start_strobes_once_and_not_while_busy() -> None:
+def test_the_high_half_of_the_cycles_is_that_of_the_low_half_read_before() -> None:
+    dut = Registers(BASE)
+    driver = Driver(dut)
+
+    async def script(ctx: SimulatorContext) -> None:
+        ctx.set(dut.cycles, 0x5_FFFFFFFF)
+        assert await driver.read(ctx, Register.CYCLES_LO) == (0xFFFFFFFF, OKAY)
+        ctx.set(dut.cycles, 0x6_00000000)
+        assert await driver.read(ctx, Register.CYCLES_HI) == (5, OKAY)
+        assert await driver.read(ctx, Register.CYCLES_LO) == (0, OKAY)
+        assert await driver.read(ctx, Register.CYCLES_HI) == (6, OKAY)
+
+    drive(dut, script)
+
+
+def test_nothing_that_sets_up_a_program_changes_under_it() -> None:
+    dut = Registers(BASE)
+    driver = Driver(dut)
+    setup = [register for register in WRITABLE if register is not Register.IRQ_ENABLE]
+
+    async def script(ctx: SimulatorContext) -> None:
+        for register in setup:
+            await driver.write(ctx, register, 0x30)
+        before = [await driver.read(ctx, register) for register in setup]
+        for register in setup:
+            ctx.set(dut.idle, 1)
+            await driver.write(ctx, Register.CONTROL, Control.START)
+            ctx.set(dut.idle, 0)
+            assert await driver.read(ctx, Register.STATUS) == (0, OKAY)
+            assert await driver.write(ctx, register, 0xFFFFFFFF) == OKAY
+            assert await driver.read(ctx, Register.STATUS) == (Status.REFUSED, OKAY)
+        assert [await driver.read(ctx, register) for register in setup] == before
+        await driver.write(ctx, Register.IRQ_ENABLE, 1)
+        assert await driver.read(ctx, Register.IRQ_ENABLE) == (1, OKAY)
+
+    drive(dut, script)
+
+
+def test_a_wipe_puts_every_register_back() -> None:
+    dut = Registers(BASE)
+    driver = Driver(dut)
+
+    async def script(ctx: SimulatorContext) -> None:
+        fresh = [await driver.read(ctx, register) for register in WRITABLE]
+        for register in WRITABLE:
+            await driver.write(ctx, register, 0xFFFFFFFF)
+        await driver.write(ctx, Register.CONTROL, Control.RESET)
+        assert (ctx.get(dut.reset), ctx.get(dut.start)) == (1, 0)
+        ctx.set(dut.wipe, 1)
+        await ctx.tick()
+        ctx.set(dut.wipe, 0)
+        assert ctx.get(dut.reset) == 0
+        assert [await driver.read(ctx, register) for register in WRITABLE] == fresh
+
+    drive(dut, script)
+
+
+@pytest.mark.parametrize("address_bits", [32, 40])
+def test_an_address_between_beats_is_seen(address_bits: int) -> None:
+    dut = Registers(replace(BASE, axi_addr_bits=address_bits))
+    driver = Driver(dut)
+
+    async def script(ctx: SimulatorContext) -> None:
+        for register in (Register.PROGRAM_LO, *(Register[f"BASE_{region.name}_LO"] for region in Region)):
+            assert not ctx.get(dut.misaligned)
+            for value in (1, BASE.axi_bytes // 2, 3 * BASE.axi_bytes - 1):
+                await driver.write(ctx, register, value)
+                assert ctx.get(dut.misaligned)
+            await driver.write(ctx, register, 3 * BASE.axi_bytes)
+
+    drive(dut, script)
+
+
+def test_start_strobes_once_and_only_alone_and_while_idle() -> None:
     dut = Registers(BASE)
     driver = Driver(dut)
     strobes = []
@@ -219,14 +296,18 @@ def test_start_strobes_once_and_not_while_busy() -> None:
                 return
 
     async def script(ctx: SimulatorContext) -> None:
-        await driver.write(ctx, Register.CONTROL, 0xFFFFFFFE)
+        await driver.write(ctx, Register.CONTROL, 0xFFFFFFF8)
+        await driver.write(ctx, Register.CONTROL, Control.START | Control.ABORT)
         assert sum(strobes) == 0
-        await driver.write(ctx, Register.CONTROL, 1)
+        assert await driver.read(ctx, Register.STATUS) == (Status.IDLE | Status.REFUSED, OKAY)
+        await driver.write(ctx, Register.CONTROL, Control.START)
         assert sum(strobes) == 1
         ctx.set(dut.busy, 1)
-        await driver.write(ctx, Register.CONTROL, 1)
+        ctx.set(dut.idle, 0)
+        assert await driver.read(ctx, Register.STATUS) == (Status.BUSY, OKAY)
+        await driver.write(ctx, Register.CONTROL, Control.START)
         assert sum(strobes) == 1
-        assert await driver.read(ctx, Register.STATUS) == (STATUS_BUSY, OKAY)
+        assert await driver.read(ctx, Register.STATUS) == (Status.BUSY | Status.REFUSED, OKAY)
 
     drive(dut, script, count)
 

@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import random
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -19,31 +18,17 @@ from hw.interfaces import READ_LATENCY
 from hw.misc.unit import MiscUnit
 from isa.config import MachineConfig, preset
 from isa.faults import Fault
-from isa.instructions import BY_NAME, Activation, MiscMode
+from isa.instructions import BY_NAME, MISC_REDUCTIONS, MiscMode
+from tests.hw.misc import misc_reference
 
-NANO = dataclasses.replace(preset("nano"), fm_depth=32)
-ODD = dataclasses.replace(preset("nano"), ic_p=3, oc_p=2, px_p=2, fm_banks=8, fm_depth=16)
+NANO = dataclasses.replace(preset("nano"), fm_depth=32, misc_lanes=4)
+ODD = dataclasses.replace(preset("nano"), ic_p=3, misc_lanes=3, oc_p=2, px_p=2, fm_banks=8, fm_depth=16)
+WIDE = dataclasses.replace(preset("nano"), ic_p=6, misc_lanes=2, fm_depth=32)
+"""Three slices to a word."""
 GROUP = NANO.fm_depth
 """Words that share a bank on NANO."""
 TABLE = [random.Random(5).randrange(-128, 128) for _ in range(256)]
-PLAIN = {"n0": 1, "n1": 1, "n2": 1, "n3": 1, "n4": 1, "m_a": 1, "lo": -128, "hi": 127}
-
-
-def clamp(value: int, low: int, high: int) -> int:
-    return min(max(value, low), high)
-
-
-def lane_result(op: dict[str, int], a: int, b: int) -> int:
-    constant = op["c_hi"] << 32 | op["c_lo"]
-    if op["mode"] == MiscMode.ADD:
-        total = a * op["m_a"] + b * op["m_b"] + constant
-    elif op["mode"] == MiscMode.MUL:
-        total = (a - op["a_zp"]) * (b - op["b_zp"]) * op["m_a"] + constant
-    else:
-        total = a * op["m_a"] + constant
-    r = clamp(round(Fraction(total, 1 << op["shift"])), -32768, 32767)
-    y = min(max(r + op["zp"], op["lo"]), op["hi"])
-    return TABLE[y & 0xFF] if op["act"] == Activation.TABLE else y
+PLAIN = {"n0": 1, "n1": 1, "n2": 1, "n3": 1, "n4": 1, "m_a": 1, "lo": -128, "hi": 127, "last_lanes": 1}
 
 
 def signed_bytes(word: int, lanes: int) -> list[int]:
@@ -51,15 +36,10 @@ def signed_bytes(word: int, lanes: int) -> list[int]:
 
 
 def run_reference(config: MachineConfig, op: dict[str, int], words: list[int]) -> None:
-    for index in itertools.product(*(range(op[f"n{loop}"]) for loop in range(5))):
-        at = {
-            name: (op[f"{name}_addr"] + sum(i * op[f"{name}_s{loop}"] for loop, i in enumerate(index))) % (1 << 24)
-            for name in "abo"
-        }
-        a = signed_bytes(words[at["a"]], config.ic_p)
-        b = signed_bytes(words[at["b"]], config.ic_p) if op["mode"] != MiscMode.PASS else [0] * config.ic_p
-        out = [lane_result(op, x, y) for x, y in zip(a, b, strict=True)]
-        words[at["o"]] = sum((y & 0xFF) << 8 * lane for lane, y in enumerate(out))
+    def write(addr: int, lanes: list[int]) -> None:
+        words[addr] = sum((y & 0xFF) << 8 * lane for lane, y in enumerate(lanes))
+
+    misc_reference.run(op, lambda addr: signed_bytes(words[addr], config.ic_p), write, TABLE)
 
 
 def complete(op: dict[str, int]) -> dict[str, int]:
@@ -192,7 +172,7 @@ def random_op(config: MachineConfig, rng: random.Random, mode: MiscMode) -> dict
     """Operands in the lower two thirds of the buffer, the output in the rest: it overlaps nothing."""
     shift = rng.choice([0, 1, 7, 20, 30, 33, 45, 63])
     constant = rng.choice([0, rng.randrange(-(1 << 47), 1 << 47), rng.randrange(-(1 << shift) - 1, (1 << shift) + 1)])
-    constant = clamp(constant, -(1 << 47), (1 << 47) - 1)
+    constant = misc_reference.clamp(constant, -(1 << 47), (1 << 47) - 1)
     third = config.fm_words // 3
     op = {
         "mode": int(mode), "shift": shift, "c_lo": constant & 0xFFFFFFFF, "c_hi": constant >> 32,
@@ -210,14 +190,18 @@ def random_op(config: MachineConfig, rng: random.Random, mode: MiscMode) -> dict
     step = 1
     for loop in reversed(range(5)):
         op[f"o_s{loop}"] = step
-        step *= op[f"n{loop}"]
+        if loop < 4 or mode not in MISC_REDUCTIONS:
+            step *= op[f"n{loop}"]
+        else:
+            op["o_s4"] = 0
+    op |= {"b_one": rng.randrange(2), "b_lane": rng.randrange(config.ic_p), "last_lanes": rng.randint(1, config.ic_p)}
     if step > third:
         op["n0"] = op["n1"] = op["n2"] = 1
     return complete(op)
 
 
 @pytest.mark.parametrize("mode", list(MiscMode))
-@pytest.mark.parametrize("config", [NANO, ODD], ids=["nano", "odd"])
+@pytest.mark.parametrize("config", [NANO, ODD, WIDE], ids=["nano", "odd", "wide"])
 def test_random_instructions(config: MachineConfig, mode: MiscMode) -> None:
     rng = random.Random(11)
     check(config, [random_op(config, rng, mode) for _ in range(12)], disturb=random.Random(2))
@@ -229,7 +213,7 @@ def test_random_instructions(config: MachineConfig, mode: MiscMode) -> None:
 )
 def test_halves_go_to_the_even_neighbour(a: int, shift: int, expected: int) -> None:
     op = complete({"mode": MiscMode.PASS, "shift": shift, "o_addr": 1})
-    assert lane_result(op, a, 0) == expected
+    assert misc_reference.finished(op, a, TABLE) == expected
     words = [0] * NANO.fm_words
     words[0] = sum((a & 0xFF) << 8 * lane for lane in range(4))
     assert signed_bytes(Bench(NANO).run([op], words).words[1], 4) == [expected] * 4
@@ -265,9 +249,16 @@ def test_one_word_per_cycle_and_no_gap_between_instructions() -> None:
     assert outcome.waits == 0
 
 
+def test_a_word_takes_as_many_cycles_as_it_has_slices() -> None:
+    op = {"mode": MiscMode.ADD, "m_b": 1, "n4": 40, "a_s4": 1, "b_s4": 1, "o_s4": 1, "b_addr": 32, "o_addr": 64}
+    ops = [complete(op | {"b_addr": 64, "o_addr": 128 + 40 * n}) for n in range(3)]
+    outcome = check(dataclasses.replace(WIDE, fm_depth=64), ops)
+    assert [later - earlier for earlier, later in itertools.pairwise(outcome.cycles)] == [40 * WIDE.misc_parts] * 2
+
+
 def test_start_and_drain_are_short() -> None:
     outcome = check(NANO, [complete({"mode": MiscMode.ADD, "b_addr": GROUP, "o_addr": 2 * GROUP})])
-    assert outcome.cycles == [18]
+    assert outcome.cycles == [25]
 
 
 def test_operands_in_one_bank_take_turns() -> None:

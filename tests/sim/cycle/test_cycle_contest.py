@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from isa.config import preset
+from isa.config import config_from_dict, preset
 from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.geometry import Taps
 from sim.cycle.lanes import lane_waits
 from sim.cycle.trails import Record, Stretch, Trail, taken_by
 from sim.cycle.walks import Banks, Masks, WindowWalk
-from sim.cycle.words import PIPE, WordContest
+from sim.cycle.words import ANSWER, Pace, WordContest
 
 LONG = 1 << 14
 ALL = 0b1
@@ -88,27 +88,28 @@ def test_a_window_goes_on_when_the_banks_of_its_step_are_free(seed: int) -> None
 
 
 def naive_words(
-    masks: tuple[list[int], list[int] | None, list[int]], busy: list[int], busy_writes: list[int], first: int
-) -> tuple[int, int, tuple[int, int]]:
-    """MISC part by part: addresses, requests (4), answers (8), pipeline (12 words, 11 cycles), write port.
+    masks: tuple[list[int], list[int] | None, list[int]], busy: list[int], busy_writes: list[int], first: int, pace: Pace
+) -> tuple[int, int, tuple[int, int], int]:
+    """MISC part by part: addresses, requests (4), answers (8), slices, pipeline, write port.
 
-    Last write, last address asked for, and the cycles after the last reads.
+    Last write, last address asked for, the cycles after the last reads, and when another word's slices may begin.
     """
     own, other, output = masks
     count = len(own)
     asked, last_asked, written, last_write = 1, first - 1, 0, 0
     got_a: list[int] = []
     got_b: list[int] = []
-    used: list[int] = []
+    begun: list[int] = []
     now = first
     while written < count:
-        start = asked, len(got_a), len(got_b) if other is not None else len(got_a), len(used), written
-        if written < len(used) and used[written] + 11 <= now and not busy_writes[now] & output[written]:
+        n = len(begun)
+        got_both = len(got_a), len(got_b) if other is not None else len(got_a)
+        start = asked, *got_both, sum(begin + pace.parts <= now for begin in begun), written
+        if written < n and begun[written] + pace.pipe <= now and not busy_writes[now] & output[written]:
             written, last_write = written + 1, now
-        n = len(used)
         here = n < start[1] and got_a[n] + 4 <= now and (other is None or (n < start[2] and got_b[n] + 4 <= now))
-        if n < count and here and start[3] - start[4] < 12:
-            used.append(now)
+        if n < count and here and n - start[4] < pace.room and (not begun or begun[-1] + pace.parts <= now):
+            begun.append(now)
         wants = 0
         if start[1] < start[0] and start[1] - start[3] < 8:
             wants = own[start[1]]
@@ -119,34 +120,40 @@ def naive_words(
         if asked < count and start[0] - start[1] < 4 and start[0] - start[2] < 4:
             asked, last_asked = asked + 1, now
         now += 1
-    return last_write, last_asked, (got_a[-1] + 1, (got_b if other is not None else got_a)[-1] + 1)
+    read_over = got_a[-1] + 1, (got_b if other is not None else got_a)[-1] + 1
+    return last_write, last_asked, read_over, begun[-1] + pace.parts
 
 
+@pytest.mark.parametrize("lanes", [1, 4, 8, 16])
 @pytest.mark.parametrize("two", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_words_wait_for_their_banks_and_for_each_other(seed: int, two: bool) -> None:
+def test_words_wait_for_their_banks_and_for_each_other(seed: int, two: bool, lanes: int) -> None:
+    pace = Pace.of(config_from_dict({"base": "base", "misc_lanes": lanes}, origin="test"))
     rng = random.Random(seed)
     count, banks = rng.choice([1, 3, 40, 300]), 4
     start = [rng.randrange(banks) for _ in range(3)]
     own, other, output = ([1 << (begin + word) % banks for word in range(count)] for begin in start)
     busy, busy_writes = pattern(rng, rng.choice([0.0, 0.2, 0.9]), banks), pattern(rng, rng.choice([0.0, 0.2, 0.9]), banks)
     arrays = np.array(own, np.uint64), np.array(other, np.uint64) if two else None, np.array(output, np.uint64)
-    contest = WordContest((ALL, ALL), arrays, (100, 100))
+    contest = WordContest((ALL, ALL), arrays, (100, 100), pace)
     until = 100
     while not contest.over:
         until += rng.randint(1, 200)
         contest.advance(until, lambda *span: taken(busy, *span), lambda *span: taken(busy_writes, *span))
-    expected = naive_words((own, other if two else None, output), busy, busy_writes, 100)
-    assert (contest.last_write, contest.last_asked, contest.read_over) == expected
+    expected = naive_words((own, other if two else None, output), busy, busy_writes, 100, pace)
+    assert (contest.last_write, contest.last_asked, contest.read_over, contest.free) == expected
 
 
 def test_the_bound_is_the_end_if_nobody_is_in_the_way() -> None:
     ones = np.ones(50, np.uint64)
-    contest = WordContest((ALL, ALL), (ones, None, ones), (10, 10))
-    assert contest.bound == 10 + PIPE + 50
-    contest.advance(contest.bound, lambda *span: None, lambda *span: None)
-    assert contest.over
-    assert contest.last_write == 10 + PIPE + 49
+    for lanes in (4, 16):
+        pace = Pace.of(config_from_dict({"base": "base", "misc_lanes": lanes}, origin="test"))
+        contest = WordContest((ALL, ALL), (ones, None, ones), (10, 10), pace)
+        last = 10 + ANSWER + pace.pipe + 49 * pace.parts
+        assert contest.bound == last + 1
+        contest.advance(contest.bound, lambda *span: None, lambda *span: None)
+        assert contest.over
+        assert contest.last_write == last
 
 
 def test_stretches_and_records_say_what_is_taken_in_a_cycle() -> None:

@@ -16,6 +16,7 @@ from sim.cycle.runs import Cuts, Runs, loaded, saved
 from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save
 
 BASE = preset("base")
+FULL = replace(NANO, misc_lanes=4)
 
 
 def cost(op: Op, config: MachineConfig = NANO) -> Cost:
@@ -50,19 +51,22 @@ def test_pool_takes_a_tap_per_cycle_but_no_less_than_a_cycle_for_each_pixel() ->
     assert window(pool(k_h=1, k_w=1), BASE).cycles == 2 * 30 * 4
 
 
-def test_misc_takes_a_word_per_cycle() -> None:
-    assert cost(misc()).cycles == 128
+def test_misc_takes_a_cycle_for_each_slice_of_a_word() -> None:
+    assert [cost(misc(), lanes).cycles for lanes in (FULL, replace(NANO, misc_lanes=2), NANO)] == [128, 2 * 128, 4 * 128]
 
 
-def test_two_operands_in_one_bank_take_turns() -> None:
-    assert cost(misc(mode=0, b_addr=128, b_s4=1, b_s3=32)).cycles == 2 * 128
-    assert cost(misc(mode=0, b_addr=1024, b_s4=1, b_s3=32)).cycles == 128
+def test_two_operands_in_one_bank_take_turns_in_the_cycles_of_a_word() -> None:
+    assert cost(misc(mode=0, b_addr=128, b_s4=1, b_s3=32), FULL).cycles == 2 * 128
+    assert cost(misc(mode=0, b_addr=128, b_s4=1, b_s3=32), NANO).cycles == 4 * 128
+    assert cost(misc(mode=0, b_addr=1024, b_s4=1, b_s3=32), FULL).cycles == 128
 
 
 def test_operands_that_walk_from_bank_to_bank_do_not_wait() -> None:
     counts, a = (1, 1, 1, 1, 64), (0, 0, 0, 0, 0, 1)
-    assert operand_waits(BASE, counts, a, (512, 0, 0, 0, 0, 1)) == 0
-    assert operand_waits(BASE, counts, (0, 0, 0, 0, 0, 4), (512, 0, 0, 0, 0, 4)) == 64
+    whole = replace(BASE, misc_lanes=16)
+    assert operand_waits(whole, counts, a, (512, 0, 0, 0, 0, 1)) == 0
+    assert operand_waits(whole, counts, (0, 0, 0, 0, 0, 4), (512, 0, 0, 0, 0, 4)) == 64
+    assert operand_waits(BASE, counts, (0, 0, 0, 0, 0, 4), (512, 0, 0, 0, 0, 4)) == 0
 
 
 def test_every_instruction_says_which_bank_groups_it_uses() -> None:

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 from isa.codec import Op
 from isa.config import MachineConfig
-from isa.instructions import Activation, Buffer, MiscMode, PoolMode, Region
+from isa.instructions import Activation, Buffer, PoolMode, Region
+from tests.hw.misc import misc_reference
 
 
 def signed(value: int, bits: int) -> int:
@@ -207,25 +208,5 @@ class NaiveMachine:
         self.fm = fm_after
 
     def misc(self, f: SimpleNamespace) -> None:
-        constant = (f.c_hi << 32) + f.c_lo
-        for i0 in range(f.n0):
-            for i1 in range(f.n1):
-                for i2 in range(f.n2):
-                    for i3 in range(f.n3):
-                        for i4 in range(f.n4):
-                            index = (i0, i1, i2, i3, i4)
-                            out = []
-                            for lane in range(self.config.ic_p):
-                                a = self.read(self.operand(f, "a", index))[lane]
-                                if f.mode == MiscMode.ADD:
-                                    s = a * f.m_a + self.read(self.operand(f, "b", index))[lane] * f.m_b
-                                elif f.mode == MiscMode.MUL:
-                                    s = (a - f.a_zp) * (self.read(self.operand(f, "b", index))[lane] - f.b_zp) * f.m_a
-                                else:
-                                    s = a * f.m_a
-                                out.append(self.finish(saturate16(divide_even(s + constant, f.shift)), f))
-                            self.write(self.fm, self.operand(f, "o", index), out)
-
-    def operand(self, f: SimpleNamespace, letter: str, index: tuple[int, ...]) -> int:
-        values = vars(f)
-        return int(values[f"{letter}_addr"] + sum(i * values[f"{letter}_s{loop}"] for loop, i in enumerate(index)))
+        table = [signed(byte, 8) for byte in self.parameter(Buffer.TABLE, f.table)] if f.act == Activation.TABLE else []
+        misc_reference.run(vars(f), self.read, lambda address, word: self.write(self.fm, address, word), table)

@@ -9,7 +9,7 @@ import numpy as np
 
 from isa.codec import Op, encode
 from isa.config import MachineConfig, preset
-from isa.instructions import Activation, Buffer, MiscMode, PoolMode, Region
+from isa.instructions import MISC_REDUCTIONS, Activation, Buffer, MiscMode, PoolMode, Region
 from sim.functional.machine import FunctionalMachine
 from tests.sim.functional.naive import NaiveMachine
 
@@ -132,10 +132,13 @@ def random_misc(rng: random.Random, config: MachineConfig) -> Op:
         f[f"o_s{loop}"] = pitch
         pitch *= f[f"n{loop}"]
     f["o_addr"] = rng.randrange(INPUT_WORDS, config.fm_words - pitch)
-    if rng.random() < 0.3:
-        f |= {f"a_s{loop}": f[f"o_s{loop}"] for loop in range(5)} | {"a_addr": f["o_addr"]}
     mode = rng.choice(list(MiscMode))
-    bits = 25 - (8 if mode == MiscMode.MUL else 0)
+    if mode not in MISC_REDUCTIONS and rng.random() < 0.3:
+        f |= {f"a_s{loop}": f[f"o_s{loop}"] for loop in range(5)} | {"a_addr": f["o_addr"]}
+    if mode in MISC_REDUCTIONS:
+        f["o_s4"] = 0
+    f |= {"b_one": rng.randrange(2), "b_lane": rng.randrange(config.ic_p), "last_lanes": rng.randint(1, config.ic_p)}
+    bits = 25 - (8 if mode in (MiscMode.MUL, MiscMode.SLOPE) else 0)
     f |= {"mode": mode, "a_zp": rng.randint(-128, 127), "b_zp": rng.randint(-128, 127)}
     f |= {"m_a": rng.randint(-(1 << bits), (1 << bits) - 1), "m_b": rng.randint(-(1 << 25), (1 << 25) - 1)}
     f |= {

@@ -12,6 +12,7 @@ from isa.config import MachineConfig, preset
 from isa.faults import TOKEN_MAX, Fault, MachineFault
 from isa.instructions import Activation, Buffer, MiscMode, PoolMode, Region, Unit
 from sim.functional.machine import FunctionalMachine, MemoryImageError
+from sim.rtl.limits import moves
 from tests.sim.functional.random_ops import BASES, MEMORY_BYTES, program
 
 NANO = preset("nano")
@@ -234,6 +235,23 @@ def test_memory_that_is_not_bytes(memory: np.ndarray) -> None:
         FunctionalMachine(NANO).run(program(NANO), memory, {})
 
 
+@pytest.mark.parametrize(("op", "size"), [case[1:] for case in moves(NANO)], ids=[case[0] for case in moves(NANO)])
+def test_a_region_of_exactly_its_size_is_enough_and_a_byte_less_is_not(op: Op, size: int) -> None:
+    region = Region(op["region"])
+    memory = np.zeros(1 << 16, np.uint8)
+    machine = FunctionalMachine(NANO)
+    others = {other: 0 for other in Region if other is not region}
+    machine.run(program(NANO, op), memory, {}, limits={region: size, **others})
+    with pytest.raises(MachineFault, match=f"of {region.name}, which has {size - 1:#x}") as stopped:
+        machine.run(program(NANO, op), memory, {}, limits={region: size - 1})
+    assert (stopped.value.fault, stopped.value.pc) == (Fault.REGION_LIMIT, START_WORDS)
+
+
+def test_what_only_fills_needs_no_region() -> None:
+    limits = dict.fromkeys(Region, 0)
+    FunctionalMachine(NANO).run(program(NANO, changed(LOAD, valid=0)), np.zeros(64, np.uint8), {}, limits=limits)
+
+
 def test_base_between_beats() -> None:
-    with pytest.raises(MemoryImageError, match="base of region WORK: 0x4; expected a multiple of the 8-byte AXI beat"):
+    with pytest.raises(MachineFault, match="MISALIGNED: base of region WORK: 0x4, expected a multiple of the 8-byte AXI beat"):
         FunctionalMachine(NANO).run(program(NANO), np.zeros(64, np.uint8), {Region.WORK: 4})

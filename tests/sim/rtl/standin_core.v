@@ -104,23 +104,23 @@ module tilewright_core (
     if (s_axil_awvalid && s_axil_awready) begin
       s_axil_bvalid <= 1'b1;
       case (s_axil_awaddr)
-        12'h008: begin
+        12'h00c: begin
           state <= ADDRESS;
           m_axi_arvalid <= 1'b1;
           {done_words, cycles, done, code} <= 0;
         end
-        12'h020: program_base <= s_axil_wdata;
-        12'h028: program_words <= s_axil_wdata;
-        12'h048: output_base <= s_axil_wdata;
+        12'h030: program_base <= s_axil_wdata;
+        12'h02c: program_words <= s_axil_wdata;
+        12'h058: output_base <= s_axil_wdata;
         default: ;
       endcase
     end
     if (s_axil_arvalid && s_axil_arready) begin
       s_axil_rvalid <= 1'b1;
       case (s_axil_araddr)
-        12'h00c: s_axil_rdata <= {29'd0, code != 0, done, state != IDLE};
-        12'h018: s_axil_rdata <= code;
-        12'h01c: s_axil_rdata <= done_words;
+        12'h010: s_axil_rdata <= {28'd0, state == IDLE, code != 0, done, state != IDLE};
+        12'h01c: s_axil_rdata <= code;
+        12'h020: s_axil_rdata <= done_words;
         12'h080: s_axil_rdata <= cycles;
         default: s_axil_rdata <= 0;
       endcase

@@ -1,0 +1,46 @@
+"""Models of which nothing reaches the machine: a program that only runs onnxruntime is hardly what was wanted."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+
+import onnx
+
+from compiler.frontend.pipeline import ImportedModel
+from compiler.xgraph.ops import Cpu
+
+_FOREIGN: dict[int, str] = {
+    onnx.TensorProto.FLOAT16: "float16", onnx.TensorProto.BFLOAT16: "bfloat16", onnx.TensorProto.DOUBLE: "float64",
+    onnx.TensorProto.INT16: "16 bits", onnx.TensorProto.UINT16: "16 bits",
+}  # fmt: skip
+
+
+class NothingOnMachine(UserWarning):
+    """Every node of the model runs on the CPU."""
+
+
+def warn_of_empty(imported: ImportedModel) -> None:
+    """A warning with what would help, if the machine has nothing to do."""
+    if all(isinstance(op, Cpu) for op in imported.graph.ops):
+        reasons = Counter(imported.reasons.values()).most_common(1)
+        why = f" ({reasons[0][0].rstrip('.')})" if reasons else ""
+        warnings.warn(
+            f"nothing of the model runs on the machine{why}: {_remedy(imported.oracle)}", NothingOnMachine, stacklevel=3
+        )
+
+
+def _remedy(model: onnx.ModelProto) -> str:
+    operators = {node.op_type for node in model.graph.node}
+    if operators & {"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"}:
+        return "it is quantised dynamically; give the float model with calibration data, or quantise it statically"
+    kinds = {_FOREIGN[elem] for elem in _types(model) if elem in _FOREIGN}
+    if kinds:
+        return f"it computes in {' and '.join(sorted(kinds))}; give the model in float32, or quantised to 8 bits"
+    return "`tilewright compile --verbose` says why for each node, `tilewright ops` what each operator asks for"
+
+
+def _types(model: onnx.ModelProto) -> Iterable[int]:
+    yield from (value.type.tensor_type.elem_type for value in (*model.graph.input, *model.graph.output))
+    yield from (tensor.data_type for tensor in model.graph.initializer)

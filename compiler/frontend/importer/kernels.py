@@ -1,0 +1,96 @@
+"""What onnxruntime's integer kernels make of every pair of 8-bit operands: the roundings of float32, in its order."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.importer.values import Params
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+CODES: Int64 = np.arange(-128, 128)
+"""Every value of a map."""
+
+
+def fused_multiply_add(a: Float32, b: Float32, c: Float32) -> Float32:
+    """``a * b + c`` rounded once: the product is exact in float64, and the sum is rounded to odd before it becomes float32."""
+    product: Float64 = a.astype(np.float64) * b.astype(np.float64)
+    product, addend = np.broadcast_arrays(product, c.astype(np.float64))
+    total = product + addend
+    back = total - product
+    error = (product - (total - back)) + (addend - back)
+    bits = total.view(np.int64)
+    inward = np.where((error > 0) == (total > 0), 1, -1)
+    odd = np.where((error != 0) & (bits & 1 == 0), bits + inward, bits)
+    rounded: Float32 = odd.view(np.float64).astype(np.float32)
+    return rounded
+
+
+def _stored(params: Params) -> Float32:
+    """The values of a map as ONNX stores them."""
+    return (CODES + params.stored - params.zero_point).astype(np.float32)
+
+
+def _as_map(value: Float32, params: Params) -> Int64:
+    """Rounded values as ONNX stores them, saturated and in the codes of the map."""
+    codes: Int64 = np.clip(np.rint(value).astype(np.int64) - (params.stored - params.zero_point), -128, 127)
+    return codes
+
+
+def added(a: Params, b: Params, out: Params, *, single: bool = False) -> Int64:
+    """QLinearAdd over all ``a`` (rows) and ``b``. ``single``: ``a`` is one number for many of ``b``, and is added first."""
+    scale = np.float32(out.scale)
+    ratio_a, ratio_b = (np.asarray(np.float32(side.scale) / scale) for side in (a, b))
+    zero_a, zero_b, zero = (np.asarray(side.stored, np.float32) for side in (a, b, out))
+    fixed = np.asarray(zero - fused_multiply_add(ratio_a, zero_a, ratio_b * zero_b))
+    x, y = _stored(a)[:, None], _stored(b)[None]
+    if single:
+        return _as_map(fused_multiply_add(y, ratio_b, fused_multiply_add(x, ratio_a, fixed)), out)
+    return _as_map(fused_multiply_add(x, ratio_a, fused_multiply_add(y, ratio_b, fixed)), out)
+
+
+def multiplied(a: Params, b: Params, out: Params) -> Int64:
+    """QLinearMul over all ``a`` (rows) and ``b``."""
+    ratio = np.float32(a.scale) * np.float32(b.scale) / np.float32(out.scale)
+    product = ((CODES - a.zero_point)[:, None] * (CODES - b.zero_point)).astype(np.float32)
+    return _as_map(product * ratio + np.float32(out.stored), out)
+
+
+def between(kind: str, a: Params, b: Params, out: Params, lo: float, hi: float) -> Int64:
+    """Add, Sub or Mul in float between DequantizeLinear and QuantizeLinear, over all ``a`` (rows) and ``b``."""
+    x, y = (((CODES - side.zero_point).astype(np.float32) * np.float32(side.scale)) for side in (a, b))
+    operation = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}[kind]
+    real = np.clip(operation(x[:, None], y), np.float32(lo), np.float32(hi))
+    codes: Int64 = np.clip(np.rint(real / np.float32(out.scale)).astype(np.int64) + out.zero_point, -128, 127)
+    return codes
+
+
+def requantised(source: Params, out: Params, lo: float = -np.inf, hi: float = np.inf) -> Int64:
+    """DequantizeLinear and QuantizeLinear of every value, and what QLinearConcat does with each part."""
+    real = np.clip((CODES - source.zero_point).astype(np.float32) * np.float32(source.scale), np.float32(lo), np.float32(hi))
+    codes: Int64 = np.clip(np.rint(real / np.float32(out.scale)).astype(np.int64) + out.zero_point, -128, 127)
+    return codes
+
+
+def averages_in_doubt(source: Params, out: Params, count: int) -> int:
+    """Sums of a window for which QLinearAveragePool's result depends on the order of its float32 additions, and on their terms.
+
+    It sums dequantised values, rounding each time: what comes within the reach of these roundings of a tie may go either way.
+    """
+    sums = np.arange(-128 * count, 127 * count + 1, dtype=np.float64) - source.zero_point * count
+    mean = sums * (source.scale / (count * out.scale))
+    result = mean + out.stored
+    apart = np.abs(result - np.floor(result) - 0.5)
+    reach = np.abs(mean) * (count + 3) * 2.0**-24 + np.spacing(np.abs(result).astype(np.float32)) / 2
+    inside = (result > out.stored - out.zero_point - 128.5) & (result < out.stored - out.zero_point + 127.5)
+    exact = math.frexp(source.scale)[0] == math.frexp(out.scale)[0] == 0.5 and count & (count - 1) == 0
+    return 0 if exact else int(((apart <= reach) & inside).sum())
+
+
+def as_table(codes: Int64) -> NDArray[np.int8]:
+    """Results by value of the map, as a table is indexed: by its two's complement bits."""
+    return np.roll(codes, -128).astype(np.int8)

@@ -1,0 +1,106 @@
+"""Batch normalisation between quantised maps: a factor and an offset per channel, as a depthwise convolution of one tap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.constraints import general, windows
+from compiler.frontend.constraints.base import require
+from compiler.frontend.importer.context import Context, rule
+from compiler.frontend.importer.kernels import CODES
+from compiler.frontend.importer.layout import letters_for, plain
+from compiler.frontend.importer.requantise import quantised, records, representable
+from compiler.frontend.importer.values import Affine, Mapped, Params
+from compiler.frontend.importer.views import arranged
+from compiler.frontend.model import Node, TensorType, part_proto
+from compiler.frontend.session import run_session, session
+from compiler.xgraph.ops import Conv, Finish, Requantisation, Window
+
+Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+WEIGHTS = range(127, 95, -1)
+"""Weights that are tried: a large one gives the offset fine steps."""
+NUDGES = (0, -1, 1, -2, 2)
+"""Of the offset, in these steps."""
+
+
+@rule("BatchNormalization")
+def batch_normalization(ctx: Context, node: Node) -> None:
+    x = ctx.mapped(node.inputs[0])
+    require(windows.one_or_two_sides, len(x.shape))
+    constants = [ctx.constant(name) for name in node.inputs[1:5]]
+    require(general.parameters_constant, constants)
+    gamma, beta, mean, variance = (np.asarray(value, np.float64) for value in constants)
+    factor = gamma / np.sqrt(variance + float(node.attributes.get("epsilon", 1e-5)))
+    ctx.values[node.output] = Affine(x, factor, beta - mean * factor, node)
+
+
+def finished(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Mapped:
+    """Per channel the first weight and offset that give onnxruntime's result for all 256 values, or those that give most."""
+    letters = letters_for(len(value.source.shape))
+    assert letters is not None
+    source = arranged(ctx, value.source, letters)
+    scale = value.factor * source.params.scale / params.scale
+    require(general.scale_fits, np.abs(scale).astype(np.float32))
+    offset = value.offset / params.scale - source.params.zero_point * scale
+    finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
+    weights, fit, wrong = _fitted(scale, offset, _target(ctx, value, quantiser, params), finish)
+    if wrong:
+        ctx.inexact[value.node.name] = f"{wrong} of {256 * len(scale)} values of its channels"
+    tensor = ctx.tensor(quantiser.output, ctx.map_shape(source), params)
+    kernel = weights.astype(np.int8).reshape(-1, 1, 1, 1)
+    op = Conv(value.node.name, (source.tensor,), (tensor,), Window((1, 1)), kernel, fit, finish, len(scale), 0)
+    return ctx.add(op, plain(letters, source.shape), params)
+
+
+def _target(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Int64:
+    """What onnxruntime makes of all values (rows) in each channel, in float, up to the quantised result."""
+    chain = [quantiser]
+    while chain[0] is not value.node:
+        chain.insert(0, ctx.producers[chain[0].inputs[0]])
+    name = value.node.inputs[0]
+    shape = (256, len(value.factor), *[1] * (len(value.source.shape) - 2))
+    types = {**ctx.model.types, name: TensorType(ctx.model.elem(name), shape)}
+    types |= {node.output: TensorType(ctx.model.elem(node.output), None) for node in chain}
+    real = (CODES - value.source.params.zero_point).astype(np.float32) * np.float32(value.source.params.scale)
+    feeds = {name: np.ascontiguousarray(np.broadcast_to(real.reshape(-1, *[1] * (len(shape) - 1)), shape))}
+    part = part_proto(replace(ctx.model, types=types), chain, [name], [quantiser.output])
+    found = run_session(session(part, threads=1), feeds)[quantiser.output].reshape(shape[:2]).astype(np.int64)
+    return found - (params.stored - params.zero_point)
+
+
+def _fitted(scale: Float64, offset: Float64, target: Int64, finish: Finish) -> tuple[Int64, Requantisation, int]:
+    """Weights, their requantisation, and how many values it does not give."""
+    channels = len(scale)
+    best = np.full(channels, 257)
+    weights, bias = np.zeros(channels, np.int64), np.zeros(channels, np.int64)
+    for weight in WEIGHTS:
+        unit = np.where(scale != 0, np.abs(scale) / weight, 1.0)
+        signed = np.where(scale != 0, np.sign(scale) * weight, 0).astype(np.int64)
+        middle = np.rint(offset / unit)
+        require(general.bias_fits, middle)
+        for nudge in NUDGES:
+            trial = middle.astype(np.int64) + nudge
+            wrong = (_results(signed, trial, unit, finish) != target).sum(axis=0)
+            better = wrong < best
+            best, bias, weights = (np.where(better, new, old) for new, old in ((wrong, best), (trial, bias), (signed, weights)))
+            if not best.any():
+                break
+        if not best.any():
+            break
+    final = np.where(weights != 0, np.abs(scale) / np.maximum(np.abs(weights), 1), 1.0).astype(np.float32)
+    assert representable(final)
+    mantissa, shift = records(final)
+    return weights, Requantisation(bias.astype(np.int32), mantissa, shift), int(best.sum())
+
+
+def _results(weights: Int64, bias: Int64, unit: Float64, finish: Finish) -> Int64:
+    """What the machine makes of all values (rows) in each channel."""
+    mantissa, shift = records(unit.astype(np.float32))
+    scale = np.ldexp(mantissa.astype(np.float64), -shift.astype(np.int64)).astype(np.float32)
+    total = (CODES[:, None] * weights + bias).astype(np.float32)
+    rounded: Int64 = np.clip(np.rint(total * scale), -32768, 32767).astype(np.int64)
+    return np.minimum(np.maximum(rounded + finish.zero_point, finish.lo), finish.hi)

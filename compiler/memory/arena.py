@@ -1,0 +1,114 @@
+"""Arena: where each block lies, in as few bytes as can be, with the proof or the gap.
+
+No arena is smaller than the largest set of blocks that live at one time. First fit, in several orders, reaches that for
+most networks; else ``packing`` searches for it, and where it proves that there is none, for the least that there is.
+Effort is counted in choices, not in seconds: the same blocks always get the same places.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.memory.blocks import Block, independent_parts, largest_live_set
+from compiler.memory.packing import OutOfEffortError, Packing, orders
+
+EFFORT = 40_000
+"""Choices of one search for one ceiling: some seconds."""
+_FIRST_TRY = 500
+"""Choices before another order is tried; then four times as many."""
+
+
+@dataclass(frozen=True)
+class Arena:
+    """``total`` bytes hold all blocks; ``bound``: no arena has fewer."""
+
+    offsets: tuple[int, ...]
+    total: int
+    bound: int
+
+    @property
+    def proven(self) -> bool:
+        return self.total == self.bound
+
+
+def arrange(blocks: Sequence[Block], effort: int = EFFORT) -> Arena:
+    """Offsets of all blocks. Blocks that never live, or are empty, lie at 0."""
+    offsets = [0] * len(blocks)
+    total = bound = 0
+    real = [index for index, block in enumerate(blocks) if block.size > 0 and block.begin < block.end]
+    parts = [[real[n] for n in part] for part in independent_parts([blocks[index] for index in real])]
+    # The part that needs the most decides how much room the others have anyway.
+    for part in sorted(parts, key=lambda part: (-largest_live_set([blocks[index] for index in part]), part)):
+        found = _arrange_part([blocks[index] for index in part], total, effort)
+        for index, offset in zip(part, found.offsets, strict=True):
+            offsets[index] = offset
+        total, bound = max(total, found.total), max(bound, found.bound)
+    return Arena(tuple(offsets), total, bound)
+
+
+def _arrange_part(blocks: Sequence[Block], enough: int, effort: int) -> Arena:
+    """``enough``: a total that need not be undercut."""
+    bound = largest_live_set(blocks)
+    best: Sequence[int] = ()
+    total = sum(block.size for block in blocks) + 1
+    for rank, _ in orders(blocks):
+        offsets = first_fit(blocks, sorted(range(len(blocks)), key=rank))
+        if _total(blocks, offsets) < total:
+            best, total = offsets, _total(blocks, offsets)
+        if total <= max(bound, enough):
+            break
+    unit = math.gcd(*(block.size for block in blocks))
+    # Below ``unknown`` nothing was proved. Totals of packings in which each block rests on another are multiples of ``unit``.
+    unknown = bound
+    while bound < total and total > enough:
+        ceiling = max(unknown, enough) if unknown == bound else unknown + (total - unknown) // unit // 2 * unit
+        if ceiling >= total:
+            break
+        found = pack(blocks, ceiling, effort)
+        if isinstance(found, list):
+            best, total = found, _total(blocks, found)
+        elif found is False:
+            bound = unknown = ceiling // unit * unit + unit
+        else:
+            unknown = ceiling // unit * unit + unit
+    return Arena(tuple(best), total, bound)
+
+
+def pack(blocks: Sequence[Block], ceiling: int, effort: int = EFFORT) -> list[int] | bool | None:
+    """Offsets below the ceiling; False: proved that there are none; None: not found with this effort."""
+    ways = orders(blocks)
+    limit = _FIRST_TRY
+    while effort > 0:
+        for key, slack_first in ways:
+            rank = [0] * len(blocks)
+            for place, index in enumerate(sorted(range(len(blocks)), key=key)):
+                rank[index] = place
+            packing = Packing(blocks, ceiling, rank, slack_first=slack_first, effort=min(limit, effort))
+            try:
+                return packing.offsets if packing.solve() else False
+            except OutOfEffortError:
+                effort -= packing.choices
+        limit *= 4
+    return None
+
+
+def first_fit(blocks: Sequence[Block], order: Sequence[int]) -> list[int]:
+    """Each block in turn at the lowest place that is free over its life."""
+    offsets = [0] * len(blocks)
+    placed: list[int] = []
+    for index in order:
+        taken = sorted((offsets[n], offsets[n] + blocks[n].size) for n in placed if blocks[n].meets(blocks[index]))
+        where = 0
+        for begin, end in taken:
+            if begin - where >= blocks[index].size:
+                break
+            where = max(where, end)
+        offsets[index] = where
+        placed.append(index)
+    return offsets
+
+
+def _total(blocks: Sequence[Block], offsets: Sequence[int]) -> int:
+    return max(offset + block.size for block, offset in zip(blocks, offsets, strict=True))

@@ -1,0 +1,64 @@
+"""Blocks of memory that live for a while, and the sections of time that decide where they may lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Block:
+    """``size`` bytes that are in use in the half-open interval ``begin .. end`` of time."""
+
+    begin: int
+    end: int
+    size: int
+
+    def meets(self, other: Block) -> bool:
+        """Whether both live at some time."""
+        return self.begin < other.end and other.begin < self.end
+
+
+def sections(blocks: Sequence[Block]) -> list[frozenset[int]]:
+    """The largest sets of blocks (by index) that live at one time, in the order of time.
+
+    Two blocks live together if and only if they are together in one of these sets, so nothing else of time matters.
+    A set is the largest around if a block has come since the last one went, and one goes now.
+    """
+    changes = sorted({time for block in blocks for time in (block.begin, block.end)})
+    begins: dict[int, list[int]] = {time: [] for time in changes}
+    ends: dict[int, list[int]] = {time: [] for time in changes}
+    for index, block in enumerate(blocks):
+        if block.begin < block.end:
+            begins[block.begin].append(index)
+            ends[block.end].append(index)
+    live: set[int] = set()
+    found: list[frozenset[int]] = []
+    grown = False
+    for time in changes:
+        if ends[time] and grown:
+            found.append(frozenset(live))
+            grown = False
+        live.difference_update(ends[time])
+        grown = grown or bool(begins[time])
+        live.update(begins[time])
+    return found
+
+
+def largest_live_set(blocks: Sequence[Block]) -> int:
+    """Bytes in use at the worst time: no arena is smaller."""
+    return max((sum(blocks[index].size for index in live) for live in sections(blocks)), default=0)
+
+
+def independent_parts(blocks: Sequence[Block]) -> Iterator[list[int]]:
+    """The blocks (by index) in sets of which no two live at a time."""
+    part: list[int] = []
+    end = 0
+    for index in sorted(range(len(blocks)), key=lambda n: (blocks[n].begin, blocks[n].end, n)):
+        if part and blocks[index].begin >= end:
+            yield part
+            part = []
+        end = max(end, blocks[index].end) if part else blocks[index].end
+        part.append(index)
+    if part:
+        yield part

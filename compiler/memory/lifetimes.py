@@ -1,0 +1,103 @@
+"""Which steps of a program need which storage: the one account of lifetimes, for places and for orders alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.memory.storage import storage_of
+from compiler.xgraph.graph import XGraph
+
+ALIGN = 64
+"""Every storage begins at a multiple of so many bytes: DRAM's bursts, and the granules in which hazards are seen."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What runs at a time: a group on the machine, or a part on the host; and the maps in DRAM that it reads and writes."""
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    on_host: bool = False
+    takes: tuple[str, ...] = ()
+    """What it needs of other parts on the host: tensors that the machine has no map of."""
+    gives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Of one or several maps (parts of a concat, views). ``made`` and ``read``: by which steps, by number."""
+
+    size: int
+    """In bytes, a multiple of ``ALIGN``."""
+    made: tuple[int, ...]
+    read: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Lives:
+    """All storages by the name of their root, divided by region."""
+
+    work: Mapping[str, Storage]
+    input: Mapping[str, Storage]
+    """What the host provides: read by the machine and never written."""
+    output: Mapping[str, Storage]
+    """What the host takes: it stays until the next run."""
+
+
+def lives_of(graph: XGraph, steps: Sequence[Step]) -> Lives:
+    """``steps`` need not be in an order in which they can run."""
+    homes = storage_of(graph)
+    made: dict[str, list[int]] = {}
+    read: dict[str, list[int]] = {}
+    for number, step in enumerate(steps):
+        for table, names in ((made, step.writes), (read, step.reads)):
+            for name in names:
+                table.setdefault(homes[name].root, []).append(number)
+    roots = dict.fromkeys([*made, *read])
+    before, after = _only_host(steps, made, read, roots)
+    provided = {homes[name].root for name in graph.inputs}
+    provided |= {root for root in roots if made.get(root) and all(number in before for number in made[root])}
+    taken = {homes[name].root for name in graph.outputs}
+    taken |= {root for root in roots if any(number in after for number in read.get(root, ()))}
+    taken -= provided
+    storages = {
+        root: Storage(aligned(graph.tensors[root].bytes), tuple(made.get(root, ())), tuple(read.get(root, ())))
+        for root in (*roots, *((provided | taken) - roots.keys()))
+    }  # fmt: skip
+    return Lives(
+        {root: storage for root, storage in storages.items() if root not in provided | taken},
+        {root: storages[root] for root in storages if root in provided},
+        {root: storages[root] for root in storages if root in taken},
+    )
+
+
+def aligned(size: int) -> int:
+    return -(-size // ALIGN) * ALIGN
+
+
+def _only_host(
+    steps: Sequence[Step], made: Mapping[str, Sequence[int]], read: Mapping[str, Sequence[int]], roots: Mapping[str, None]
+) -> tuple[set[int], set[int]]:
+    """The host's steps that need nothing of the machine, and those that the machine needs nothing of."""
+    hosts = {number for number, step in enumerate(steps) if step.on_host}
+    givers: dict[int, set[int]] = {number: set() for number in range(len(steps))}
+    takers: dict[int, set[int]] = {number: set() for number in range(len(steps))}
+    links = [(maker, reader) for root in roots for maker in made.get(root, ()) for reader in read.get(root, ())]
+    source = {name: number for number, step in enumerate(steps) for name in step.gives}
+    links += [(source[name], number) for number, step in enumerate(steps) for name in step.takes if name in source]
+    for maker, reader in links:
+        if maker != reader:
+            givers[reader].add(maker)
+            takers[maker].add(reader)
+    return _closed(hosts, givers), _closed(hosts, takers)
+
+
+def _closed(hosts: set[int], needed: Mapping[int, set[int]]) -> set[int]:
+    """The largest set of hosts whose needs are in the set."""
+    left = set(hosts)
+    while True:
+        leaving = {number for number in left if not needed[number] <= left}
+        if not leaving:
+            return left
+        left -= leaving

@@ -1,0 +1,61 @@
+"""The order of least memory for the steps of a program, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.memory.fuse import fuse
+from compiler.memory.least import MOST_STATES, Order, least_order
+from compiler.memory.lifetimes import Step, lives_of
+from compiler.memory.tasks import Mask, Tasks, Use
+from compiler.xgraph.graph import XGraph
+
+
+def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]]) -> Tasks:
+    """The steps as tasks that touch the storages of WORK; ``needs``: which steps each must follow."""
+    uses = [
+        Use(storage.size, _mask((*storage.made, *storage.read))) for storage in lives_of(graph, steps).work.values()
+    ]
+    return Tasks(tuple(map(_mask, needs)), tuple(uses), (0,) * len(steps))
+
+
+def memory_order(tasks: Tasks, known: Sequence[int], most_states: int = MOST_STATES) -> Order:
+    """An order of the least peak, as near as may be to the known one: kept where that is as good."""
+    fused = fuse(tasks)
+    found = least_order(fused.tasks, most_states)
+    order = fused.expanded(found.tasks)
+    peak = tasks.peak(order)
+    if tasks.peak(known) <= peak:
+        return Order(tuple(known), tasks.peak(known), min(found.bound, tasks.peak(known)))
+    return Order(spliced(tasks, known, order, peak), peak, found.bound)
+
+
+def spliced(tasks: Tasks, known: Sequence[int], order: Sequence[int], peak: int) -> tuple[int, ...]:
+    """``order``, with the known one wherever both have run the same tasks before and after, and it needs no more."""
+    made: list[int] = []
+    begin = 0
+    old = new = done = 0
+    for place, (one, other) in enumerate(zip(known, order, strict=True)):
+        old |= 1 << one
+        new |= 1 << other
+        if old == new:
+            stretch = known[begin : place + 1]
+            made += stretch if _peak_of(tasks, done, stretch) <= peak else order[begin : place + 1]
+            begin, done = place + 1, new
+    return tuple(made)
+
+
+def _peak_of(tasks: Tasks, done: Mask, stretch: Sequence[int]) -> int:
+    in_use = most = tasks.in_use(done)
+    for task in stretch:
+        most = max(most, tasks.while_running(done, task, in_use))
+        in_use = tasks.after_running(done, task, in_use)
+        done |= 1 << task
+    return most
+
+
+def _mask(numbers: Sequence[int] | set[int]) -> Mask:
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask

@@ -1,0 +1,140 @@
+"""What is to be ordered: tasks that touch storages, and what must come before what.
+
+A storage is in use from the first task that touches it to the last: so a map of one maker, the target of a concat that
+several tasks fill, a network's input (in use from the start) and its output (in use to the end) are all the same thing.
+Sets of tasks are masks. For a set that is closed (with each task all that must come before it), what is in use after it,
+and while another task runs, depends on the set alone and not on the order within: all methods here build on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+Mask = int
+
+
+def members(mask: Mask) -> Iterator[int]:
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+@dataclass(frozen=True)
+class Use:
+    """``size`` bytes that these tasks touch. ``given``: in use before the first task; ``kept``: in use after the last."""
+
+    size: int
+    tasks: Mask
+    given: bool = False
+    kept: bool = False
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Task ``n`` comes after all of ``before[n]``, and needs ``extra[n]`` bytes of its own while it runs.
+
+    ``extra`` is negative for a task that stands for several, of which none needs all that they touch.
+    """
+
+    before: tuple[Mask, ...]
+    uses: tuple[Use, ...]
+    extra: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+    @property
+    def everything(self) -> Mask:
+        return (1 << len(self.before)) - 1
+
+    @cached_property
+    def touched(self) -> tuple[tuple[int, ...], ...]:
+        """Of each task: the uses that it is one of."""
+        found: list[list[int]] = [[] for _ in self.before]
+        for number, use in enumerate(self.uses):
+            for task in members(use.tasks):
+                found[task].append(number)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def ancestors(self) -> tuple[Mask, ...]:
+        """All that must come before a task."""
+        found = list(self.before)
+        for task in self.topological:
+            for other in members(self.before[task]):
+                found[task] |= found[other]
+        return tuple(found)
+
+    @cached_property
+    def descendants(self) -> tuple[Mask, ...]:
+        found = [0] * len(self)
+        for task in reversed(self.topological):
+            for other in members(self.before[task]):
+                found[other] |= found[task] | 1 << task
+        return tuple(found)
+
+    @cached_property
+    def after(self) -> tuple[Mask, ...]:
+        """Which tasks name a task in their ``before``."""
+        found = [0] * len(self)
+        for task, mask in enumerate(self.before):
+            for other in members(mask):
+                found[other] |= 1 << task
+        return tuple(found)
+
+    @cached_property
+    def topological(self) -> tuple[int, ...]:
+        """Some order in which the tasks can run: the first that can, again and again."""
+        order: list[int] = []
+        done = 0
+        waiting = list(range(len(self.before)))
+        while waiting:
+            blocked = []
+            for task in waiting:
+                if self.before[task] & ~done:
+                    blocked.append(task)
+                else:
+                    done |= 1 << task
+                    order.append(task)
+            if len(blocked) == len(waiting):
+                raise ValueError(f"tasks {blocked[:5]} wait for each other")
+            waiting = blocked
+        return tuple(order)
+
+    def in_use(self, done: Mask) -> int:
+        """Bytes in use after these tasks, a closed set."""
+        return sum(
+            use.size
+            for use in self.uses
+            if (use.given or use.tasks & done) and (use.kept or use.tasks & ~done)
+        )
+
+    def while_running(self, done: Mask, task: int, in_use: int) -> int:
+        """Bytes in use while a task runs after ``done``, after which ``in_use`` are."""
+        begun = sum(self.uses[n].size for n in self.touched[task] if not (self.uses[n].given or self.uses[n].tasks & done))
+        return in_use + begun + self.extra[task]
+
+    def after_running(self, done: Mask, task: int, in_use: int) -> int:
+        """Bytes in use after the task."""
+        past = done | 1 << task
+        for number in self.touched[task]:
+            use = self.uses[number]
+            begins = not (use.given or use.tasks & done)
+            ends = not (use.kept or use.tasks & ~past)
+            in_use += use.size * (begins - ends)
+        return in_use
+
+    def peak(self, order: Sequence[int]) -> int:
+        """The most bytes in use at a time; the order must be one in which the tasks can run."""
+        done = 0
+        in_use = most = self.in_use(0)
+        for task in order:
+            if self.before[task] & ~done or done >> task & 1:
+                raise ValueError(f"task {task} cannot run after {list(members(done))}")
+            most = max(most, self.while_running(done, task, in_use))
+            in_use = self.after_running(done, task, in_use)
+            done |= 1 << task
+        return max(most, in_use)

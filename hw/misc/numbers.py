@@ -1,0 +1,86 @@
+"""What an instruction says about MISC's arithmetic, and the layouts between its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Value, signed, unsigned
+from amaranth.lib import data
+
+from isa.config import MachineConfig
+from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, MiscMode
+
+SETTINGS = data.StructLayout({
+    "reads_b": unsigned(1),
+    "reduces": unsigned(1),
+    "highest": unsigned(1),
+    "multiplies": unsigned(1),
+    "by_sign": unsigned(1),
+    "uses_y": unsigned(1),
+    "compares": unsigned(1),
+    "picks_less": unsigned(1),
+    "a_zp": signed(8),
+    "b_zp": signed(8),
+    "b_one": unsigned(1),
+    "b_lane": unsigned(6),
+    "last_lanes": unsigned(7),
+    "m_a": signed(26),
+    "m_b": signed(26),
+    "constant": signed(48),
+    "shift": unsigned(6),
+    "zp": signed(8),
+    "lo": signed(8),
+    "hi": signed(8),
+    "act": unsigned(2),
+    "table": unsigned(2),
+})
+"""An instruction's numbers, in the form in which all modes are one computation: two factors, two products, their sum.
+
+``multiplies``: the first factor is ``x * y`` (in ``by_sign``: for negative ``x``, else ``x`` is the second one);
+``reduces``: it is what the lanes and loop 4 have come to, their sum or (``highest``) their maximum; otherwise it is ``x``.
+``uses_y``: the second factor is ``y``. ``compares``: one of the products goes on instead of the sum, the greater or
+(``picks_less``) the less.
+"""
+
+_FIELDS = ("a_zp", "b_zp", "b_one", "b_lane", "last_lanes", "m_a", "m_b", "shift", "zp", "lo", "hi", "act", "table")
+
+
+def is_one_of(mode: Value, *modes: MiscMode) -> Value:
+    return Cat(mode == one.value for one in modes).any()
+
+
+def settings_of(op: Any) -> dict[str, Value]:
+    """``SETTINGS`` of the fields of an instruction."""
+    mode = op.mode
+    return {
+        "reads_b": ~is_one_of(mode, *MISC_ALONE),
+        "reduces": is_one_of(mode, *MISC_REDUCTIONS),
+        "highest": mode == MiscMode.HIGHEST.value,
+        "multiplies": is_one_of(mode, MiscMode.MUL, MiscMode.SLOPE),
+        "by_sign": mode == MiscMode.SLOPE.value,
+        "uses_y": is_one_of(mode, MiscMode.ADD, MiscMode.MAX, MiscMode.MIN),
+        "compares": is_one_of(mode, MiscMode.MAX, MiscMode.MIN),
+        "picks_less": mode == MiscMode.MIN.value,
+        "constant": Cat(op.c_lo, op.c_hi).as_signed(),
+        **{name: getattr(op, name) for name in _FIELDS},
+    }
+
+
+def slice_layout(config: MachineConfig) -> data.StructLayout:
+    """``misc_lanes`` lanes of a word of each operand.
+
+    ``one``: the lane of B that all lanes see if ``b_one``. ``used``: lanes that a reduction counts. ``part``: which slice of
+    the word; ``ends``: the last of the word; ``opens`` and ``closes``: the first and the last slice that a reduction takes in.
+    """
+    lanes = data.ArrayLayout(signed(8), config.misc_lanes)
+    return data.StructLayout({
+        "valid": unsigned(1),
+        "a": lanes,
+        "b": lanes,
+        "one": signed(8),
+        "used": unsigned(config.misc_lanes),
+        "part": unsigned(max(1, (config.misc_parts - 1).bit_length())),
+        "ends": unsigned(1),
+        "opens": unsigned(1),
+        "closes": unsigned(1),
+    })

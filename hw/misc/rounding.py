@@ -1,0 +1,117 @@
+"""From exact sums to whole numbers: shift, rounding to 24 significant bits, rounding to an integer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.misc.delay import Delay
+
+SUM_BITS = 49
+WHOLE = 10
+"""Bits of a result with its sign: a greater one, with any zero-point, is clamped all the same."""
+FRACTION = 25
+"""Bits behind the point that decide whether rounding to 24 significant bits makes a half; what is below is gathered in one."""
+LATENCY = 4
+
+_FINE = 16
+_WINDOW = FRACTION + WHOLE
+_ROUGH = data.StructLayout({"window": _WINDOW + _FINE - 1, "sign": 1, "beyond": 1, "below": 1})
+_SHIFTED = data.StructLayout({"fraction": FRACTION, "whole": signed(WHOLE), "beyond": 1, "below": 1})
+
+
+class Round(wiring.Component):
+    """``r`` = ``total / 2^shift`` rounded to 24 significant bits, then to an integer, both to even; within ``WHOLE`` bits.
+
+    Rounding to 24 bits matters only where it makes a half: within ``2^(e - 24)`` of ``k + 1/2``, ``e`` its exponent. So the
+    fraction is compared with one half, leaving out as many of its bits as ``k`` has. One sum per cycle, latency ``LATENCY``;
+    it never stands still:
+
+    ======  =====================================================================
+    1       shift by multiples of 16: what lies above and below the window is noted
+    2       shift by the rest
+    3       is it a half? up or down
+    4       sum, saturation
+    ======  =====================================================================
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"total": In(signed(SUM_BITS)), "shift": In(6), "r": Out(signed(WHOLE))})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        fine = Delay(m, self.shift[:4], "fine")(1)
+        rough = Signal(_ROUGH)
+        m.d.sync += rough.eq(self._rough(m))
+        shifted = Signal(_SHIFTED)
+        m.d.sync += shifted.eq(self._fine(m, rough, fine))
+
+        whole = shifted.whole
+        up, floor, beyond = Signal(), Signal(signed(WHOLE)), Signal()
+        m.d.sync += [up.eq(_rounds_up(shifted)), floor.eq(whole), beyond.eq(shifted.beyond)]
+        most = (1 << WHOLE - 1) - 1
+        at_top = floor == most
+        with m.If(beyond | at_top):
+            m.d.sync += self.r.eq(Mux(floor[-1], -most - 1, most))
+        with m.Else():
+            m.d.sync += self.r.eq(floor + up)
+        return m
+
+    def _rough(self, m: Module) -> Value:
+        """The window of each multiple of 16, wide enough for what is still to be shifted."""
+        whole = Cat(Const(0, FRACTION), self.total).as_signed()
+        found = Signal(_ROUGH, name="rough_now")
+        sign = self.total[-1]
+        with m.Switch(self.shift[4:]):
+            for step in range(4):
+                with m.Case(step):
+                    moved = whole >> step * _FINE
+                    above = moved[len(found.window) :]
+                    under = self.total[: max(0, step * _FINE - FRACTION)]
+                    m.d.comb += [
+                        found.window.eq(moved),
+                        found.beyond.eq(Mux(sign, ~above.all(), above.any()) if len(above) else 0),
+                        found.below.eq(under.any() if len(under) else 0),
+                    ]
+        m.d.comb += found.sign.eq(sign)
+        return found.as_value()
+
+    def _fine(self, m: Module, rough: Any, fine: Value) -> Value:
+        """The window itself; all bits above it must be as its sign is."""
+        found = Signal(_SHIFTED, name="shifted_now")
+        lost = Signal(_FINE - 1)
+        moved = Signal(_WINDOW)
+        outside = Signal(_FINE)
+        ones = (1 << _FINE) - 1
+        m.d.comb += [
+            moved.eq(rough.window >> fine),
+            lost.eq(rough.window[: _FINE - 1] & ~(Const(ones, _FINE - 1) << fine)[: _FINE - 1]),
+            outside.eq((rough.window[_WINDOW - 1 :] ^ rough.sign.replicate(_FINE)) & (Const(ones, _FINE) << fine)[:_FINE]),
+            found.fraction.eq(moved[:FRACTION]),
+            found.whole.eq(Cat(moved[FRACTION:-1], rough.sign)),
+            found.beyond.eq(rough.beyond | outside.any()),
+            found.below.eq(rough.below | lost.any()),
+        ]
+        return found.as_value()
+
+
+def _rounds_up(shifted: Any) -> Value:
+    """Whether the number is nearer to the next integer than to the one below, or half-way and that one odd.
+
+    ``counts[j]``: bit ``j`` of the fraction is worth more than ``2^(e - 24)``. Above one half, none of these may be set, and of
+    the next bit and all below only that bit alone; below one half, these and the next bit must all be set.
+    """
+    k = (shifted.whole ^ shifted.whole[-1].replicate(WHOLE))[: WHOLE - 1]
+    half, rest = shifted.fraction[-1], shifted.fraction[:-1]
+    always = FRACTION - 24 + len(k)
+    counts = Cat(Const(0, 1), *(~k[j - 1 :].any() if j < always else Const(1, 1) for j in range(1, len(rest))))
+    reach = Cat(counts[1:], Const(1, 1))
+    """What counts, and the next bit."""
+    next_bit = (reach & ~counts & rest).any()
+    lower = (~reach & rest).any() | shifted.below
+    above = half & ~(counts & rest).any() & ~(next_bit & lower)
+    below = ~half & ~(reach & ~rest).any()
+    return Mux(above | below, shifted.whole[0], half)

@@ -1,0 +1,8 @@
+"""What a driver asks a machine first: which instructions and which registers it has."""
+
+from __future__ import annotations
+
+ISA_VERSION = 2
+"""Counts changes of the instruction set. It is part of every configuration's hash: a program of another version is refused."""
+HARDWARE_VERSION = 2
+"""Counts changes of the register map and of what a driver sees of the machine."""

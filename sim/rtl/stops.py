@@ -1,0 +1,112 @@
+"""Benches that stop programs at any time: what comes next must find a machine like a fresh one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+
+from isa.codec import Op
+from isa.config import REQUANT_WORD_BYTES, MachineConfig
+from isa.faults import Fault
+from isa.instructions import Buffer, Region, Unit
+from isa.registers import Control, Register
+from sim.cycle.model import CycleModel
+from sim.rtl.scenario import Scenario, whole
+from sim.rtl.script import Start
+
+ROWS, PIXELS = 4, 16
+LOADS = 6
+MEMORY_BYTES = 1 << 16
+PARAMS, OLD, NEW, SLOTS = 0x1000, 0x2000, 0x3800, 0x5000
+"""Where memory holds parameter words (weights come first), two inputs, and the results of the pairs of programs."""
+MOST_SLOTS = 24
+"""Pairs of programs in one run of the simulator: what fits the script of the host."""
+SLOW_LATENCY = 1500
+
+
+class Stage:
+    """A program that loads, computes and saves, on two inputs: the old one is stopped, the new one must come out right.
+
+    Every pair of runs has a slot of its own for its results, so that whatever an old program writes after it should
+    have stopped is seen in the end.
+    """
+
+    def __init__(self, config: MachineConfig, stalls_seed: int | None, latency: int | None = None) -> None:
+        rng = np.random.default_rng(0 if stalls_seed is None else stalls_seed)
+        memory = rng.integers(0, 256, MEMORY_BYTES, np.uint8)
+        record = np.array([0, 1 << 23 | 25 << 24], "<u4").view(np.uint8)
+        memory[PARAMS : PARAMS + config.oc_p * REQUANT_WORD_BYTES] = np.tile(record, config.oc_p)
+        self.scenario = Scenario(config, memory, {}, stalls_seed)
+        if latency is not None:
+            self.scenario.latency = latency
+        self.words = whole(config, *_work(config))
+        self.address = self.scenario.place(self.words)
+        self.cycles = CycleModel(config).run(self.words).cycles
+        """On a quick DRAM without stalls."""
+        size = 2 * ROWS * PIXELS * config.ic_p
+        self.slots = range(SLOTS, MEMORY_BYTES - size, size)[:MOST_SLOTS]
+
+    def bases(self, source: int, slot: int) -> dict[Region, int]:
+        return {Region.CONST: 0, Region.WORK: 0, Region.INPUT: source, Region.OUTPUT: slot}
+
+
+def aborts(config: MachineConfig, seeds: tuple[tuple[int, bool], ...] = ((0, False), (3, True))) -> Iterator[Scenario]:
+    """Abort or reset in any cycle, then the next program at once; ``seeds`` say whether DRAM stalls."""
+    for seed, stalls in seeds:
+        stage = Stage(config, seed if stalls else None)
+        rng = random.Random(f"aborts {seed}")
+        for slot in stage.slots:
+            control = rng.choice((Control.ABORT, Control.ABORT, Control.RESET))
+            stop = control, rng.randrange(stage.cycles + 40)
+            bases = stage.bases(OLD, slot)
+            stage.scenario.stopped(Start(stage.address, len(stage.words), bases, stop=stop, hasty=rng.random() < 0.3))
+            stage.scenario.start(stage.words, bases=stage.bases(NEW, slot))
+        yield stage.scenario
+
+
+def slow_memory(config: MachineConfig) -> Iterator[Scenario]:
+    """DRAM owes answers for longer than it may; the next program is asked for at once, and refused until they have come."""
+    stage = Stage(config, None, SLOW_LATENCY)
+    for number, slot in enumerate(stage.slots):
+        bases = stage.bases(OLD, slot)
+        limit = 100 + 61 * number
+        stage.scenario.stopped(Start(stage.address, len(stage.words), bases, bus_watchdog=limit, hasty=True))
+        stage.scenario.start(stage.words, bases=stage.bases(NEW, slot))
+    yield stage.scenario
+
+
+def setup(config: MachineConfig) -> Iterator[Scenario]:
+    """Addresses between beats are refused; registers that are written while a program runs do not matter to it."""
+    stage = Stage(config, None)
+    half = config.axi_bytes // 2
+    good = stage.bases(NEW, SLOTS)
+    for region in Region:
+        stage.scenario.start(stage.words, bases={**good, region: good[region] + half})
+    stage.scenario.start_at(stage.address + half, len(stage.words), (Fault.MISALIGNED, 0))
+    setting = [register for register in Register if register.name.startswith(("BASE", "PROGRAM"))]
+    meddle = [(register, 0x40) for register in (*setting, Register.WATCHDOG, Register.BUS_WATCHDOG)]
+    for first in range(0, len(meddle), 4):
+        rotated = (*meddle[first:], *meddle[:first])
+        stage.scenario.start(stage.words, bases=stage.bases(NEW, stage.slots[1 + first // 4]), meddle=rotated)
+    yield stage.scenario
+
+
+def _work(config: MachineConfig) -> Iterator[Op]:
+    words = ROWS * PIXELS
+    size = config.ic_p
+    row = {"rows": ROWS, "pixels": PIXELS, "run": size, "step": size, "row_stride": PIXELS * size}
+    load = {**row, "valid": PIXELS * size, "region": Region.INPUT, "d_xs": 1, "d_ys": PIXELS}
+    save = {**row, "region": Region.OUTPUT, "s_xs": 1, "s_ys": PIXELS}
+    window = dict.fromkeys(("s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "vectors", "chunks", "o_xs"), 1)
+    window |= {"i_h": ROWS, "i_w": PIXELS, "i_ys": PIXELS, "t_ys": PIXELS, "o_h": ROWS, "o_w": PIXELS, "o_ys": PIXELS}
+    load_signal, conv_signal = frozenset({Unit.CONV, Unit.SAVE}), frozenset({Unit.SAVE})
+    yield Op("LOADP", {"buffer": Buffer.WEIGHT, "count": 1})
+    yield Op("LOADP", {"buffer": Buffer.PARAM, "count": 1, "offset": PARAMS})
+    for number in range(LOADS):
+        yield Op("LOAD", load, signal=load_signal if number == LOADS - 1 else frozenset())
+    yield Op("SAVE", save, wait=frozenset({Unit.LOAD}))
+    conv = {**window, "o_addr": words, "o_cs": words, "lo": -128, "hi": 127}
+    yield Op("CONV", conv, wait=frozenset({Unit.LOAD}), signal=conv_signal)
+    yield Op("SAVE", {**save, "s_addr": words, "offset": words * size}, wait=frozenset({Unit.CONV}))

@@ -1,0 +1,169 @@
+"""QDQ patterns that onnxruntime computes with one integer kernel, or that are one function of one map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+from compiler.xgraph.ops import Concat, Cpu, Eltwise
+from tests.compiler.frontend.quantised_models import check_exact, host_operators, imported, model, node
+
+KINDS: dict[str, tuple[int, Any, int]] = {"int8": (TensorProto.INT8, np.int8, 0), "uint8": (TensorProto.UINT8, np.uint8, 128)}
+SHAPE = (1, 6, 16, 16)
+
+
+def constants(kind: str, **scales: tuple[float, int]) -> dict[str, NDArray[Any]]:
+    """``name=(scale, int8 zero-point)``: ``names`` is the scale, ``namez`` the zero-point."""
+    _, dtype, shift = KINDS[kind]
+    table: dict[str, NDArray[Any]] = {}
+    for name, (scale, zero) in scales.items():
+        table |= {f"{name}s": np.array(scale, np.float32), f"{name}z": np.array(zero + shift, dtype)}
+    return table
+
+
+def quantised(op_type: str, inputs: str, name: str, scale: str, **attributes: Any) -> list[onnx.NodeProto]:
+    """An operator, QuantizeLinear (``name_q``) and DequantizeLinear (``name``)."""
+    return [
+        node(op_type, inputs, f"{name}_f", **attributes),
+        node("QuantizeLinear", f"{name}_f {scale}s {scale}z", f"{name}_q"),
+        node("DequantizeLinear", f"{name}_q {scale}s {scale}z", name),
+    ]
+
+
+def ended(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """Without the last DequantizeLinear; the model's output is ``y``."""
+    nodes = nodes[:-1]
+    nodes[-1].output[0] = "y"
+    return nodes
+
+
+def machine(found: Any) -> list[str]:
+    return [type(op).__name__ for op in found.graph.ops if not isinstance(op, Cpu)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_of_a_concat_get_the_quantisation_of_the_whole(kind: str) -> None:
+    table = constants(kind, x=(0.0312847, 5), a=(0.0271931, -9), b=(0.0171931, 11), y=(0.0212847, 3))
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"),
+        *quantised("Sigmoid", "xf", "one", "a"), *quantised("LeakyRelu", "xf", "two", "b", alpha=0.3),
+        *ended(quantised("Concat", "one two xf", "whole", "y", axis=1)),
+    ]  # fmt: skip
+    found = imported(model(nodes, SHAPE, table, elem=KINDS[kind][0]))
+    check_exact(found)
+    assert any(isinstance(op, Concat) for op in found.graph.ops)
+    assert not host_operators(found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gate", ["Sigmoid", "HardSigmoid"])
+def test_a_map_times_a_function_of_itself_is_one_table(kind: str, gate: str) -> None:
+    """SiLU and HardSwish as quantisers write them: the gate has a quantisation of its own."""
+    table = constants(kind, x=(0.0412847, 5), a=(1 / 255, -128), y=(0.0312847, -90))
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), *quantised(gate, "xf", "gate", "a"),
+        *ended(quantised("Mul", "xf gate", "product", "y")),
+    ]  # fmt: skip
+    found = imported(model(nodes, SHAPE, table, elem=KINDS[kind][0]))
+    check_exact(found)
+    (op,) = (op for op in found.graph.ops if isinstance(op, Eltwise))
+    assert op.inputs == ("x",)
+    assert op.finish.table is not None
+    assert machine(found) == ["Eltwise"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("op_type", "inputs"), [("Add", "xf c"), ("Add", "c xf"), ("Mul", "xf c")])
+def test_a_quantised_number_is_added_and_multiplied_as_in_the_integer_kernel(kind: str, op_type: str, inputs: str) -> None:
+    table = constants(kind, x=(0.5, 4), c=(0.25, 1), y=(1.0 if op_type == "Add" else 0.25, 3))
+    table["cq"] = np.array(7 + KINDS[kind][2], KINDS[kind][1])
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), node("DequantizeLinear", "cq cs cz", "c"),
+        *ended(quantised(op_type, inputs, "result", "y")),
+    ]  # fmt: skip
+    check_exact(imported(model(nodes, SHAPE, table, elem=KINDS[kind][0])))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("pads", [(0, 0, 0, 0), (1, 1, 1, 1)])
+def test_an_average_adds_its_zero_point_before_rounding(kind: str, pads: tuple[int, ...]) -> None:
+    """A window of nine pixels has no ties; the zero-point is odd."""
+    table = constants(kind, x=(0.0412847, 5))
+    average = quantised("AveragePool", "xf", "mean", "x", kernel_shape=[3, 3], pads=pads, count_include_pad=1)
+    nodes = [node("DequantizeLinear", "x xs xz", "xf"), *ended(average)]
+    check_exact(imported(model(nodes, SHAPE, table, elem=KINDS[kind][0])))
+
+
+@pytest.mark.parametrize("greatest", [1.9e9, 2.2e9])
+def test_a_float_bias_that_leaves_32_bits_keeps_its_layer_on_the_cpu(greatest: float) -> None:
+    table = constants("int8", x=(0.01, 0), y=(2e4, 0))
+    table |= {
+        "w": np.ones((4, 6, 1, 1), np.int8), "ws": np.array(1e-3, np.float32), "wz": np.array(0, np.int8),
+        "b": np.array([greatest * 1e-5, 0.5, -3.0, 0.0], np.float32),
+    }  # fmt: skip
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), node("DequantizeLinear", "w ws wz", "wf"),
+        *ended(quantised("Conv", "xf wf b", "sum", "y")),
+    ]  # fmt: skip
+    found = imported(model(nodes, SHAPE, table, elem=TensorProto.INT8))
+    assert (machine(found) == ["Conv"]) == (greatest < 2**31)
+    if greatest > 2**31:
+        assert "A float bias over the scales of input and weights fits 32 bits." in found.reasons["Conv_sum_f"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mean_that_is_reshaped_before_it_is_quantised_is_a_global_pool(kind: str) -> None:
+    """As exporters write heads today: ReduceMean, Reshape, QuantizeLinear, Gemm."""
+    table = constants(kind, x=(0.0412847, 5), m=(0.0212847, -3), y=(0.0731, 4))
+    table |= {
+        "axes": np.array([2, 3], np.int64), "flat": np.array([1, 6], np.int64), "w": np.ones((6, 4), np.int8),
+        "ws": np.array(0.013, np.float32), "wz": np.array(0, np.int8),
+    }  # fmt: skip
+    table["w"][::2] = -7
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), node("ReduceMean", "xf axes", "mean", keepdims=1),
+        *quantised("Reshape", "mean flat", "row", "m"), node("DequantizeLinear", "w ws wz", "wf"),
+        *ended(quantised("Gemm", "row wf", "result", "y")),
+    ]  # fmt: skip
+    found = imported(model(nodes, (1, 6, 7, 7), table, opset=18, elem=KINDS[kind][0]))
+    check_exact(found)
+    assert machine(found) == ["Pool", "Conv"]
+
+
+def test_averages_that_float_additions_decide_are_counted() -> None:
+    """A window of four pixels between equal scales: every fourth sum is a tie. Of nine pixels none is."""
+    for side, expected in ((2, True), (3, False)):
+        table = constants("uint8", x=(0.0412847, -128))
+        average = quantised("AveragePool", "xf", "mean", "x", kernel_shape=[side, side])
+        nodes = [node("DequantizeLinear", "x xs xz", "xf"), *ended(average)]
+        found = imported(model(nodes, SHAPE, table, elem=TensorProto.UINT8))
+        assert bool(found.inexact) == expected
+    table = constants("uint8", x=(0.25, -128))
+    average = quantised("AveragePool", "xf", "mean", "x", kernel_shape=[2, 2])
+    found = imported(model([node("DequantizeLinear", "x xs xz", "xf"), *ended(average)], SHAPE, table, elem=TensorProto.UINT8))
+    assert not found.inexact
+    check_exact(found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("relu", [False, True])
+def test_batch_normalisation_between_quantised_maps_is_one_tap_per_channel(kind: str, relu: bool) -> None:
+    """Factors of both signs and one of 0; every value of every channel is onnxruntime's."""
+    table = constants(kind, x=(0.0412847, 5), y=(0.0512847, -128 if relu else -7))
+    table |= {
+        "gamma": np.array([1.3, -0.7, 0.9, 0.0, 0.2, 2.1], np.float32), "beta": np.linspace(-1, 1, 6).astype(np.float32),
+        "mean": np.linspace(0.5, -0.4, 6).astype(np.float32), "variance": np.linspace(0.3, 2, 6).astype(np.float32),
+    }  # fmt: skip
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), node("BatchNormalization", "xf gamma beta mean variance", "n"),
+        *ended(quantised("Relu", "n", "cut", "y") if relu else quantised("Identity", "n", "same", "y")),
+    ]  # fmt: skip
+    found = imported(model(nodes, (1, 6, 16, 32), table, elem=KINDS[kind][0]))
+    check_exact(found, seeds=4)
+    assert machine(found) == ["Conv"]
+    assert not found.inexact

@@ -1,0 +1,76 @@
+"""What the account of memory predicts is what the program needs; and what the host holds lies apart."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from compiler.codegen.objective import CYCLES
+from compiler.driver import Compiled, compile_graph
+from compiler.emit.build import plans_of
+from compiler.emit.grouping import one_each
+from compiler.emit.program import emit_program
+from compiler.emit.steps import memory_tasks
+from compiler.frontend.pipeline import ImportedModel, import_model
+from compiler.ordering import MOST_LOSS, frugal
+from compiler.quantise.statistics import CalibrationWarning
+from compiler.timing import program_cycles
+from compiler.zoo.networks import networks
+from isa.config import preset
+from isa.instructions import Region
+from isa.program import MachineStep
+from sim.runtime.engine import FunctionalEngine, Measured
+from sim.runtime.run import Run
+from tilewright.api import random_inputs
+
+SMALL = {"squeezenet": 64, "unet": 32, "nasnet_a": 64}
+
+
+def imported(name: str) -> ImportedModel:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return import_model(networks()[name](size=SMALL[name], classes=10))
+
+
+def compiled(name: str) -> Compiled:
+    return compile_graph(imported(name), preset("base"), strategy="naive")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_predicted_peak_is_what_work_takes(name: str) -> None:
+    made = compiled(name)
+    tasks = memory_tasks(made.imported.graph, made.steps)
+    assert made.program.work_bytes == tasks.peak(range(len(tasks))) > 0
+
+
+def test_another_order_needs_less_at_hardly_any_cost() -> None:
+    """NASNet's cells have the most branches; the order of the model's file holds many of their results at once."""
+    config, graph = preset("base"), imported("nasnet_a").graph
+    given = plans_of(config, graph, one_each(graph))
+    steps = frugal(config, graph, given, CYCLES)
+    before, after = (memory_tasks(graph, each).peak(range(len(given))) for each in (given, steps))
+    assert after < 0.8 * before
+    assert emit_program(config, graph, steps).work_bytes == after
+    assert program_cycles(config, graph, steps) <= (1 + MOST_LOSS) * program_cycles(config, graph, given)
+
+
+def test_no_run_overwrites_its_input_and_buffers_are_aligned() -> None:
+    program = compiled("squeezenet").program
+    assert {region: sum(b.region is region for b in program.buffers) for region in (Region.INPUT, Region.OUTPUT)} == {
+        Region.INPUT: 1, Region.OUTPUT: 1,
+    }  # fmt: skip
+    assert [b.offset % 64 for b in program.buffers] == [0, 0]
+    engine = FunctionalEngine(program.config)
+    run = Run(program, engine)
+    run(random_inputs(program))
+    image = run.image
+    begin, end = image.bases[Region.OUTPUT], image.bases[Region.OUTPUT] + program.output_bytes
+    expected = image.memory[begin:end].copy()
+    image.memory[image.bases[Region.WORK] :][: program.work_bytes] = 0
+    image.memory[begin:end] = 0
+    for step in program.run_order:
+        if isinstance(step, MachineStep):
+            engine.run(program.words[step.first_word : step.first_word + step.words], step.first_word, image, Measured())
+    assert np.array_equal(image.memory[begin:end], expected)

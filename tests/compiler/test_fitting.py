@@ -1,0 +1,160 @@
+"""No legal configuration stops a compilation: what it cannot compute runs on the CPU, for a reason that is true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from compiler.driver import Compiled, compile_graph
+from compiler.frontend.session import run
+from isa.config import MachineConfig, config_from_dict, preset
+from sim.cycle.model import CycleModel
+from sim.runtime.engine import FunctionalEngine
+from sim.runtime.run import Run
+from tests.compiler.frontend.quantised_models import feeds_of, imported, model, node, weights
+
+NANO = preset("nano")
+NO_POOL = replace(NANO, name="no_pool", build_pool=False)
+NO_MISC = replace(NANO, name="no_misc", build_misc=False)
+BARE = replace(NANO, name="bare", build_pool=False, build_misc=False)
+LEAST = config_from_dict(
+    {
+        "base": "nano", "name": "least", "ic_p": 1, "oc_p": 1, "fm_banks": 1, "fm_depth": 16, "weight_depth": 16,
+        "param_depth": 2, "taps_depth": 2, "pool_param_depth": 2, "acc_depth": 2, "tables": 1, "window_bytes": 16,
+        "axi_data_bits": 32, "queue_words": 32,
+    },
+    origin="test",
+)  # fmt: skip
+"""The smallest of everything."""
+NARROW_BUS = replace(NANO, name="narrow_bus", axi_data_bits=32)
+WIDE_BUS = replace(NANO, name="wide_bus", axi_data_bits=512)
+ODD = replace(NANO, name="odd", ic_p=3, oc_p=7, px_p=3, fm_banks=8, fm_depth=64, axi_data_bits=32)
+
+
+def network() -> onnx.ModelProto:
+    """A little of everything."""
+    nodes = [
+        node("Conv", "x w", "c", pads=[1, 1, 1, 1]), node("Relu", "c", "r"),
+        node("MaxPool", "r", "m", kernel_shape=[2, 2], strides=[2, 2]), node("Conv", "m d", "e", group=8, pads=[1, 1, 1, 1]),
+        node("Sigmoid", "e", "g"), node("Resize", "g _ f", "u", mode="nearest"), node("Add", "u r", "a"),
+        node("AveragePool", "a", "b", kernel_shape=[2, 2]), node("HardSwish", "b", "h"),
+        node("GlobalAveragePool", "h", "q"), node("Flatten", "q", "l"), node("Gemm", "l v"),
+    ]  # fmt: skip
+    constants = {"w": weights(8, 3, 3, 3), "d": weights(8, 1, 3, 3), "v": weights(8, 5)}
+    return model(nodes, (1, 3, 12, 12), {**constants, "f": np.array([1, 1, 2, 2], np.float32)})
+
+
+def compiled(nodes: onnx.ModelProto, config: MachineConfig, strategy: str = "naive") -> Compiled:
+    """Run, compared with onnxruntime; its cycles are known, too."""
+    found = imported(nodes)
+    result = compile_graph(found, config, strategy=strategy)
+    feeds = feeds_of(found, 3)
+    made, expected = Run(result.program, FunctionalEngine(config))(feeds), run(found.oracle, feeds)
+    assert all((made[name] == expected[name]).all() for name in expected)
+    if result.plans:
+        CycleModel(config).run(result.program.words)
+    return result
+
+
+def on_cpu(result: Compiled) -> dict[str, str]:
+    return dict(result.imported.refused)
+
+
+@pytest.mark.parametrize("config", [NANO, NARROW_BUS, WIDE_BUS, ODD], ids=lambda config: config.name)
+def test_whole_on_the_machine(config: MachineConfig) -> None:
+    assert not on_cpu(compiled(network(), config))
+
+
+def test_without_pool() -> None:
+    """Depthwise convolutions and averages over whole windows run on CONV."""
+    reason = "configuration no_pool builds no POOL unit, which takes maxima"
+    assert on_cpu(compiled(network(), NO_POOL)) == {"MaxPool_m": reason}
+
+
+def test_without_misc() -> None:
+    """Tables and copies of pixels run on POOL."""
+    reason = "configuration no_misc builds no MISC unit, which adds and multiplies maps"
+    assert on_cpu(compiled(network(), NO_MISC)) == {"Add_a": reason}
+
+
+def test_with_conv_alone() -> None:
+    """Then all of these run on CONV, and searching finds groups."""
+    assert set(on_cpu(compiled(network(), BARE))) == {"MaxPool_m", "Add_a"}
+    assert set(on_cpu(compiled(network(), BARE, "best"))) == {"MaxPool_m", "Add_a"}
+
+
+def test_the_smallest_machine_compiles_what_it_can() -> None:
+    result = compiled(network(), LEAST)
+    assert on_cpu(result)
+    assert all("fit" in reason or "accumulators" in reason or "at once" in reason for reason in on_cpu(result).values())
+
+
+UNITS: Mapping[str, tuple[Sequence[Any], Mapping[str, Any]]] = {
+    "pad": ([node("Relu", "x", "r"), node("Pad", "r p", "d"), node("Relu", "d")], {"p": np.array([0, 0, 1, 2, 0, 0, 3, 1])}),
+    "average with padding": (
+        [node("AveragePool", "x", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)], {},
+    ),
+    "strided average": ([node("AveragePool", "x", kernel_shape=[3, 2], strides=[2, 2])], {}),
+    "copies of pixels": (
+        [node("Relu", "x", "r"), node("Resize", "r _ f", mode="nearest")], {"f": np.array([1, 1, 3, 2], np.float32)},
+    ),
+    "table": ([node("Tanh", "x")], {}),
+    "clamp": ([node("Clip", "x low high")], {"low": np.float32(-0.5), "high": np.float32(0.5)}),
+    "joined": ([node("Sigmoid", "x", "a"), node("Tanh", "x", "b"), node("Concat", "a b x", axis=1)], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("config", [NO_POOL, NO_MISC, BARE], ids=lambda config: config.name)
+@pytest.mark.parametrize("name", UNITS)
+def test_what_other_units_compute_as_well(name: str, config: MachineConfig) -> None:
+    nodes, constants = UNITS[name]
+    assert not on_cpu(compiled(model(nodes, (1, 6, 9, 8), constants), config))
+
+
+def test_average_by_count_needs_pool() -> None:
+    result = compiled(model([node("AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4)], (1, 6, 9, 8)), NO_POOL)
+    assert list(on_cpu(result).values()) == ["configuration no_pool builds no POOL unit, which counts the pixels of windows"]
+
+
+def test_layer_that_fits_nowhere_leaves_its_neighbours_on_the_machine() -> None:
+    """One pixel of all channels of the second one's input is more than the buffer holds."""
+    nodes = [node("Conv", "x w", "c"), node("Conv", "c v", "d"), node("Conv", "d u")]
+    constants = {"w": weights(4000, 4, 1, 1), "v": weights(4, 4000, 3, 3, scale=0.02), "u": weights(3, 4, 1, 1)}
+    result = compiled(model(nodes, (1, 4, 3, 3), constants), replace(NANO, name="small", fm_depth=256))
+    assert on_cpu(result) == {
+        "Conv_d": "no tiling fits configuration small: what is needed at once takes 9001 words, 9000 of them for c_quantized "
+        "(feature-map buffer: 1536)"
+    }
+    assert [plan.group.name for plan in result.plans] == ["Conv_c", "Conv_y"]
+    assert len(result.program.steps) == 5
+
+
+SMALL = replace(NANO, name="small", fm_depth=64, weight_depth=128, acc_depth=16)
+TILED: Mapping[str, tuple[Sequence[Any], Sequence[int], Mapping[str, Any]]] = {
+    "samples": ([node("Conv", "x w", "c", pads=[2, 2]), node("Conv", "c w")], (1, 16, 500), {"w": weights(16, 16, 5)}),
+    "tokens": (
+        [node("MatMul", "x w", "c"), node("Relu", "c", "r"), node("MatMul", "r v")], (1, 784, 24),
+        {"w": weights(24, 32), "v": weights(32, 24)},
+    ),
+    "wide depthwise kernel": ([node("Conv", "x w", group=8, pads=[8] * 4)], (1, 8, 24, 24), {"w": weights(8, 1, 17, 17)}),
+    "dense": ([node("Flatten", "x", "f"), node("Gemm", "f w")], (1, 16, 6, 6), {"w": weights(576, 20, scale=0.1)}),
+    "residual block": (
+        [
+            node("Conv", "x w", "c", pads=[1] * 4), node("Relu", "c", "r"), node("Conv", "r v", "d", pads=[1] * 4),
+            node("Add", "d x"),
+        ],
+        (1, 16, 20, 70), {"w": weights(16, 16, 3, 3), "v": weights(16, 16, 3, 3)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", ["naive", "best"])
+@pytest.mark.parametrize("name", TILED)
+def test_wide_maps_on_small_buffers(name: str, strategy: str) -> None:
+    nodes, shape, constants = TILED[name]
+    assert not on_cpu(compiled(model(nodes, shape, constants), SMALL, strategy))

@@ -1,0 +1,67 @@
+"""Nothing depends on what registers and memories hold at first, nor on reading a word while it is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from isa.config import MachineConfig, preset
+from isa.instructions import Unit
+from sim.random.engines import difference, functional, rtl
+from sim.random.program import random_program
+from sim.rtl.build import SimulatorError
+from sim.rtl.garbage import garbled
+from sim.rtl.machine import RtlMachine
+from sim.rtl.scenario import token, whole
+
+NANO = preset("nano")
+WIDE = replace(NANO, name="wide", ic_p=3, oc_p=8, px_p=2, conv_finish=8, fm_banks=8)
+MEMORY = """\
+module memory_4x40 (clk, write_en, write_addr, write_data, read_en, read_addr, read_data);
+  input clk;
+  input [0:0] write_en;
+  input [39:0] write_data;
+  reg [39:0] words [0:3];
+  integer i;
+  initial for (i = 0; i < 4; i = i + 1) words[i] = 40'd0;
+  always @(posedge clk) begin
+    if (write_en[0]) words[write_addr] <= write_data;
+  end
+  reg [39:0] read_data;
+  initial read_data = 40'd0;
+  always @(posedge clk) if (read_en) read_data <= words[read_addr];
+endmodule
+"""
+
+
+def test_initial_values_and_promises_of_memories_are_taken_away() -> None:
+    text = garbled(f"module m;\n  reg [7:0] count = 8'h00;\n  reg \\odd.name  = 1'h1;\nendmodule\n{MEMORY}")
+    assert "  reg [7:0] count;\n  reg \\odd.name ;\n" in text
+    assert "words[i] = {2{$urandom}};" in text
+    assert "initial read_data = {2{$urandom}};" in text
+    assert "read_data <= |write_en && write_addr == read_addr ? {2{$urandom}} : words[read_addr];" in text
+
+
+def test_it_is_for_verilator() -> None:
+    with pytest.raises(SimulatorError, match="are for verilator; choose that"):
+        RtlMachine(NANO, "icarus", garbage=True)
+
+
+@pytest.mark.parametrize("config", [NANO, WIDE], ids=lambda config: config.name)
+def test_random_programs_find_no_difference(config: MachineConfig) -> None:
+    engine = rtl(RtlMachine(config, garbage=True), stalls=True)
+    for seed in range(40):
+        program = random_program(config, seed)
+        assert difference(functional(program), engine(program)) is None, seed
+
+
+def test_a_word_that_was_never_written_is_anything() -> None:
+    """So that the test above would see a machine that relies on cleared memories."""
+    machine = RtlMachine(NANO, garbage=True)
+    save = token(Unit.SAVE)
+    words = whole(NANO, replace(save, values={**save.values, "run": 4, "step": 4, "pixels": 60, "s_xs": 1}))
+    saved = [machine.run(words, np.zeros(1 << 12, np.uint8), {}).memory.tobytes() for _ in range(2)]
+    assert any(saved[0])
+    assert saved[0] != saved[1]

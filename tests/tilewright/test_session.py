@@ -1,0 +1,55 @@
+"""Sessions: the interface that users of onnxruntime know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import tilewright
+from isa.errors import TilewrightError
+from isa.program import WHOLE_MODEL, Program
+from isa.program_file import program_bytes
+from tests.tilewright.small_models import float_model, images
+from tilewright.api import compile_model
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return compile_model(float_model(), "nano", calibration={"image": images(8)}, strategy="naive", cache=False).program
+
+
+@pytest.mark.parametrize("engine", ["functional", "cpu"])
+def test_answers_are_those_of_onnxruntime_however_often_it_runs(program: Program, engine: str, tmp_path: Path) -> None:
+    (tmp_path / "net.elf").write_bytes(program_bytes(program))
+    mine = tilewright.Session(tmp_path / "net.elf", engine=engine)
+    model = next(graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL)
+    theirs = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    for seed in range(3):
+        feed = {"image": images(1, seed)}
+        (found,), (expected,) = mine.run(None, feed), theirs.run(None, feed)
+        assert np.array_equal(found, expected)
+        assert np.array_equal(mine.run(["answer"], feed)[0], expected)
+
+
+def test_it_says_what_it_takes_and_makes(program: Program) -> None:
+    session = tilewright.Session(program)
+    assert [(t.name, t.shape, t.type) for t in session.get_inputs()] == [("image", (1, 3, 6, 6), "float32")]
+    assert [t.name for t in session.get_outputs()] == ["answer"]
+
+
+def test_wrong_names_are_told(program: Program) -> None:
+    with pytest.raises(TilewrightError, match="engine 'gpu': unknown; known are functional, rtl, cpu"):
+        tilewright.Session(program, engine="gpu")
+    session = tilewright.Session(program)
+    with pytest.raises(TilewrightError, match="output 'odd': the network has none of that name; it makes answer"):
+        session.run(["odd"], {"image": images(1)})
+    with pytest.raises(TilewrightError, match="input 'image' is missing"):
+        session.run(None, {})
+
+
+def test_the_package_has_nothing_else_to_offer() -> None:
+    with pytest.raises(AttributeError, match="module 'tilewright' has no attribute 'Sessions'"):
+        _ = tilewright.Sessions

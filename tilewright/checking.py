@@ -1,0 +1,57 @@
+"""A program's outputs beside onnxruntime's, and onnxruntime beside itself: as people run it, with every optimisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compiler.driver import Compiled, Progress
+from isa.errors import TilewrightError
+from sim.runtime.oracle import EXACT, INTEGER, ORACLES, WHOLE, traps
+from sim.runtime.run import run_on_cpu, whole_model
+from tilewright.api import Array, run_program
+from tilewright.comparison import Comparison, compare
+from tilewright.layers import compare_layers
+
+READINGS = {
+    "integer": "onnxruntime's integer kernels",
+    "float": "onnxruntime's float kernels between DequantizeLinear and QuantizeLinear",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """``optimised``: onnxruntime with every optimisation, beside its integer kernels; ``why`` they differ, if they do."""
+
+    oracle: str
+    tensors: tuple[Comparison, ...]
+    optimised: tuple[Comparison, ...] = ()
+    why: str = ""
+
+    def wrong(self, tolerance: float = 0.0) -> list[Comparison]:
+        return [row for row in self.tensors if not row.within(tolerance)]
+
+
+def check(
+    compiled: Compiled, inputs: Mapping[str, Array], engine: str = "functional", *, oracle: str = INTEGER,
+    per_layer: bool = False, progress: Progress | None = None,
+) -> Check:  # fmt: skip
+    """Runs a compiled model and compares its outputs, or every tensor of the network."""
+    if oracle not in ORACLES:
+        raise TilewrightError(f"oracle {oracle!r}: unknown, expected one of {', '.join(ORACLES)}")
+    program = compiled.program
+    if progress is not None:
+        progress(f"run on {engine}")
+    expected = run_on_cpu(program, inputs, oracle)
+    if per_layer:
+        rows = compare_layers(compiled, inputs, engine, progress, oracle)
+    else:
+        rows = compare(run_program(program, inputs, engine, progress=progress).outputs, expected)
+    if oracle != INTEGER:
+        return Check(oracle, tuple(rows))
+    optimised = compare(run_on_cpu(program, inputs, WHOLE), expected)
+    why = ""
+    if any(row.differ for row in optimised):
+        same = not any(row.differ for row in compare(run_on_cpu(program, inputs, EXACT), expected))
+        why = "; ".join(traps(whole_model(program))) if same else "not by its int8 rules and saturating kernels alone"
+    return Check(oracle, tuple(rows), tuple(optimised), why)

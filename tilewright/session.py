@@ -1,0 +1,48 @@
+"""A program in the shape of onnxruntime's sessions: loaded once, run on as many inputs as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from isa.errors import TilewrightError
+from isa.program import HostTensor, Program
+from isa.program_file import load_program
+from sim.runtime.engine import Measured, make_engine
+from sim.runtime.run import Run, run_on_cpu
+from tilewright.inputs import Array
+
+ENGINES = ("functional", "rtl", "cpu")
+
+
+class Session:
+    """``engine``: ``functional``, ``rtl`` (the generated Verilog) or ``cpu`` (onnxruntime on the quantised model)."""
+
+    def __init__(self, program: str | Path | Program, engine: str = "functional") -> None:
+        if engine not in ENGINES:
+            raise TilewrightError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}")
+        self.program = program if isinstance(program, Program) else load_program(Path(program))
+        self.engine = engine
+        self.measured = Measured()
+        """Of the last run: cycles, beats of DRAM, counters, where the engine measures."""
+        self._engine = None if engine == "cpu" else make_engine(engine, self.program.config)
+
+    def get_inputs(self) -> Sequence[HostTensor]:
+        """Name, shape and type of each."""
+        return self.program.inputs
+
+    def get_outputs(self) -> Sequence[HostTensor]:
+        return self.program.outputs
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Array]) -> list[Array]:
+        """The outputs of these names, in their order; of all, in the model's order, if there are none."""
+        known = [tensor.name for tensor in self.program.outputs]
+        for name in output_names or ():
+            if name not in known:
+                raise TilewrightError(f"output {name!r}: the network has none of that name; it makes {', '.join(known)}")
+        if self._engine is None:
+            made = run_on_cpu(self.program, input_feed)
+        else:
+            one = Run(self.program, self._engine)
+            made, self.measured = one(input_feed), one.measured
+        return [made[name] for name in output_names or known]
