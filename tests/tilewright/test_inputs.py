@@ -187,6 +187,7 @@ def free_model() -> onnx.ModelProto:
     return network(nodes, {"x": ("float32", ("n", 3, "h", "w")), "o": ("float32", ("n", 4, 1, 1))}, {"w": W})
 
 
+@pytest.mark.filterwarnings("ignore::compiler.quantise.statistics.CalibrationWarning")
 def test_shapes_and_batch_in_python() -> None:
     result = compile_model(free_model(), "nano", strategy="naive", cache=False, batch=2, shapes={"x": (2, 3, 9, 11)})
     assert [tensor.shape for tensor in result.program.inputs] == [(2, 3, 9, 11), (2, 4, 1, 1)]
@@ -197,6 +198,7 @@ def test_shapes_and_batch_in_python() -> None:
         compile_model(free_model(), "nano", shapes={"z": (3, 9)})
 
 
+@pytest.mark.filterwarnings("ignore::compiler.quantise.statistics.CalibrationWarning")
 @pytest.mark.parametrize("command", ["compile", "check"])
 def test_shapes_and_batch_of_commands(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, out = tmp_path / "model.onnx", ["-o", str(tmp_path / "out.elf")]

@@ -155,6 +155,6 @@ def test_the_online_variant_keeps_all_readers_of_a_map_together_or_apart() -> No
 
 def test_a_layer_that_fits_nowhere_is_named() -> None:
     b = Builder(0)
-    graph = b.graph(b.conv(b.input(4, 2000, 64), 64))
+    graph = b.graph(b.conv(b.input(4, 4, 3200), 64))
     with pytest.raises(TilewrightError, match="conv0: no tiling fits configuration nano"):
         STRATEGIES["best"](graph, Evaluator(NANO, graph), OBJECTIVES["cycles"])
