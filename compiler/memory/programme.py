@@ -23,6 +23,7 @@ import numpy as np
 
 from compiler.memory.least import Order
 from compiler.memory.tasks import Tasks, members
+from compiler.solver import solver
 
 _TRUSTED = 1e-6
 """Relative error of HiGHS' bounds that is allowed for: it computes in floating point."""
@@ -134,9 +135,7 @@ class _Programme:
         return Order(known, peak, min(bound, peak))
 
     def _model(self, seconds: float) -> highspy.Highs:
-        model = highspy.Highs()
-        for option, value in {"output_flag": False, "threads": 2, "mip_rel_gap": 0.0, "time_limit": seconds}.items():
-            model.setOptionValue(option, value)
+        model = solver(time_limit=seconds)
         for number, (low, high) in enumerate(self._bounds):
             model.addVar(low, high)
             if 0 < number < self._integers:

@@ -20,6 +20,7 @@ import highspy
 import numpy as np
 
 from compiler.fusion.legal import Mask, OpSets, bits_of, union
+from compiler.solver import solver
 
 NODES = 2000
 """Of HiGHS' tree, in one solution: more than any network of the tables needed."""
@@ -72,13 +73,10 @@ def certify(sets: OpSets, prices: Mapping[Mask, int], nodes: int = NODES) -> Cer
 
 
 def _model(sets: OpSets, masks: Sequence[Mask], prices: Mapping[Mask, int], nodes: int) -> highspy.Highs:
-    model = highspy.Highs()
-    for option, value in {
-        "output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.5, "mip_max_nodes": nodes,
-        "mip_feasibility_tolerance": _FEASIBLE, "primal_feasibility_tolerance": _FEASIBLE,
-        "dual_feasibility_tolerance": _FEASIBLE,
-    }.items():  # fmt: skip
-        model.setOptionValue(option, value)
+    model = solver(
+        mip_abs_gap=0.5, mip_max_nodes=nodes, mip_feasibility_tolerance=_FEASIBLE, primal_feasibility_tolerance=_FEASIBLE,
+        dual_feasibility_tolerance=_FEASIBLE,
+    )  # fmt: skip
     rows: list[list[int]] = [[] for _ in sets.ops]
     for number, mask in enumerate(masks):
         model.addVar(0.0, 1.0)

@@ -99,9 +99,9 @@ def test_config_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [entry["macs_per_cycle"] for entry in json.loads(out)] == [16, 512, 576, 2048]
     _, shown, _ = tilewright("config", "show", "zu2", capsys=capsys)
     assert config_from_dict(tomllib.loads(shown), origin="shown") == preset("zu2")
-    (tmp_path / "mine.toml").write_text(shown.replace("oc_p = 12", "oc_p = 13"))
+    (tmp_path / "mine.toml").write_text(shown.replace("oc_p = 12", "oc_p = 24"))
     _, out, _ = tilewright("config", "show", tmp_path / "mine.toml", "--json", capsys=capsys)
-    assert json.loads(out)["oc_p"] == 13
+    assert json.loads(out)["oc_p"] == 24
 
 
 @pytest.mark.parametrize(
