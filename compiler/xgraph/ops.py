@@ -129,9 +129,9 @@ class EltwiseKind(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Eltwise(Op):
-    """ADD: ``a * m_a + b * m_b + c``; MUL: ``(a - a_zp) * (b - b_zp) * m_a + c``; PASS: ``a * m_a + c``;
-    MAX and MIN: the greater and the less of ``(a - a_zp) * m_a`` and ``(b - b_zp) * m_b``, ``+ c``;
-    SLOPE: with ``x = a - a_zp``, ``x * m_b + c`` if it is not negative, else ``x * (b - b_zp) * m_a + c``;
+    """With ``x = a - a_zp`` and ``y = b - b_zp``: ADD ``x * m_a + y * m_b + c``; MUL ``x * y * m_a + c``; PASS ``x * m_a + c``;
+    MAX and MIN the greater and the less of ``x * m_a`` and ``y * m_b``, ``+ c``;
+    SLOPE ``x * m_b + c`` if ``x`` is not negative, else ``x * y * m_a + c``;
     then ``/ 2^shift``, rounded to 24 significant bits and then to an integer.
 
     The second input may have height and width 1 (one value per channel): it is broadcast.

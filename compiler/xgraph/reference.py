@@ -153,21 +153,20 @@ def _pool(x: Int8, op: Pool, shape: tuple[int, int, int, int]) -> Int8:
 
 
 def _eltwise(op: Eltwise, inputs: list[Int8]) -> Int8:
-    a, *others = (source.astype(np.int64) for source in inputs)
+    x, *others = (source - np.int64(zp) for source, zp in zip(inputs, (op.a_zp, op.b_zp), strict=False))
     match op.kind, others:
         case EltwiseKind.PASS, []:
-            total = a * op.m_a
-        case EltwiseKind.ADD, [b]:
-            total = a * op.m_a + b * op.m_b
-        case EltwiseKind.MUL, [b]:
-            total = (a - op.a_zp) * (b - op.b_zp) * op.m_a
-        case EltwiseKind.MAX, [b]:
-            total = np.maximum((a - op.a_zp) * op.m_a, (b - op.b_zp) * op.m_b)
-        case EltwiseKind.MIN, [b]:
-            total = np.minimum((a - op.a_zp) * op.m_a, (b - op.b_zp) * op.m_b)
-        case EltwiseKind.SLOPE, [b]:
-            x = a - op.a_zp
-            total = np.where(x < 0, x * (b - op.b_zp) * op.m_a, x * op.m_b)
+            total = x * op.m_a
+        case EltwiseKind.ADD, [y]:
+            total = x * op.m_a + y * op.m_b
+        case EltwiseKind.MUL, [y]:
+            total = x * y * op.m_a
+        case EltwiseKind.MAX, [y]:
+            total = np.maximum(x * op.m_a, y * op.m_b)
+        case EltwiseKind.MIN, [y]:
+            total = np.minimum(x * op.m_a, y * op.m_b)
+        case EltwiseKind.SLOPE, [y]:
+            total = np.where(x < 0, x * y * op.m_a, x * op.m_b)
         case kind, _:
             raise AssertionError(kind)
     total = total + op.c
