@@ -116,7 +116,7 @@ def test_weights_that_are_no_numbers(value: float, found: str) -> None:
     bad = CONV["w"].copy()
     bad[1, 2, 0, 0] = value
     assert refusal(model([node("Conv", "x w")], (1, 3, 8, 8), {"w": bad})) == (
-        f"constant w: holds {found}, finite numbers are expected; train or export the model again"
+        f"constant w of node Conv_y: holds {found}, finite numbers are expected; train or export the model again"
     )
 
 
