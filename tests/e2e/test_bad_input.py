@@ -89,11 +89,11 @@ MODELS: dict[str, tuple[onnx.ModelProto, str]] = {
     ),
     "a weight that is not a number": (
         with_weight(float("nan")),
-        "constant w: holds NaN, finite numbers are expected; train or export the model again",
+        "constant w of node conv: holds NaN, finite numbers are expected; train or export the model again",
     ),
     "an infinite weight": (
         with_weight(float("inf")),
-        "constant w: holds infinity, finite numbers are expected; train or export the model again",
+        "constant w of node conv: holds infinity, finite numbers are expected; train or export the model again",
     ),
     "a scale of 0": (
         quantised(scale=0.0),

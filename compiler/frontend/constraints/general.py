@@ -79,7 +79,7 @@ def bias_constant(bias: Array | None, channels: int) -> bool:
 
 @constrains("BatchNormalization")
 def parameters_constant(values: Sequence[Array | None]) -> bool:
-    """Scale, offset, mean and variance are constants."""
+    """Scale, offset, mean and variance are constants (directly, or through DequantizeLinear)."""
     return all(value is not None for value in values)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from compiler.frontend.constraints import dense as dense_rules
 from compiler.frontend.constraints import general, windows
 from compiler.frontend.constraints.base import require
+from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.geometry import window_of
 from compiler.frontend.importer.layout import AXES, Dim, Layout, axis, last_letters_for, letters_for, map_shape, plain
@@ -34,7 +35,11 @@ def finished(ctx: Context, value: Linear, params: Params, name: str) -> Mapped:
     require(general.scale_fits, scale)
     bias = value.zero_bias if value.bias is None else value.bias + value.zero_bias
     finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
-    return value.build(name, requantisation(bias, scale), finish, params)
+    made = value.build(name, requantisation(bias, scale), finish, params)
+    doubt = kernels.averages_in_doubt(value.source, params, value.mean_of) if value.source is not None else 0
+    if doubt:
+        ctx.inexact[ctx.made[made.tensor].name] = f"at most {doubt} of {255 * value.mean_of + 1} sums of neighbours"
+    return made
 
 
 def with_bias(value: Linear, bias: NDArray[np.float64]) -> Linear:

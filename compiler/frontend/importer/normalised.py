@@ -15,6 +15,7 @@ from compiler.frontend.importer.layout import letters_for, plain
 from compiler.frontend.importer.requantise import quantised, records, representable
 from compiler.frontend.importer.values import Affine, Mapped, Params
 from compiler.frontend.importer.views import arranged
+from compiler.frontend.importer.weights import real_constant
 from compiler.frontend.model import Node, TensorType, part_proto
 from compiler.frontend.session import run_session, session
 from compiler.xgraph.ops import Conv, Finish, Requantisation, Window
@@ -31,9 +32,9 @@ NUDGES = (0, -1, 1, -2, 2)
 def batch_normalization(ctx: Context, node: Node) -> None:
     x = ctx.mapped(node.inputs[0])
     require(windows.one_or_two_sides, len(x.shape))
-    constants = [ctx.constant(name) for name in node.inputs[1:5]]
+    constants = [real_constant(ctx, name) for name in node.inputs[1:5]]
     require(general.parameters_constant, constants)
-    gamma, beta, mean, variance = (np.asarray(value, np.float64) for value in constants)
+    gamma, beta, mean, variance = (np.asarray(value) for value in constants)
     factor = gamma / np.sqrt(variance + float(node.attributes.get("epsilon", 1e-5)))
     ctx.values[node.output] = Affine(x, factor, beta - mean * factor, node)
 
@@ -61,6 +62,7 @@ def _target(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Int
     chain = [quantiser]
     while chain[0] is not value.node:
         chain.insert(0, ctx.producers[chain[0].inputs[0]])
+    chain = [*(ctx.producers[name] for name in value.node.inputs[1:] if name in ctx.producers), *chain]
     name = value.node.inputs[0]
     shape = (256, len(value.factor), *[1] * (len(value.source.shape) - 2))
     types = {**ctx.model.types, name: TensorType(ctx.model.elem(name), shape)}

@@ -143,7 +143,7 @@ def _linear(ctx: Context, node: Node, x: Mapped, rows: Matrix, columns: Matrix) 
                 parts.append(ctx.add(op, plain("NHWC", part), params))
         return joined(ctx, parts, (n, h, w, c), plain("NCHW", out), block=f_y)
 
-    return Linear(build, unit, channels, zero_bias)
+    return Linear(build, unit, channels, zero_bias, mean_of=4 * f_y * f_x, source=x.params)
 
 
 def _edges(ctx: Context, x: Mapped, axis: int) -> Mapped:

@@ -167,3 +167,35 @@ def test_batch_normalisation_between_quantised_maps_is_one_tap_per_channel(kind:
     check_exact(found, seeds=4)
     assert machine(found) == ["Conv"]
     assert not found.inexact
+
+
+def test_batch_normalisation_takes_quantised_parameters() -> None:
+    """As onnxruntime's quantiser writes them: scale and offset through DequantizeLinear."""
+    table = constants("uint8", x=(0.0412847, 5), y=(0.0512847, -7), p=(0.0123, 0))
+    table |= {
+        "gq": np.array([255, 3, 128, 77, 201, 140], np.uint8), "bq": np.array([0, 255, 9, 128, 130, 99], np.uint8),
+        "mean": np.linspace(0.5, -0.4, 6).astype(np.float32), "variance": np.linspace(0.3, 2, 6).astype(np.float32),
+    }  # fmt: skip
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), node("DequantizeLinear", "gq ps pz", "gamma"),
+        node("DequantizeLinear", "bq ps pz", "beta"),
+        *ended(quantised("BatchNormalization", "xf gamma beta mean variance", "n", "y")),
+    ]  # fmt: skip
+    found = imported(model(nodes, SHAPE, table, elem=TensorProto.UINT8))
+    check_exact(found)
+    assert machine(found) == ["Conv"]
+
+
+def test_a_resize_between_equal_scales_says_how_many_sums_may_differ() -> None:
+    table = constants("uint8", x=(0.0412847, -128), y=(0.0399847, -128)) | {"factors": np.array([1, 1, 2, 2], np.float32)}
+    found: dict[str, int] = {}
+    for scale in ("x", "y"):
+        nodes = [
+            node("DequantizeLinear", "x xs xz", "xf"),
+            *ended(quantised("Resize", "xf _ factors", "wide", scale, mode="linear")),
+        ]
+        (text,) = imported(model(nodes, SHAPE, table, elem=TensorProto.UINT8)).inexact.values()
+        assert text.endswith("of 4081 sums of neighbours")
+        found[scale] = int(text.removeprefix("at most ").split()[0])
+    assert found["x"] == 255
+    assert found["y"] < 5
