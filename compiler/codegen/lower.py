@@ -21,8 +21,8 @@ from isa.errors import TilewrightError
 
 
 def is_depthwise(op: Conv | ConvTranspose) -> bool:
-    """One filter for each channel: the POOL unit, which knows no zero-point of weights, computes it beside the array."""
-    return not op.weight_zp and op.groups > 1 and op.weights.shape[3] == 1 and op.weights.shape[0] == op.groups
+    """One filter for each channel: the POOL unit computes it beside the array."""
+    return op.groups > 1 and op.weights.shape[3] == 1 and op.weights.shape[0] == op.groups
 
 
 def on_pool(config: MachineConfig, op: Conv | ConvTranspose) -> bool:

@@ -85,15 +85,16 @@ class DepthwiseLayer(_WindowLayer):
     def __init__(
         self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *,
         window: Window, taps: NDArray[np.int8], requantisation: Requantisation, finish: Finish, pad_value: int,
+        weight_zp: int,
     ) -> None:  # fmt: skip
         super().__init__(config, op, window, source, target, finish)
-        self.tap_values, self.requantisation, self.pad_value = taps, requantisation, pad_value
+        self.tap_values, self.requantisation, self.pad_value, self.weight_zp = taps, requantisation, pad_value, weight_zp
 
     @classmethod
     def of(cls, config: MachineConfig, op: Conv, source: Tensor, target: Tensor) -> DepthwiseLayer:
         return cls(
             config, op, source, target, window=op.window, taps=op.weights[:, :, :, 0],
-            requantisation=op.requantisation, finish=op.finish, pad_value=op.pad_value,
+            requantisation=op.requantisation, finish=op.finish, pad_value=op.pad_value, weight_zp=op.weight_zp,
         )  # fmt: skip
 
     def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
@@ -118,7 +119,7 @@ class DepthwiseLayer(_WindowLayer):
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         assert isinstance(block.part, Part)
         mode = {
-            "mode": int(PoolMode.DEPTHWISE),
+            "mode": int(PoolMode.DEPTHWISE), "w_zp": self.weight_zp,
             "t_addr": at[Buffer.TAPS], "t_step": self.taps,
             "p_addr": at[Buffer.POOL_PARAM], "p_step": 1,
         }  # fmt: skip

@@ -179,5 +179,5 @@ class DepthwiseTransposeLayer(TransposeLayer):
         op = self.transpose
         return DepthwiseLayer(
             self.config, op, self.source, target, window=window, taps=weights[:, :, :, 0],
-            requantisation=op.requantisation, finish=op.finish, pad_value=op.pad_value,
+            requantisation=op.requantisation, finish=op.finish, pad_value=op.pad_value, weight_zp=op.weight_zp,
         )  # fmt: skip

@@ -57,7 +57,7 @@ class Builder:
         pads: tuple[int, int, int, int] | None = None, dilation: tuple[int, int] = (1, 1), groups: int = 1,
         finish: Finish | None = None,
     ) -> str:  # fmt: skip
-        """Every other one of those that CONV computes has a zero-point of its weights."""
+        """Every other one has a zero-point of its weights."""
         (k_h, k_w), (d_y, d_x) = kernel, dilation
         p = pads if pads is not None else (k_h // 2 * d_y, k_w // 2 * d_x, k_h // 2 * d_y, k_w // 2 * d_x)
         n, h, w, c = self.tensors[x].shape
@@ -69,7 +69,7 @@ class Builder:
         finish = finish or Finish(int(self.rng.integers(-20, 20)), -100, 110)
         window = Window(kernel, stride, dilation, p)
         pad_value = int(self.rng.integers(-5, 5))
-        weight_zp = self._weight_zp(weights, groups)
+        weight_zp = self._weight_zp()
         self.ops.append(Conv(name, (x,), (out,), window, weights, q, finish, groups, pad_value, weight_zp))
         return out
 
@@ -82,13 +82,12 @@ class Builder:
         weights = self.rng.integers(-128, 128, (channels, kernel, kernel, c // groups)).astype(np.int8)
         q = self.requantisation(channels, kernel * kernel * c // groups)
         window = Window((kernel, kernel), (stride, stride), (1, 1), (pad, pad, pad, pad))
-        weight_zp = self._weight_zp(weights, groups)
+        weight_zp = self._weight_zp()
         self.ops.append(ConvTranspose(name, (x,), (out,), window, weights, q, Finish(3), groups=groups, weight_zp=weight_zp))
         return out
 
-    def _weight_zp(self, weights: np.ndarray, groups: int) -> int:
-        depthwise = groups == len(weights) > 1
-        return 0 if depthwise else (7, 0, -31, 0)[len(self.ops) % 4]
+    def _weight_zp(self) -> int:
+        return (7, 0, -31, 0)[len(self.ops) % 4]
 
     def pool(self, x: str, kind: PoolKind, k: int = 2, stride: int = 2, pad: int = 0, count_pad: bool = True) -> str:
         n, h, w, c = self.tensors[x].shape

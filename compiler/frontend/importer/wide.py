@@ -1,9 +1,9 @@
 """Weights that need nine bits (uint8 minus a zero-point), as int8 weights with one zero-point.
 
-CONV subtracts a zero-point from all weights of a layer, at no cost. That is enough wherever the layer's weights span no more
-than 255. Where zero-points of output channels differ and they span more, a weight that is left over is the sum of two on the
-same input: a dense layer gets the few input channels that have such weights a second time, behind the others; a grouped one
-reads every pixel twice, side by side, through a kernel of twice the width. So does a depthwise one: POOL has no zero-point.
+CONV and POOL subtract a zero-point from all weights of a layer, at no cost. That is enough wherever the layer's weights span
+no more than 255. Where zero-points of output channels differ and they span more, a weight that is left over is the sum of two
+on the same input: a dense layer gets the few input channels that have such weights a second time, behind the others; a
+grouped one reads every pixel twice, side by side, through a kernel of twice the width.
 """
 
 from __future__ import annotations
@@ -52,10 +52,9 @@ def kernel_of(weights: Int16 | Int8) -> Kernel:
 def narrowed(ctx: Context, x: Mapped, weights: Int16 | Int8, window: Window, groups: int) -> tuple[Mapped, Kernel, Window]:
     """Input map, kernel and window that compute the same sums."""
     span = int(weights.max(initial=0)) - int(weights.min(initial=0))
-    depthwise = groups == len(weights) > 1
-    if span <= MOST - LEAST and not (depthwise and kernel_of(weights).zero_point):
+    if span <= MOST - LEAST:
         return x, kernel_of(weights), window
-    zero_point = 0 if depthwise else _best_zero_point(weights)
+    zero_point = _best_zero_point(weights)
     low: Int16 = np.clip(weights.astype(np.int16), LEAST - zero_point, MOST - zero_point)
     high: Int16 = weights - low
     require(general.weights_fit, high + zero_point)

@@ -68,7 +68,8 @@ WIDE = [
     ("dense, zeros of channels", 1, (8, 4), np.arange(20, 180, 20).astype(np.uint8), 1, ["Conv", "Eltwise", "Concat", "Conv"]),
     ("grouped", 2, (6, 2), u8(109), 1, ["Conv"]),
     ("grouped, zeros of channels", 2, (6, 2), np.arange(0, 180, 30).astype(np.uint8), 1, ["Upsample", "Conv"]),
-    ("depthwise", 4, (4, 1), u8(109), 1, ["Upsample", "Conv"]),
+    ("depthwise", 4, (4, 1), u8(109), 1, ["Conv"]),
+    ("depthwise, zeros of channels", 4, (4, 1), np.arange(0, 200, 50).astype(np.uint8), 1, ["Upsample", "Conv"]),
     ("dilated", 1, (8, 4), u8(0), 2, ["Conv"]),
 ]
 
@@ -251,7 +252,7 @@ def test_another_scale_behind_moved_values(elem: int) -> None:
 
 def test_upsampling_twice_is_one_map() -> None:
     """Two grouped layers with nine-bit weights on one input read one doubled map."""
-    constants = wide_weights(4, 1)
+    constants = {**wide_weights(4, 1), "wz": np.arange(0, 200, 50).astype(np.uint8), "ws": np.full(4, 0.003, np.float32)}
     nodes = [
         node("QLinearConv", "x xs xzu w ws wz ys yzu b", "p", group=4),
         node("QLinearConv", "x xs xzu w ws wz xs yzu b", "q", group=4),
