@@ -154,8 +154,8 @@ def test_equal_graphs_give_equal_programs() -> None:
 
 def test_a_layer_that_fits_nowhere_is_refused() -> None:
     b = Builder(3)
-    graph = b.graph(b.conv(b.input(4, 30, 2048), 8))
-    words = r"takes 4610 words, 4608 of them for x0 \(feature-map buffer: 3072\)"
+    graph = b.graph(b.conv(b.input(4, 4, 3200), 8))
+    words = r"takes 7201 words, 7200 of them for x0 \(feature-map buffer: 3072\)"
     with pytest.raises(FitError, match=rf"layer conv0: no tiling fits configuration nano: .* {words}"):
         plan_group(NANO, make_group(NANO, graph, b.ops))
 
