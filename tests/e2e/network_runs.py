@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.driver import Compiled
+from compiler.frontend.idle import NothingOnMachine
 from compiler.frontend.reader import Source
 from compiler.quantise.statistics import CalibrationWarning
 from isa.program import Program
@@ -25,6 +26,7 @@ def compiled(source: Source, config: str = "base", **options: Any) -> Compiled:
     """Without search; calibrated with random data unless told."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
+        warnings.simplefilter("ignore", NothingOnMachine)
         return compile_model(source, config, **{"strategy": "naive", **options})  # type: ignore[arg-type]
 
 

@@ -163,20 +163,6 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path, capsys: Capture) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_layer_that_fits_at_no_tiling_is_refused(tmp_path: Path, capsys: Capture) -> None:
-    weights = np.ones((256, 256, 3, 3), np.float32)
-    path = tmp_path / "wide.onnx"
-    onnx.save(model(constants={"w": weights}, shape=(1, 256, 3, 4000)), path)
-    data = tmp_path / "data.npz"
-    np.savez(data, x=np.ones((1, 256, 3, 4000), np.float32))
-    arguments = ["--config", "nano", "--calibrate", str(data), "-o", str(tmp_path / "model.elf")]
-    assert refused(["compile", str(path), *arguments], capsys) == (
-        "layer conv: no tiling fits configuration nano: one row of y_quantized takes 256000 words "
-        "(feature-map buffer: 3072, weight buffer: 512); choose one with larger buffers"
-    )
-    assert sorted(tmp_path.iterdir()) == [data, path]
-
-
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("program")

@@ -54,7 +54,7 @@ class Report:
 def test_verilog_writes_the_machine_and_its_configuration(
     stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stand_in("hw.emit", "verilog", lambda config: f"// {config.name}\n" * 1024)
+    stand_in("hw.emit", "verilog", lambda config, **_: f"// {config.name}\n" * 1024)
     folder = tmp_path / "made" / "here"
     assert main(["verilog", "--config", "nano", "-o", str(folder)]) == 0
     assert sorted(os.listdir(folder)) == ["config.json", "tilewright_core.v"]
@@ -66,7 +66,7 @@ def test_verilog_writes_the_machine_and_its_configuration(
 
 
 def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_path: Path) -> None:
-    def interrupted(config: MachineConfig) -> str:
+    def interrupted(config: MachineConfig, **_: object) -> str:
         raise KeyboardInterrupt
 
     stand_in("hw.emit", "verilog", interrupted)
@@ -77,7 +77,7 @@ def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_pat
 
 
 def test_verilog_into_a_file_is_refused(stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stand_in("hw.emit", "verilog", lambda config: "")
+    stand_in("hw.emit", "verilog", lambda config, **_: "")
     (tmp_path / "file").write_text("")
     assert main(["verilog", "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err == (

@@ -166,7 +166,7 @@ NARROW = replace(NANO, name="narrow", axi_data_bits=32)
 FETCHED: dict[str, list[Op]] = {
     **{f"misc behind {n} loads": [*[load()] * n, *[misc()] * 4] for n in range(4)},
     "misc alone": [misc()] * 12,
-    "conv": [conv(k_h=1, k_w=1, vectors=1, chunks=1)] * 6,
+    "conv": [conv()] * 6,
     "full queues": [*[misc()] * 6, *[conv()] * 6],
 }
 

@@ -34,7 +34,7 @@ def test_random_programs_keep_to_it(machine: RtlMachine) -> None:
 def test_the_cycle_model_knows(machine: RtlMachine) -> None:
     words = whole([load(), loadp(count=500), load(rows=8), save(rows=8), loadp(count=100)], machine.config)
     expected = machine.run(words, np.zeros(1 << 20, np.uint8), {})
-    assert CycleModel(machine.config).run(words).cycles == pytest.approx(expected.cycles, rel=0.02)
+    assert CycleModel(machine.config).run(words).cycles == pytest.approx(expected.cycles, rel=0.025)
 
 
 def test_short_bursts_one_at_a_time_cost_what_dram_takes_for_each() -> None:
