@@ -15,11 +15,13 @@ UNSEEN = 1e-9
 
 def best_threshold(counts: NDArray[np.int64]) -> int:
     """Of values counted by their distance from zero: the number of bins that are kept; all others are clipped to the last."""
-    used = int(np.flatnonzero(counts)[-1]) + 1 if counts.any() else 0
+    places = np.flatnonzero(counts)
+    used = int(places[-1]) + 1 if len(places) else 0
     if used <= LEVELS:
         return used
     tried = [*range(LEVELS, used, STEP), used]
-    return min(tried, key=lambda kept: divergence(counts, kept))
+    found: int = min(tried, key=lambda kept: divergence(counts, kept))
+    return found
 
 
 def divergence(counts: NDArray[np.int64], kept: int) -> float:

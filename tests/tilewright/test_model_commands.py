@@ -117,7 +117,7 @@ def test_layers_kept_in_float(folder: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--calibration-method", "best"), "calibration method 'best': unknown; choose one of minmax, mse, percentile, entropy"),
+        (("--calibration-method", "best"), "calibration method 'best': unknown; choose one of minmax, mse"),
         (("--input-mean", "1,x"), "'1,x': expected one number, or one for each channel"),
         (("--input-scale", "0"), "finite numbers are expected, and no scale of 0"),
     ],

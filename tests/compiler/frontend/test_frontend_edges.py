@@ -26,7 +26,8 @@ MEAN, SCALE = (100.0, 120.0, 140.0), (50.0, 60.0, 70.0)
 
 
 def normalised(pixels: NDArray[Any]) -> NDArray[np.float32]:
-    return ((pixels - np.array(MEAN).reshape(3, 1, 1)) / np.array(SCALE).reshape(3, 1, 1)).astype(np.float32)
+    mean, scale = (np.array(values, np.float32).reshape(3, 1, 1) for values in (MEAN, SCALE))
+    return np.asarray((pixels - mean) / scale, np.float32)
 
 
 def imported(net: onnx.ModelProto, edges: Edges, data: NDArray[Any], scheme: str = "free") -> ImportedModel:

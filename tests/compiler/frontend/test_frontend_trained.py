@@ -98,6 +98,7 @@ def test_quantised_resnet8_stays_near_its_float_accuracy(scheme: str, least: int
     data = {"input_1": images.astype(np.float32)}
     found = import_model(MODELS / "resnet8_float.onnx", calibration={"input_1": data["input_1"][:20]}, choices=Choices(scheme))
     assert found.float_model is not None
+    assert found.quantised_model is not None
     report = accuracy(found.float_model, found.quantised_model, data, labels)
     assert report.float_right == 88
     assert report.quantised_right >= least

@@ -61,7 +61,7 @@ def test_minmax_holds_everything(scheme: Free | PowerOfTwo, seed: int) -> None:
     stored = np.rint(values / np.float32(p.scale)) + p.zero_point
     assert stored.min() >= -129
     assert stored.max() <= 128
-    half = METHODS["minmax"](scheme, of(values / 2))
+    half = METHODS["minmax"](scheme, of(values / np.float32(2)))
     assert half.scale == pytest.approx(p.scale / 2)
 
 
