@@ -14,6 +14,7 @@ from compiler.quantise.emit import written
 from compiler.quantise.forms import forms_of
 from compiler.quantise.fuse import fused
 from compiler.quantise.opset import modernised
+from compiler.quantise.rows import on_rows
 from compiler.quantise.schemes import SCHEMES
 from compiler.quantise.statistics import (
     CalibrationError,
@@ -56,7 +57,7 @@ def quantise(
 ) -> Quantised:
     check_scheme(scheme)
     chosen = SCHEMES[scheme]
-    prepared = with_types(fused(with_types(fold_constants(modernised(model), weights=True))))
+    prepared = with_types(fused(on_rows(with_types(fold_constants(modernised(model), weights=True)))))
     forms = forms_of(prepared)
     names = forms.quantised()
     statistics = _statistics(prepared, names, calibration, progress)
