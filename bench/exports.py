@@ -79,8 +79,8 @@ def measured(name: str, config: MachineConfig, *, search: bool) -> list[str]:
     copies = sum("/copy" in op.name for op in operations)
     cycles = estimated_cycles(found.program)
     return [
-        f"{total:,}", f"{kept / total:.1%}", str(segments_of(found)), str(hosted), str(len(operations)), str(copies), str(cycles),
-        f"{utilisation(found, cycles):.3f}", f"{stages.seconds['import']:.1f}", f"{seconds:.1f}",
+        f"{total:,}", f"{kept / total:.1%}", str(segments_of(found)), str(hosted), str(len(operations)), str(copies),
+        str(cycles), f"{utilisation(found, cycles):.3f}", f"{stages.seconds['import']:.1f}", f"{seconds:.1f}",
     ]  # fmt: skip
 
 

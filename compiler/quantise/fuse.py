@@ -183,7 +183,7 @@ class _Fuser:
         return len(before) - 1 if dim == len(after) - 1 and before[-1:] == after[-1:] else None
 
     def _operand(self, node: Node) -> tuple[str, Array, int] | None:
-        """The tensor, and the constant (of as many dimensions) that is added to it or multiplied with it, and which operand it is."""
+        """The tensor, the constant (of as many dimensions) that is combined with it, and which operand that is."""
         shape = self.model.shape(node.output)
         place = next((i for i in (0, 1) if node.inputs[i] in self.constants), None)
         if place is None or shape is None or (node.op_type == "Div" and place == 0):

@@ -14,6 +14,7 @@ from compiler.quantise.emit import written
 from compiler.quantise.forms import forms_of
 from compiler.quantise.fuse import fused
 from compiler.quantise.opset import modernised
+from compiler.quantise.resample import as_linear_maps
 from compiler.quantise.rows import on_rows
 from compiler.quantise.schemes import SCHEMES
 from compiler.quantise.statistics import (
@@ -57,7 +58,7 @@ def quantise(
 ) -> Quantised:
     check_scheme(scheme)
     chosen = SCHEMES[scheme]
-    prepared = with_types(fused(on_rows(with_types(fold_constants(modernised(model), weights=True)))))
+    prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
     forms = forms_of(prepared)
     names = forms.quantised()
     statistics = _statistics(prepared, names, calibration, progress)
@@ -73,6 +74,12 @@ def quantise(
     if progress:
         progress(f"quantised {len(names)} tensors")
     return Quantised(with_types(written(prepared, forms, params, chosen)), prepared, statistics)
+
+
+def _simplified(model: Model) -> Model:
+    """The same function in fewer kinds of operators."""
+    mapped = as_linear_maps(model)
+    return fused(on_rows(model if mapped is model else with_types(mapped)))
 
 
 def _statistics(

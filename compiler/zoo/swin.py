@@ -9,8 +9,8 @@ from compiler.zoo.tokens import TokenNetwork
 
 
 def swin(
-    batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, width: int = 96, depths: tuple[int, ...] = (2, 2, 6, 2),
-    window: int = 7,
+    batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, width: int = 96,
+    depths: tuple[int, ...] = (2, 2, 6, 2), window: int = 7,
 ) -> ModelProto:  # fmt: skip
     """One head for each 32 features; between stages four neighbours become one token of twice the features."""
     net = TokenNetwork("swin", seed)

@@ -1,8 +1,8 @@
 """Convolutions whose windows neither overlap nor leave gaps (patches of transformers), at strides that no window field holds.
 
 In memory the pixels of a row of a patch are neighbours, and so are the rows that patches lie in: a map of ``n`` images of
-``h x w`` pixels and ``c`` channels holds the same bytes as one of ``n h / k_h`` images of ``k_h x (w / k_w)`` pixels and ``k_w c``
-channels. There the convolution has one column, and one row of results in each image.
+``h x w`` pixels and ``c`` channels holds the same bytes as one of ``n h / k_h`` images of ``k_h x (w / k_w)`` pixels and
+``k_w c`` channels. There the convolution has one column, and one row of results in each image.
 """
 
 from __future__ import annotations

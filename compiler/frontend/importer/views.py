@@ -85,7 +85,7 @@ def sliced(
 
 
 def joined(
-    ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: int | None = None
+    ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: tuple[int, int] | None = None
 ) -> Mapped:
     """One after another along an axis of the map, or pixels interleaved in blocks."""
     stored = ctx.stored(parts[0])
@@ -120,7 +120,7 @@ def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4,
     part = (n, h, w, c // block**2)
     layout = plain("NHWC", part)
     parts = [sliced(ctx, value, (0, 0, index * part[3]), (1, 1), part, layout) for index in range(block**2)]
-    return joined(ctx, parts, target, goal, block=block)
+    return joined(ctx, parts, target, goal, block=(block, block))
 
 
 def _to_depth(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:
