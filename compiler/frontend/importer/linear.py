@@ -106,7 +106,7 @@ def convolution(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear
     if in_patches(window, groups):
         x, values, window, made = patches(ctx, x, values, window)
     x, kernel, window = narrowed(ctx, x, values, window, groups)
-    require(windows.window_fits, window)
+    require(windows.convolution_fits, window)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         tensor = ctx.tensor(name if made == target else ctx.fresh(f"{name}/patches"), made, params)
