@@ -69,7 +69,8 @@ def test_resizes_and_edges() -> None:
         "factors": np.array([1, 1, 8, 8], np.float32), "pads": np.array([0, 0, 2, 1, 0, 0, 0, 2], np.int64),
     }  # fmt: skip
     nodes = [
-        node("Conv", "x w", "a"), node("Resize", "a _ _ size", "b", mode="nearest", coordinate_transformation_mode="asymmetric"),
+        node("Conv", "x w", "a"),
+        node("Resize", "a _ _ size", "b", mode="nearest", coordinate_transformation_mode="asymmetric"),
         node("Resize", "b _ factors", "c", mode="linear"), node("Pad", "c pads", "d", mode="reflect"), node("Conv", "d v"),
     ]  # fmt: skip
     same_memory(model(nodes, (1, 3, 6, 10), table), "nano")

@@ -128,18 +128,6 @@ CASES: dict[str, tuple[Pass, XGraph]] = {
         ),
     ),
     "dead": (remove_dead, graph({"x": X, "a": X, "y": X}, [conv("a", "x"), conv("y", "x")], "y")),
-    "nested_concats": (
-        nest_concats,
-        graph(
-            {"x": X, "a": X, "b": X, "c": X, "t": (1, 6, 6, 12), "y": (1, 6, 6, 8), "z": (1, 6, 6, 16)},
-            [
-                conv("a", "x"), conv("b", "x"), conv("c", "x"), Concat("y", ("a", "b"), ("y",)),
-                Concat("t", ("a", "b", "c"), ("t",)), Concat("z", ("a", "b", "c", "x"), ("z",)),
-            ],
-            "y",
-            "z",
-        ),
-    ),
     "copies": (
         insert_copies,
         graph(
@@ -149,6 +137,18 @@ CASES: dict[str, tuple[Pass, XGraph]] = {
                 Slice("s", ("a",), ("s",), (0, 0, 2)),
                 Concat("y", ("a", "s", "x"), ("y",)),
                 Concat("z", ("a", "x"), ("z",)),
+            ],
+            "y",
+            "z",
+        ),
+    ),
+    "nested_concats": (
+        nest_concats,
+        graph(
+            {"x": X, "a": X, "b": X, "c": X, "t": (1, 6, 6, 12), "y": (1, 6, 6, 8), "z": (1, 6, 6, 16)},
+            [
+                conv("a", "x"), conv("b", "x"), conv("c", "x"), Concat("y", ("a", "b"), ("y",)),
+                Concat("t", ("a", "b", "c"), ("t",)), Concat("z", ("a", "b", "c", "x"), ("z",)),
             ],
             "y",
             "z",
