@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from compiler.frontend.reader import Source
 from compiler.zoo.exports import exports
@@ -64,7 +66,7 @@ def test_network_of_random_weights(name: str) -> None:
 
 def test_resizes_and_edges() -> None:
     """Rows interleaved three for two, edges repeated, a transposed convolution by eight on POOL, an edge reflected."""
-    table = {
+    table: dict[str, NDArray[Any]] = {
         "w": weights(5, 3, 3, 3), "v": weights(4, 5, 3, 3), "size": np.array([1, 5, 6, 8], np.int64),
         "factors": np.array([1, 1, 8, 8], np.float32), "pads": np.array([0, 0, 2, 1, 0, 0, 0, 2], np.int64),
     }  # fmt: skip

@@ -171,6 +171,7 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
     matrix: NDArray[Any] = weights.values.T
     values: NDArray[Any]
     window = Window((1, 1))
+    pixels: tuple[Dim, ...]
     whole = _whole_map(ctx, x)
     if whole is not None:
         n, h, w, c = ctx.map_shape(x)

@@ -33,5 +33,5 @@ def patches(ctx: Context, x: Mapped, weights: Int16 | Int8, window: Window) -> t
         shape = (n, rows * k_h, columns * k_w, c)
         x = sliced(ctx, x, (0, 0, 0), (1, 1), shape, plain("NHWC", shape))
     cut = (n * rows, k_h, columns, k_w * c)
-    kernel = np.ascontiguousarray(weights).reshape(outputs, k_h, 1, k_w * c)
+    kernel: Int16 | Int8 = np.ascontiguousarray(weights).reshape(outputs, k_h, 1, k_w * c)
     return reshaped(ctx, x, cut, plain("NHWC", cut)), kernel, Window((k_h, 1)), (n * rows, 1, columns, outputs)

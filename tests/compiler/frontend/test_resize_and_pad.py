@@ -13,7 +13,7 @@ from compiler.xgraph.ops import ConvTranspose, Interleave, Upsample
 from tests.compiler.frontend.quantised_models import check_exact, feeds_of, host_operators, imported, model, node, weights
 from tests.e2e.network_runs import compiled, differing
 
-CONV = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+CONV: dict[str, Any] = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
 
 
 def behind_a_convolution(op_type: str, inputs: str, size: tuple[int, int], table: dict[str, Any], **attributes: Any) -> Any:
@@ -90,7 +90,7 @@ def test_linear_on_the_machine(config: str, factor: int) -> None:
 @pytest.mark.parametrize("pads", [(0, 0, 1, 2, 0, 0, 3, 1), (0, 0, 0, 3, 0, 0, 0, 0), (0, 2, 1, 0, 0, 1, 1, 1)])
 def test_pads_of_every_kind(mode: str, pads: tuple[int, ...]) -> None:
     """The constant is none of the 256 values, and becomes the nearest."""
-    table = {"pads": np.array(pads, np.int64), "value": np.array(0.3, np.float32)}
+    table: dict[str, Any] = {"pads": np.array(pads, np.int64), "value": np.array(0.3, np.float32)}
     nodes = [
         node("Conv", "x w", "a", **CONV), node("LeakyRelu", "a", "r", alpha=0.1), node("Pad", "r pads value", "b", mode=mode),
         node("Conv", "b v", "y", **CONV),

@@ -86,7 +86,7 @@ def test_a_sum_with_tokens_from_the_cpu_stays_on_the_machine() -> None:
 @pytest.mark.parametrize(("kernel", "size"), [((16, 16), (32, 48)), ((17, 5), (36, 12)), ((3, 20), (9, 61))])
 def test_patches_are_cut_at_any_stride(kernel: tuple[int, int], size: tuple[int, int]) -> None:
     table = {"w": weights(6, 3, *kernel), "b": weights(6), "v": weights(4, 6, 1, 1)}
-    attributes = {"kernel_shape": list(kernel), "strides": list(kernel)}
-    found = imported(model([node("Conv", "x w b", "a", **attributes), node("Conv", "a v")], (1, 3, *size), table))
+    cut = node("Conv", "x w b", "a", kernel_shape=list(kernel), strides=list(kernel))
+    found = imported(model([cut, node("Conv", "a v")], (1, 3, *size), table))
     check_exact(found)
     assert not host_operators(found)
