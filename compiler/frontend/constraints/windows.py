@@ -23,8 +23,8 @@ def window_fits(window: Window) -> bool:
 
 @constrains("Conv", "QLinearConv")
 def convolution_fits(window: Window) -> bool:
-    """The kernel is at most 255 x 255, strides at most 15 (those of patches, as large as the kernel, are free), dilations at most
-    63, pads above and to the left at most 255."""
+    """The kernel is at most 255 x 255, strides at most 15 (any for patches, where stride and kernel are the same), dilations at
+    most 63, pads above and to the left at most 255."""
     return window_fits(window)
 
 
