@@ -7,7 +7,10 @@ In memory the pixels of a row of a patch are neighbours, and so are the rows tha
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.frontend.constraints.windows import MOST_STRIDE
 from compiler.frontend.importer.context import Context
@@ -24,7 +27,7 @@ def in_patches(window: Window, groups: int) -> bool:
     return apart and max(window.stride) > MOST_STRIDE
 
 
-def patches(ctx: Context, x: Mapped, weights: Int16 | Int8, window: Window) -> tuple[Mapped, Int16 | Int8, Window, Shape4]:
+def patches(ctx: Context, x: Mapped, weights: Int16 | Int8, window: Window) -> tuple[Mapped, NDArray[Any], Window, Shape4]:
     """The map, the weights and the window of the same convolution, and the shape of its result."""
     n, h, w, c = ctx.map_shape(x)
     (k_h, k_w), outputs = window.kernel, len(weights)
@@ -33,5 +36,5 @@ def patches(ctx: Context, x: Mapped, weights: Int16 | Int8, window: Window) -> t
         shape = (n, rows * k_h, columns * k_w, c)
         x = sliced(ctx, x, (0, 0, 0), (1, 1), shape, plain("NHWC", shape))
     cut = (n * rows, k_h, columns, k_w * c)
-    kernel: Int16 | Int8 = np.ascontiguousarray(weights).reshape(outputs, k_h, 1, k_w * c)
+    kernel: NDArray[Any] = np.ascontiguousarray(weights).reshape(outputs, k_h, 1, k_w * c)
     return reshaped(ctx, x, cut, plain("NHWC", cut)), kernel, Window((k_h, 1)), (n * rows, 1, columns, outputs)
