@@ -123,7 +123,7 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         if node.op_type == "Gemm" and not _per_output(model, node):
             return None
         return {"Conv": Form.CONV, "Gemm": Form.GEMM}.get(node.op_type, Form.FLOAT)
-    if not operands or not all(name in reached for name in operands) or rank > 4:
+    if not operands or not (all(name in reached for name in operands) or _joins_stream(model, node, reached)) or rank > 4:
         return None
     if node.op_type in STORED:
         whole = node.op_type != "Concat" or len(set(operands)) == len(node.inputs)
@@ -140,6 +140,12 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
     if node.op_type in _BINARY and len(node.inputs) == 2:
         return _binary_form(model, node, operands, origin)
     return None
+
+
+def _joins_stream(model: Model, node: Node, reached: set[str]) -> bool:
+    """A sum of what the machine makes and of as large a tensor from the CPU: what follows stays on the machine."""
+    shapes = {model.shape(name) for name in node.inputs}
+    return node.op_type == "Add" and len(shapes) == 1 and any(name in reached for name in node.inputs)
 
 
 def slopes_by_channel(model: Model, node: Node) -> bool:

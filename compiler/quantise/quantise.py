@@ -16,6 +16,8 @@ from compiler.quantise.forms import forms_of
 from compiler.quantise.fuse import fused
 from compiler.quantise.methods import method_of
 from compiler.quantise.opset import modernised
+from compiler.quantise.resample import as_linear_maps
+from compiler.quantise.rows import on_rows
 from compiler.quantise.schemes import SCHEMES
 from compiler.quantise.statistics import (
     CalibrationError,
@@ -61,7 +63,7 @@ def quantise(
     """``given``: the forms of inputs that do not come from their statistics."""
     choices.check()
     scheme, method = SCHEMES[choices.scheme], method_of(choices.method)
-    prepared = with_types(fused(with_types(fold_constants(modernised(model), weights=True))))
+    prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
     forms = forms_of(prepared, choices.kept(model, prepared))
     names = forms.quantised()
     statistics = _statistics(prepared, names, calibration, progress)
@@ -80,6 +82,12 @@ def quantise(
     means = {name: known.means.values for name, known in statistics.items() if known.means is not None}
     result = with_types(written(prepared, forms, params, scheme, means if choices.bias_correction else {}))
     return Quantised(result, prepared, statistics)
+
+
+def _simplified(model: Model) -> Model:
+    """The same function in fewer kinds of operators."""
+    mapped = as_linear_maps(model)
+    return fused(on_rows(model if mapped is model else with_types(mapped)))
 
 
 def _statistics(
