@@ -78,7 +78,7 @@ def _moved(node: onnx.NodeProto, sizes: Mapping[str, int]) -> int:
 
 
 def facts(compiled: Compiled, speed: HostSpeed | None = None) -> dict[str, Any]:
-    """Times are estimates: the machine's by the cycle model, the host's by what was measured on it once, one after the other."""
+    """Times are estimates: the machine's by the cycle model, the host's by ``host_speed``, one after the other."""
     program, plans = compiled.program, compiled.plans
     config = program.config
     cycles = estimated_cycles(program)
