@@ -72,18 +72,19 @@ class Forms:
         return list(found)
 
 
-def forms_of(model: Model) -> Forms:
+def forms_of(model: Model, kept: frozenset[str] = frozenset()) -> Forms:
+    """``kept``: nodes that stay in float."""
     forms = Forms(model)
     consumers = model.consumers()
     reached = {name for name in model.inputs if model.elem(name) == onnx.TensorProto.FLOAT}
     reached |= {
         node.inputs[0]
         for node in model.nodes
-        if node.op_type in HEAVY | WINDOWS and len(model.shape(node.inputs[0]) or ()) >= 2
+        if node.op_type in HEAVY | WINDOWS and node.name not in kept and len(model.shape(node.inputs[0]) or ()) >= 2
     }
     origin: dict[str, str] = {}
     for node in model.nodes:
-        form = _form(model, node, reached, origin)
+        form = None if node.name in kept else _form(model, node, reached, origin)
         if form is None:
             continue
         forms.of[node.name] = form

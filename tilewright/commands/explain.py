@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from isa.config import MachineConfig
+from tilewright.model_options import model_arguments, model_options
 from tilewright.options import STRATEGY_HELP, check_output, config_option, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
@@ -21,13 +22,11 @@ if TYPE_CHECKING:
 @config_option()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--objective", default="cycles", show_default=True, help="What the search makes least: cycles, dram, energy.")
-@click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
-@click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
+@model_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
 @json_option()
 def command(
-    source: Path, config: MachineConfig, strategy: str, objective: str, calibrate: Path | None, scheme: str,
-    output: Path | None, as_json: bool,
+    source: Path, config: MachineConfig, strategy: str, objective: str, output: Path | None, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Say which operations run together, what each group saves against its operations alone, and what was second best.
 
@@ -40,7 +39,6 @@ def command(
     """
     from compiler.driver import objective_of
     from compiler.search.reasons import reasons
-    from tilewright.api import read_arrays
     from tilewright.explain.picture import partition_picture
     from tilewright.explain.source import is_program, of_model, of_program
 
@@ -52,10 +50,7 @@ def command(
         if is_program(source):
             chosen = of_program(source)
         else:
-            calibration = read_arrays(calibrate) if calibrate else None
-            chosen = of_model(
-                source, config, strategy=strategy, objective=objective, scheme=scheme, calibration=calibration
-            )  # fmt: skip
+            chosen = of_model(source, config, strategy=strategy, objective=objective, how=model_arguments(how))
         report("reasons")
         found = reasons(chosen.evaluator, wanted, chosen.groups)
     if output is not None:
