@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,12 +22,12 @@ KINDS = {"ReduceMean": EltwiseKind.SUM, "ReduceSum": EltwiseKind.SUM, "ReduceMax
 @pytest.mark.parametrize("config", ["nano", "base"])
 def test_spatial_attention(op_type: str, channels: int, config: str) -> None:
     """The reduced map is convolved, and gates what it was made of: one number for all channels of a pixel."""
+    over = node(op_type, "a axes", "s") if op_type == "ReduceSum" else node(op_type, "a", "s", axes=[1])
     nodes = [
-        node("Conv", "x w", "a", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
-        node(op_type, "a axes" if op_type == "ReduceSum" else "a", "s", **({} if op_type == "ReduceSum" else {"axes": [1]})),
+        node("Conv", "x w", "a", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), over,
         node("Conv", "s v", "t", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), node("Sigmoid", "t", "g"), node("Mul", "a g"),
     ]  # fmt: skip
-    table = {"w": weights(channels, 3, 3, 3), "v": weights(1, 1, 3, 3), "axes": np.array([1], np.int64)}
+    table: dict[str, Any] = {"w": weights(channels, 3, 3, 3), "v": weights(1, 1, 3, 3), "axes": np.array([1], np.int64)}
     proto = model(nodes, (1, 3, 9, 7), table)
     found = imported(proto)
     assert not host_operators(found)
