@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from compiler.memory.fuse import fuse
 from compiler.memory.least import MOST_STATES, Order, least_order
 from compiler.memory.lifetimes import Step, lives_of
+from compiler.memory.partition import partitioned_order
 from compiler.memory.tasks import Mask, Tasks, Use
 from compiler.xgraph.graph import XGraph
 
@@ -24,6 +25,9 @@ def memory_order(tasks: Tasks, known: Sequence[int], most_states: int = MOST_STA
     fused = fuse(tasks)
     found = least_order(fused.tasks, most_states)
     order = fused.expanded(found.tasks)
+    if not found.proven:
+        in_parts = fused.expanded(partitioned_order(fused.tasks, found.tasks, most_states))
+        order = min(order, in_parts, partitioned_order(tasks, known, most_states), key=tasks.peak)
     peak = tasks.peak(order)
     if tasks.peak(known) <= peak:
         return Order(tuple(known), tasks.peak(known), min(found.bound, tasks.peak(known)))
