@@ -24,7 +24,19 @@ MOST_LOSS = 0.01
 
 def frugal(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective) -> list[Plan | Cpu]:
     """The same steps in the order of least memory."""
-    tasks = memory_tasks(graph, steps)
+    moved = in_least_order(config, graph, steps, objective)
+    if objective is CYCLES and moved != list(steps):
+        limit = (1 + MOST_LOSS) * program_cycles(config, graph, steps)
+        if program_cycles(config, graph, moved) > limit:
+            return list(steps)
+    return moved
+
+
+def in_least_order(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, shared: bool = False
+) -> list[Plan | Cpu]:
+    """Whatever time it costs. ``shared``: inputs and outputs lie in WORK."""
+    tasks = memory_tasks(graph, steps, shared)
     given = range(len(steps))
     order = memory_order(tasks, given)
     if order.peak == tasks.peak(given):
@@ -34,8 +46,4 @@ def frugal(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], ob
         step = steps[index]
         # Neighbours lie at opposite ends of the buffer.
         moved.append(step if isinstance(step, Cpu) else plan_group(config, step.group, objective, upwards=number % 2 == 0))
-    if objective is CYCLES:
-        limit = (1 + MOST_LOSS) * program_cycles(config, graph, steps)
-        if program_cycles(config, graph, moved) > limit:
-            return list(steps)
     return moved

@@ -35,10 +35,10 @@ MOST_HIDDEN = 0.05
 Nine of ten save less. With 0.2, which one of a hundred exceeds, twice as many are asked about, and the choice was the same."""
 
 
-def program_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> int:
+def program_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False) -> int:
     """Of all machine segments of the program that these steps make."""
     model = CycleModel(config)
-    return sum(model.run_ops(ops).cycles for ops in machine_segments(config, graph, steps))
+    return sum(model.run_ops(ops).cycles for ops in machine_segments(config, graph, steps, shared))
 
 
 def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:

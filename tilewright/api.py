@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from compiler.driver import Compiled, Progress, Stages, check_choices, compile_graph
 from compiler.frontend.idle import warn_of_empty
 from compiler.frontend.pipeline import import_model
+from compiler.limit import bytes_of
 from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.quantise.quantise import check_scheme
@@ -50,16 +51,19 @@ def compile_model(
     progress: Progress | None = None,
     cache: bool = True,
     watch: Watch | None = None,
+    memory: int | str | None = None,
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
+    ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
     check_scheme(scheme)
+    limit = None if memory is None else bytes_of(memory)
     stages = Stages(progress)
     stages.begin("import")
     imported = import_model(
@@ -67,7 +71,7 @@ def compile_model(
     )  # fmt: skip
     database = open_database(machine) if cache else None
     compiled = compile_graph(
-        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database
+        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database, memory=limit
     )  # fmt: skip
     warn_of_empty(compiled.imported)
     return compiled
@@ -145,6 +149,7 @@ def facts(compiled: Compiled) -> dict[str, Any]:
         "parameter bytes": sum(plan.parameter_bytes for plan in plans),
         "DRAM bytes": sum(plan.cost.dram_bytes for plan in plans),
         "DRAM for feature maps": program.work_bytes + program.input_bytes + program.output_bytes,
+        **({"inputs and outputs": "in WORK: a run destroys its input"} if compiled.shared else {}),
         "on-chip words used": min(max((plan.words for plan in plans), default=0), config.fm_words),
         "estimated cycles": cycles,
         "estimated utilisation": round(macs / (cycles * config.macs_per_cycle), 4) if cycles else 0.0,

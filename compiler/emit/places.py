@@ -1,7 +1,8 @@
 """Final places of all maps in DRAM.
 
 What the host provides lies in INPUT and is never written; what it takes lies in OUTPUT and stays until the next run; everything
-else shares WORK with what does not live at the same time.
+else shares WORK with what does not live at the same time. Where memory is short, inputs and outputs share it, too: then a run
+destroys its input.
 """
 
 from __future__ import annotations
@@ -20,9 +21,15 @@ from isa.instructions import Region
 __all__ = ["ALIGN", "places"]
 
 
-def places(graph: XGraph, steps: Sequence[Step]) -> tuple[dict[str, View], dict[Region, int]]:
-    """Where every map lies that leaves a step, and the bytes of each region; the steps are in the order of execution."""
+def places(graph: XGraph, steps: Sequence[Step], shared: bool = False) -> tuple[dict[str, View], dict[Region, int]]:
+    """Where every map lies that leaves a step, and the bytes of each region; the steps are in the order of execution.
+
+    ``shared``: inputs and outputs lie in WORK.
+    """
     lives = lives_of(graph, steps)
+    of_host = lives.of_host
+    if shared:
+        lives = lives.in_work()
     regions = {Region.WORK: lives.work, Region.INPUT: lives.input, Region.OUTPUT: lives.output}
     where: dict[str, tuple[Region, int]] = {}
     sizes: dict[Region, int] = {}
@@ -31,7 +38,11 @@ def places(graph: XGraph, steps: Sequence[Step]) -> tuple[dict[str, View], dict[
         arena = arrange(blocks)
         sizes[region] = arena.total
         where |= {root: (region, offset) for root, offset in zip(storages, arena.offsets, strict=True)}
-    views = {name: _final(home, graph, *where[home.root]) for name, home in storage_of(graph).items() if home.root in where}
+    views = {
+        name: _final(home, *where[home.root], graph.tensors[home.root].flip and home.root in of_host)
+        for name, home in storage_of(graph).items()
+        if home.root in where
+    }
     return views, sizes
 
 
@@ -39,9 +50,8 @@ def _block(storage: Storage, region: Region, steps: int) -> Block:
     if region is not Region.WORK:
         return Block(0, max(1, steps), storage.size)
     times = (*storage.made, *storage.read)
-    return Block(min(times), max(times) + 1, storage.size)
+    return Block(0 if storage.given else min(times), max(1, steps) if storage.kept else max(times) + 1, storage.size)
 
 
-def _final(home: Home, graph: XGraph, region: Region, offset: int) -> View:
-    flip = region is not Region.WORK and graph.tensors[home.root].flip
+def _final(home: Home, region: Region, offset: int, flip: bool) -> View:
     return replace(home.view, region=region, offset=home.view.offset + offset, flip=flip)

@@ -53,9 +53,9 @@ Scheduled = tuple[MachineOp, Pending]
 """An instruction with its tokens, and what it came from."""
 
 
-def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> Emitted:
-    """``steps``: plans of groups and CPU parts, in the order of execution."""
-    views, sizes = places(graph, [touched(step) for step in steps])
+def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False) -> Emitted:
+    """``steps``: plans of groups and CPU parts, in the order of execution. ``shared``: inputs and outputs lie in WORK."""
+    views, sizes = places(graph, [touched(step) for step in steps], shared)
     const = ConstImage(max(ALIGN, config.axi_bytes))
     words: list[int] = []
     debug: list[DebugRecord] = []
@@ -77,9 +77,11 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
     )  # fmt: skip
 
 
-def machine_segments(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> list[list[MachineOp]]:
+def machine_segments(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False
+) -> list[list[MachineOp]]:
     """The instructions between each START and END, to be timed only: no parameters are packed for them."""
-    views, sizes = places(graph, [touched(step) for step in steps])
+    views, sizes = places(graph, [touched(step) for step in steps], shared)
     const = UnpackedImage(max(ALIGN, config.axi_bytes))
     parts = _parts(config, graph, steps, const, views, sizes)
     return [[op for op, _ in part] for part in parts if not isinstance(part, Cpu)]

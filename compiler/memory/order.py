@@ -12,11 +12,14 @@ from compiler.memory.tasks import Mask, Tasks, Use
 from compiler.xgraph.graph import XGraph
 
 
-def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]]) -> Tasks:
-    """The steps as tasks that touch the storages of WORK; ``needs``: which steps each must follow."""
-    uses = [
-        Use(storage.size, _mask((*storage.made, *storage.read))) for storage in lives_of(graph, steps).work.values()
-    ]
+def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]], shared: bool = False) -> Tasks:
+    """The steps as tasks that touch the storages of WORK; ``needs``: which steps each must follow.
+
+    ``shared``: inputs and outputs lie there, too.
+    """
+    lives = lives_of(graph, steps)
+    work = lives.in_work().work if shared else lives.work
+    uses = [Use(each.size, _mask((*each.made, *each.read)), each.given, each.kept) for each in work.values()]
     return Tasks(tuple(map(_mask, needs)), tuple(uses), (0,) * len(steps))
 
 

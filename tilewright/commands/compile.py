@@ -8,7 +8,16 @@ from typing import Any
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import STRATEGY_HELP, check_output, config_option, extent_options, json_option, print_json, write_file
+from tilewright.options import (
+    OBJECTIVE_HELP,
+    STRATEGY_HELP,
+    check_output,
+    config_option,
+    extent_options,
+    json_option,
+    print_json,
+    write_file,
+)
 from tilewright.progress import stage_reporter
 
 
@@ -17,7 +26,8 @@ from tilewright.progress import stage_reporter
 @config_option()
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Program file.")
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
-@click.option("--objective", default="cycles", show_default=True, help="What the search makes least: cycles, dram, energy.")
+@click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
+@click.option("--memory", help="DRAM that feature maps may take, as 196608, 192K or 1.5M; what that costs in cycles is least.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
 @click.option(
@@ -32,7 +42,7 @@ from tilewright.progress import stage_reporter
 @click.option("-v", "--verbose", is_flag=True, help="List groups, and the nodes that stay on the CPU.")
 @json_option()
 def command(
-    model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, groups: Path | None,
+    model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, memory: str | None, groups: Path | None,
     calibrate: Path | None, validate: Path | None, scheme: str, batch: int | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...], dump: Path | None, verbose: bool, as_json: bool,
 ) -> None:  # fmt: skip
@@ -43,6 +53,7 @@ def command(
       tilewright compile model.onnx --config base -o model.elf
       tilewright compile float.onnx --calibrate images.npz -o float.elf
       tilewright compile detector.onnx --shape image:1x3x480x640 -o detector.elf
+      tilewright compile model.onnx --config nano --memory 192K -o small.elf
       tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
     """
     from isa.program_file import program_bytes
@@ -58,7 +69,7 @@ def command(
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, scheme=scheme, batch=batch, progress=report,
             groups=read_groups(groups) if groups else None, calibration=read_arrays(calibrate) if calibrate else None,
-            watch=stages.graph if dump else None, shapes=dict(shapes),
+            watch=stages.graph if dump else None, shapes=dict(shapes), memory=memory,
         )  # fmt: skip
         summary = facts(compiled)
         if labelled:

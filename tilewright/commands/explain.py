@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import STRATEGY_HELP, check_output, config_option, json_option, print_json, write_file
+from tilewright.options import OBJECTIVE_HELP, STRATEGY_HELP, check_output, config_option, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("source", type=click.Path(path_type=Path))
 @config_option()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
-@click.option("--objective", default="cycles", show_default=True, help="What the search makes least: cycles, dram, energy.")
+@click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
