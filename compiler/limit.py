@@ -25,6 +25,8 @@ from isa.errors import TilewrightError
 
 TRIES = 8
 """Limits of groups that are tried for one limit of the whole, where branches make the whole need more than its groups."""
+NAMED = 4
+"""Operations of a group that a message names."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -78,7 +80,8 @@ def limited(
 
 def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError:
     """What to tell the user."""
-    names = " + ".join(op.name for op in peak_ops(evaluator.graph, least.steps, least.shared))
+    ops = peak_ops(evaluator.graph, least.steps, least.shared)
+    names = " + ".join(op.name for op in ops[:NAMED]) + (f" and {len(ops) - NAMED} more" if len(ops) > NAMED else "")
     return MemoryLimitError(
         f"memory {limit}: the feature maps need at least {least.bytes} bytes of DRAM on configuration "
         f"{evaluator.config.name}, the most while {names} run; allow {least.bytes} bytes, or take smaller inputs"
