@@ -13,11 +13,12 @@ from compiler.codegen.plan import Plan
 from compiler.emit.buffers import buffer_of
 from compiler.emit.build import plans_of
 from compiler.emit.grouping import machine_ops
+from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import ImportedModel
-from compiler.limit import Frugal, dram_bytes, least_memory, limited, refusal
-from compiler.ordering import frugal
+from compiler.limit import least_memory, limited, refusal
+from compiler.ordering import Frugal, frugal
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.strategies import STRATEGIES
@@ -63,8 +64,8 @@ class Compiled:
     imported: ImportedModel
     steps: Sequence[Plan | Cpu]
     seconds: dict[str, float]
-    shared: bool = False
-    """Inputs and outputs lie in WORK, for a memory limit asked for it: a run destroys its input."""
+    sharing: Sharing = APART
+    """What shares bytes of WORK; inputs and outputs only where a memory limit asks for it."""
 
     @property
     def plans(self) -> list[Plan]:
@@ -97,11 +98,11 @@ def compile_graph(
         named = plans_of(config, graph, named_groups(graph, groups), objective_of(objective))
         found = _kept_to(Evaluator(config, graph), named, objective_of(objective), memory, free=False)
     stages.begin("emit")
-    emitted = emit_program(config, graph, found.steps, found.shared)
+    emitted = emit_program(config, graph, found.steps, found.sharing)
     stages.begin("pack")
     program = _program(config, imported, emitted)
     stages.end()
-    return Compiled(program, imported, found.steps, dict(stages.seconds), found.shared)
+    return Compiled(program, imported, found.steps, dict(stages.seconds), found.sharing)
 
 
 def steps_of(
@@ -143,10 +144,10 @@ def _kept_to(
     evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, memory: int | None, free: bool
 ) -> Frugal:
     """``free``: other groups may be chosen where these need too much."""
-    frugally = frugal(evaluator.config, evaluator.graph, steps, objective)
-    if memory is None:
-        return Frugal(frugally, dram_bytes(evaluator.graph, frugally))
-    return limited(evaluator, objective, frugally, memory, free)
+    found = frugal(evaluator.config, evaluator.graph, steps, objective)
+    if memory is None or found.bytes <= memory:
+        return found
+    return limited(evaluator, objective, steps, memory, free)
 
 
 def check_choices(strategy: str, objective: str) -> None:

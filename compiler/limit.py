@@ -1,25 +1,24 @@
 """A program whose feature maps keep to so many bytes of DRAM, at the least cost; or what the least is that would do.
 
 Tried in turn: the given steps, in their order and in that of least memory; other partitions; partitions with groups that are
-tiled in columns. Each with inputs and outputs in regions of their own, and only where that cannot be with all in WORK.
+tiled in columns; all with outputs over inputs. Each with what the host holds in regions of its own, and only where that cannot
+be with all in WORK.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.codegen.objective import Objective
 from compiler.codegen.plan import Plan
 from compiler.emit.build import plans_of
-from compiler.emit.places import ALIGN, places
-from compiler.emit.steps import peak_ops, touched
-from compiler.ordering import in_least_order
+from compiler.emit.places import ALIGN, Sharing
+from compiler.emit.steps import peak_ops
+from compiler.ordering import Frugal, in_least_order, placed
 from compiler.search.cost import Evaluator
 from compiler.search.within import Groups, Within
-from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from isa.errors import TilewrightError
 
@@ -34,16 +33,6 @@ class MemoryLimitError(TilewrightError):
     """Feature maps do not fit into the DRAM that they may take."""
 
 
-@dataclass(frozen=True)
-class Frugal:
-    """Steps in the order of execution, and the bytes of DRAM that their feature maps take."""
-
-    steps: list[Plan | Cpu]
-    bytes: int
-    shared: bool = False
-    """Inputs and outputs lie in WORK: a run destroys its input."""
-
-
 def bytes_of(size: str | int) -> int:
     """``196608``, ``192K``, ``1.5M`` or ``192KiB``: powers of 1024."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?", str(size).strip(), re.IGNORECASE)
@@ -52,15 +41,10 @@ def bytes_of(size: str | int) -> int:
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
-def dram_bytes(graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False) -> int:
-    """Of all regions that hold feature maps."""
-    return sum(places(graph, [touched(step) for step in steps], shared)[1].values())
-
-
 def limited(
     evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], limit: int, free: bool = True
 ) -> Frugal:
-    """The given steps if they keep to the limit, else the cheapest that do; refused with the least that would do.
+    """The given steps if they keep to the limit as they are, or in another order, else the cheapest that do; refused with the least that would do.
 
     ``free``: other groups may be chosen.
     """
@@ -80,7 +64,7 @@ def limited(
 
 def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError:
     """What to tell the user."""
-    ops = peak_ops(evaluator.graph, least.steps, least.shared)
+    ops = peak_ops(evaluator.graph, least.steps, least.sharing.host)
     names = " + ".join(op.name for op in ops[:NAMED]) + (f" and {len(ops) - NAMED} more" if len(ops) > NAMED else "")
     return MemoryLimitError(
         f"memory {limit}: the feature maps need at least {least.bytes} bytes of DRAM on configuration "
@@ -124,10 +108,10 @@ class _Frugal:
         ]  # fmt: skip
 
     def reordered(self, given: Sequence[Plan | Cpu]) -> Iterator[Frugal]:
-        graph = self._evaluator.graph
-        yield Frugal(list(given), dram_bytes(graph, given))
-        for shared in (False, True):
-            yield self._ordered(given, shared)
+        yield placed(self._evaluator.graph, given)
+        for host in (False, True):
+            for overlap in (False, True):
+                yield self._ordered(given, Sharing(host, overlap))
 
     def within(self, way: tuple[Within, bool], limit: int) -> Frugal | None:
         """Groups are held to less than the limit where the whole exceeds it."""
@@ -159,11 +143,11 @@ class _Frugal:
         return best
 
     def _made(self, groups: Groups, way: tuple[Within, bool]) -> Frugal:
-        _, shared = way
+        _, host = way
         evaluator = self._evaluator
-        return self._ordered(plans_of(evaluator.config, evaluator.graph, groups, self._objective), shared)
+        return self._ordered(plans_of(evaluator.config, evaluator.graph, groups, self._objective), Sharing(host, overlap=True))
 
-    def _ordered(self, steps: Sequence[Plan | Cpu], shared: bool) -> Frugal:
+    def _ordered(self, steps: Sequence[Plan | Cpu], sharing: Sharing) -> Frugal:
         evaluator = self._evaluator
-        ordered = in_least_order(evaluator.config, evaluator.graph, steps, self._objective, shared)
-        return Frugal(ordered, dram_bytes(evaluator.graph, ordered, shared), shared)
+        ordered = in_least_order(evaluator.config, evaluator.graph, steps, self._objective, sharing.host)
+        return placed(evaluator.graph, ordered, sharing)

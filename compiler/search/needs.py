@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compiler.codegen.misfit import FitError
+from compiler.codegen.plan import Plan
 from compiler.emit.grouping import needs_of
+from compiler.emit.overlaps import leads_of
 from compiler.fusion.legal import Mask, union
 from compiler.memory.lifetimes import Step, lives_of
 from compiler.memory.order import tasks_of
@@ -47,9 +49,32 @@ class Needs:
             return None
         return self._bytes(mask, (*group.inputs, *group.outputs))
 
+    def saving(self, mask: Mask, plan: Plan) -> int:
+        """What outputs of the group that lie over its inputs save at most, as it is planned."""
+        before, after = self._around(mask)
+        uses = {root: use for root, use in zip(self._roots, self._tasks.uses, strict=True)}
+        leads = leads_of(self._evaluator.graph, plan)
+        pairs = {
+            (source, target): lead
+            for (source, target), lead in leads.items()
+            if source in uses and target in uses and source != target
+            and not (uses[source].kept or uses[source].tasks & after)
+            and not (uses[target].given or uses[target].tasks & before)
+        }  # fmt: skip
+        sources = {source for source, _ in pairs}
+        lowest: dict[str, int] = {}
+        for (_, target), lead in pairs.items():
+            lowest[target] = min(lead, lowest.get(target, lead))
+        over = sum(max(0, uses[target].size - lead) for target, lead in lowest.items())
+        return min(over, sum(uses[source].size for source in sources))
+
+    def _around(self, mask: Mask) -> tuple[Mask, Mask]:
+        """What comes before and after it."""
+        return union(self._tasks.ancestors, mask) & ~mask, union(self._tasks.descendants, mask) & ~mask
+
     def _bytes(self, mask: Mask, maps: Iterable[str]) -> int:
         tasks = self._tasks
-        before, after = union(tasks.ancestors, mask) & ~mask, union(tasks.descendants, mask) & ~mask
+        before, after = self._around(mask)
         touched = {self._homes[name].root for name in maps}
         return self._fixed + sum(
             use.size

@@ -31,6 +31,7 @@ class Within:
     """
 
     def __init__(self, evaluator: Evaluator, objective: Objective, shared: bool, tiled: bool = False) -> None:
+        self._by_rows = evaluator
         self._evaluator = Evaluator(evaluator.config, evaluator.graph, columns=True) if tiled else evaluator
         self._objective = objective
         self._tiled = tiled
@@ -40,7 +41,13 @@ class Within:
     def bytes(self) -> Mapping[Mask, int]:
         """What each candidate needs; not all of them fit on chip."""
         needs = {mask: self._needs.of(mask) for mask in sorted(self._candidates)}
-        return {mask: need for mask, need in needs.items() if need is not None}
+        return {mask: need - self._saving(mask) for mask, need in needs.items() if need is not None}
+
+    def _saving(self, mask: Mask) -> int:
+        """By overlap, of groups that stream rows: column tiles read all rows again and again."""
+        fits = self._by_rows.cost_of(mask, self._objective) is not None
+        plan = self._by_rows.plan(mask, self._objective) if fits else None
+        return 0 if plan is None else self._needs.saving(mask, plan)
 
     @cached_property
     def limits(self) -> list[int]:

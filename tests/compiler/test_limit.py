@@ -8,8 +8,10 @@ import pytest
 from compiler.codegen.objective import CYCLES
 from compiler.emit.build import plans_of
 from compiler.emit.grouping import one_each
+from compiler.emit.places import APART, Sharing
 from compiler.emit.program import emit_program
-from compiler.limit import Frugal, MemoryLimitError, bytes_of, curve, dram_bytes, least_memory, limited
+from compiler.limit import MemoryLimitError, bytes_of, curve, least_memory, limited
+from compiler.ordering import Frugal, placed
 from compiler.search.cost import Evaluator
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
@@ -25,9 +27,9 @@ CONFIG = preset("nano")
 
 def checked(graph: XGraph, found: Frugal) -> None:
     """The program takes what was said, and computes what the reference does, free of races."""
-    emitted = emit_program(CONFIG, graph, found.steps, found.shared)
+    emitted = emit_program(CONFIG, graph, found.steps, found.sharing)
     assert emitted.work_bytes + emitted.input_bytes + emitted.output_bytes == found.bytes
-    assert (emitted.input_bytes == emitted.output_bytes == 0) == found.shared
+    assert (emitted.input_bytes == emitted.output_bytes == 0) == found.sharing.host
     rng = np.random.default_rng(0)
     inputs = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
     expected = execute(graph, inputs)
@@ -49,8 +51,8 @@ def test_random_graphs_keep_to_their_limits(seed: int) -> None:
     evaluator = Evaluator(CONFIG, graph)
     given = plans_of(CONFIG, graph, one_each(graph))
     least = least_memory(evaluator, CYCLES)
-    assert least.bytes <= dram_bytes(graph, given)
-    for limit in {least.bytes, (least.bytes + dram_bytes(graph, given)) // 2}:
+    assert least.bytes <= placed(graph, given).bytes
+    for limit in {least.bytes, (least.bytes + placed(graph, given).bytes) // 2}:
         found = limited(evaluator, CYCLES, given, limit)
         assert found.bytes <= limit
         checked(graph, found)
@@ -61,8 +63,8 @@ def test_random_graphs_keep_to_their_limits(seed: int) -> None:
 def test_what_fits_stays_as_it_is() -> None:
     graph = narrowing()
     given = plans_of(CONFIG, graph, one_each(graph))
-    found = limited(Evaluator(CONFIG, graph), CYCLES, given, dram_bytes(graph, given))
-    assert (found.steps, found.shared) == (given, False)
+    found = limited(Evaluator(CONFIG, graph), CYCLES, given, placed(graph, given).bytes)
+    assert (found.steps, found.sharing) == (given, APART)
 
 
 def test_inputs_and_outputs_share_only_where_they_must() -> None:
@@ -71,13 +73,13 @@ def test_inputs_and_outputs_share_only_where_they_must() -> None:
     graph = b.graph(b.conv(b.conv(b.input(12, 12, 4), 64), 4))
     given = plans_of(CONFIG, graph, one_each(graph))
     sizes = [12 * 12 * 4, 12 * 12 * 64]
-    assert dram_bytes(graph, given) == 2 * sizes[0] + sizes[1]
+    assert placed(graph, given).bytes == 2 * sizes[0] + sizes[1]
     evaluator = Evaluator(CONFIG, graph)
     fused = limited(evaluator, CYCLES, given, 2 * sizes[0])
-    assert (len(fused.steps), fused.bytes, fused.shared) == (1, 2 * sizes[0], False)
+    assert (len(fused.steps), fused.bytes, fused.sharing.host) == (1, 2 * sizes[0], False)
     apart = limited(evaluator, CYCLES, given, 2 * sizes[0] + sizes[1], free=False)
     shared = limited(evaluator, CYCLES, given, 2 * sizes[0] + sizes[1] - 1, free=False)
-    assert (apart.shared, shared.shared) == (False, True)
+    assert (apart.sharing.host, shared.sharing.host) == (False, True)
     assert (len(shared.steps), shared.bytes) == (2, sizes[0] + sizes[1])
     checked(graph, shared)
 
@@ -96,7 +98,7 @@ def test_less_memory_costs_more_cycles_along_the_curve() -> None:
     points = list(curve(Evaluator(CONFIG, graph), CYCLES, given, 6))
     assert [point.bytes for point in points] == sorted({point.bytes for point in points}, reverse=True)
     assert points[-1].bytes == least_memory(Evaluator(CONFIG, graph), CYCLES).bytes < points[0].bytes
-    assert all(program_cycles(CONFIG, graph, point.steps, point.shared) > 0 for point in points)
+    assert all(program_cycles(CONFIG, graph, point.steps, point.sharing) > 0 for point in points)
 
 
 def test_views_of_an_input_and_one_that_is_an_output_share_too() -> None:
@@ -106,7 +108,7 @@ def test_views_of_an_input_and_one_that_is_an_output_share_too() -> None:
     graph = b.graph(b.conv(x, 8), b.conv(y, 8))
     found = least_memory(Evaluator(CONFIG, graph), CYCLES)
     checked(graph, found)
-    emitted = emit_program(CONFIG, graph, found.steps, shared=True)
+    emitted = emit_program(CONFIG, graph, found.steps, Sharing(host=True))
     assert {view.region for view in emitted.views.values()} == {Region.WORK}
 
 

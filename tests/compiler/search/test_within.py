@@ -63,7 +63,7 @@ def test_no_partition_needs_less_than_any_of_its_groups(shared: bool) -> None:
             assert most <= found, f"seed {seed}"
             tight += most == found
             partitions += 1
-    assert tight > 0.8 * partitions
+    assert tight > 0.6 * partitions
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["apart", "shared"])
