@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from compiler.codegen.objective import Objective
 from compiler.codegen.plan import Plan
@@ -44,22 +45,22 @@ def bytes_of(size: str | int) -> int:
 def limited(
     evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], limit: int, free: bool = True
 ) -> Frugal:
-    """The given steps if they keep to the limit as they are, or in another order, else the cheapest that do; refused with the least that would do.
+    """The given steps if they keep to the limit, as they are or in another order, else the cheapest that do.
 
-    ``free``: other groups may be chosen.
+    Refused with the least that would do. ``free``: other groups may be chosen.
     """
     frugal = _Frugal(evaluator, objective)
-    tried = []
-    for found in frugal.reordered(given):
-        if found.bytes <= limit:
-            return found
-        tried.append(found)
-    for way in frugal.ways if free else ():
-        within = frugal.within(way, limit)
+    given_least = None
+    for way in frugal.ways:
+        for found in () if way.tiled else frugal.reordered(given, way.host):
+            if found.bytes <= limit:
+                return found
+            given_least = found
+        within = frugal.within(way, limit) if free else None
         if within is not None:
             return within
-    least = min(tried, key=lambda found: found.bytes)
-    raise refusal(evaluator, limit, least_memory(evaluator, objective) if free else least)
+    assert given_least is not None
+    raise refusal(evaluator, limit, least_memory(evaluator, objective) if free else given_least)
 
 
 def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError:
@@ -81,7 +82,7 @@ def least_memory(evaluator: Evaluator, objective: Objective) -> Frugal:
 def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], points: int) -> Iterator[Frugal]:
     """From the given steps down to the least memory, each with less than the one before; some limits evenly apart."""
     frugal = _Frugal(evaluator, objective)
-    last = min(frugal.reordered(given), key=lambda found: found.bytes)
+    last = min(frugal.reordered(given, host=False), key=lambda found: found.bytes)
     yield last
     least = least_memory(evaluator, objective)
     top, low = last.bytes, least.bytes
@@ -95,27 +96,36 @@ def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu
         yield least
 
 
+class _Way(NamedTuple):
+    candidates: Within
+    host: bool
+    """Inputs and outputs lie in WORK."""
+    tiled: bool
+    """Groups may be tiled in columns."""
+
+
 class _Frugal:
     def __init__(self, evaluator: Evaluator, objective: Objective) -> None:
         self._evaluator, self._objective = evaluator, objective
 
     @cached_property
-    def ways(self) -> list[tuple[Within, bool]]:
-        """Sets of candidates, those that cost less first, and whether inputs and outputs lie in WORK."""
+    def ways(self) -> list[_Way]:
+        """Those that cost less first."""
         return [
-            (Within(self._evaluator, self._objective, shared, tiled), shared)
-            for tiled in (False, True) for shared in (False, True)
+            _Way(Within(self._evaluator, self._objective, host, tiled), host, tiled)
+            for tiled in (False, True) for host in (False, True)
         ]  # fmt: skip
 
-    def reordered(self, given: Sequence[Plan | Cpu]) -> Iterator[Frugal]:
-        yield placed(self._evaluator.graph, given)
-        for host in (False, True):
-            for overlap in (False, True):
-                yield self._ordered(given, Sharing(host, overlap))
+    def reordered(self, given: Sequence[Plan | Cpu], host: bool) -> Iterator[Frugal]:
+        """What changes less first, and the least last."""
+        if not host:
+            yield placed(self._evaluator.graph, given)
+        for overlap in (False, True):
+            yield self._ordered(given, Sharing(host, overlap))
 
-    def within(self, way: tuple[Within, bool], limit: int) -> Frugal | None:
+    def within(self, way: _Way, limit: int) -> Frugal | None:
         """Groups are held to less than the limit where the whole exceeds it."""
-        candidates, _ = way
+        candidates = way.candidates
         most = limit
         for _ in range(TRIES):
             groups = candidates.cheapest(most)
@@ -127,9 +137,9 @@ class _Frugal:
             most = min(most, candidates.most(groups)) - max(ALIGN, found.bytes - limit)
         return None
 
-    def least(self, way: tuple[Within, bool]) -> Frugal:
+    def least(self, way: _Way) -> Frugal:
         """By the least limit that leaves a partition, and some after it."""
-        candidates, _ = way
+        candidates = way.candidates
         best: Frugal | None = None
         for limit in candidates.limits[candidates.least :][:TRIES]:
             if best is not None and best.bytes <= limit:
@@ -142,10 +152,10 @@ class _Frugal:
         assert best is not None, "every operation fits by itself"
         return best
 
-    def _made(self, groups: Groups, way: tuple[Within, bool]) -> Frugal:
-        _, host = way
+    def _made(self, groups: Groups, way: _Way) -> Frugal:
         evaluator = self._evaluator
-        return self._ordered(plans_of(evaluator.config, evaluator.graph, groups, self._objective), Sharing(host, overlap=True))
+        steps = plans_of(evaluator.config, evaluator.graph, groups, self._objective)
+        return self._ordered(steps, Sharing(way.host, overlap=True))
 
     def _ordered(self, steps: Sequence[Plan | Cpu], sharing: Sharing) -> Frugal:
         evaluator = self._evaluator

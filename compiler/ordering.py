@@ -1,4 +1,4 @@
-"""The last word on memory: the steps of a program in the order that needs the least DRAM, outputs over inputs, if that costs no time.
+"""The last word on memory: the steps in the order that needs the least DRAM, outputs over inputs, if that costs no time.
 
 Another order lets other groups overlap in time, and where maps share bytes one group waits for another. For the objective
 ``cycles`` whole programs are timed, and what takes more than a hundredth longer than the given one is left.

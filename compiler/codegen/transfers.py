@@ -1,4 +1,4 @@
-"""What a plan moves between DRAM and chip, in the order of its program: which rows are still to be read when others are written."""
+"""What a plan moves between DRAM and chip, in the order of its program: which rows are yet to be read as others are written."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A group that streams rows reads a row of its input for the last time long before it writes the last row of its output (Deep
 Fusion, deep memory reuse). If its program never writes to a byte that it has yet to read, in the order in which it is written
-down, the output may lie so: begin ``lead`` bytes below the input, or further down. The machine runs ahead of that order, but only
-as far as hazards let it: whoever writes to what another reads waits for it, as everywhere else.
+down, the output may begin ``lead`` bytes below the input, or further down. The machine runs ahead of that order, but only as
+far as hazards let it: whoever writes to what another reads waits for it, as everywhere else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from math import inf
 from compiler.memory.blocks import Block
 
 Overlaps = Mapping[tuple[int, int], int]
-"""For a block that ends in the step in which another one begins, in this order: bytes by which the other must begin below it."""
+"""For a block that ends in the step in which another begins, in this order: bytes by which the other must begin below it."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Needs:
     def saving(self, mask: Mask, plan: Plan) -> int:
         """What outputs of the group that lie over its inputs save at most, as it is planned."""
         before, after = self._around(mask)
-        uses = {root: use for root, use in zip(self._roots, self._tasks.uses, strict=True)}
+        uses = dict(zip(self._roots, self._tasks.uses, strict=True))
         leads = leads_of(self._evaluator.graph, plan)
         pairs = {
             (source, target): lead

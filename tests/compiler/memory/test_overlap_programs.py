@@ -91,7 +91,8 @@ def test_random_graphs_in_random_partitions() -> None:
         steps = plans_of(CONFIG, graph, [sets.members(mask) for mask in partition])
         for sharing in (Sharing(overlap=True), ALL):
             apart = placed(graph, steps, Sharing(host=sharing.host)).bytes
-            assert (found := equal(graph, steps, sharing)) <= apart, f"seed {seed}"
+            found = equal(graph, steps, sharing)
+            assert found <= apart, f"seed {seed}"
             saved += found < apart
     assert saved > 10
 
@@ -119,7 +120,8 @@ def test_transfers_are_those_that_the_program_makes(seed: int) -> None:
             for access in pending.writes if saved else pending.reads:
                 if access.space is Space.WORK:
                     real.append((saved, access.start, access.start + access.length))
-        told = [(each.saved, each.access.start, each.access.start + each.access.length) for each in transfers(plan, views, batch)]
+        moves = [(move.saved, move.access) for move in transfers(plan, views, batch)]
+        told = [(saved, access.start, access.start + access.length) for saved, access in moves]
         assert _joined(real) == _joined(told)
 
 

@@ -83,7 +83,7 @@ def test_without_overlaps_it_is_the_exact_arena() -> None:
 
 
 def test_leads_follow_from_what_is_still_unread() -> None:
-    """Rows of ten bytes, three read for each row of eight written: input row ``n + 1`` is read before output row ``n`` is written."""
+    """Rows of ten bytes are read, of eight written: the input is two rows ahead at first, three when the first is written."""
     touches = [Touch("x", False, 0, 20)]
     for row in range(4):
         touches.append(Touch("x", False, 20 + 10 * row, 30 + 10 * row))
