@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import OBJECTIVE_HELP, STRATEGY_HELP, check_output, config_option, json_option, print_json, write_file
+from tilewright.options import (
+    OBJECTIVE_HELP,
+    STRATEGY_HELP,
+    InputError,
+    check_output,
+    config_option,
+    json_option,
+    print_json,
+    write_file,
+)
 from tilewright.progress import stage_reporter
 
 if TYPE_CHECKING:
@@ -24,10 +33,11 @@ if TYPE_CHECKING:
 @click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
 @click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
+@click.option("--memory", is_flag=True, help="Instead: cycles against the DRAM that feature maps take, of a model.")
 @json_option()
 def command(
     source: Path, config: MachineConfig, strategy: str, objective: str, calibrate: Path | None, scheme: str,
-    output: Path | None, as_json: bool,
+    output: Path | None, memory: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Say which operations run together, what each group saves against its operations alone, and what was second best.
 
@@ -37,6 +47,7 @@ def command(
     Examples:
       tilewright explain model.elf
       tilewright explain model.onnx --strategy dnnvm -o groups.svg
+      tilewright explain model.onnx --config nano --memory
     """
     from compiler.driver import objective_of
     from compiler.search.reasons import reasons
@@ -47,6 +58,9 @@ def command(
     if output is not None:
         check_output(output)
     wanted = objective_of(objective)
+    if memory:
+        _memory(source, config, strategy, objective, calibrate, scheme, output, as_json)
+        return
     with stage_reporter(quiet=as_json) as report:
         report("search")
         if is_program(source):
@@ -68,6 +82,31 @@ def command(
     cycles, moved = sum(r.saved_cycles for r in found), sum(r.saved_bytes for r in found)
     total = sum(r.cost.cycles for r in found), sum(r.cost.dram_bytes for r in found)
     click.echo(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
+
+
+def _memory(
+    source: Path, config: MachineConfig, strategy: str, objective: str, calibrate: Path | None, scheme: str,
+    output: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    from tilewright.api import read_arrays
+    from tilewright.explain.curve import memory_curve
+    from tilewright.explain.source import is_program
+
+    if strategy != "best" or output is not None:
+        raise InputError("explain --memory: goes through partitions of its own and prints a table; leave --strategy and -o out")
+    if is_program(source):
+        raise InputError(f"{source}: a program has one partition; give the model that it was compiled from")
+    with stage_reporter(quiet=as_json) as report:
+        report("search")
+        calibration = read_arrays(calibrate) if calibrate else None
+        points = memory_curve(source, config, objective=objective, scheme=scheme, calibration=calibration)
+    if as_json:
+        print_json({"points": [dataclasses.asdict(point) for point in points]})
+        return
+    click.echo(f"{'DRAM bytes':>12} {'cycles':>14} {'groups':>7}")
+    for point in points:
+        shared = "  inputs and outputs in WORK" if point.shared else ""
+        click.echo(f"{point.bytes:>12,} {point.cycles:>14,} {point.groups:>7}{shared}")
 
 
 def _facts(reason: Reason) -> dict[str, object]:
