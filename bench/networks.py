@@ -18,6 +18,7 @@ from bench.network_table import put_row
 from compiler.driver import Compiled, Stages, compile_graph
 from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.frontend.reader import Source
+from compiler.quantise.choices import Choices
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.zoo.light import LIGHT_MODELS, light_model
 from compiler.zoo.networks import networks
@@ -51,7 +52,8 @@ def imported(source: Source, scheme: str, known: ImportedModel | None = None) ->
     """Calibrated with noise, or as ``known`` was."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return import_model(source, scheme=scheme, calibration=known.statistics if known and known.statistics else None)
+        statistics = known.statistics if known and known.statistics else None
+        return import_model(source, choices=Choices(scheme), calibration=statistics)
 
 
 def utilisation(compiled: Compiled, cycles: int) -> float:

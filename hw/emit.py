@@ -114,8 +114,11 @@ def _rename_kickstart(text: str) -> str:
 
 
 def _kick_at_time_0(text: str) -> str:
-    """In SystemVerilog a value in the declaration is there before any process waits for it, and wakes none."""
-    return re.sub(r"^  reg kickstart = 0;\n", "  reg kickstart;\n  initial kickstart = 0;\n", text, flags=re.MULTILINE)
+    """In SystemVerilog a value in the declaration is there before any process waits for it, and wakes none. The back end
+    leaves processes of one assignment without the register: what they assign would be X until their input changes."""
+    text = re.sub(r"^  reg kickstart = 0;\n", "  reg kickstart;\n  initial kickstart = 0;\n", text, flags=re.MULTILINE)
+    process = r"  always @* begin\n    if (kickstart) begin end\n    \1\n  end\n"
+    return re.sub(r"^  always @\*\n    (\S.*;)\n", process, text, flags=re.MULTILINE)
 
 
 def _drop_empty_wires(text: str) -> str:

@@ -13,12 +13,14 @@ import onnx
 from numpy.typing import NDArray
 
 from compiler.driver import Compiled, Progress, Stages, check_choices, compile_graph
+from compiler.frontend.edges import Edges
 from compiler.frontend.idle import warn_of_empty
-from compiler.frontend.pipeline import import_model
+from compiler.frontend.model import Model
+from compiler.frontend.pipeline import PLAIN, import_model
 from compiler.limit import bytes_of
 from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
-from compiler.quantise.quantise import check_scheme
+from compiler.quantise.choices import Choices
 from compiler.search.database import open_database
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig, load_config
@@ -46,6 +48,10 @@ def compile_model(
     groups: Sequence[Sequence[str]] | None = None,
     calibration: Mapping[str, Array] | None = None,
     scheme: str = "power_of_two",
+    method: str = "mse",
+    bias_correction: bool = False,
+    keep_float: Sequence[str] = (),
+    edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     progress: Progress | None = None,
@@ -55,6 +61,8 @@ def compile_model(
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
+    ``scheme``, ``method``, ``bias_correction`` and ``keep_float``: how a float model is quantised
+    (``compiler.quantise.choices``); ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
@@ -62,19 +70,31 @@ def compile_model(
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
-    check_scheme(scheme)
     limit = None if memory is None else bytes_of(memory)
+    how = import_arguments(
+        calibration=calibration, scheme=scheme, method=method, bias_correction=bias_correction, keep_float=keep_float,
+        edges=edges,
+    )  # fmt: skip
     stages = Stages(progress)
     stages.begin("import")
-    imported = import_model(
-        model, calibration=calibration, scheme=scheme, batch=batch, shapes=shapes, progress=progress, watch=watch
-    )  # fmt: skip
+    imported = import_model(model, batch=batch, shapes=shapes, progress=progress, watch=watch, **how)
     database = open_database(machine) if cache else None
     compiled = compile_graph(
         imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database, memory=limit
     )  # fmt: skip
     warn_of_empty(compiled.imported)
     return compiled
+
+
+def import_arguments(
+    *, calibration: Mapping[str, Array] | None = None, scheme: str, method: str, bias_correction: bool,
+    keep_float: Sequence[str], edges: Edges,
+) -> dict[str, Any]:  # fmt: skip
+    """Of ``import_model``; names that nothing goes by are refused."""
+    choices = Choices(scheme, method, bias_correction, tuple(keep_float))
+    choices.check()
+    edges.check()
+    return {"calibration": calibration, "choices": choices, "edges": edges}
 
 
 @dataclass(frozen=True)
@@ -160,9 +180,7 @@ def facts(compiled: Compiled) -> dict[str, Any]:
 
 def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:
     """Top-1 of the float model and of what was made of it, in onnxruntime; ``labelled`` holds inputs and ``labels``."""
-    model = compiled.imported.float_model
-    if model is None:
-        raise TilewrightError("validation: the model comes quantised, expected a float model; leave --validate out")
+    model, quantised = float_and_quantised(compiled)
     data = {name: value for name, value in labelled.items() if name != "labels"}
     labels = labelled.get("labels")
     if labels is None:
@@ -170,7 +188,20 @@ def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:
     if any(len(value) != len(labels) for value in data.values()):
         sizes = ", ".join(f"{len(value)} of {name}" for name, value in data.items())
         raise TilewrightError(f"validation: {len(labels)} labels for {sizes}; expected one label for each input")
-    return accuracy(model, compiled.imported.oracle, data, labels)
+    return accuracy(model, quantised, data, labels)
+
+
+def float_and_quantised(compiled: Compiled) -> tuple[Model, Model]:
+    """The float model, and what was made of it."""
+    model, quantised = compiled.imported.float_model, compiled.imported.quantised_model
+    if model is None or quantised is None:
+        raise TilewrightError("validation: the model comes quantised, expected a float model; leave --validate out")
+    return model, quantised
+
+
+def quantised_onnx(compiled: Compiled) -> onnx.ModelProto:
+    """What the program computes, as a model that onnxruntime runs; compiled again, it gives the same program."""
+    return compiled.imported.oracle
 
 
 def read_groups(path: Path) -> list[list[str]]:

@@ -26,8 +26,11 @@ def is_depthwise(op: Conv | ConvTranspose) -> bool:
 
 
 def on_pool(config: MachineConfig, op: Conv | ConvTranspose) -> bool:
-    """Whether POOL computes it: one filter for each channel, whose taps it has room for."""
-    return is_depthwise(op) and config.build_pool and op.window.kernel[0] * op.window.kernel[1] <= config.taps_depth
+    """Whether POOL computes it: one filter for each channel, with room for its taps (of a transposed one, phase by phase)."""
+    (k_h, k_w), (s_y, s_x) = op.window.kernel, op.window.stride
+    if isinstance(op, ConvTranspose) and op.window.dilation == (1, 1):
+        k_h, k_w = -(-k_h // s_y), -(-k_w // s_x)
+    return is_depthwise(op) and config.build_pool and k_h * k_w <= config.taps_depth
 
 
 def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer:

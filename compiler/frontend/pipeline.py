@@ -7,19 +7,25 @@ from dataclasses import dataclass, field, replace
 
 import onnx
 
+from compiler.frontend.edges import Edges, float_inputs, prepared, typed
+from compiler.frontend.errors import ModelError
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.run import interpreted
 from compiler.frontend.importer.values import Mapped
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.partition import partitioned, port
 from compiler.frontend.reader import Source, read
+from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
-from compiler.quantise.quantise import CalibrationData, is_float, quantise
+from compiler.quantise.choices import Choices
+from compiler.quantise.quantise import DEFAULT, CalibrationData, is_float, quantise
 from compiler.quantise.statistics import Statistics
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Port
 
 Progress = Callable[[str], None]
+AS_ASKED = "kept on the CPU as asked"
+PLAIN = Edges()
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,8 @@ class ImportedModel:
     statistics: Mapping[str, Statistics]
     """Of a float model's tensors: calibration to be used again."""
     float_model: Model | None = None
+    quantised_model: Model | None = None
+    """What was made of the float model, with the same inputs and outputs."""
     inexact: Mapping[str, str] = field(default_factory=dict)
     """For each operation on the machine that cannot follow onnxruntime's kernel in all cases, how many differ."""
     model: Model | None = None
@@ -55,25 +63,39 @@ def import_model(
     source: Source,
     *,
     calibration: CalibrationData = None,
-    scheme: str = "power_of_two",
+    choices: Choices = DEFAULT,
+    edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> ImportedModel:
-    """``calibration`` and ``scheme`` concern float models; ``batch`` is what a free first dimension becomes.
+    """``calibration`` and ``choices`` concern float models; ``batch`` is what a free first dimension becomes.
 
-    ``watch`` is shown the graph as it is imported, and after each pass.
+    ``edges``: what inputs and outputs are, where not what the model says. ``watch`` is shown the graph as it is imported,
+    and after each pass.
     """
     report = progress or (lambda _: None)
     model = read(source, batch=batch, shapes=shapes)
     report(f"read {len(model.nodes)} nodes")
     statistics: Mapping[str, Statistics] = {}
     float_model = None
+    quantised_model = None
+    kept: frozenset[str] = frozenset()
     if is_float(model):
-        done = quantise(model, calibration, scheme, progress)
-        model, float_model, statistics = done.model, done.float_model, done.statistics
-    found = replace(_imported(model, {}, watch), statistics=statistics, float_model=float_model)
+        model = prepared(model, edges, float_inputs(model))
+        done = quantise(model, calibration, choices, progress, edges.forms(model))
+        float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
+        model = typed(quantised_model, edges)
+    else:
+        if edges.raw:
+            raise ModelError(f"model {model.name}: is quantised, mean and scale ask for a float model; leave them out")
+        kept = choices.kept(model)
+        model = prepared(typed(model, edges), edges, float_inputs(model))
+    found = replace(
+        _imported(with_types(model), dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
+        quantised_model=quantised_model,
+    )  # fmt: skip
     report(f"imported {len(found.graph.ops)} operations")
     return found
 
@@ -82,7 +104,9 @@ def without(found: ImportedModel, refused: Mapping[str, str]) -> ImportedModel:
     """The same with more nodes on the CPU: why, by name."""
     assert found.model is not None
     again = _imported(found.model, {**found.refused, **refused})
-    return replace(again, statistics=found.statistics, float_model=found.float_model)
+    return replace(
+        again, statistics=found.statistics, float_model=found.float_model, quantised_model=found.quantised_model
+    )
 
 
 def _imported(model: Model, refused: Mapping[str, str], watch: Watch | None = None) -> ImportedModel:

@@ -94,10 +94,10 @@ def _slice(parent: View, op: Slice, shape: tuple[int, int, int, int]) -> View:
 def _part(graph: XGraph, parent: View, op: Op, index: int) -> View:
     shape = graph.tensors[op.inputs[index]].shape
     if isinstance(op, Interleave):
-        y, x = divmod(index, op.block)
+        y, x = divmod(index, op.block[1])
         return replace(
             parent, offset=parent.offset + y * parent.row_stride + x * parent.step, height=shape[1], width=shape[2],
-            row_stride=parent.row_stride * op.block, step=parent.step * op.block,
+            row_stride=parent.row_stride * op.block[0], step=parent.step * op.block[1],
         )  # fmt: skip
     assert isinstance(op, Concat)
     before = sum(graph.tensors[name].shape[op.axis] for name in op.inputs[:index])

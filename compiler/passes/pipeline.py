@@ -9,6 +9,7 @@ from compiler.passes.fold_channels import fold_channels
 from compiler.passes.fold_pads import fold_pads
 from compiler.passes.fold_pointwise import fold_pointwise
 from compiler.passes.insert_copies import insert_copies
+from compiler.passes.nest_concats import nest_concats
 from compiler.passes.remove_identities import remove_identities
 from compiler.passes.share import share_equal
 from compiler.xgraph.graph import GraphError, XGraph
@@ -24,6 +25,7 @@ PASSES: tuple[Pass, ...] = (
     fold_pads,
     fold_pointwise,
     remove_dead,
+    nest_concats,
     insert_copies,
 )
 

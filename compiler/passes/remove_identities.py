@@ -5,11 +5,17 @@ from __future__ import annotations
 from compiler.passes.finish import VALUES, function_of, is_pass
 from compiler.passes.rewrite import with_inputs
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Cpu, Eltwise, Op, Reshape
+from compiler.xgraph.ops import Concat, Cpu, Eltwise, Interleave, Op, Reshape, Slice
+
+VIEWS = (Concat, Slice, Interleave, Reshape)
+"""What shows bytes of a map under another name: both are int8, or both uint8."""
 
 
 def remove_identities(graph: XGraph) -> XGraph:
-    """Copies and reshapes to the same shape go; their readers read the original."""
+    """Copies and reshapes to the same shape go; their readers read the original.
+
+    On chip all is int8: a uint8 input is one that LOAD has made it.
+    """
     renamed: dict[str, str] = {}
     ops: list[Op] = []
     for op in graph.ops:
@@ -26,7 +32,9 @@ def _is_identity(graph: XGraph, op: Op) -> bool:
         return False
     source, target = graph.tensors[op.inputs[0]], graph.tensors[op.output]
     named = op.output in graph.outputs or any(isinstance(reader, Cpu) for reader in graph.consumers(op.output))
-    if named or (source.shape, source.quantisation, source.flip) != (target.shape, target.quantisation, target.flip):
+    if named or (source.shape, source.quantisation) != (target.shape, target.quantisation):
+        return False
+    if source.flip != target.flip and any(isinstance(reader, VIEWS) for reader in graph.consumers(op.output)):
         return False
     if isinstance(op, Reshape):
         return True

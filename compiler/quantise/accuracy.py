@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 
 from compiler.frontend.model import Model, to_proto
@@ -33,9 +32,9 @@ class Accuracy:
         )
 
 
-def accuracy(float_model: Model, oracle: onnx.ModelProto, data: Mapping[str, Array], labels: Array) -> Accuracy:
+def accuracy(float_model: Model, quantised: Model, data: Mapping[str, Array], labels: Array) -> Accuracy:
     """Top-1 of the first output."""
-    loaded = [session(to_proto(float_model)), session(oracle)]
+    loaded = [session(to_proto(float_model)), session(to_proto(quantised))]
     output = float_model.outputs[0]
     answers: list[list[Array]] = [[], []]
     for feeds in batches(float_model, data):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import MICROSOFT, Array, Model, Node
+from compiler.quantise.correction import mean_error
 from compiler.quantise.forms import PAIRED, Form, Forms
 from compiler.quantise.schemes import Scheme
 
@@ -20,16 +21,20 @@ GREATEST_BIAS = 2.0**30
 """In units of the accumulator: half of its range is left to the products."""
 
 
-def written(model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme) -> Model:
-    """``params``: of every tensor that gets an int8 form."""
-    return _Writer(model, forms, params, scheme).run()
+def written(
+    model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme, means: Mapping[str, NDArray[np.float64]]
+) -> Model:
+    """``params``: of every tensor that gets an int8 form; ``means`` by channel, of those for which biases are corrected."""
+    return _Writer(model, forms, params, scheme, means).run()
 
 
 class _Writer:
     """Each tensor exists in float, in int8, or in both; conversions are written when first asked for."""
 
-    def __init__(self, model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme) -> None:
-        self.model, self.forms, self.params, self.scheme = model, forms, params, scheme
+    def __init__(
+        self, model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme, means: Mapping[str, NDArray[np.float64]]
+    ) -> None:
+        self.model, self.forms, self.params, self.scheme, self.means = model, forms, params, scheme, means
         self.nodes: list[Node] = []
         self.constants: dict[str, Array] = dict(model.constants)
         self.has_float = set(model.inputs) | set(model.constants)
@@ -137,6 +142,8 @@ class _Writer:
         x_scale = np.float64(np.float32(self.params[x].scale))
         least = np.abs(bias).astype(np.float64) / (x_scale * GREATEST_BIAS)
         stored, scale = self._weights(node.inputs[1], weights, axis, least, node.output)
+        if x in self.means:
+            bias = bias - self._mean_error(node, weights, stored, scale[0], axis)
         whole = np.rint(bias.astype(np.float64) / (x_scale * self.constants[scale[0]].astype(np.float64))).astype(np.int32)
         name = self._constant(f"{node.output}_bias_quantized", whole)
         head = (self.stored(x), *self._quantisation(x), stored, *scale)
@@ -165,6 +172,15 @@ class _Writer:
             self._constant(f"{name}_scale", scale if kind else scale.reshape(())),
             self._constant(f"{name}_zero_point", np.zeros(scale.size if kind else (), np.int8)),
         )
+
+    def _mean_error(self, node: Node, weights: Float, stored: str, scale: str, axis: int) -> NDArray[np.float64]:
+        """Of each output, by the rounding of the weights."""
+        shape = [1] * weights.ndim
+        unit = self.constants[scale].astype(np.float64)
+        if unit.size > 1:
+            shape[axis] = unit.size
+        error = self.constants[stored].astype(np.float64) * unit.reshape(shape) - weights
+        return mean_error(node, error, self.means[node.inputs[0]])
 
     def _pair(self, node: Node) -> None:
         a, b = node.inputs

@@ -72,18 +72,19 @@ class Forms:
         return list(found)
 
 
-def forms_of(model: Model) -> Forms:
+def forms_of(model: Model, kept: frozenset[str] = frozenset()) -> Forms:
+    """``kept``: nodes that stay in float."""
     forms = Forms(model)
     consumers = model.consumers()
     reached = {name for name in model.inputs if model.elem(name) == onnx.TensorProto.FLOAT}
     reached |= {
         node.inputs[0]
         for node in model.nodes
-        if node.op_type in HEAVY | WINDOWS and len(model.shape(node.inputs[0]) or ()) >= 2
+        if node.op_type in HEAVY | WINDOWS and node.name not in kept and len(model.shape(node.inputs[0]) or ()) >= 2
     }
     origin: dict[str, str] = {}
     for node in model.nodes:
-        form = _form(model, node, reached, origin)
+        form = None if node.name in kept else _form(model, node, reached, origin)
         if form is None:
             continue
         forms.of[node.name] = form
@@ -122,7 +123,7 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         if node.op_type == "Gemm" and not _per_output(model, node):
             return None
         return {"Conv": Form.CONV, "Gemm": Form.GEMM}.get(node.op_type, Form.FLOAT)
-    if not operands or not all(name in reached for name in operands) or rank > 4:
+    if not operands or not (all(name in reached for name in operands) or _joins_stream(model, node, reached)) or rank > 4:
         return None
     if node.op_type in STORED:
         whole = node.op_type != "Concat" or len(set(operands)) == len(node.inputs)
@@ -139,6 +140,12 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
     if node.op_type in _BINARY and len(node.inputs) == 2:
         return _binary_form(model, node, operands, origin)
     return None
+
+
+def _joins_stream(model: Model, node: Node, reached: set[str]) -> bool:
+    """A sum of what the machine makes and of as large a tensor from the CPU: what follows stays on the machine."""
+    shapes = {model.shape(name) for name in node.inputs}
+    return node.op_type == "Add" and len(shapes) == 1 and any(name in reached for name in node.inputs)
 
 
 def slopes_by_channel(model: Model, node: Node) -> bool:

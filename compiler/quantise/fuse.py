@@ -20,6 +20,19 @@ def fused(model: Model) -> Model:
     return _Fuser(model).run()
 
 
+def _affine_of(op_type: str, constant: Array, place: int) -> tuple[Array, Array] | None:
+    """Factor and offset that stand for an operator whose operand ``place`` is the constant."""
+    one, zero = np.ones_like(constant), np.zeros_like(constant)
+    match op_type:
+        case "Mul":
+            return constant, zero
+        case "Div":
+            return (1 / constant, zero) if constant.all() else None
+        case "Add":
+            return one, constant
+    return (one, -constant) if place else (-one, constant)
+
+
 class _Fuser:
     """Walks the nodes once; ``made`` holds what each tensor is made by so far."""
 
@@ -87,28 +100,20 @@ class _Fuser:
 
     def _scale(self, node: Node) -> Node | None:
         """An affine function per channel with constants."""
+        behind = self._scale_behind(node)
+        if behind is not None:
+            return behind
+        found = self._operand(node)
         shape = self.model.shape(node.output)
-        place = next((i for i in (0, 1) if node.inputs[i] in self.constants), None)
-        if place is None or shape is None or (node.op_type == "Div" and place == 0):
+        if found is None or shape is None:
             return None
-        constant = self.constants[node.inputs[place]].astype(np.float64)
-        other = self.model.shape(node.inputs[1 - place])
-        wide = constant.reshape((1,) * (len(shape) - constant.ndim) + constant.shape) if constant.ndim <= len(shape) else None
-        if wide is None or other != shape or wide.size not in (1, shape[1] if len(shape) > 1 else 1):
-            return None
-        source = node.inputs[1 - place]
-        if wide.size > 1 and wide.shape[1] != wide.size:
+        source, wide, place = found
+        if wide.size not in (1, shape[1] if len(shape) > 1 else 1) or (wide.size > 1 and wide.shape[1] != wide.size):
             return None
         if wide.size == 1 and not self._alone(source, *_FOLDED_INTO):
             return None
-        flat = np.broadcast_to(wide.reshape(-1), shape[1])
-        one, zero = np.ones_like(flat), np.zeros_like(flat)
-        by_type = {
-            "Mul": (flat, zero), "Div": (1 / flat, zero) if flat.all() else None,
-            "Add": (one, flat), "Sub": (one, -flat) if place else (-one, flat),
-        }  # fmt: skip
-        found = by_type[node.op_type]
-        return self._affine(replace(node, inputs=(source,)), *found) if found else None
+        affine = _affine_of(node.op_type, np.broadcast_to(wide.reshape(-1), shape[1]), place)
+        return self._affine(replace(node, inputs=(source,)), *affine) if affine else None
 
     def _affine(self, node: Node, factor: Array, offset: Array) -> Node | None:
         """``factor * x + offset`` per channel, in the layer before or as a depthwise convolution of its own."""
@@ -117,16 +122,7 @@ class _Fuser:
         maker = self._alone(source, *_FOLDED_INTO)
         if maker is not None and shape is not None:
             del self.order[maker.name]
-            weights = self.constants[maker.inputs[1]].astype(np.float64)
-            bias = self.constants[maker.input(2)].astype(np.float64) if maker.input(2) else np.zeros(len(factor))
-            scaled = weights * self._along_outputs(maker, factor, weights)
-            names = (
-                self._constant(f"{node.output}/weights", scaled.astype(np.float32)),
-                self._constant(
-                    f"{node.output}/bias", (np.broadcast_to(bias.reshape(-1), len(factor)) * factor + offset).astype(np.float32)
-                ),
-            )
-            return replace(maker, inputs=(maker.inputs[0], *names), outputs=(node.output,))
+            return self._folded(maker, factor, offset, node.output)
         if shape is None or len(shape) not in (3, 4):
             return None
         channels = shape[1]
@@ -136,6 +132,66 @@ class _Fuser:
             self._constant(f"{node.output}/bias", offset.astype(np.float32)),
         )  # fmt: skip
         return Node(node.name, "Conv", inputs, (node.output,), {"group": channels, "kernel_shape": [1] * (len(shape) - 2)})
+
+    def _folded(self, maker: Node, factor: Array, offset: Array, output: str) -> Node:
+        """The layer with its result times ``factor`` plus ``offset``."""
+        weights = self.constants[maker.inputs[1]].astype(np.float64)
+        bias = self.constants[maker.input(2)].astype(np.float64) if maker.input(2) else np.zeros(len(factor))
+        scaled = weights * self._along_outputs(maker, factor, weights)
+        whole = np.broadcast_to(bias.reshape(-1), len(factor)) * factor + offset
+        names = (
+            self._constant(f"{output}/weights", scaled.astype(np.float32)),
+            self._constant(f"{output}/bias", whole.astype(np.float32)),
+        )
+        return replace(maker, inputs=(maker.inputs[0], *names), outputs=(output,))
+
+    def _scale_behind(self, node: Node) -> Node | None:
+        """An affine function of the features of a layer whose result has only been moved since."""
+        found = self._operand(node)
+        if found is None:
+            return None
+        source, constant, place = found
+        wide = [i for i, size in enumerate(constant.shape) if size > 1]
+        if len(wide) > 1:
+            return None
+        dim = wide[0] if wide else None
+        moves: list[Node] = []
+        while (move := self._alone(source, "Reshape", "Transpose")) is not None:
+            dim = self._before(move, dim) if dim is not None else None
+            if wide and dim is None:
+                return None
+            moves.append(move)
+            source = move.inputs[0]
+        maker = self._alone(source, *_FOLDED_INTO)
+        shape = self.model.shape(source)
+        if maker is None or not moves or shape is None or dim not in (None, 1) or constant.size not in (1, shape[1]):
+            return None
+        affine = _affine_of(node.op_type, np.broadcast_to(constant.reshape(-1), shape[1]), place)
+        if affine is None:
+            return None
+        self._put(self._folded(maker, *affine, maker.output))
+        del self.order[moves[0].name]
+        return replace(moves[0], outputs=(node.output,))
+
+    def _before(self, move: Node, dim: int) -> int | None:
+        """Where a dimension of the result is in what is moved."""
+        before, after = self.model.shape(move.inputs[0]), self.model.shape(move.output)
+        if before is None or after is None:
+            return None
+        if move.op_type == "Transpose":
+            return move.integers("perm", tuple(range(len(after)))[::-1])[dim]
+        return len(before) - 1 if dim == len(after) - 1 and before[-1:] == after[-1:] else None
+
+    def _operand(self, node: Node) -> tuple[str, Array, int] | None:
+        """The tensor, the constant (of as many dimensions) that is combined with it, and which operand that is."""
+        shape = self.model.shape(node.output)
+        place = next((i for i in (0, 1) if node.inputs[i] in self.constants), None)
+        if place is None or shape is None or (node.op_type == "Div" and place == 0):
+            return None
+        constant = self.constants[node.inputs[place]].astype(np.float64)
+        if self.model.shape(node.inputs[1 - place]) != shape or constant.ndim > len(shape):
+            return None
+        return node.inputs[1 - place], constant.reshape((1,) * (len(shape) - constant.ndim) + constant.shape), place
 
     @staticmethod
     def _along_outputs(maker: Node, factor: Array, weights: Array) -> Array:

@@ -10,10 +10,14 @@ from compiler.frontend.folding import fold_constants
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array, Model
 from compiler.frontend.types import with_types
+from compiler.quantise.choices import Choices
 from compiler.quantise.emit import written
 from compiler.quantise.forms import forms_of
 from compiler.quantise.fuse import fused
+from compiler.quantise.methods import method_of
 from compiler.quantise.opset import modernised
+from compiler.quantise.resample import as_linear_maps
+from compiler.quantise.rows import on_rows
 from compiler.quantise.schemes import SCHEMES
 from compiler.quantise.statistics import (
     CalibrationError,
@@ -26,6 +30,9 @@ from compiler.quantise.statistics import (
 
 CalibrationData = Mapping[str, Array | Statistics] | str | Path | None
 """Inputs by name (first dimension: samples), an .npz of them, statistics by tensor, or nothing: random noise."""
+
+
+DEFAULT = Choices()
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +53,18 @@ def is_float(model: Model) -> bool:
     )  # fmt: skip
 
 
-def check_scheme(scheme: str) -> None:
-    if scheme not in SCHEMES:
-        raise CalibrationError(f"quantisation scheme {scheme!r}: unknown; choose one of {', '.join(SCHEMES)}")
-
-
 def quantise(
-    model: Model, calibration: CalibrationData = None, scheme: str = "power_of_two", progress: Progress | None = None
+    model: Model,
+    calibration: CalibrationData = None,
+    choices: Choices = DEFAULT,
+    progress: Progress | None = None,
+    given: Mapping[str, Params] | None = None,
 ) -> Quantised:
-    check_scheme(scheme)
-    chosen = SCHEMES[scheme]
-    prepared = with_types(fused(with_types(fold_constants(modernised(model), weights=True))))
-    forms = forms_of(prepared)
+    """``given``: the forms of inputs that do not come from their statistics."""
+    choices.check()
+    scheme, method = SCHEMES[choices.scheme], method_of(choices.method)
+    prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
+    forms = forms_of(prepared, choices.kept(model, prepared))
     names = forms.quantised()
     statistics = _statistics(prepared, names, calibration, progress)
     members: dict[str, list[str]] = {}
@@ -65,13 +72,22 @@ def quantise(
         members.setdefault(forms.root(name), []).append(name)
     params: dict[str, Params] = {}
     for group in members.values():
+        fixed = next((given[name] for name in group if given and name in given), None)
         together = statistics[group[0]]
         for name in group[1:]:
             together = together.joined(statistics[name])
-        params |= dict.fromkeys(group, chosen.activation(together))
+        params |= dict.fromkeys(group, fixed or method(scheme, together))
     if progress:
         progress(f"quantised {len(names)} tensors")
-    return Quantised(with_types(written(prepared, forms, params, chosen)), prepared, statistics)
+    means = {name: known.means.values for name, known in statistics.items() if known.means is not None}
+    result = with_types(written(prepared, forms, params, scheme, means if choices.bias_correction else {}))
+    return Quantised(result, prepared, statistics)
+
+
+def _simplified(model: Model) -> Model:
+    """The same function in fewer kinds of operators."""
+    mapped = as_linear_maps(model)
+    return fused(on_rows(model if mapped is model else with_types(mapped)))
 
 
 def _statistics(

@@ -15,7 +15,10 @@ Float = NDArray[np.float32]
 CANDIDATES = 4
 """Radix positions that are tried below the one that holds the greatest value."""
 _SAMPLE = 65536
-_SHRINKS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+_TRIED = 16384
+"""Values of a sample on which ranges are compared."""
+_SHRINKS = tuple(part / 64 for part in range(64, 15, -1))
+"""Parts of a range that are tried."""
 
 
 class Scheme(Protocol):
@@ -23,7 +26,11 @@ class Scheme(Protocol):
 
     name: str
 
-    def activation(self, values: Statistics) -> Params: ...
+    def holding(self, low: float, high: float) -> Params:
+        """The finest form that holds all values of a range, and 0."""
+
+    def least_error(self, values: Statistics) -> Params:
+        """The form with the least squared error on the sample."""
 
     def weights(self, values: Float, axis: int) -> Float:
         """One scale, or one for each index of the axis."""
@@ -35,12 +42,20 @@ def squared_error(values: Float, scale: float, zero_point: int = 0) -> float:
     return float(np.square((stored - zero_point) * np.float32(scale) - values, dtype=np.float64).sum())
 
 
+def _error(sample: Float, params: Params) -> float:
+    return squared_error(sample, params.scale, params.zero_point)
+
+
 class PowerOfTwo:
     """Radix positions: scales are powers of two and zero-points 0, each layer's the candidate of least squared error."""
 
     name = "power_of_two"
 
-    def activation(self, values: Statistics) -> Params:
+    def holding(self, low: float, high: float) -> Params:
+        greatest = max(-low, high)
+        return Params(2.0 ** math.ceil(math.log2(greatest / 127)) if greatest > 0.0 else 2.0**-7, 0)
+
+    def least_error(self, values: Statistics) -> Params:
         return Params(self._best(values.sample, max(-values.low, values.high)), 0)
 
     def weights(self, values: Float, axis: int) -> Float:
@@ -62,12 +77,22 @@ class Free:
 
     name = "free"
 
-    def activation(self, values: Statistics) -> Params:
+    def holding(self, low: float, high: float) -> Params:
+        low, high = min(low, 0.0), max(high, 0.0)
+        return self._params(low, high) if low < high else Params(float(np.float32(1 / 127)), 0)
+
+    def least_error(self, values: Statistics) -> Params:
+        """Of both ends drawn in together, then of each end drawn in by itself."""
+        sample = values.sample[:: -(-values.sample.size // _TRIED) or 1]
         low, high = min(values.low, 0.0), max(values.high, 0.0)
-        if low == high:
-            return Params(float(np.float32(1 / 127)), 0)
-        candidates = [self._params(low * shrink, high * shrink) for shrink in _SHRINKS]
-        return min(candidates, key=lambda p: squared_error(values.sample, p.scale, p.zero_point))
+
+        def best(ranges: list[tuple[float, float]]) -> tuple[float, float]:
+            return min(ranges, key=lambda ends: _error(sample, self.holding(*ends)))
+
+        low, high = best([(low * part, high * part) for part in _SHRINKS])
+        low, high = best([(low * part, high) for part in _SHRINKS])
+        low, high = best([(low, high * part) for part in _SHRINKS])
+        return self.holding(low, high)
 
     @staticmethod
     def _params(low: float, high: float) -> Params:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from compiler.frontend.model import Model, part_proto
 from compiler.frontend.session import RuntimeRefusal
+from compiler.quantise.histogram import Histogram
 from isa.errors import TilewrightError
 
 Array = NDArray[Any]
@@ -35,26 +36,55 @@ class CalibrationWarning(UserWarning):
 
 
 @dataclass(frozen=True, eq=False)
+class Means:
+    """Of each channel (second dimension), over ``count`` values of it."""
+
+    values: NDArray[np.float64]
+    count: int
+
+    def joined(self, other: Means) -> Means:
+        count = self.count + other.count
+        return Means((self.values * self.count + other.values * other.count) / count, count)
+
+    @classmethod
+    def of(cls, values: Array) -> Means | None:
+        if values.ndim < 2 or not values.size:
+            return None
+        others = tuple(axis for axis in range(values.ndim) if axis != 1)
+        return cls(values.mean(axis=others, dtype=np.float64), values.size // values.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
 class Statistics:
-    """Of one tensor: least and greatest value, and some values."""
+    """Of one tensor: least and greatest value, some values, counts of all, and means by channel."""
 
     low: float
     high: float
     sample: NDArray[np.float32]
+    histogram: Histogram
+    means: Means | None = None
 
     def joined(self, other: Statistics) -> Statistics:
-        return Statistics(min(self.low, other.low), max(self.high, other.high), np.concatenate([self.sample, other.sample]))
+        """Of both together; channels of different tensors have nothing to do with each other."""
+        a, b = self.means, other.means
+        alike = a is not None and b is not None and a.values.shape == b.values.shape
+        return Statistics(
+            min(self.low, other.low), max(self.high, other.high), np.concatenate([self.sample, other.sample]),
+            self.histogram.joined(other.histogram), a.joined(b) if alike and a is not None and b is not None else None,
+        )  # fmt: skip
 
     @classmethod
     def of(cls, values: Array, rng: np.random.Generator) -> Statistics:
         flat = np.asarray(values, np.float32).reshape(-1)
         sample = flat if flat.size <= SAMPLES else flat[rng.integers(0, flat.size, SAMPLES)]
-        return cls(float(flat.min(initial=0.0)), float(flat.max(initial=0.0)), sample)
+        low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
+        return cls(low, high, sample, Histogram.of(flat), Means.of(np.asarray(values)))
 
     @classmethod
     def of_range(cls, low: float, high: float) -> Statistics:
         """Known extremes, as if values were spread evenly between them."""
-        return cls(low, high, np.linspace(low, high, 257, dtype=np.float32))
+        spread = np.linspace(low, high, 257, dtype=np.float32)
+        return cls(low, high, spread, Histogram.of(spread))
 
 
 Calibration = Mapping[str, Statistics]

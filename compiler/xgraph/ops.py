@@ -173,9 +173,10 @@ class Slice(Op):
 
 @dataclass(frozen=True, eq=False)
 class Interleave(Op):
-    """Pixel ``(y block + dy, x block + dx)`` is pixel ``(y, x)`` of input ``dy block + dx``: depth to space, after slices."""
+    """Pixel ``(y b_y + dy, x b_x + dx)`` is pixel ``(y, x)`` of input ``dy b_x + dx``: depth to space, after slices."""
 
-    block: int
+    block: tuple[int, int]
+    """``b_y`` and ``b_x``."""
 
 
 @dataclass(frozen=True, eq=False)

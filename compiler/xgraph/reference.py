@@ -64,7 +64,8 @@ def execute_op(op: Op, inputs: list[Int8], shape: tuple[int, int, int, int]) -> 
         case Interleave():
             out = np.empty(shape, np.int8)
             for index, part in enumerate(inputs):
-                out[:, index // op.block :: op.block, index % op.block :: op.block] = part
+                (b_y, b_x), (y, x) = op.block, divmod(index, op.block[1])
+                out[:, y::b_y, x::b_x] = part
             return out
     raise TilewrightError(f"operation {op.name}: {type(op).__name__} has no reference")
 

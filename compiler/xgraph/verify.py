@@ -195,10 +195,10 @@ class _Checks:
 
     def _interleave(self, op: Interleave) -> None:
         n, h, w, c = self.sources[0].shape
-        self._equal("inputs", len(self.sources), op.block**2)
+        self._equal("inputs", len(self.sources), op.block[0] * op.block[1])
         for source in self.sources:
             self._equal(f"shape of {source.name}", source.shape, (n, h, w, c))
-        self._shape((n, h * op.block, w * op.block, c))
+        self._shape((n, h * op.block[0], w * op.block[1], c))
         self._same_quantisation(self.sources)
 
     def _reshape(self, op: Reshape) -> None:

@@ -14,8 +14,12 @@ def densenet(
     classes: int = 1000,
     blocks: tuple[int, ...] = (6, 12, 24, 16),
     growth: int = 32,
+    flat: bool = False,
 ) -> ModelProto:
-    """``growth`` channels are added by each layer; the transition between two blocks halves channels and size."""
+    """``growth`` channels are added by each layer; the transition between two blocks halves channels and size.
+
+    ``flat``: each layer joins all features of its block anew, as PyTorch's export does.
+    """
     net = Network("densenet", seed)
     x = net.relu(net.conv(net.image(batch, size), 2 * growth, 7, 2))
     x = net.max_pool(x, 3, 2, "centred")
@@ -23,10 +27,12 @@ def densenet(
         if block > 1:
             with net.scope(f"transition{block - 1}"):
                 x = net.average_pool(_normalised_conv(net, x, x.channels // 2))
+        features = [x]
         for layer in range(layers):
             with net.scope(f"block{block}.{layer}"):
                 y = _normalised_conv(net, x, 4 * growth)
-                x = net.concat([x, _normalised_conv(net, y, growth, 3)])
+                features.append(_normalised_conv(net, y, growth, 3))
+                x = net.concat(features if flat else [x, features[-1]])
     x = net.relu(net.batch_norm(x))
     return net.model(logits=net.dense(net.global_average(x), classes))
 

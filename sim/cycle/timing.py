@@ -135,9 +135,9 @@ class Timing:
         array = 2 + _stages(config.cascades) + (config.cascade_length if config.dsp_packing else 0)
         return cls(
             raster=config.px_p + 1,
-            conv_done=array + POST_LATENCY + 6 + drain_of(config).last,
+            conv_done=array + POST_LATENCY + 5 + drain_of(config).last,
             conv_stored=array + 3,
-            pool_done=POST_LATENCY + 7 + (config.pool_taps > 1) + pool_drain_of(config).last,
+            pool_done=POST_LATENCY + 6 + (config.pool_taps > 1) + pool_drain_of(config).last,
         )
 
 

@@ -10,10 +10,11 @@ from isa.config import MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import Unit
 from sim.rtl import regress
-from sim.rtl.benches import BENCHES, Bench
+from sim.rtl.benches import BENCHES, Bench, back_pressure
 from sim.rtl.build import SimulatorError
 from sim.rtl.regress import run_bench, run_regress
 from sim.rtl.scenario import DONE, Scenario, token
+from sim.rtl.stops import aborts, slow_memory
 from tests.tools import needs
 
 NANO = preset("nano")
@@ -26,14 +27,19 @@ def test_bench_on_nano(bench: Bench) -> None:
     assert run_bench(bench, NANO, "verilator") is None
 
 
-MINUTES_IN_ICARUS = ("slow-memory",)
-"""Benches that wait for a million cycles; ``tilewright regress --simulator icarus`` runs them, too."""
+SHORTER = {
+    "abort": lambda config: aborts(config, pairs=3),
+    "back-pressure": lambda config: back_pressure(config, seeds=(2,)),
+    "slow-memory": lambda config: slow_memory(config, pairs=2),
+}
+"""Benches that take minutes in Icarus, with fewer programs; ``tilewright regress --simulator icarus`` runs them whole."""
 
 
 @needs("iverilog")
-@pytest.mark.parametrize("bench", [b for b in BENCHES if b.name not in MINUTES_IN_ICARUS], ids=lambda bench: bench.name)
+@pytest.mark.parametrize("bench", BENCHES, ids=lambda bench: bench.name)
 def test_bench_on_nano_in_icarus(bench: Bench) -> None:
-    assert run_bench(bench, NANO, "icarus") is None
+    shorter = replace(bench, scenarios=SHORTER.get(bench.name, bench.scenarios))
+    assert run_bench(shorter, NANO, "icarus") is None
 
 
 @pytest.mark.parametrize("bench", BENCHES, ids=lambda bench: bench.name)

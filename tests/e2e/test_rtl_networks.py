@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from compiler.frontend.reader import Source
+from compiler.zoo.exports import exports
 from compiler.zoo.networks import networks
 from sim.runtime.engine import FunctionalEngine, RtlEngine
 from sim.runtime.run import Run
+from tests.compiler.frontend.quantised_models import model, node, weights
 from tests.e2e.network_runs import compiled
 from tests.e2e.trained import trained
 from tilewright.api import random_inputs
@@ -58,3 +62,22 @@ def test_trained_network(name: str, config: str) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_network_of_random_weights(name: str) -> None:
     same_memory(networks()[name](**SMALL[name]), "nano")
+
+
+def test_resizes_and_edges() -> None:
+    """Rows interleaved three for two, edges repeated, a transposed convolution by eight on POOL, an edge reflected."""
+    table: dict[str, NDArray[Any]] = {
+        "w": weights(5, 3, 3, 3), "v": weights(4, 5, 3, 3), "size": np.array([1, 5, 6, 8], np.int64),
+        "factors": np.array([1, 1, 8, 8], np.float32), "pads": np.array([0, 0, 2, 1, 0, 0, 0, 2], np.int64),
+    }  # fmt: skip
+    nodes = [
+        node("Conv", "x w", "a"),
+        node("Resize", "a _ _ size", "b", mode="nearest", coordinate_transformation_mode="asymmetric"),
+        node("Resize", "b _ factors", "c", mode="linear"), node("Pad", "c pads", "d", mode="reflect"), node("Conv", "d v"),
+    ]  # fmt: skip
+    same_memory(model(nodes, (1, 3, 6, 10), table), "nano")
+
+
+def test_tokens() -> None:
+    """A transformer: patches at a stride of 16, dense layers on rows, residuals; attention on the CPU between them."""
+    same_memory(exports()["vit_tiny"](size=32, width=12, depth=1, classes=5), "nano")

@@ -91,6 +91,14 @@ def check(command: list[str], text: str, folder: Path, environment: dict[str, st
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
+def test_every_combinational_block_wakes_at_time_0(nano: str, odd: str) -> None:
+    """Icarus leaves X in what a sleeping one assigns: ``last`` of POOL's windows, and the machine waits for ever."""
+    for text in (nano, odd):
+        blocks = re.findall(r"^ *always @\*.*\n.*", text, re.MULTILINE)
+        assert blocks
+        assert all(block.split("\n")[1].strip() == "if (kickstart) begin end" for block in blocks)
+
+
 @needs("iverilog")
 @pytest.mark.parametrize("language", ["-g2005", "-g2012"])
 def test_no_combinational_block_sleeps_from_the_start(language: str, nano: str, tmp_path: Path) -> None:

@@ -90,10 +90,62 @@ def test_accuracy_before_and_after_quantisation(folder: Path, capsys: pytest.Cap
     assert accuracy.startswith("4 samples: float 4 right, quantised ")
 
 
+def test_signal_to_noise_of_each_layer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Printed, for scripts, and in the report."""
+    code, out, err = run(capsys, *COMPILE, "--validate", "calibration.npz")
+    rows = [line for line in out.splitlines() if line.startswith("signal to noise: ")]
+    assert (code, err, [row.split(": ")[1] for row in rows]) == (0, "", ["relu", "pool"])
+    assert all(20 < float(row.split(": ")[2].removesuffix(" dB")) < 60 for row in rows)
+    told = json.loads(run(capsys, *COMPILE, "--json", "--validate", "calibration.npz")[1])["noise"]
+    assert [f"signal to noise: {row['layer']}: {row['signal to noise']} dB" for row in told] == rows
+    assert run(capsys, "report", "model.elf", "-o", "report")[0] == 0
+    page = Path("report/report.html").read_text()
+    assert "signal to noise, dB" in page
+    assert all(f"<td>{row['signal to noise']}</td>" in page for row in told)
+
+
+def test_the_quantised_model_gives_the_same_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    how = ("--input-type", "uint8", "--scheme", "free", "--calibration-method", "entropy", "--bias-correction")
+    assert run(capsys, *COMPILE, *how, "--save-onnx", "quantised.onnx")[0] == 0
+    first = load_program(Path("model.elf"))
+    assert run(capsys, "compile", "quantised.onnx", "--config", "nano", "-o", "again.elf")[0] == 0
+    again = load_program(Path("again.elf"))
+    assert (again.words, again.const, again.inputs, again.outputs) == (first.words, first.const, first.inputs, first.outputs)
+    answer = run_onnx(Path("quantised.onnx").read_bytes(), {"image": np.zeros((1, 3, 6, 6), np.uint8)})["answer"]
+    assert answer.shape == (1, 5, 3, 3)
+    assert run(capsys, "check", "quantised.onnx", "--config", "nano")[1].endswith("answer: equal\n")
+
+
+def test_layers_kept_in_float(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By a name of the float model; of a quantised one they stay on the CPU as they are."""
+    facts = json.loads(run(capsys, *COMPILE, "--json", "--keep-float", "con?")[1])
+    assert facts["MACs"] == 0
+    assert run(capsys, *CHECK, "--keep-float", "con?")[1].endswith("answer: equal\n")
+    assert run(capsys, *COMPILE, "--save-onnx", "quantised.onnx")[0] == 0
+    out = run(capsys, "compile", "quantised.onnx", "--config", "nano", "-o", "m.elf", "--keep-float", "pool", "-v")[1]
+    assert "on the CPU: pool: kept on the CPU as asked" in out
+    assert run(capsys, *COMPILE, "--keep-float", "fc")[2].startswith("tilewright: keep in float: no node is called 'fc'")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--calibration-method", "best"), "calibration method 'best': unknown; choose one of minmax, mse"),
+        (("--input-mean", "1,x"), "'1,x': expected one number, or one for each channel"),
+        (("--input-scale", "0"), "finite numbers are expected, and no scale of 0"),
+    ],
+)
+def test_choices_are_checked_first(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    code, _, err = run(capsys, "compile", "nothing.onnx", "-o", "m.elf", *words)
+    assert code == 2
+    assert message in err
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({}, "no array 'labels' beside image; expected the class of each input"),
         ({"labels": [0, 0, 0]}, "3 labels for 1 of image; expected one label for each input"),
     ],
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from isa.config import MachineConfig
 from tilewright.exits import Exit
+from tilewright.model_options import model_arguments, model_options
 from tilewright.options import STRATEGY_HELP, config_option, extent_options, json_option, print_json
 from tilewright.progress import stage_reporter
 
@@ -20,8 +22,7 @@ from tilewright.progress import stage_reporter
     "--engine", type=click.Choice(["functional", "rtl"]), default="functional", show_default=True, help="What runs it."
 )
 @click.option("--input", "source", type=click.Path(path_type=Path), help="NPZ file of inputs.  [default: random ones]")
-@click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
-@click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
+@model_options()
 @extent_options()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--per-layer", is_flag=True, help="Compare every tensor of the network, and name the first that differs.")
@@ -32,9 +33,9 @@ from tilewright.progress import stage_reporter
 @click.option("--tolerance", type=click.FloatRange(min=0), default=0, help="Greatest distance that passes.  [default: 0]")
 @json_option()
 def command(
-    model: Path, config: MachineConfig, engine: str, source: Path | None, calibrate: Path | None, scheme: str,
-    batch: int | None, shapes: tuple[tuple[str, tuple[int, ...]], ...], strategy: str, per_layer: bool, oracle: str,
-    tolerance: float, as_json: bool,
+    model: Path, config: MachineConfig, engine: str, source: Path | None, batch: int | None,
+    shapes: tuple[tuple[str, tuple[int, ...]], ...], strategy: str, per_layer: bool, oracle: str, tolerance: float,
+    as_json: bool, **how: Any,
 ) -> int:  # fmt: skip
     """Compile a model, run it, and compare what comes out with onnxruntime.
 
@@ -51,8 +52,7 @@ def command(
 
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
-            model, config, strategy=strategy, scheme=scheme, progress=report,
-            calibration=read_arrays(calibrate) if calibrate else None, batch=batch, shapes=dict(shapes),
+            model, config, strategy=strategy, progress=report, batch=batch, shapes=dict(shapes), **model_arguments(how)
         )  # fmt: skip
         inputs = read_arrays(source) if source else random_inputs(compiled.program)
         found = check(compiled, inputs, engine, oracle=oracle, per_layer=per_layer, progress=report)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
 
 from isa.config import MachineConfig
+from tilewright.model_options import model_arguments, model_options
 from tilewright.options import (
     OBJECTIVE_HELP,
     STRATEGY_HELP,
@@ -29,12 +31,12 @@ from tilewright.progress import stage_reporter
 @click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
 @click.option("--memory", help="DRAM that feature maps may take, as 196608, 192K or 1.5M; what that costs in cycles is least.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
-@click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
+@model_options()
 @click.option(
     "--validate", type=click.Path(path_type=Path),
-    help="NPZ file of inputs and their classes, array `labels`: accuracy of a float model before and after quantisation.",
+    help="NPZ file of inputs: signal to noise of a float model's layers; with their classes, array `labels`, accuracy too.",
 )
-@click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
+@click.option("--save-onnx", type=click.Path(path_type=Path), help="File for the quantised model, as ONNX.")
 @extent_options()
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
@@ -43,8 +45,8 @@ from tilewright.progress import stage_reporter
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, memory: str | None, groups: Path | None,
-    calibrate: Path | None, validate: Path | None, scheme: str, batch: int | None,
-    shapes: tuple[tuple[str, tuple[int, ...]], ...], dump: Path | None, verbose: bool, as_json: bool,
+    validate: Path | None, save_onnx: Path | None, batch: int | None, shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    dump: Path | None, verbose: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -55,35 +57,48 @@ def command(
       tilewright compile detector.onnx --shape image:1x3x480x640 -o detector.elf
       tilewright compile model.onnx --config nano --memory 192K -o small.elf
       tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
+      tilewright compile float.onnx --calibrate pixels.npz --input-type uint8 --input-mean 127.5 --input-scale 127.5 -o u8.elf
     """
     from isa.program_file import program_bytes
-    from tilewright.api import compile_model, facts, read_arrays, read_groups, validated
+    from tilewright.api import compile_model, facts, quantised_onnx, read_arrays, read_groups, validated
     from tilewright.dump import Dump
+    from tilewright.noise import measure_noise, noise_text, with_noise
 
-    check_output(output)
+    for path in (output, save_onnx):
+        if path:
+            check_output(path)
     stages = Dump()
     if dump:
         check_output(dump / stages.FILES[0])
     labelled = read_arrays(validate) if validate else None
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
-            model, config, strategy=strategy, objective=objective, scheme=scheme, batch=batch, progress=report,
-            groups=read_groups(groups) if groups else None, calibration=read_arrays(calibrate) if calibrate else None,
-            watch=stages.graph if dump else None, shapes=dict(shapes), memory=memory,
+            model, config, strategy=strategy, objective=objective, batch=batch, progress=report, shapes=dict(shapes),
+            groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
+            **model_arguments(how),
         )  # fmt: skip
         summary = facts(compiled)
+        noise = []
         if labelled:
             report("accuracy before and after quantisation")
-            summary["accuracy"] = str(validated(compiled, labelled))
+            if "labels" in labelled:
+                summary["accuracy"] = str(validated(compiled, labelled))
+            noise = measure_noise(compiled, labelled)
+            compiled = with_noise(compiled, noise)
     write_file(output, program_bytes(compiled.program))
+    if save_onnx:
+        write_file(save_onnx, quantised_onnx(compiled).SerializeToString())
     if dump:
         for name, text in stages.texts(compiled):
             write_file(dump / name, text.encode())
     if as_json:
-        print_json({"output": str(output), **summary})
+        told = [{"layer": row.layer, "tensor": row.tensor, "signal to noise": noise_text(row.decibels)} for row in noise]
+        print_json({"output": str(output), **summary, **({"noise": told} if told else {})})
         return
     for name, value in summary.items():
         click.echo(f"{name:24} {_readable(value)}")
+    for row in noise:
+        click.echo(f"signal to noise: {row.layer}: {noise_text(row.decibels)}{'' if math.isinf(row.decibels) else ' dB'}")
     if verbose:
         for plan in compiled.plans:
             cost = f"about {plan.cost.cycles} cycles, {plan.cost.dram_bytes} bytes"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from isa.config import MachineConfig
+from tilewright.model_options import model_arguments, model_options
 from tilewright.options import (
     OBJECTIVE_HELP,
     STRATEGY_HELP,
@@ -30,14 +32,13 @@ if TYPE_CHECKING:
 @config_option()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
-@click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models.")
-@click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free.")
+@model_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
 @click.option("--memory", is_flag=True, help="Instead: cycles against the DRAM that feature maps take, of a model.")
 @json_option()
 def command(
-    source: Path, config: MachineConfig, strategy: str, objective: str, calibrate: Path | None, scheme: str,
-    output: Path | None, memory: bool, as_json: bool,
+    source: Path, config: MachineConfig, strategy: str, objective: str, output: Path | None, memory: bool,
+    as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Say which operations run together, what each group saves against its operations alone, and what was second best.
 
@@ -51,7 +52,6 @@ def command(
     """
     from compiler.driver import objective_of
     from compiler.search.reasons import reasons
-    from tilewright.api import read_arrays
     from tilewright.explain.picture import partition_picture
     from tilewright.explain.source import is_program, of_model, of_program
 
@@ -59,17 +59,16 @@ def command(
         check_output(output)
     wanted = objective_of(objective)
     if memory:
-        _memory(source, config, strategy, objective, calibrate, scheme, output, as_json)
+        if strategy != "best" or output is not None:
+            raise InputError("explain --memory: chooses partitions itself and prints a table; leave --strategy and -o out")
+        _memory(source, config, objective, as_json, how)
         return
     with stage_reporter(quiet=as_json) as report:
         report("search")
         if is_program(source):
             chosen = of_program(source)
         else:
-            calibration = read_arrays(calibrate) if calibrate else None
-            chosen = of_model(
-                source, config, strategy=strategy, objective=objective, scheme=scheme, calibration=calibration
-            )  # fmt: skip
+            chosen = of_model(source, config, strategy=strategy, objective=objective, how=model_arguments(how))
         report("reasons")
         found = reasons(chosen.evaluator, wanted, chosen.groups)
     if output is not None:
@@ -84,22 +83,15 @@ def command(
     click.echo(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
 
 
-def _memory(
-    source: Path, config: MachineConfig, strategy: str, objective: str, calibrate: Path | None, scheme: str,
-    output: Path | None, as_json: bool,
-) -> None:  # fmt: skip
-    from tilewright.api import read_arrays
+def _memory(source: Path, config: MachineConfig, objective: str, as_json: bool, how: Mapping[str, Any]) -> None:
     from tilewright.explain.curve import memory_curve
     from tilewright.explain.source import is_program
 
-    if strategy != "best" or output is not None:
-        raise InputError("explain --memory: goes through partitions of its own and prints a table; leave --strategy and -o out")
     if is_program(source):
         raise InputError(f"{source}: a program has one partition; give the model that it was compiled from")
     with stage_reporter(quiet=as_json) as report:
         report("search")
-        calibration = read_arrays(calibrate) if calibrate else None
-        points = memory_curve(source, config, objective=objective, scheme=scheme, calibration=calibration)
+        points = memory_curve(source, config, objective=objective, how=model_arguments(how))
     if as_json:
         print_json({"points": [dataclasses.asdict(point) for point in points]})
         return

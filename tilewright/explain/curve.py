@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from compiler.codegen.plan import Plan
 from compiler.driver import frugal_steps, objective_of
 from compiler.fitting import fitted
@@ -18,6 +16,7 @@ from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.timing import program_cycles
 from isa.config import MachineConfig
+from tilewright.api import import_arguments
 
 POINTS = 12
 """Limits that are asked for; several may have the same answer."""
@@ -35,11 +34,11 @@ class Point:
 
 
 def memory_curve(
-    path: Path, config: MachineConfig, *, objective: str, scheme: str, calibration: Mapping[str, NDArray[Any]] | None
+    path: Path, config: MachineConfig, *, objective: str, how: Mapping[str, Any]
 ) -> list[Point]:
     """From the program that no limit holds back to the least memory; what takes both more bytes and more cycles is left out."""
     database = open_database(config)
-    imported = import_model(path, calibration=calibration, scheme=scheme)
+    imported = import_model(path, **import_arguments(**how))
     wanted = objective_of(objective)
     imported, known = fitted(imported, config, wanted, database)
     graph = imported.graph

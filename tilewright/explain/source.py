@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from numpy.typing import NDArray
 
 from compiler.codegen.plan import Plan
 from compiler.driver import check_choices, objective_of, steps_of
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import Mask
-from compiler.quantise.quantise import check_scheme
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.xgraph.ops import Op
@@ -23,6 +21,7 @@ from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.program import WHOLE_MODEL, Program
 from isa.program_file import load_program
+from tilewright.api import import_arguments
 from tilewright.measure import timing_of
 from tilewright.profile.activity import activities
 from tilewright.profile.dataflow import dataflow
@@ -69,14 +68,12 @@ def _groups_of_layers(program: Program) -> Mapping[str, int]:
 
 
 def of_model(
-    path: Path, config: MachineConfig, *, strategy: str, objective: str, scheme: str,
-    calibration: Mapping[str, NDArray[Any]] | None,
+    path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any]
 ) -> Partitioned:  # fmt: skip
-    """What the strategy chooses."""
+    """What the strategy chooses; ``how``: arguments of ``compile_model``."""
     check_choices(strategy, objective)
-    check_scheme(scheme)
     database = open_database(config)
-    imported = import_model(path, calibration=calibration, scheme=scheme)
+    imported = import_model(path, **import_arguments(**how))
     graph = fitted(imported, config, objective_of(objective), database)[0].graph
     steps = steps_of(config, graph, strategy, objective, database)
     groups = [[layer.op for layer in step.group.layers] for step in steps if isinstance(step, Plan)]

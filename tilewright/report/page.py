@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 import onnx
 
 from isa.disassembler import format_op
 from isa.program import CpuStep, Program
+from tilewright.noise import noise_of, noise_text
 from tilewright.profile.activity import INSIDE, ISSUE, Activity, Timing, activities
 from tilewright.profile.dataflow import Dataflow, dataflow
 from tilewright.profile.macs import macs_of_nodes
@@ -44,7 +45,7 @@ def page(program: Program, timing: Timing, title: str) -> str:
             "Areas are groups of layers that run together, tile by tile. Thick green lines are maps that stay on chip; "
             "thin ones go through DRAM.",
         ),
-        _section("Layers", _table(program, layers, timing)),
+        _section("Layers", _table(program, layers, timing, noise_of(program))),
         _section("Roofline", roofline(program.config, groups, timing.cycles),
             "Circles are groups, their area is their time. What is loaded ahead, in the time of the group before, "
             "may lift a group above the roof.",
@@ -116,11 +117,12 @@ def _cpu_box(name: str, blob: bytes) -> str:
     return element("div", element("b", f"CPU: {escape(name)}") + escape(kinds), class_="box cpu", title=names)
 
 
-def _table(program: Program, layers: Sequence[LayerRow], timing: Timing) -> str:
-    heads = ("layer", "group", "unit", "cycles", "work and waits", "active", "utilisation", "waits for", "read B", "written B")
+def _table(program: Program, layers: Sequence[LayerRow], timing: Timing, noise: Mapping[str, float]) -> str:
+    heads = ["layer", "group", "unit", "cycles", "work and waits", "active", "utilisation", "waits for", "read B", "written B"]
+    heads += ["signal to noise, dB"] if noise else []
     longest = max((layer.cycles for layer in layers), default=1)
     peak = program.config.macs_per_cycle
-    rows = [_layer(layer, longest, peak) for layer in layers]
+    rows = [_layer(layer, longest, peak, _noise(layer, noise)) for layer in layers]
     head = element("tr", "".join(element("th", text, class_="left" if text == "work and waits" else "") for text in heads))
     foot = element("tr", "".join(element("td", text) for text in _totals(layers, timing.cycles, peak)))
     table = element("table", element("thead", head) + element("tbody", "".join(rows)) + element("tfoot", foot))
@@ -141,7 +143,12 @@ def _totals(layers: Sequence[LayerRow], cycles: int, peak: int) -> Sequence[str]
     return "network", "", "", f"{cycles:,}", "", "", share, "", f"{read:,}", f"{written:,}"
 
 
-def _layer(layer: LayerRow, longest: int, peak: int) -> str:
+def _noise(layer: LayerRow, noise: Mapping[str, float]) -> list[str]:
+    """A cell, if there is a column."""
+    return [noise_text(noise[layer.name]) if layer.name in noise else ""] if noise else []
+
+
+def _layer(layer: LayerRow, longest: int, peak: int, more: Sequence[str]) -> str:
     pieces = [("var(--work)", layer.work, "work")]
     pieces += [(WAIT_COLOURS.get(cause, "var(--wait)"), n, cause) for cause, n in layer.waits.most_common()]
     bar = "".join(
@@ -154,7 +161,7 @@ def _layer(layer: LayerRow, longest: int, peak: int) -> str:
     cells = [
         name, element("a", str(layer.group), href=f"#group-{layer.group}"), layer.unit.name, f"{layer.cycles:,}",
         element("div", bar, class_="bar"), f"{layer.active:.0%}", f"{layer.utilisation(peak):.0%}" if layer.macs else "",
-        element("span", waits, class_="soft"), f"{layer.read:,}", f"{layer.written:,}",
+        element("span", waits, class_="soft"), f"{layer.read:,}", f"{layer.written:,}", *more,
     ]  # fmt: skip
     filled = f"background:linear-gradient(to left,var(--meter) {100 * layer.cycles / longest:.1f}%,transparent 0)"
     styles = {CYCLES: {"style": filled}}

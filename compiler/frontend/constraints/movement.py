@@ -6,6 +6,8 @@ from compiler.frontend.constraints.base import constrains
 from compiler.frontend.importer.layout import Layout
 from compiler.frontend.model import Array
 
+MOST_PIECES = 64
+
 
 @constrains("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def reshape_regular(layout: Layout | None) -> bool:
@@ -38,14 +40,8 @@ def joined_axis(letter: str) -> bool:
 
 
 @constrains("Pad")
-def constant_mode(mode: str) -> bool:
-    """The padding is constant (not reflected, not repeated)."""
-    return mode == "constant"
-
-
-@constrains("Pad")
 def pad_representable(exact: bool) -> bool:
-    """The padding value is one of the 256 quantised values."""
+    """The padding value is one of the 256 quantised values, or the result is quantised next and to the same scale."""
     return exact
 
 
@@ -69,19 +65,19 @@ def scales_known() -> bool:
 
 @constrains("Resize", "Upsample")
 def sides_apart() -> bool:
-    """Height and width are stretched each by itself (no kept aspect ratio), and nothing is cropped."""
+    """What becomes of rows does not depend on columns, and no pixel of the result lies beyond the map."""
     return False
 
 
-@constrains("Resize", "Upsample")
-def nearest_regular() -> bool:
-    """Nearest: every pixel is repeated the same whole number of times, or every n-th pixel is taken."""
-    return False
+@constrains("Resize", "Upsample", "Pad")
+def few_pieces(count: int) -> bool:
+    """Rows, or columns, that are taken or repeated unevenly lie in at most 64 evenly rising stretches."""
+    return count <= MOST_PIECES
 
 
 @constrains("Resize", "Upsample")
 def linear_regular() -> bool:
-    """Linear: the factor is 2 or 4, and every output pixel of a phase weighs its neighbours alike (not align_corners)."""
+    """Linear: the factor is whole, and weighs the pixels around each result alike, in steps that int8 can tell apart."""
     return False
 
 

@@ -97,6 +97,8 @@ class Context:
         shape = self.shape(name)
         require(general.at_most_four_dimensions, shape)
         letters = guess_letters(self.consumers, name, len(shape))
+        if letters == "WC" and shape[0] > general.MOST_MAP_SIDE:
+            letters = "NC"
         params = self._host_params(name)
         where = map_shape(letters, shape)
         require(general.sides_fit, where)

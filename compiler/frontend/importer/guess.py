@@ -12,11 +12,15 @@ _PASS_ON = {
     "Sub", "Div", "QLinearAdd", "QLinearMul",
 }  # fmt: skip
 _LAST = {"Reshape", "Flatten", "MatMul", "QLinearMatMul"}
+_DENSE = {"Gemm", "QGemm", "MatMul", "QLinearMatMul"}
 _TO_SECOND = {4: (0, 3, 1, 2), 3: (0, 2, 1)}
 
 
 def guess_letters(consumers: Mapping[str, Sequence[Node]], name: str, rank: int) -> str:
-    """Letters of the plain layout; channels second unless the first reader that cares says otherwise."""
+    """Letters of the plain layout; channels second unless the first reader that cares says otherwise.
+
+    Rows that a dense layer reads are the pixels of one map: they may be the tokens of one image.
+    """
     last, second = last_letters_for(rank), letters_for(rank)
     assert last is not None
     assert second is not None
@@ -28,6 +32,8 @@ def guess_letters(consumers: Mapping[str, Sequence[Node]], name: str, rank: int)
                 fresh = [out for out in node.outputs if out not in seen]
                 seen.update(fresh)
                 queue += fresh
+            elif rank == 2 and node.op_type in _DENSE:
+                return "WC"
             elif node.op_type == "Transpose":
                 return last if node.integers("perm", ()) == _TO_SECOND.get(rank) else second
             elif node.op_type in _LAST:

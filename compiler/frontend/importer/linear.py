@@ -16,9 +16,10 @@ from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.geometry import window_of
 from compiler.frontend.importer.layout import AXES, Dim, Layout, axis, last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.patches import in_patches, patches
 from compiler.frontend.importer.requantise import output_scale, quantised, requantisation
 from compiler.frontend.importer.values import Linear, Mapped, Params
-from compiler.frontend.importer.views import arranged
+from compiler.frontend.importer.views import arranged, reshaped
 from compiler.frontend.importer.weights import Weights, quantised_weights, real_constant, weights_behind
 from compiler.frontend.importer.wide import narrowed
 from compiler.frontend.model import MICROSOFT, Node
@@ -100,15 +101,20 @@ def convolution(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear
     window = window_of(node, x.shape[2:], weights.values.shape[2:], out[2:])
     values = weights.values.reshape(*weights.values.shape[:2], *window.kernel).transpose(0, 2, 3, 1)
     groups = node.integer("group", 1)
-    x, kernel, window = narrowed(ctx, arranged(ctx, x, letters), values, window, groups)
-    require(windows.window_fits, window)
+    x, target = arranged(ctx, x, letters), map_shape(letters, out)
+    made = target
+    if in_patches(window, groups):
+        x, values, window, made = patches(ctx, x, values, window)
+    x, kernel, window = narrowed(ctx, x, values, window, groups)
+    require(windows.convolution_fits, window)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
-        tensor = ctx.tensor(name, map_shape(letters, out), params)
+        tensor = ctx.tensor(name if made == target else ctx.fresh(f"{name}/patches"), made, params)
         op = Conv(
             node.name, (x.tensor,), (tensor,), window, kernel.stored, q, finish, groups, x.params.zero_point, kernel.zero_point
         )
-        return ctx.add(op, plain(letters, out), params)
+        result = ctx.add(op, plain(letters, out) if made == target else plain("NHWC", made), params)
+        return result if made == target else reshaped(ctx, result, target, plain(letters, out), name)
 
     zero_bias = -x.params.zero_point * kernel.sums()
     return Linear(build, unit_of(x.params, weights.along(0)), out[1], zero_bias, channel_dim=1, rank=rank)
@@ -153,7 +159,10 @@ def qgemm(ctx: Context, node: Node) -> None:
 
 
 def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
-    """``weights``: inputs x outputs. The last dimension of ``x`` is reduced; a flattened map is reduced in its own order."""
+    """``weights``: inputs x outputs. The last dimension of ``x`` is reduced; a flattened map is reduced in its own order.
+
+    Where the last dimension is the map's channels, pixels stay where they are, whatever dimensions they form.
+    """
     require(dense_rules.matrix, weights.values)
     inputs, outputs = weights.values.shape
     letters = last_letters_for(len(x.shape))
@@ -162,6 +171,7 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
     matrix: NDArray[Any] = weights.values.T
     values: NDArray[Any]
     window = Window((1, 1))
+    pixels: tuple[Dim, ...]
     whole = _whole_map(ctx, x)
     if whole is not None:
         n, h, w, c = ctx.map_shape(x)
@@ -171,12 +181,14 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
             values = matrix.reshape(outputs, 1, 1, inputs)
         else:
             values, window = matrix.reshape(outputs, h, w, c), Window((h, w))
-        target = (n, 1, 1, outputs)
+        target, pixels = (n, 1, 1, outputs), (axis("N", n),)
     else:
-        x = arranged(ctx, x, letters)
+        if inputs == 1 or x.layout.dims[-1] != axis("C", ctx.map_shape(x)[3]):
+            x = arranged(ctx, x, letters)
         values = matrix.reshape(outputs, 1, 1, inputs)
-        target = (*ctx.map_shape(x)[:3], outputs)
+        target, pixels = (*ctx.map_shape(x)[:3], outputs), x.layout.dims[:-1]
     out = ctx.shape(node.output)
+    layout = Layout((*pixels, axis("C", outputs)))
     x, kernel, window = narrowed(ctx, x, values, window, 1)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
@@ -184,7 +196,7 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
         op = Conv(
             node.name, (x.tensor,), (tensor,), window, kernel.stored, q, finish, 1, x.params.zero_point, kernel.zero_point
         )
-        return ctx.add(op, plain(letters, out), params)
+        return ctx.add(op, layout, params)
 
     zero_bias = -x.params.zero_point * kernel.sums()
     return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))

@@ -1,6 +1,11 @@
-"""Padding with a constant: rows and columns as a window of one pixel, channels by a selection, negative amounts as a cut."""
+"""Padding: with a constant rows and columns as a window of one pixel, channels by a selection, negative amounts as a cut.
+
+Edges that are repeated, reflected or wrapped are rows, columns and channels taken anew.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +14,7 @@ from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
 from compiler.frontend.importer.layout import Layout, letters_for, plain
 from compiler.frontend.importer.movement import cut, integers
+from compiler.frontend.importer.selection import taken
 from compiler.frontend.importer.values import Mapped, Params
 from compiler.frontend.importer.views import arranged, selected
 from compiler.frontend.model import Node, scalar
@@ -18,7 +24,7 @@ from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
 @rule("Pad")
 def pad(ctx: Context, node: Node) -> None:
     x = ctx.mapped(node.inputs[0])
-    require(movement.constant_mode, node.text("mode", "constant"))
+    mode = node.text("mode", "constant")
     rank = len(x.shape)
     given = ctx.constant(node.input(1)) if len(node.inputs) > 1 else np.array(node.integers("pads", ()))
     require(movement.indices_constant, given)
@@ -27,10 +33,6 @@ def pad(ctx: Context, node: Node) -> None:
     axes = integers(ctx.constant(node.input(3)), range(rank)) if len(node.inputs) > 3 else list(range(rank))
     before, after = {a % rank: v for a, v in zip(axes, amounts, strict=False)}, {}
     after = {a % rank: v for a, v in zip(axes, amounts[len(axes) :], strict=True)}
-    constant = ctx.constant(node.input(2)) if len(node.inputs) > 2 and node.input(2) else None
-    fill = _fill(
-        ctx, node, x.params, float(scalar(constant)) if constant is not None else float(node.attributes.get("value", 0.0))
-    )
     if any(v < 0 for v in amounts):
         cuts = []
         for i, size in enumerate(x.shape):
@@ -45,6 +47,13 @@ def pad(ctx: Context, node: Node) -> None:
     high = {letters[i]: max(0, v) for i, v in after.items()}
     require(movement.pads_space_or_channels, {letter for side in (low, high) for letter, v in side.items() if v})
     n, h, w, c = ctx.map_shape(x)
+    if mode != "constant":
+        ctx.values[node.output] = _repeated(ctx, x, mode, low, high, plain(letters, ctx.shape(node.output)))
+        return
+    constant = ctx.constant(node.input(2)) if len(node.inputs) > 2 and node.input(2) else None
+    fill = _fill(
+        ctx, node, x.params, float(scalar(constant)) if constant is not None else float(node.attributes.get("value", 0.0))
+    )
     if low.get("C", 0) or high.get("C", 0):
         channels: list[int | None] = [None] * low["C"] + list(range(c)) + [None] * high["C"]
         middle = {"N": n, "H": h, "W": w, "C": len(channels)}
@@ -58,8 +67,33 @@ def _fill(ctx: Context, node: Node, params: Params, value: float) -> int:
     if ctx.model.elem(node.inputs[0]) == ctx.model.elem(node.output) and ctx.model.elem(node.output) in EIGHT_BITS:
         return int(value) - (128 if params.unsigned else 0)
     stored = np.float32(value) / np.float32(params.scale) + params.zero_point
-    require(movement.pad_representable, bool(stored == np.rint(stored) and -128 <= stored <= 127))
-    return int(stored)
+    exact = stored == np.rint(stored) and -128 <= stored <= 127
+    require(movement.pad_representable, bool(exact) or _quantised_alike(ctx, node.output, params))
+    return int(np.clip(np.rint(np.float32(value) / np.float32(params.scale)) + params.zero_point, -128, 127))
+
+
+def _quantised_alike(ctx: Context, name: str, params: Params) -> bool:
+    """Whether all that reads a float tensor quantises it as it was: a constant in it is rounded there."""
+    readers = ctx.consumers.get(name, [])
+    return (
+        bool(readers) and name not in ctx.model.outputs and all(reader.op_type == "QuantizeLinear" for reader in readers)
+        and all(ctx.params(r.inputs[1], r.input(2), ctx.model.elem(r.output)) == params for r in readers)
+    )  # fmt: skip
+
+
+def _repeated(ctx: Context, x: Mapped, mode: str, low: dict[str, int], high: dict[str, int], layout: Layout) -> Mapped:
+    """Edges repeated, reflected or wrapped: rows, columns and channels of the map itself."""
+    amounts = {letter: (low.get(letter, 0), high.get(letter, 0)) for letter in "CHW"}
+    for letter, amount in amounts.items():
+        size = ctx.map_shape(x)["NHWC".index(letter)]
+        if not any(amount):
+            continue
+        source = [int(i) for i in np.pad(np.arange(size), amount, mode)]  # type: ignore[call-overload]
+        if letter == "C":
+            x = selected(ctx, x, source, plain("NHWC", (*ctx.map_shape(x)[:3], len(source))))
+        else:
+            x = taken(ctx, x, "NHWC".index(letter), source)
+    return replace(x, layout=layout)
 
 
 def padded(ctx: Context, node: Node, x: Mapped, pads: tuple[int, int, int, int], fill: int, layout: Layout) -> Mapped:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.frontend.constraints import elementwise, general
-from compiler.frontend.constraints.base import require
+from compiler.frontend.constraints.base import Unsupported, require
 from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.fitting import Fit, fitted, right
-from compiler.frontend.importer.layout import letters_for, map_shape, plain
+from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.requantise import exact_factors, exact_slopes, factors, least_form, quantised
 from compiler.frontend.importer.tables import applied
 from compiler.frontend.importer.values import Mapped, Pair, Params
@@ -32,10 +32,8 @@ def pair(ctx: Context, kind: str, a: Mapped, b: Mapped, *, fused: bool = False) 
     single = [_single(a.shape, b.shape), _single(b.shape, a.shape)]
     if a.layout == b.layout and ctx.map_shape(a) == ctx.map_shape(b):
         return Pair(kind, a, b, fused=fused)
-    letters = letters_for(rank)
     require(general.at_most_four_dimensions, (1,) * rank)
-    assert letters is not None
-    a, b = (_of_rank(ctx, value, rank, letters) for value in (a, b))
+    letters, a, b = _alike(ctx, a, b, rank)
     wide = map_shape(letters, tuple(map(max, a.shape, b.shape)))
     a, b = (_all_channels(ctx, value, wide[3], letters) for value in (a, b))
     sides = [ctx.map_shape(value)[1:3] for value in (a, b)]
@@ -46,6 +44,17 @@ def pair(ctx: Context, kind: str, a: Mapped, b: Mapped, *, fused: bool = False) 
     if swapped:
         a, b = b, a
     return Pair(kind, a, b, swapped=swapped, single=single[0 if swapped else 1], fused=fused)
+
+
+def _alike(ctx: Context, a: Mapped, b: Mapped, rank: int) -> tuple[str, Mapped, Mapped]:
+    """Both operands in maps whose axes are the same dimensions: channels second, or last where only that can be had."""
+    second, last = letters_for(rank), last_letters_for(rank)
+    assert second is not None
+    assert last is not None
+    try:
+        return second, _of_rank(ctx, a, rank, second), _of_rank(ctx, b, rank, second)
+    except Unsupported:
+        return last, _of_rank(ctx, a, rank, last), _of_rank(ctx, b, rank, last)
 
 
 def _single(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:

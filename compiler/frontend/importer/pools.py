@@ -35,6 +35,7 @@ def _windowed(ctx: Context, node: Node, x: Mapped) -> tuple[Mapped, str, tuple[i
     assert letters is not None
     out = ctx.shape(node.output)
     window = window_of(node, x.shape[2:], node.integers("kernel_shape", ()), out[2:])
+    require(windows.window_fits, window)
     return arranged(ctx, x, letters), letters, out, window
 
 

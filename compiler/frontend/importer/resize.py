@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,20 @@ from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.layout import map_shape, plain
 from compiler.frontend.importer.movement import join
+from compiler.frontend.importer.selection import taken
 from compiler.frontend.importer.values import Linear, Mapped, Params
-from compiler.frontend.importer.views import arranged, joined, sliced
+from compiler.frontend.importer.views import arranged, sliced
+from compiler.frontend.importer.wide import kernel_of
 from compiler.frontend.model import Node, TensorType, part_proto
 from compiler.frontend.session import run
-from compiler.xgraph.ops import Conv, Finish, Requantisation, Upsample, Window
+from compiler.xgraph.ops import ConvTranspose, Finish, Requantisation, Upsample, Window
 
 Matrix = NDArray[np.float32]
+Int64 = NDArray[np.int64]
+ROUNDING = 1e-4
+"""By which weights in float32 miss whole ones."""
+_PLACE = 8192
+"""Added to places, so that no number that a node puts beyond the map is one of them."""
 
 
 @rule("Resize", "Upsample")
@@ -28,13 +35,14 @@ def resize(ctx: Context, node: Node) -> None:
     mode = node.text("mode", "nearest")
     if len(out) != 4 or out[:2] != x.shape[:2] or mode not in ("nearest", "linear"):
         require(movement.scales_known)
+    x = arranged(ctx, x, "NCHW")
+    if mode == "nearest":
+        ctx.values[node.output] = _nearest(ctx, node, x, _sources(ctx, node))
+        return
     if not _sides_apart(node):
         require(movement.sides_apart)
-    x = arranged(ctx, x, "NCHW")
     rows, columns = (_matrix(ctx, node, side) for side in (0, 1))
-    if mode == "nearest":
-        ctx.values[node.output] = _nearest(ctx, node, x, rows, columns)
-    elif rows.shape[0] == rows.shape[1] and columns.shape[0] == columns.shape[1]:
+    if rows.shape[0] == rows.shape[1] and columns.shape[0] == columns.shape[1]:
         ctx.values[node.output] = x
     else:
         ctx.values[node.output] = _linear(ctx, node, x, rows, columns)
@@ -77,73 +85,113 @@ def _matrix(ctx: Context, node: Node, side: int) -> Matrix:
     return np.ascontiguousarray(found.reshape(size, made).T)
 
 
-def _nearest(ctx: Context, node: Node, x: Mapped, rows: Matrix, columns: Matrix) -> Mapped:
+def _sources(ctx: Context, node: Node) -> list[list[int]]:
+    """Which row each row of the result is, and which column each column: what the node makes of a map of places."""
+    shape = ctx.shape(node.inputs[0])
+    axes = [axis % len(shape) for axis in node.integers("axes", range(len(shape)))]
+    constants = dict(ctx.model.constants)
+    for index, name in enumerate(node.inputs):
+        value = constants.get(name)
+        if index and value is not None and value.dtype == np.int64 and value.size == len(axes):
+            constants[name] = np.array([1 if axis < 2 else v for axis, v in zip(axes, value, strict=True)], np.int64)
+    found = []
+    for side in (2, 3):
+        one = (1, 1, *shape[2:])
+        types = {**ctx.model.types, node.inputs[0]: TensorType(1, one), node.output: TensorType(1, None)}
+        part = part_proto(replace(ctx.model, types=types, constants=constants), [node], [node.inputs[0]], [node.output])
+        places = np.indices(one)[side].astype(np.float32) + np.float32(_PLACE)
+        made = run(part, {node.inputs[0]: places})[node.output][0, 0] - _PLACE
+        line = made[:, 0] if side == 2 else made[0]
+        alike = made.shape == ctx.shape(node.output)[2:] and (made == (line[:, None] if side == 2 else line)).all()
+        if not alike or line.min() < 0 or line.max() >= shape[side]:
+            require(movement.sides_apart)
+        found.append([int(v) for v in line])
+    return found
+
+
+def _nearest(ctx: Context, node: Node, x: Mapped, sources: list[list[int]]) -> Mapped:
+    """Whole factors repeat pixels; other sizes take rows and columns, first where that leaves fewer."""
     out = ctx.shape(node.output)
-    source = [matrix.argmax(axis=1) for matrix in (rows, columns)]
-    sizes = [matrix.shape[1] for matrix in (rows, columns)]
-    factors = [len(s) // size for s, size in zip(source, sizes, strict=True)]
-    target = map_shape("NCHW", out)
-    if all(f >= 1 and (s == np.arange(len(s)) // f).all() for s, f in zip(source, factors, strict=True)):
-        tensor = ctx.tensor(node.output, target, ctx.stored(x))
-        return ctx.add(Upsample(node.name, (x.tensor,), (tensor,), (factors[0], factors[1])), plain("NCHW", out), x.params)
-    steps = [int(s[1] - s[0]) if len(s) > 1 else 1 for s in source]
-    if not all(d > 0 and (s == s[0] + d * np.arange(len(s))).all() for s, d in zip(source, steps, strict=True)):
-        require(movement.nearest_regular)
-    first = (int(source[0][0]), int(source[1][0]), 0)
-    return sliced(ctx, x, first, (steps[0], steps[1]), target, plain("NCHW", out))
+    sizes = ctx.map_shape(x)[1:3]
+    factors = [len(source) // size for source, size in zip(sources, sizes, strict=True)]
+    whole = [
+        factor > 1 and source == [place // factor for place in range(factor * size)]
+        for source, factor, size in zip(sources, factors, sizes, strict=True)
+    ]
+    for side in sorted((0, 1), key=lambda side: len(sources[side]) / sizes[side]):
+        if not whole[side]:
+            x = taken(ctx, x, 1 + side, sources[side])
+    if any(whole):
+        factor = (factors[0] if whole[0] else 1, factors[1] if whole[1] else 1)
+        tensor = ctx.tensor(node.output, map_shape("NCHW", out), ctx.stored(x))
+        x = ctx.add(Upsample(node.name, (x.tensor,), (tensor,), factor), plain("NCHW", out), x.params)
+    return replace(x, layout=plain("NCHW", out))
 
 
-def _stencil(matrix: Matrix) -> tuple[int, NDArray[np.int64]]:
-    """Factor, and per phase the whole weights of the neighbours before, at and after; their sum is twice the factor."""
+@dataclass(frozen=True)
+class _Stencil:
+    """One side of a resize by a whole factor: each pixel adds ``taps``, in units of ``1 / unit``, from ``first`` on.
+
+    Pixel ``i`` adds tap ``k`` to pixel ``i * factor + first + k`` of the result. Beyond the map lie copies of its edge.
+    """
+
+    factor: int
+    taps: Int64
+    first: int
+    unit: int
+
+
+def _stencil(matrix: Matrix) -> _Stencil:
     outputs, inputs = matrix.shape
     factor = outputs // inputs
-    if factor not in (1, 2, 4) or outputs != factor * inputs:
+    if not factor or outputs != factor * inputs:
         require(movement.linear_regular)
-    whole = np.rint(matrix * 2 * factor).astype(np.int64)
-    if not (whole == matrix * 2 * factor).all():
+    unit = factor if (np.rint(matrix * factor) == matrix * factor).all() else 2 * factor
+    whole = np.rint(matrix * unit).astype(np.int64)
+    if np.abs(whole - matrix * unit).max() > ROUNDING:
         require(movement.linear_regular)
     middle = inputs // 2
-    weights = np.zeros((factor, 3), np.int64)
-    for phase in range(factor):
-        for offset in (-1, 0, 1):
-            if 0 <= middle + offset < inputs:
-                weights[phase, offset + 1] = whole[middle * factor + phase, middle + offset]
-    for row in range(outputs):
-        expected = np.zeros(inputs, np.int64)
-        for offset in (-1, 0, 1):
-            expected[np.clip(row // factor + offset, 0, inputs - 1)] += weights[row % factor, offset + 1]
-        if not (expected == whole[row]).all():
-            require(movement.linear_regular)
-    return factor, weights
+    used = np.flatnonzero(whole[:, middle])
+    taps, first = whole[used[0] : used[-1] + 1, middle], int(used[0]) - factor * middle
+    expected = np.zeros_like(whole)
+    for source in range(-1, inputs + 1):
+        for tap, weight in enumerate(taps):
+            row = source * factor + first + tap
+            if 0 <= row < outputs:
+                expected[row, min(max(source, 0), inputs - 1)] += weight
+    if not (expected == whole).all():
+        require(movement.linear_regular)
+    return _Stencil(factor, taps, first, unit)
 
 
 def _linear(ctx: Context, node: Node, x: Mapped, rows: Matrix, columns: Matrix) -> Linear:
-    """Each phase is a depthwise convolution of the map whose edges are repeated; the phases are interleaved."""
+    """A transposed convolution, channel by channel, of the map whose edges are repeated."""
     if ctx.model.elem(node.inputs[0]) != 1:
         require(movement.linear_quantised_after)
-    (f_y, w_y), (f_x, w_x) = _stencil(rows), _stencil(columns)
-    if f_y != f_x:
-        require(movement.linear_regular)
+    y, z = _stencil(rows), _stencil(columns)
     out = ctx.shape(node.output)
-    channels = out[1]
+    channels, shares = out[1], y.unit * z.unit
+    kernel = kernel_of(np.outer(y.taps, z.taps).astype(np.int16)[None, :, :, None])
+    stored = np.ascontiguousarray(np.broadcast_to(kernel.stored, (channels, *kernel.stored.shape[1:])))
     wide = _edges(ctx, _edges(ctx, x, 2), 3)
-    n, h, w, c = map_shape("NCHW", out)
-    part = (n, h // f_y, w // f_x, c)
-    unit = np.asarray(np.float32(x.params.scale) * np.float32(1 / (4 * f_y * f_x))).reshape(1)
-    zero_bias = np.full(channels, -x.params.zero_point * 4 * f_y * f_x, np.int64)
+    target = map_shape("NCHW", out)
+    ends = [
+        (side.factor - side.first, side.first + side.factor * size + len(side.taps) - made)
+        for side, size, made in zip((y, z), ctx.map_shape(x)[1:3], target[1:3], strict=True)
+    ]
+    window = Window(kernel.stored.shape[1:3], (y.factor, z.factor), (1, 1), (ends[0][0], ends[1][0], ends[0][1], ends[1][1]))
+    unit = np.asarray(np.float32(x.params.scale) * np.float32(1 / shares)).reshape(1)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
-        parts = []
-        for y in range(f_y):
-            for column in range(f_x):
-                taps = np.outer(w_y[y], w_x[column]).astype(np.int8)
-                kernel = np.ascontiguousarray(np.broadcast_to(taps[None, :, :, None], (channels, 3, 3, 1)))
-                tensor = ctx.tensor(ctx.fresh(f"{name}/phase{y}{column}"), part, params)
-                op = Conv(tensor, (wide.tensor,), (tensor,), Window((3, 3)), kernel, q, finish, channels, x.params.zero_point)
-                parts.append(ctx.add(op, plain("NHWC", part), params))
-        return joined(ctx, parts, (n, h, w, c), plain("NCHW", out), block=f_y)
+        tensor = ctx.tensor(name, target, params)
+        op = ConvTranspose(
+            node.name, (wide.tensor,), (tensor,), window, stored, q, finish, (0, 0), channels, x.params.zero_point,
+            kernel.zero_point,
+        )  # fmt: skip
+        return ctx.add(op, plain("NCHW", out), params)
 
-    return Linear(build, unit, channels, zero_bias, mean_of=4 * f_y * f_x, source=x.params)
+    zero_bias = np.full(channels, -x.params.zero_point * shares, np.int64)
+    return Linear(build, unit, channels, zero_bias, mean_of=shares, source=x.params)
 
 
 def _edges(ctx: Context, x: Mapped, axis: int) -> Mapped:

@@ -81,7 +81,7 @@ def _window(node: Node, size: tuple[int, ...], kernel: tuple[int, ...], out: tup
         window = Window(
             (kernel[0], kernel[1]), (stride[0], stride[1]), (dilation[0], dilation[1]), (pads[0], pads[1], pads[2], pads[3])
         )
-    require(windows.window_fits, window)
+    require(windows.transposed_fits, window)
     return window
 
 
@@ -133,7 +133,7 @@ def _phases(
             assert first == (0, 0)
             parts.append(ctx.add(op, plain("NHWC", part), params))
     whole = (n, part[1] * s, part[2] * s, c)
-    interleaved = joined(ctx, parts, whole, plain("NHWC", whole), block=s)
+    interleaved = joined(ctx, parts, whole, plain("NHWC", whole), block=(s, s))
     if whole == (n, h, w, c):
         return Mapped(interleaved.tensor, plain(letters, out), params, computed=True)
     return sliced(ctx, interleaved, (0, 0, 0), (1, 1), (n, h, w, c), plain(letters, out))

@@ -28,7 +28,7 @@ def arranged(ctx: Context, value: Mapped, letters: str) -> Mapped:
     sizes = dict(zip(letters, value.layout.dims, strict=True))
     dims = {letter: sizes.get(letter, ()) for letter in "NHWC"}
     if as_bytes([atom for letter in "NHWC" for atom in dims[letter]], source) == as_bytes(memory_order(source), source):
-        return _reshaped(ctx, value, target, goal)
+        return reshaped(ctx, value, target, goal)
     if all(dims[a] == axis(a, s) for a, s in zip("NHW", source[:3], strict=True)) and _only(dims["C"], "C"):
         return _permuted(ctx, value, dims["C"], goal)
     if dims["N"] == axis("N", source[0]):
@@ -43,8 +43,9 @@ def _only(dim: Dim, letter: str) -> bool:
     return all(atom.axis == letter for atom in dim)
 
 
-def _reshaped(ctx: Context, value: Mapped, shape: Shape4, layout: Layout) -> Mapped:
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/reshape"), shape, ctx.stored(value))
+def reshaped(ctx: Context, value: Mapped, shape: Shape4, layout: Layout, name: str = "") -> Mapped:
+    """The same bytes in a map of another shape."""
+    name = ctx.tensor(name or ctx.fresh(f"{value.tensor}/reshape"), shape, ctx.stored(value))
     return ctx.add(Reshape(name, (value.tensor,), (name,)), layout, value.params, computed=value.computed)
 
 
@@ -84,7 +85,7 @@ def sliced(
 
 
 def joined(
-    ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: int | None = None
+    ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: tuple[int, int] | None = None
 ) -> Mapped:
     """One after another along an axis of the map, or pixels interleaved in blocks."""
     stored = ctx.stored(parts[0])
@@ -119,7 +120,7 @@ def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4,
     part = (n, h, w, c // block**2)
     layout = plain("NHWC", part)
     parts = [sliced(ctx, value, (0, 0, index * part[3]), (1, 1), part, layout) for index in range(block**2)]
-    return joined(ctx, parts, target, goal, block=block)
+    return joined(ctx, parts, target, goal, block=(block, block))
 
 
 def _to_depth(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:

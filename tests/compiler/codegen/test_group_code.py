@@ -123,7 +123,7 @@ def test_views_cost_no_instructions() -> None:
     joined = b.view(Concat, "join", tuple(parts), (1, 8, 6, 16))
     middle = b.view(Slice, "middle", (joined,), (1, 4, 3, 5), begin=(1, 1, 4), step=(2, 2))
     small = b.conv(middle, 6)
-    four = b.view(Interleave, "four", tuple(b.conv(small, 3, (1, 1)) for _ in range(4)), (1, 8, 6, 3), block=2)
+    four = b.view(Interleave, "four", tuple(b.conv(small, 3, (1, 1)) for _ in range(4)), (1, 8, 6, 3), block=(2, 2))
     flat = b.view(Reshape, "flat", (b.conv(four, 4),), (1, 1, 1, 192))
     emitted = check(BASE, b.graph(b.conv(flat, 10, (1, 1)), joined))
     assert emitted.views[parts[1]].offset - emitted.views[joined].offset == 7

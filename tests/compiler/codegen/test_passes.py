@@ -47,13 +47,15 @@ def one(config: MachineConfig, b: Builder, *outputs: str, objective: Objective =
 
 
 def test_bytes_are_those_of_the_formula() -> None:
-    """Parameters and outputs once, the input once for each pass: 16 chunks of 36 weight words do not fit in 64."""
+    """Parameters and outputs once, the input once for each pass, and what is loaded again. 16 chunks of 36 weight words do
+    not fit in 64: a pass for each loads nothing again, which may move more than fewer passes that do."""
     b = Builder(0)
     plan = one(TINY, b, b.conv(b.input(24, 12, 16), 64))
     weights, records = 16 * 36 * 16, 16 * 32
-    assert plan.count == 16
-    assert plan.reloaded == 0
-    assert plan.cost.dram_bytes == 16 * (24 * 12 * 16) + 24 * 12 * 64 + weights + records
+    image, once = 24 * 12 * 16, 24 * 12 * 64 + weights + records
+    assert plan.count > 1
+    assert plan.cost.dram_bytes == plan.count * image + once + plan.reloaded
+    assert plan.cost.dram_bytes <= 16 * image + once
 
 
 def test_a_map_that_fits_stays_on_chip_from_pass_to_pass() -> None:

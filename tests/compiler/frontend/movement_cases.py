@@ -46,7 +46,6 @@ MOVES = [
         "pad reflected",
         [node("Conv", "x w", "c"), node("Pad", "c p", mode="reflect")],
         {**W, "p": ints(0, 0, 1, 1, 0, 0, 1, 1)},
-        host=frozenset({"Pad"}),
     ),
     Case(
         "channel shuffle",
@@ -107,9 +106,9 @@ MOVES = [
 ]
 
 
-def resize(name: str, factors: tuple[float, float], host: frozenset[str] = frozenset(), free: bool = True, **a: Any) -> Case:
+def resize(name: str, factors: tuple[float, float], free: bool = True, **a: Any) -> Case:
     nodes = [node("Conv", "x w", "c"), node("Resize", "c _ f", **a)]
-    return Case(f"resize {name}", nodes, {**W, "f": np.array([1, 1, *factors], np.float32)}, host=host, free=free)
+    return Case(f"resize {name}", nodes, {**W, "f": np.array([1, 1, *factors], np.float32)}, free=free)
 
 
 ASYMMETRIC: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
@@ -117,18 +116,12 @@ RESIZES = [
     resize("nearest 2", (2, 2), **ASYMMETRIC, nearest_mode="floor"),
     resize("nearest 3x1", (3, 1), mode="nearest"),
     resize("nearest half", (1 / 3, 0.5), **ASYMMETRIC, nearest_mode="floor"),
-    resize("nearest 1.5", (1.5, 1.5), host=frozenset({"Resize"})),
+    resize("nearest 1.5", (1.5, 1.5)),
     resize("linear 2", (2, 2), mode="linear"),
     resize("linear 4", (4, 4), mode="linear"),
     resize("linear 2 asymmetric", (2, 2), free=False, mode="linear", **ASYMMETRIC),
-    resize(
-        "linear 2 align corners",
-        (2, 2),
-        mode="linear",
-        coordinate_transformation_mode="align_corners",
-        host=frozenset({"Resize"}),
-    ),
-    resize("cubic", (2, 2), mode="cubic", host=frozenset({"Resize"})),
+    resize("linear 2 align corners", (2, 2), mode="linear", coordinate_transformation_mode="align_corners"),
+    resize("cubic", (2, 2), mode="cubic"),
     Case(
         "upsample", [node("Conv", "x w", "c"), node("Upsample", "c f")], {**W, "f": np.array([1, 1, 2, 2], np.float32)}, opset=9
     ),

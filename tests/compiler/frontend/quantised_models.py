@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.frontend.reader import Source
+from compiler.quantise.choices import Choices
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.xgraph.host import HostExecutor, from_map, to_map
 from compiler.xgraph.ops import Cpu
@@ -51,7 +52,7 @@ def imported(proto: Source, scheme: str = "power_of_two", seed: int = 0, **optio
     """Imported with random calibration."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return import_model(proto, scheme=scheme, **options)
+        return import_model(proto, choices=Choices(scheme), **options)
 
 
 def feeds_of(found: ImportedModel, seed: int = 0) -> dict[str, Array]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.frontend.session import run
 from compiler.quantise.accuracy import accuracy
+from compiler.quantise.choices import Choices
 from compiler.xgraph.host import HostExecutor
 from tests.compiler.frontend.png_picture import read_rgba
 from tests.compiler.frontend.quantised_models import (
@@ -95,9 +96,10 @@ def imported_file(name: str, scheme: str) -> ImportedModel:
 def test_quantised_resnet8_stays_near_its_float_accuracy(scheme: str, least: int) -> None:
     images, labels = labelled("cifar10_100.npz")
     data = {"input_1": images.astype(np.float32)}
-    found = import_model(MODELS / "resnet8_float.onnx", calibration={"input_1": data["input_1"][:20]}, scheme=scheme)
+    found = import_model(MODELS / "resnet8_float.onnx", calibration={"input_1": data["input_1"][:20]}, choices=Choices(scheme))
     assert found.float_model is not None
-    report = accuracy(found.float_model, found.oracle, data, labels)
+    assert found.quantised_model is not None
+    report = accuracy(found.float_model, found.quantised_model, data, labels)
     assert report.float_right == 88
     assert report.quantised_right >= least
     assert str(report).startswith("100 samples: float 88 right, quantised ")
@@ -108,5 +110,5 @@ def test_quantised_mnist_reads_digits(scheme: str) -> None:
     images, labels = labelled("mnist_100.npz")
     data = {"Input3": images.astype(np.float32).reshape(-1, 1, 28, 28)}
     calibration = {"Input3": data["Input3"][:20]}
-    found = import_model(MODELS / "mnist_float.onnx", calibration=calibration, scheme=scheme)
+    found = import_model(MODELS / "mnist_float.onnx", calibration=calibration, choices=Choices(scheme))
     assert right([a for image in data["Input3"][:8] for a in answers(found, {"Input3": image[None]})], labels[:8]) == 8

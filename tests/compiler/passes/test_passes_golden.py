@@ -14,6 +14,7 @@ from compiler.passes.fold_channels import fold_channels
 from compiler.passes.fold_pads import fold_pads
 from compiler.passes.fold_pointwise import fold_pointwise
 from compiler.passes.insert_copies import insert_copies
+from compiler.passes.nest_concats import nest_concats
 from compiler.passes.pipeline import PASSES, optimised
 from compiler.passes.remove_identities import remove_identities
 from compiler.passes.share import share_equal
@@ -136,6 +137,18 @@ CASES: dict[str, tuple[Pass, XGraph]] = {
                 Slice("s", ("a",), ("s",), (0, 0, 2)),
                 Concat("y", ("a", "s", "x"), ("y",)),
                 Concat("z", ("a", "x"), ("z",)),
+            ],
+            "y",
+            "z",
+        ),
+    ),
+    "nested_concats": (
+        nest_concats,
+        graph(
+            {"x": X, "a": X, "b": X, "c": X, "t": (1, 6, 6, 12), "y": (1, 6, 6, 8), "z": (1, 6, 6, 16)},
+            [
+                conv("a", "x"), conv("b", "x"), conv("c", "x"), Concat("y", ("a", "b"), ("y",)),
+                Concat("t", ("a", "b", "c"), ("t",)), Concat("z", ("a", "b", "c", "x"), ("z",)),
             ],
             "y",
             "z",

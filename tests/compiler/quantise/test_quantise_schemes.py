@@ -15,6 +15,10 @@ from compiler.quantise.statistics import Statistics
 SEEDS = st.integers(0, 2**32)
 
 
+def of(values: NDArray[np.float32]) -> Statistics:
+    return Statistics.of(values, np.random.default_rng(0))
+
+
 def sample(seed: int, spread: float = 3.0) -> NDArray[np.float32]:
     rng = np.random.default_rng(seed)
     return (rng.standard_normal(500) * 10 ** rng.uniform(-spread, spread)).astype(np.float32)
@@ -23,7 +27,7 @@ def sample(seed: int, spread: float = 3.0) -> NDArray[np.float32]:
 @given(SEEDS)
 def test_power_of_two_is_the_radix_position_of_least_error(seed: int) -> None:
     values = sample(seed)
-    found = PowerOfTwo().activation(Statistics(float(values.min()), float(values.max()), values))
+    found = PowerOfTwo().least_error(of(values))
     assert found.zero_point == 0
     every = [2.0**e for e in range(-40, 40)]
     assert squared_error(values, found.scale) == min(squared_error(values, scale) for scale in every)
@@ -32,7 +36,7 @@ def test_power_of_two_is_the_radix_position_of_least_error(seed: int) -> None:
 @given(SEEDS)
 def test_free_scales_hold_zero_and_lose_little(seed: int) -> None:
     values = np.abs(sample(seed))
-    p = Free().activation(Statistics(0.0, float(values.max()), values))
+    p = Free().least_error(of(values))
     assert p.zero_point == -128
     assert squared_error(values, p.scale, p.zero_point) <= squared_error(values, float(values.max()) / 127) + 1e-12
 
@@ -46,7 +50,7 @@ def test_weights_per_layer_and_per_channel() -> None:
 
 @pytest.mark.parametrize("scheme", [PowerOfTwo(), Free()])
 def test_nothing_but_zeros(scheme: PowerOfTwo | Free) -> None:
-    assert scheme.activation(Statistics(0.0, 0.0, np.zeros(3, np.float32))).scale > 0
+    assert scheme.least_error(of(np.zeros(3, np.float32))).scale > 0
     assert (scheme.weights(np.zeros((2, 3), np.float32), 0) > 0).all()
 
 

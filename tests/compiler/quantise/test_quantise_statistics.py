@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from compiler.frontend.reader import read
+from compiler.quantise.choices import Choices
 from compiler.quantise.quantise import quantise
 from compiler.quantise.statistics import (
     SAMPLES,
@@ -83,7 +84,7 @@ def test_statistics_serve_again_in_place_of_data() -> None:
 
 def test_unknown_scheme() -> None:
     with pytest.raises(CalibrationError, match="quantisation scheme 'log': unknown; choose one of power_of_two, free"):
-        quantise(READ, {"x": DATA}, "log")
+        quantise(READ, {"x": DATA}, Choices("log"))
 
 
 @pytest.mark.parametrize(("value", "word"), [(np.inf, "infinity"), (np.nan, "NaN")])
@@ -91,14 +92,14 @@ def test_data_that_is_not_finite_is_named(value: float, word: str) -> None:
     data = DATA.copy()
     data[1, 0, 2, 2] = value
     with pytest.raises(CalibrationError, match=f"calibration data: input x holds {word} on batch 2, finite numbers"):
-        quantise(READ, {"x": data}, "free")
+        quantise(READ, {"x": data}, Choices("free"))
 
 
 @pytest.mark.parametrize("scheme", ["free", "power_of_two"])
 def test_the_node_that_overflows_is_named(scheme: str) -> None:
     grown = read(model([node("Conv", "x w", "c"), node("Exp", "c")], (1, 3, 6, 5), {"w": weights(4, 3, 1, 1) * 1000}))
     with pytest.raises(CalibrationError, match=r"node Exp_y: its result y holds infinity on batch 1, .* what overflows"):
-        quantise(grown, {"x": DATA}, scheme)
+        quantise(grown, {"x": DATA}, Choices(scheme))
 
 
 @pytest.mark.parametrize("scheme", ["free", "power_of_two"])
@@ -107,7 +108,7 @@ def test_a_bias_far_beyond_the_weights_is_kept(scheme: str) -> None:
     tiny = np.full((4, 3, 1, 1), 1e-9, np.float32)
     bias = np.array([1.0, -2.0, 0.5, 0.0], np.float32)
     whole = read(model([node("Conv", "x w b")], (1, 3, 6, 5), {"w": tiny, "b": bias}))
-    done = quantise(whole, {"x": DATA}, scheme).model
+    done = quantise(whole, {"x": DATA}, Choices(scheme)).model
     conv = next(n for n in done.nodes if n.op_type == "QLinearConv")
     unit = done.constants[conv.inputs[1]].astype(np.float64) * done.constants[conv.inputs[4]].astype(np.float64)
     assert np.allclose(done.constants[conv.inputs[8]] * unit, bias, rtol=1e-6)

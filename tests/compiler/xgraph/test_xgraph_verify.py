@@ -53,7 +53,7 @@ SOUND: list[tuple[Op, tuple[int, int, int, int]]] = [
     (Upsample("op", ("x",), ("y",), (2, 3)), (1, 12, 18, 4)),
     (Concat("op", ("x", "x"), ("y",), 2), (1, 6, 12, 4)),
     (Slice("op", ("x",), ("y",), (1, 0, 2), (2, 1)), (1, 3, 6, 2)),
-    (Interleave("op", ("x",) * 4, ("y",), 2), (1, 12, 12, 4)),
+    (Interleave("op", ("x",) * 4, ("y",), (2, 2)), (1, 12, 12, 4)),
     (Reshape("op", ("x",), ("y",)), (1, 1, 1, 144)),
 ]
 
@@ -104,7 +104,7 @@ def test_views_keep_the_quantisation(op: Op, shape: tuple[int, int, int, int]) -
         (replace(COPY, kind=EltwiseKind.ADD), X, "inputs is 1, 2 is expected"),
         (Slice("op", ("x",), ("y",), (4, 0, 0)), (1, 3, 6, 4), "last of the rows is 6, 4 to 5 is expected"),
         (Concat("op", ("x",), ("y",), 0), X, "axis is 0, 1 to 3 is expected"),
-        (Interleave("op", ("x", "x"), ("y",), 2), (1, 12, 12, 4), "inputs is 2, 4 is expected"),
+        (Interleave("op", ("x", "x"), ("y",), (2, 2)), (1, 12, 12, 4), "inputs is 2, 4 is expected"),
     ],
 )
 def test_broken_operations_are_named(op: Op, shape: tuple[int, int, int, int], message: str) -> None:

@@ -184,10 +184,7 @@ def narrow_rtl() -> RtlMachine:
     return RtlMachine(NARROW)
 
 
-LATE = pytest.mark.xfail(reason="CONV ends a cycle earlier than the model says on a bus of 32 bits", strict=True)
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=LATE) if name == "conv" else name for name in FETCHED])
+@pytest.mark.parametrize("name", FETCHED)
 def test_fetch_of_three_bursts_takes_the_time_that_it_takes_on_the_rtl(name: str, narrow_rtl: RtlMachine) -> None:
     words = whole(FETCHED[name], NARROW)
     expected = narrow_rtl.run(words, np.zeros(1 << 20, np.uint8), BASES, trace=True)

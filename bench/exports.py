@@ -1,0 +1,102 @@
+"""Current networks as PyTorch exports them, without trained weights: ``python -m bench.exports [--naive] [network ...]``.
+
+For each: products of its convolutions and dense layers, the share of them on the machine (products of two activations are
+left out), machine segments, nodes on the CPU, copies, cycles and utilisation by the cycle model on ``base``, and seconds of
+``tilewright compile`` without and with its default search. Rows go into docs/networks.md.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+
+from bench.network_table import put_row
+from bench.networks import imported, utilisation
+from compiler.driver import Compiled, Stages, compile_graph
+from compiler.emit.grouping import machine_ops
+from compiler.frontend.pipeline import ImportedModel
+from compiler.xgraph.ops import Cpu
+from compiler.zoo.exports import exports
+from isa.config import MachineConfig, preset
+from isa.program import MachineStep
+from tilewright.api import estimated_cycles
+from tilewright.profile.macs import WEIGHTS
+
+TITLE = "As PyTorch exports them"
+COLUMNS = (
+    "network", "MACs", "on the machine", "segments", "nodes on the CPU", "operations", "copies", "cycles", "utilisation",
+    "import s", "compile s",
+)  # fmt: skip
+
+
+def macs_of(model: ImportedModel) -> tuple[int, int]:
+    """Products of a constant and an activation: all, and those on the machine."""
+    assert model.model is not None
+    source, total, kept = model.model, 0, 0
+    hosted = {name for op in model.graph.ops if isinstance(op, Cpu) for name in op.reasons}
+    for node in source.nodes:
+        weights = source.shape(node.inputs[WEIGHTS[node.op_type]]) if node.op_type in WEIGHTS else None
+        out, inner = source.shape(node.output), source.shape(node.input(0))
+        if weights is None or out is None or inner is None or node.inputs[WEIGHTS[node.op_type]] not in _fixed(model):
+            continue
+        if "Conv" in node.op_type:
+            count = math.prod(inner if node.op_type == "ConvTranspose" else out) * math.prod(weights[1:])
+        else:
+            count = math.prod(out) * inner[-1]
+        total += count
+        kept += count * (node.name not in hosted)
+    return total, kept
+
+
+def _fixed(model: ImportedModel) -> set[str]:
+    """Constants, and what DequantizeLinear and Transpose make of them."""
+    assert model.model is not None
+    known = set(model.model.constants)
+    for node in model.model.nodes:
+        if node.op_type in ("DequantizeLinear", "Transpose") and node.inputs[0] in known:
+            known.add(node.output)
+    return known
+
+
+def segments_of(compiled: Compiled) -> int:
+    """Stretches of the program between CPU parts."""
+    return sum(isinstance(step, MachineStep) for step in compiled.program.steps)
+
+
+def measured(name: str, config: MachineConfig, *, search: bool) -> list[str]:
+    """The cells of one network's row, after its name."""
+    stages = Stages()
+    stages.begin("import")
+    model = imported(exports()[name](), "power_of_two")
+    stages.end()
+    since = time.perf_counter()
+    found = compile_graph(model, config, strategy="best" if search else "naive")
+    seconds = time.perf_counter() - since
+    total, kept = macs_of(found.imported)
+    operations = machine_ops(found.imported.graph)
+    hosted = sum(len(op.reasons) for op in found.imported.graph.ops if isinstance(op, Cpu))
+    copies = sum("/copy" in op.name for op in operations)
+    cycles = estimated_cycles(found.program)
+    return [
+        f"{total:,}", f"{kept / total:.1%}", str(segments_of(found)), str(hosted), str(len(operations)), str(copies),
+        str(cycles), f"{utilisation(found, cycles):.3f}", f"{stages.seconds['import']:.1f}", f"{seconds:.1f}",
+    ]  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    names = [name for name in arguments if not name.startswith("-")]
+    unknown = [name for name in names if name not in exports()]
+    if unknown:
+        raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join(exports())}")
+    search = "--naive" not in arguments
+    print(" | ".join(COLUMNS))
+    for name in names or exports():
+        row = [name, *measured(name, preset("base"), search=search)]
+        print(" | ".join(row), flush=True)
+        if search:
+            put_row(TITLE, COLUMNS, row, 1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,58 @@
+"""What a user chooses of a quantisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from compiler.frontend.model import Model
+from compiler.quantise.methods import method_of
+from compiler.quantise.schemes import SCHEMES
+from compiler.quantise.statistics import CalibrationError
+
+
+@dataclass(frozen=True)
+class Choices:
+    """``keep_float``: names of nodes, or patterns such as ``head/*``, that stay on the CPU in float.
+
+    ``bias_correction``: biases take over the mean error that rounding the weights makes, for the means of the calibration data.
+    """
+
+    scheme: str = "power_of_two"
+    method: str = "mse"
+    bias_correction: bool = False
+    keep_float: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Refuses names that nothing goes by, before any work is done."""
+        if self.scheme not in SCHEMES:
+            raise CalibrationError(f"quantisation scheme {self.scheme!r}: unknown; choose one of {', '.join(SCHEMES)}")
+        method_of(self.method)
+
+    def kept(self, model: Model, left: Model | None = None) -> frozenset[str]:
+        """The nodes that stay in float; ``left``: what fusion made of the model, where a pattern must still find something."""
+        names = [node.name for node in model.nodes]
+        remain = {node.name for node in (left or model).nodes}
+        found: set[str] = set()
+        for pattern in self.keep_float:
+            hit = _matching(pattern, names)
+            if not hit:
+                raise CalibrationError(f"keep in float: no node is called {pattern!r}; {_some(names)}")
+            if not remain.intersection(hit):
+                raise CalibrationError(
+                    f"keep in float: {pattern!r} finds {hit[0]}, which is folded into the layer before it; name that layer"
+                )
+            found.update(hit)
+        return frozenset(found & remain)
+
+
+def _matching(pattern: str, names: list[str]) -> list[str]:
+    """A name that is one stands for itself, whatever characters it holds."""
+    same: Callable[[str], bool] = pattern.__eq__ if pattern in names else lambda name: fnmatchcase(name, pattern)
+    return [name for name in names if same(name)]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"the model has {', '.join(names[:5])}{more}"

@@ -1,0 +1,63 @@
+"""Counts of values, in bins whose width is a power of two: histograms of any ranges add up exactly, in any order."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+
+BINS = 2048
+"""On each side of zero."""
+_LEAST_EXPONENT = -160
+"""Of nothing but zeros."""
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """``counts[i]`` values lie between ``i - BINS`` and the next number, times ``2^exponent``."""
+
+    exponent: int
+    counts: Counts
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Histogram:
+        flat = np.asarray(values, np.float64).reshape(-1)
+        greatest = max(-float(flat.min(initial=0.0)), float(flat.max(initial=0.0)))
+        exponent = math.frexp(greatest)[1] - BINS.bit_length() + 1 if greatest else _LEAST_EXPONENT
+        places = np.floor(np.ldexp(flat, -exponent)).astype(np.int64) + BINS
+        return cls(exponent, np.bincount(places, minlength=2 * BINS).astype(np.int64))
+
+    def joined(self, other: Histogram) -> Histogram:
+        exponent = max(self.exponent, other.exponent)
+        return Histogram(exponent, self._coarser(exponent) + other._coarser(exponent))
+
+    def _coarser(self, exponent: int) -> Counts:
+        places = ((np.arange(2 * BINS) - BINS) >> min(exponent - self.exponent, 63)) + BINS
+        counts = np.zeros(2 * BINS, np.int64)
+        np.add.at(counts, places, self.counts)
+        return counts
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    def edge(self, place: int) -> float:
+        """The lower edge of a bin, the upper edge of the one before."""
+        return math.ldexp(place - BINS, self.exponent)
+
+    def between(self, share: float) -> tuple[float, float]:
+        """Edges of the fewest bins that leave out at most half of ``1 - share`` of the values on each side."""
+        spare = int(self.total * (1.0 - share) / 2)
+        below = np.cumsum(self.counts)
+        low = int(np.searchsorted(below, spare, side="right"))
+        high = int(np.searchsorted(below, self.total - spare, side="left"))
+        return self.edge(low), self.edge(high + 1)
+
+    def distances(self) -> Counts:
+        """Counts by distance from zero: ``BINS`` bins."""
+        return self.counts[BINS:] + self.counts[:BINS][::-1]

@@ -1,0 +1,63 @@
+"""Calibration methods: which of the values that a tensor takes its int8 form has to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.frontend.importer.values import Params
+from compiler.quantise.entropy import best_threshold
+from compiler.quantise.histogram import BINS
+from compiler.quantise.schemes import Scheme
+from compiler.quantise.statistics import CalibrationError, Statistics
+
+Method = Callable[[Scheme, Statistics], Params]
+
+PERCENTILE = 99.99
+"""Percent of the values that are held, unless another number is asked for."""
+
+
+def minmax(scheme: Scheme, values: Statistics) -> Params:
+    """All of them."""
+    return scheme.holding(values.low, values.high)
+
+
+def mse(scheme: Scheme, values: Statistics) -> Params:
+    """Those with which the squared error of rounding and clipping is least."""
+    return scheme.least_error(values)
+
+
+def percentile(percent: float) -> Method:
+    """All but as many outliers, half of them on each side."""
+
+    def held(scheme: Scheme, values: Statistics) -> Params:
+        low, high = values.histogram.between(percent / 100)
+        return scheme.holding(max(low, values.low), min(high, values.high))
+
+    return held
+
+
+def entropy(scheme: Scheme, values: Statistics) -> Params:
+    """Those with which the distribution of distances from zero changes least."""
+    found = values.histogram
+    reach = found.edge(BINS + best_threshold(found.distances()))
+    return scheme.holding(max(-reach, values.low), min(reach, values.high))
+
+
+METHODS: dict[str, Method] = {"minmax": minmax, "mse": mse, "percentile": percentile(PERCENTILE), "entropy": entropy}
+
+
+def method_of(name: str) -> Method:
+    """By its name; ``percentile:99.9`` says how many percent."""
+    head, _, number = name.partition(":")
+    if name in METHODS:
+        return METHODS[name]
+    try:
+        percent = float(number)
+    except ValueError:
+        percent = 0.0
+    if head == "percentile" and 50 < percent <= 100:
+        return percentile(percent)
+    known = ", ".join(METHODS)
+    raise CalibrationError(
+        f"calibration method {name!r}: unknown; choose one of {known}, or percentile:P with P above 50 and at most 100"
+    )

@@ -1,0 +1,76 @@
+"""Signal to noise by tensor: what is left of the float model's values in the quantised one, everything before included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+import onnx
+
+from compiler.frontend.model import Array, Model, TensorType, part_proto
+from compiler.frontend.session import run_session, session
+from compiler.quantise.statistics import CalibrationError, batches
+
+STORED = "_quantized"
+"""What the int8 form of a tensor is called."""
+_MOST_BATCHES = 16
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Of one tensor: ``layer`` makes it in the float model; ``decibels`` are infinite where no value changes."""
+
+    layer: str
+    tensor: str
+    decibels: float
+
+    @property
+    def stored(self) -> str:
+        """The int8 form's name."""
+        return f"{self.tensor}{STORED}"
+
+
+def noise_of_tensors(float_model: Model, quantised: Model, data: Mapping[str, Array]) -> list[Noise]:
+    """In the order of the network, over the first batches of the data."""
+    makers = float_model.producers()
+    names = list(_in_both(float_model, quantised))
+    plain = session(_with_outputs(float_model, names))
+    stored = session(_with_outputs(quantised, [f"{name}{STORED}" for name in names]))
+    signal, noise = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+    count = 0
+    for count, feeds in enumerate(islice(batches(float_model, data), _MOST_BATCHES), start=1):  # noqa: B007 - read after the loop
+        expected = run_session(plain, feeds, names)
+        found = run_session(stored, feeds, [f"{name}{STORED}" for name in names])
+        for name in names:
+            real = expected[name].astype(np.float64)
+            signal[name] += float(np.square(real).sum())
+            noise[name] += float(np.square(_real(quantised, name, found[f"{name}{STORED}"]) - real).sum())
+    if not count:
+        raise CalibrationError("validation data: holds no whole batch; give at least one sample for each input")
+    return [Noise(makers[name].name, name, decibels(signal[name], noise[name])) for name in names]
+
+
+def decibels(signal: float, noise: float) -> float:
+    """Of two powers."""
+    if noise == 0.0:
+        return math.inf
+    return 10 * math.log10(signal / noise) if signal > 0.0 else -math.inf
+
+
+def _in_both(float_model: Model, quantised: Model) -> Iterator[str]:
+    made = {name for node in quantised.nodes for name in node.outputs}
+    for node in float_model.nodes:
+        yield from (name for name in node.outputs if name and f"{name}{STORED}" in made)
+
+
+def _real(model: Model, name: str, stored: Array) -> Array:
+    scale, zero_point = (model.constants[f"{name}_{part}"].astype(np.float64) for part in ("scale", "zero_point"))
+    return np.asarray((stored.astype(np.float64) - zero_point) * scale)
+
+
+def _with_outputs(model: Model, names: list[str]) -> onnx.ModelProto:
+    known = {name: model.types.get(name, TensorType(onnx.TensorProto.UNDEFINED, None)) for name in names}
+    return part_proto(replace(model, types={**model.types, **known}), model.nodes, model.inputs, names or model.outputs)

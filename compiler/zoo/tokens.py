@@ -1,0 +1,116 @@
+"""Layers of transformers and their kin on tokens, as PyTorch exports them: nn.Linear as MatMul and Add, GELU spelt out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from compiler.zoo import moments
+from compiler.zoo.moments import Moments
+from compiler.zoo.network import Network, Value
+
+
+class TokenNetwork(Network):
+    """Tokens are batch x tokens x features, or batch x rows x columns x features."""
+
+    def linear(self, x: Value, features: int, gain: float = 1.0) -> Value:
+        """nn.Linear: on two dimensions a Gemm, else a product and the sum with its bias."""
+        if len(x.shape) == 2:
+            return self.dense(x, features)
+        weight = moments.weights(self._rng, (features, x.shape[-1]), x.shape[-1], x.moments) * np.float32(gain)
+        shape = (*x.shape[:-1], features)
+        product = self._node("MatMul", [x], shape, Moments(), [self._constant("weight", np.ascontiguousarray(weight.T))])
+        return self._between("Add", self._constant("bias", self._offsets(features)), product, shape, Moments(0.0, gain**2))
+
+    def gelu(self, x: Value) -> Value:
+        """The exact form, by the error function."""
+        scaled = self.scaled(x, math.sqrt(2), "Div")
+        erf = self._node("Erf", [scaled], x.shape, Moments(0.0, 0.5))
+        lifted = self._node("Add", [erf], x.shape, Moments(1.0, 0.5), [self._constant("one", np.array(1, np.float32))])
+        product = self.times(x, lifted)
+        return self.scaled(Value(product.name, x.shape, Moments(0.56, 1.5)), 0.5, "Mul")
+
+    def scaled(self, x: Value, number: float, kind: str = "Mul") -> Value:
+        factor = number if kind == "Mul" else 1 / number
+        result = Moments(x.moments.mean * factor, x.moments.variance * factor**2)
+        return self._node(kind, [x], x.shape, result, [self._constant("number", np.array(number, np.float32))])
+
+    def layer_scale(self, x: Value, shape: Sequence[int]) -> Value:
+        """A learnt factor for each feature; ``shape`` is how the factors are broadcast."""
+        factors = self._rng.uniform(0.5, 1.0, shape).astype(np.float32)
+        return self._between("Mul", self._constant("scale", factors), x, x.shape, Moments(0.0, 0.6 * x.moments.variance))
+
+    def embedded(self, x: Value) -> Value:
+        """A learnt number is added to each element."""
+        table = self._rng.standard_normal((1, *x.shape[1:]), dtype=np.float32) * np.float32(0.1)
+        return self._node("Add", [x], x.shape, x.moments, [self._constant("position", table)])
+
+    def layer_norm(self, x: Value) -> Value:
+        size = x.shape[-1]
+        scale = self._rng.uniform(0.8, 1.25, size).astype(np.float32)
+        parameters = [self._constant("scale", scale), self._constant("offset", self._offsets(size))]
+        return self._node("LayerNormalization", [x], x.shape, Moments(), parameters, axis=-1, epsilon=1e-6)
+
+    def times(self, a: Value, b: Value) -> Value:
+        variance = a.moments.power * b.moments.power
+        return self._node("Mul", [a, b], a.shape, Moments(0.0, variance))
+
+    def reshaped(self, x: Value, *shape: int) -> Value:
+        return self._node("Reshape", [x], shape, x.moments, [self._constant("shape", np.array(shape, np.int64))])
+
+    def transposed_to(self, x: Value, *order: int) -> Value:
+        return self._node("Transpose", [x], tuple(x.shape[i] for i in order), x.moments, perm=order)
+
+    def part(self, x: Value, axis: int, first: int, end: int) -> Value:
+        bounds = [self._constant(name, np.array([value], np.int64)) for name, value in (("start", first), ("end", end))]
+        axes = self._constant("axes", np.array([axis], np.int64))
+        shape = (*x.shape[:axis], end - first, *x.shape[axis + 1 :])
+        return self._node("Slice", [x], shape, x.moments, [*bounds, axes])
+
+    def halves(self, x: Value) -> tuple[Value, Value]:
+        """The channels in two parts, by Split."""
+        shape = (x.shape[0], x.channels // 2, *x.shape[2:])
+        sizes = self._constant("sizes", np.full(2, x.channels // 2, np.int64))
+        first = self._node("Split", [x], shape, x.moments, [sizes], axis=1)
+        second = Value(f"{first.name}/second", shape, x.moments)
+        self._graph.node[-1].output.append(second.name)
+        self._graph.value_info.append(helper.make_tensor_value_info(second.name, TensorProto.FLOAT, shape))
+        return first, second
+
+    def joined_along(self, parts: Sequence[Value], axis: int) -> Value:
+        first = parts[0].shape
+        shape = (*first[:axis], sum(part.shape[axis] for part in parts), *first[axis + 1 :])
+        return self._node("Concat", parts, shape, parts[0].moments, axis=axis)
+
+    def mean(self, x: Value, axes: Sequence[int], keepdims: int = 0) -> Value:
+        shape = tuple(1 if i in axes else s for i, s in enumerate(x.shape) if keepdims or i not in axes)
+        count = math.prod(x.shape[i] for i in axes)
+        return self._node("ReduceMean", [x], shape, x.moments.average(count), axes=list(axes), keepdims=keepdims)
+
+    def attention(self, x: Value, heads: int, width: int, bias: bool = False) -> Value:
+        """Self-attention over the tokens of ``x`` (batch x tokens x features), ``width`` features in all heads."""
+        n, tokens, _ = x.shape
+        size = width // heads
+        split = self.transposed_to(self.reshaped(self.linear(x, 3 * width), n, tokens, 3, heads, size), 2, 0, 3, 1, 4)
+        q, k, v = (self.reshaped(self.part(split, 0, i, i + 1), n, heads, tokens, size) for i in range(3))
+        product = self._product(self.scaled(q, size**-0.5), self.transposed_to(k, 0, 1, 3, 2))
+        if bias:
+            product = self.embedded(product)
+        shares = self._node("Softmax", [product], product.shape, Moments(1 / tokens, 1 / tokens**2), axis=-1)
+        mixed = self.transposed_to(self._product(shares, v), 0, 2, 1, 3)
+        return self.linear(self.reshaped(Value(mixed.name, mixed.shape, Moments(0.0, 3 / tokens)), n, tokens, width), width)
+
+    def perceptron(self, x: Value, hidden: int) -> Value:
+        """Two dense layers with GELU between them."""
+        return self.linear(self.gelu(self.linear(x, hidden)), x.shape[-1], 0.5)
+
+    def _product(self, a: Value, b: Value) -> Value:
+        shape = (*a.shape[:-1], b.shape[-1])
+        return self._node("MatMul", [a, b], shape, Moments(0.0, a.shape[-1] * a.moments.power * b.moments.power))
+
+    def _between(self, kind: str, constant: str, x: Value, shape: tuple[int, ...], result: Moments) -> Value:
+        """A node whose first operand is the constant, as exporters write ``bias + x``."""
+        return self._node(kind, [Value(constant, ()), x], shape, result)

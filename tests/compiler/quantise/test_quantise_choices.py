@@ -1,0 +1,110 @@
+"""Bias correction, layers kept in float, signal to noise: what a user may ask of a quantisation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compiler.frontend.model import Model, Node, to_proto
+from compiler.frontend.reader import read
+from compiler.frontend.session import run
+from compiler.quantise.choices import Choices
+from compiler.quantise.correction import mean_error
+from compiler.quantise.noise import decibels, noise_of_tensors
+from compiler.quantise.quantise import quantise
+from compiler.quantise.statistics import CalibrationError
+from tests.compiler.frontend.quantised_models import model, node, weights
+
+DATA = np.random.default_rng(0).standard_normal((6, 6, 5, 5)).astype(np.float32) + 1
+NET = read(model(
+    [node("Conv", "x w b", "c", group=2), node("BatchNormalization", "c s b m v", "n"), node("Relu", "n", "r"),
+     node("Conv", "r u", "d"), node("Flatten", "d", "f"), node("Gemm", "f g", "y", transB=1)],
+    (1, 6, 5, 5),
+    {"w": weights(4, 3, 1, 1), "b": weights(4), "s": weights(4), "m": weights(4), "v": np.abs(weights(4)) + 1,
+     "u": weights(8, 4, 3, 3), "g": weights(5, 72)},
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(("groups", "trans_b"), [(1, None), (2, None), (6, None), (0, 0), (0, 1)])
+def test_mean_error_is_that_of_a_plain_loop(groups: int, trans_b: int | None) -> None:
+    means = np.arange(1.0, 7.0)
+    rng = np.random.default_rng(1)
+    if trans_b is None:
+        error = rng.standard_normal((12, 6 // groups, 3, 2))
+        found = mean_error(Node("c", "Conv", ("x", "w"), ("y",), {"group": groups}), error, means)
+        per = 12 // groups
+        expected = [
+            sum(error[o, i].sum() * means[o // per * (6 // groups) + i] for i in range(6 // groups)) for o in range(12)
+        ]  # fmt: skip
+    else:
+        error = rng.standard_normal((4, 6) if trans_b else (6, 4))
+        found = mean_error(Node("g", "Gemm", ("x", "w"), ("y",), {"transB": trans_b}), error, means)
+        expected = [sum((error[o, i] if trans_b else error[i, o]) * means[i] for i in range(6)) for o in range(4)]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_corrected_biases_bring_the_means_back() -> None:
+    """Coarse weights (one scale for channels of very different size) move means; half an accumulator unit is left."""
+    coarse = weights(4, 6, 1, 1) * np.array([8, 0.05, 0.03, 0.02], np.float32).reshape(4, 1, 1, 1)
+    net = read(model([node("Conv", "x w")], (1, 6, 5, 5), {"w": coarse}))
+    expected = np.concatenate([run(to_proto(net), {"x": one[None]})["y"] for one in DATA]).mean(axis=(0, 2, 3))
+
+    def off(correct: bool) -> tuple[float, float]:
+        done = quantise(net, {"x": DATA}, Choices("power_of_two", "minmax", correct)).model
+        conv = next(n for n in done.nodes if n.op_type == "QLinearConv")
+        names = (conv.inputs[8], conv.inputs[3], conv.inputs[1], conv.inputs[4])
+        bias, stored, x, w = (done.constants[name].astype(np.float64) for name in names)
+        found = stored[:, :, 0, 0] @ DATA.mean(axis=(0, 2, 3)) * w + bias * x * w
+        return float(np.abs(found - expected).max()), float((x * w).max())
+
+    (before, unit), (after, _) = off(False), off(True)
+    assert after <= 0.51 * unit < before
+
+
+@pytest.mark.parametrize("pattern", ["Conv_d", "Conv_[!c]*"])
+def test_layers_are_kept_in_float_by_name_or_pattern(pattern: str) -> None:
+    done = quantise(NET, {"x": DATA}, Choices("free", keep_float=(pattern,))).model
+    assert [n.name for n in done.nodes if n.op_type == "Conv"] == ["Conv_d"]
+    assert [n.op_type for n in done.nodes if n.op_type in ("QLinearConv", "QGemm")] == ["QLinearConv", "QGemm"]
+    feeds = {"x": DATA[:1]}
+    np.testing.assert_allclose(run(to_proto(done), feeds)["y"], run(to_proto(NET), feeds)["y"], atol=0.3)
+
+
+def test_everything_kept_computes_what_the_float_model_does() -> None:
+    done = quantise(NET, {"x": DATA}, Choices(keep_float=("*",))).model
+    feeds = {"x": DATA[:1]}
+    np.testing.assert_allclose(run(to_proto(done), feeds)["y"], run(to_proto(NET), feeds)["y"], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("head/*", r"keep in float: no node is called 'head/\*'; the model has Conv_c, BatchNormalization_n, .* and 1 more"),
+        ("BatchNormalization_n", "'BatchNormalization_n' finds BatchNormalization_n, which is folded into the layer before it"),
+    ],
+)
+def test_a_pattern_that_keeps_nothing_is_refused(pattern: str, message: str) -> None:
+    with pytest.raises(CalibrationError, match=message):
+        quantise(NET, {"x": DATA}, Choices(keep_float=(pattern,)))
+
+
+def test_signal_to_noise_is_that_of_values_seen_by_themselves() -> None:
+    done = quantise(NET, {"x": DATA}, Choices("free"))
+    rows = {row.tensor: row for row in noise_of_tensors(done.float_model, done.model, {"x": DATA})}
+    assert list(rows) == ["r", "d", "f", "y"]
+    signal = noise = 0.0
+    for one in DATA:
+        float_y = run(to_proto(_showing(done.float_model, "d")), {"x": one[None]})["d"].astype(np.float64)
+        stored = run(to_proto(_showing(done.model, "d_quantized")), {"x": one[None]})["d_quantized"].astype(np.float64)
+        real = (stored - done.model.constants["d_zero_point"]) * done.model.constants["d_scale"].astype(np.float64)
+        signal, noise = signal + (float_y**2).sum(), noise + ((real - float_y) ** 2).sum()
+    assert rows["d"].decibels == pytest.approx(10 * math.log10(signal / noise))
+    assert 15 < rows["y"].decibels < 60
+    assert (decibels(1.0, 0.0), decibels(0.0, 1.0), decibels(100.0, 1.0)) == (math.inf, -math.inf, 20.0)
+
+
+def _showing(model: Model, name: str) -> Model:
+    return replace(model, outputs=(name,))

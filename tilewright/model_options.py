@@ -1,0 +1,73 @@
+"""Options of every command that takes a model: how it is quantised, and what its inputs and outputs are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_EIGHT_BITS = click.Choice(["model", "int8", "uint8"])
+
+
+class NumbersOption(click.ParamType[tuple[float, ...]]):
+    """Numbers with commas between them."""
+
+    name = "x or x,y,z"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r}: expected one number, or one for each channel, as 123.7,116.3,103.5", param, ctx)
+
+
+OPTIONS: tuple[Decorator, ...] = (
+    click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models."),
+    click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free."),
+    click.option(
+        "--calibration-method", "method", default="mse", show_default=True,
+        help="What scales hold of the values seen: minmax, mse, percentile (or percentile:99.9), entropy.",
+    ),
+    click.option("--bias-correction", is_flag=True, help="Take the mean error of rounded weights off the biases."),
+    click.option(
+        "--keep-float", multiple=True, metavar="NAME",
+        help="Node, or pattern as 'head/*', that stays on the CPU, in float if the model is.",
+    ),
+    click.option("--input-type", type=_EIGHT_BITS, default="model", show_default=True, help="Type of the float inputs."),
+    click.option("--output-type", type=_EIGHT_BITS, default="model", show_default=True, help="Type of float outputs."),
+    click.option("--input-mean", "mean", type=NumbersOption(), default=(), help="Taken off each input, before its scale."),
+    click.option("--input-scale", "scale", type=NumbersOption(), default=(), help="What each input is divided by."),
+    click.option(
+        "--input-layout", type=click.Choice(["model", "nhwc"]), default="model", show_default=True,
+        help="Where channels are in the inputs that are given.",
+    ),
+)  # fmt: skip
+
+
+def model_options() -> Decorator:
+    """All of them; the command takes them as ``**how``."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(OPTIONS):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def model_arguments(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Of ``compile_model``."""
+    from compiler.frontend.edges import Edges
+    from tilewright.inputs import read_arrays
+
+    edges = ("input_type", "output_type", "mean", "scale", "input_layout")
+    return {
+        "calibration": read_arrays(how["calibrate"]) if how["calibrate"] else None,
+        **{name: how[name] for name in ("scheme", "method", "bias_correction", "keep_float")},
+        "edges": Edges(**{name: how[name] for name in edges}),
+    }
