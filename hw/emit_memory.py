@@ -22,7 +22,7 @@ module {name} (clk, write_en, write_addr, write_data, read_en, read_addr, read_d
   input read_en;
   input [{addr_top}:0] read_addr;
   output [{top}:0] read_data;
-  reg [{top}:0] words [0:{last}];
+  {attribute}reg [{top}:0] words [0:{last}];
   integer i;
   initial for (i = 0; i < {depth}; i = i + 1) words[i] = {width}'d0;
   always @(posedge clk) begin
@@ -48,11 +48,13 @@ class MemoryShape:
     """Equal parts of a word that are written separately."""
     registered: bool
     """Whether reads take a cycle."""
+    style: str = ""
+    """What it is to be made of; nothing: what synthesis chooses."""
 
     @property
     def name(self) -> str:
         parts = f"_by_{self.width // self.parts}" if self.parts > 1 else ""
-        return f"memory_{self.depth}x{self.width}{parts}{'' if self.registered else '_async'}"
+        return f"memory_{self.depth}x{self.width}{parts}{'' if self.registered else '_async'}{self.style and f'_{self.style}'}"
 
     def verilog(self) -> str:
         step = self.width // self.parts
@@ -63,6 +65,7 @@ class MemoryShape:
         ]
         numbers = {
             "name": self.name,
+            "attribute": f'(* ram_style = "{self.style}" *) ' if self.style else "",
             "depth": self.depth,
             "width": self.width,
             "last": self.depth - 1,
@@ -90,7 +93,8 @@ class MemoryModules:
         (read,) = memory.read_ports
         if any(memory.init) or read.transparent_for:
             raise ValueError(f"memory {memory!r}: emission knows cleared memories without transparent reads only")
-        shape = MemoryShape(memory.depth, Shape.cast(memory.shape).width, len(write.en), read.domain != "comb")
+        style = str(memory.attrs.get("ram_style", ""))
+        shape = MemoryShape(memory.depth, Shape.cast(memory.shape).width, len(write.en), read.domain != "comb", style)
         self._shapes.add(shape)
         return Instance(
             shape.name,

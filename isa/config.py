@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from isa.bounds import BOUNDS, ConfigError, ceil_pow2
 from isa.chips import CHIPS
-from isa.errors import TilewrightError
+from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
 
 PACKED_TERMS = 8
@@ -21,59 +22,9 @@ REQUANT_WORD_BYTES = 8
 """Bytes of one channel's requantisation record: int32 bias, 24-bit mantissa, 6-bit shift."""
 
 
-class ConfigError(TilewrightError):
-    """A configuration that cannot be built."""
-
-
-@dataclass(frozen=True)
-class Bound:
-    """The values that one field may take."""
-
-    low: int
-    high: int
-    power_of_two: bool = False
-
-    def check(self, field: str, value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ConfigError(f"configuration field {field}: {value!r} is not a whole number")
-        if not self.low <= value <= self.high:
-            raise ConfigError(f"configuration field {field}: {value} is outside {self.low}..{self.high}; choose a value within")
-        if self.power_of_two and value & (value - 1):
-            raise ConfigError(f"configuration field {field}: {value} is not a power of two; try {_ceil_pow2(value)}")
-
-
-BOUNDS: dict[str, Bound] = {
-    "ic_p": Bound(1, 64),
-    "oc_p": Bound(1, 64),
-    "px_p": Bound(1, 8),
-    "conv_finish": Bound(1, 512),
-    "pool_finish": Bound(1, 64),
-    "pool_taps": Bound(1, 4),
-    "misc_lanes": Bound(1, 64),
-    "fm_banks": Bound(1, 256),
-    "fm_depth": Bound(16, 65536, power_of_two=True),
-    "weight_depth": Bound(16, 65536),
-    "param_depth": Bound(2, 65536),
-    "taps_depth": Bound(2, 65536),
-    "pool_param_depth": Bound(2, 65536),
-    "acc_depth": Bound(2, 65536),
-    "tables": Bound(1, 4),
-    "window_bytes": Bound(16, 256),
-    "axi_data_bits": Bound(32, 512, power_of_two=True),
-    "axi_addr_bits": Bound(32, 64),
-    "axi_burst_beats": Bound(1, 256, power_of_two=True),
-    "axi_reads": Bound(1, 64),
-    "axi_prot": Bound(0, 7),
-    "axi_cache": Bound(0, 15),
-    "axi_qos": Bound(0, 15),
-    "queue_words": Bound(32, 1024),
-    "clock_mhz": Bound(1, 2000),
-    "chip_cores": Bound(1, 16),
-}
-"""Every whole-number field and what it may be; the remaining fields are names and switches."""
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
-OF_NO_PROGRAM = (*ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos")
+OF_NO_PROGRAM = (*ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", *RAM_FIELDS)
 """Fields that no program depends on: they are not in the hash."""
 
 
@@ -138,6 +89,13 @@ class MachineConfig:
     build_misc: bool = True
     dsp_packing: bool = True
     """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
+    fm_ram: str = "auto"
+    """One of ``RAM_STYLES``, like the five that follow: see ``RAM_FIELDS``."""
+    weight_ram: str = "auto"
+    param_ram: str = "auto"
+    taps_ram: str = "auto"
+    pool_param_ram: str = "auto"
+    acc_ram: str = "auto"
     chip: str = ""
     """The chip that it is meant for, one of ``isa.chips.CHIPS``; none: sizes are compared with nothing."""
     chip_cores: int = 1
@@ -149,6 +107,9 @@ class MachineConfig:
         for switch in ("build_pool", "build_misc", "dsp_packing"):
             if not isinstance(getattr(self, switch), bool):
                 raise ConfigError(f"configuration field {switch}: {getattr(self, switch)!r} is not true or false")
+        for field in RAM_FIELDS:
+            if (style := getattr(self, field)) not in RAM_STYLES:
+                raise ConfigError(f"configuration field {field}: {style!r} is not one of {', '.join(RAM_STYLES)}")
         if not isinstance(self.name, str) or not self.name:
             raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
@@ -221,7 +182,7 @@ class MachineConfig:
         """
         if self.px_p == self.pool_taps == 1:
             return 1
-        return _ceil_pow2(max(2 * self.px_p, self.px_p + self.pool_taps - 1))
+        return ceil_pow2(max(2 * self.px_p, self.px_p + self.pool_taps - 1))
 
     @cached_property
     def fm_words(self) -> int:
@@ -319,10 +280,6 @@ def _one_of(values: list[int]) -> str:
     return " or ".join(filter(None, (", ".join(map(str, values[:-1])), str(values[-1]))))
 
 
-def _ceil_pow2(value: int) -> int:
-    return 1 << (value - 1).bit_length()
-
-
 def config_from_dict(values: dict[str, Any], *, origin: str) -> MachineConfig:
     """Build a configuration from plain values; fields left out come from the preset named by ``base``.
 
@@ -381,7 +338,7 @@ _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
     fm_banks=32, fm_depth=512, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
-    chip="XCK26",
+    weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
     name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=3, misc_lanes=6,

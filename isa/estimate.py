@@ -42,8 +42,14 @@ def parts(config: MachineConfig) -> dict[str, float]:
         "misc lanes": config.misc_lanes if config.build_misc else 0,
         "crossbar bytes": config.fm_banks * config.ic_p * config.px_p,
         "bus bytes": config.axi_bytes,
-        "buffer blocks": config.on_chip_bytes * 8 / BLOCK_BITS,
+        "buffer blocks": _block_bytes(config) * 8 / BLOCK_BITS,
     }
+
+
+def _block_bytes(config: MachineConfig) -> int:
+    """What is on chip and not in UltraRAMs."""
+    weights = config.weight_depth * config.buffer_word_bytes("WEIGHT")
+    return config.on_chip_bytes - (weights if config.weight_ram == "ultra" else 0)
 
 
 @functools.cache

@@ -22,7 +22,6 @@ from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.quantise.choices import Choices
 from compiler.search.database import open_database
-from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
 from isa.instructions import Unit
@@ -150,32 +149,6 @@ def array_macs(compiled: Compiled) -> int:
     """Products of the model's convolutions and dense layers on the machine; those that only the compiler added count not."""
     macs = macs_of_nodes(compiled.program)
     return sum(macs.get(layer.op.name, 0) for plan in compiled.plans for layer in plan.group.layers)
-
-
-def facts(compiled: Compiled) -> dict[str, Any]:
-    """What a compilation tells about its result."""
-    program, plans = compiled.program, compiled.plans
-    config = program.config
-    cycles = estimated_cycles(program)
-    macs = array_macs(compiled)
-    return {
-        "operations on machine": sum(len(plan.group.layers) for plan in plans),
-        "groups": len(plans),
-        "nodes on CPU": sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
-        "operations with inexact cases": len(compiled.imported.inexact),
-        "MACs": macs,
-        "instructions": len(program.debug),
-        "instruction bytes": 4 * len(program.words),
-        "parameter bytes": sum(plan.parameter_bytes for plan in plans),
-        "DRAM bytes": sum(plan.cost.dram_bytes for plan in plans),
-        "DRAM for feature maps": program.work_bytes + program.input_bytes + program.output_bytes,
-        **({"inputs and outputs": "in WORK: a run destroys its input"} if compiled.sharing.host else {}),
-        "on-chip words used": min(max((plan.words for plan in plans), default=0), config.fm_words),
-        "estimated cycles": cycles,
-        "estimated utilisation": round(macs / (cycles * config.macs_per_cycle), 4) if cycles else 0.0,
-        "estimated ms": round(cycles / config.clock_mhz / 1000, 3),
-        "seconds": {name: round(value, 3) for name, value in compiled.seconds.items()},
-    }
 
 
 def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:

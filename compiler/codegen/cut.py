@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 from compiler.codegen.lower import fold_of, is_depthwise, lower, lower_sampled
 from compiler.codegen.operations import Group
-from compiler.xgraph.ops import Conv, ConvTranspose, Op, Requantisation
+from compiler.xgraph.ops import OVER_CHANNELS, Conv, ConvTranspose, Eltwise, Op, Requantisation
 from isa.config import MachineConfig
 
 
@@ -97,6 +97,8 @@ def cut_of(config: MachineConfig, group: Group) -> Cut | None:
         if isinstance(op, Conv | ConvTranspose) and not is_depthwise(op):
             if op.groups > 1:
                 return None
+            whole.update(layer.inputs)
+        elif isinstance(op, Eltwise) and op.kind in OVER_CHANNELS:
             whole.update(layer.inputs)
         else:
             by_channel.update(layer.inputs)

@@ -10,7 +10,7 @@ from compiler.codegen.layer import Block, Ends, ParameterWords
 from compiler.codegen.placed import Placed, Rows
 from compiler.codegen.post import post_values
 from compiler.schedule.instruction import Pending
-from compiler.xgraph.ops import Eltwise, EltwiseKind, Upsample
+from compiler.xgraph.ops import OVER_CHANNELS, Eltwise, EltwiseKind, Upsample
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import Buffer, MiscMode, Unit
@@ -19,7 +19,7 @@ _MODES = {kind: MiscMode[kind.name] for kind in EltwiseKind}
 
 
 class EltwiseLayer:
-    """Add, multiply, compare or requantise."""
+    """Add, multiply, compare or requantise; or sum and compare over channels, all words of a pixel in the innermost loop."""
 
     unit = Unit.MISC
 
@@ -31,7 +31,10 @@ class EltwiseLayer:
         self.inputs, self.output, self.target = op.inputs, op.output, target
         self.window, self.table = None, op.finish.table
         self.vectors = -(-target.channels // config.ic_p)
-        self.beats = self.vectors * target.height * target.width * config.misc_parts
+        self.over = -(-sources[0].channels // config.ic_p) if op.kind in OVER_CHANNELS else 0
+        """Words of a pixel that become one."""
+        self.last_lanes = sources[0].channels - (self.over - 1) * config.ic_p if self.over else 0
+        self.beats = max(self.vectors, self.over) * target.height * target.width * config.misc_parts
         pixel = (1, 1)
         self.broadcast = tuple((s.height, s.width) == pixel != (target.height, target.width) for s in sources)
         self.shifts = shifts
@@ -60,6 +63,9 @@ class EltwiseLayer:
                 "n0": 1, "n1": 1, "n2": self.vectors, "n3": len(tile), "n4": target.width,
                 "o_addr": target.word(tile.begin), "o_s2": target.plane, "o_s3": target.pitch, "o_s4": 1, **post,
             }  # fmt: skip
+            if self.over:
+                values |= {"n2": len(tile), "n3": target.width, "n4": self.over, "last_lanes": self.last_lanes}
+                values |= {"o_s2": target.pitch, "o_s3": 1, "o_s4": 0}
             reads = list(table)
             for letter, source, wide, shift in zip("ab", sources, self.broadcast, self.shifts, strict=False):
                 row = Rows(0, 1) if wide else tile
@@ -67,8 +73,10 @@ class EltwiseLayer:
                     f"{letter}_addr": source.word(row.begin) + shift, f"{letter}_s2": source.plane,
                     f"{letter}_s3": 0 if wide else source.pitch, f"{letter}_s4": 0 if wide else 1,
                 }  # fmt: skip
+                if self.over:
+                    values |= {"a_s2": source.pitch, "a_s3": 1, "a_s4": source.plane}
                 reads += source.access(row)
-            cycles = self.vectors * len(tile) * target.width * self.config.misc_parts
+            cycles = max(self.vectors, self.over) * len(tile) * target.width * self.config.misc_parts
             pending.append(Pending("MISC", values, reads, target.access(tile), cycles + 4))
         return pending
 

@@ -9,6 +9,7 @@ import numpy as np
 from compiler.codegen.misfit import FitError
 from compiler.passes.finish import function_of
 from compiler.xgraph.ops import (
+    OVER_CHANNELS,
     Conv,
     ConvTranspose,
     Eltwise,
@@ -23,6 +24,7 @@ from compiler.xgraph.ops import (
 )
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
+from isa.instructions import MAX_REDUCED_LANES
 
 _ONE, _SHIFT = 1 << 23, 23
 """Mantissa and shift of the factor 1."""
@@ -30,11 +32,20 @@ _ONE, _SHIFT = 1 << 23, 23
 
 def built(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Op:
     """The operation, or another one that computes the same where the machine lacks its unit."""
+    if isinstance(op, Eltwise) and op.kind in OVER_CHANNELS:
+        _check_reduced(config, op, tensors[op.inputs[0]])
     if isinstance(op, Eltwise | Upsample) and not config.build_misc:
         op = _without_misc(config, op, tensors)
     if isinstance(op, Pool) and not config.build_pool:
         op = _without_pool(config, op, tensors)
     return op
+
+
+def _check_reduced(config: MachineConfig, op: Eltwise, source: Tensor) -> None:
+    most = MAX_REDUCED_LANES // config.ic_p * config.ic_p
+    if source.channels > most:
+        reason = f"MISC sums and compares {most} channels at most, {source.name} has {source.channels}"
+        raise FitError(f"layer {op.name}", reason, "the CPU computes it")
 
 
 def _without_misc(config: MachineConfig, op: Eltwise | Upsample, tensors: Mapping[str, Tensor]) -> Op:

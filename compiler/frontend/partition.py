@@ -15,6 +15,11 @@ from compiler.frontend.model import Node, part_proto
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 
+MOVED_FOR_CPU = "it only moves data"
+READ_ON_CPU = "its float result is read on the CPU"
+OPERANDS_ON_CPU = "its operands are on the CPU"
+UNQUANTISED_FOR_CPU = "its result is not quantised"
+
 
 @dataclass
 class _Demand:
@@ -110,13 +115,13 @@ def _demanded(ctx: Context) -> _Demand:
 def _why(ctx: Context, node: Node, reader: str) -> str:
     value = ctx.values.get(node.output)
     if isinstance(value, Mapped) and not value.computed and node.op_type != "DequantizeLinear":
-        return "it only moves data that the CPU makes and reads, or that is an input and an output of the model"
+        return f"{MOVED_FOR_CPU} that the CPU makes and reads, or that is an input and an output of the model"
     if node.op_type == "DequantizeLinear" or isinstance(value, Mapped):
-        return f"its float result is read on the CPU, by {reader or 'the model output'}"
+        return f"{READ_ON_CPU}, by {reader or 'the model output'}"
     if value is None:
-        return "its operands are on the CPU"
+        return OPERANDS_ON_CPU
     if reader:
-        return f"its result is not quantised before {reader} reads it, which is on the CPU"
+        return f"{UNQUANTISED_FOR_CPU} before {reader} reads it, which is on the CPU"
     return "its result is an output of the model and is not quantised"
 
 

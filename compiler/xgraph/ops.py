@@ -125,6 +125,14 @@ class EltwiseKind(enum.Enum):
     MAX = "max"
     MIN = "min"
     SLOPE = "slope"
+    SUM = "sum"
+    HIGHEST = "highest"
+
+
+OVER_CHANNELS = (EltwiseKind.SUM, EltwiseKind.HIGHEST)
+"""Kinds whose result has one channel."""
+OF_ONE = (EltwiseKind.PASS, *OVER_CHANNELS)
+"""Kinds with one operand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +140,7 @@ class Eltwise(Op):
     """With ``x = a - a_zp`` and ``y = b - b_zp``: ADD ``x * m_a + y * m_b + c``; MUL ``x * y * m_a + c``; PASS ``x * m_a + c``;
     MAX and MIN the greater and the less of ``x * m_a`` and ``y * m_b``, ``+ c``;
     SLOPE ``x * m_b + c`` if ``x`` is not negative, else ``x * y * m_a + c``;
+    SUM and HIGHEST ``s * m_a + c``, ``s`` the sum and the greatest of all channels' ``a``;
     then ``/ 2^shift``, rounded to 24 significant bits and then to an integer.
 
     The second input may have height and width 1 (one value per channel): it is broadcast.

@@ -158,6 +158,10 @@ def _eltwise(op: Eltwise, inputs: list[Int8]) -> Int8:
     match op.kind, others:
         case EltwiseKind.PASS, []:
             total = x * op.m_a
+        case EltwiseKind.SUM, []:
+            total = inputs[0].sum(axis=3, keepdims=True, dtype=np.int64) * op.m_a
+        case EltwiseKind.HIGHEST, []:
+            total = inputs[0].max(axis=3, keepdims=True).astype(np.int64) * op.m_a
         case EltwiseKind.ADD, [y]:
             total = x * op.m_a + y * op.m_b
         case EltwiseKind.MUL, [y]:

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from compiler.xgraph.graph import GraphError, XGraph
 from compiler.xgraph.ops import (
+    OF_ONE,
+    OVER_CHANNELS,
     Concat,
     Conv,
     ConvTranspose,
     Cpu,
     Eltwise,
-    EltwiseKind,
     Finish,
     Interleave,
     Op,
@@ -147,8 +148,9 @@ class _Checks:
             self._same_quantisation(self.sources[:1])
 
     def _eltwise(self, op: Eltwise) -> None:
-        self._equal("inputs", len(op.inputs), 1 if op.kind is EltwiseKind.PASS else 2)
-        self._shape(self.sources[0].shape)
+        self._equal("inputs", len(op.inputs), 1 if op.kind in OF_ONE else 2)
+        first = self.sources[0].shape
+        self._shape((*first[:3], 1) if op.kind in OVER_CHANNELS else first)
         for source in self.sources[1:]:
             wide = self.target.shape
             if source.shape not in (wide, (wide[0], 1, 1, wide[3])):

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
 from isa.config import MachineConfig
+from isa.ram import ram_attributes
 
 
 def write_granularity(config: MachineConfig) -> int:
@@ -58,7 +59,8 @@ class Bank(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(shape=8 * self.config.ic_p, depth=self.config.fm_depth, init=[])
+        c = self.config
+        m.submodules.memory = memory = Memory(shape=8 * c.ic_p, depth=c.fm_depth, init=[], attrs=ram_attributes(c.fm_ram))
         read = memory.read_port()
         write = memory.write_port(granularity=self.granularity)
         output = Signal(8 * self.config.ic_p, reset_less=True)

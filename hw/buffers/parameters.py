@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amaranth import Cat, Const, Module, Signal, Value
@@ -13,6 +13,7 @@ from amaranth.utils import ceil_log2
 
 from hw.interfaces import BufferRead, BufferWrite
 from isa.config import MachineConfig
+from isa.ram import ram_attributes
 
 
 class ParameterMemory(wiring.Component):
@@ -34,14 +35,16 @@ class ParameterMemory(wiring.Component):
     """
 
     def __init__(
-        self, depth: int, word_bits: int, beat_bits: int, parts: int = 1, delays: Sequence[int] = ()
-    ) -> None:
-        """``delays``: cycles by which each column is read later; none unless given."""
+        self, depth: int, word_bits: int, beat_bits: int, parts: int = 1, delays: Sequence[int] = (),
+        attributes: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """``delays``: cycles by which each column is read later; none unless given. ``attributes``: of the memories."""
         self.depth = depth
         self.word_bits = word_bits
         self.columns = -(-word_bits // beat_bits)
         self.delays = tuple(delays) or (0,) * self.columns
         self.beat_bits = beat_bits
+        self.attributes = dict(attributes or {})
         self.part_bits = ceil_log2(parts)
         self.part_width = word_bits // parts
         self.rows = parts if self.part_width % beat_bits == 0 else 1
@@ -56,7 +59,9 @@ class ParameterMemory(wiring.Component):
     def of(cls, config: MachineConfig, buffer: str, delays: Sequence[int] = ()) -> ParameterMemory:
         """The memory that a configuration asks for; ``buffer`` as in ``isa.instructions.Buffer``."""
         parts = {"PARAM": config.conv_parts, "POOL_PARAM": config.pool_parts}.get(buffer, 1)
-        return cls(config.buffer_depth(buffer), 8 * config.buffer_word_bytes(buffer), config.axi_data_bits, parts, delays)
+        word_bits = 8 * config.buffer_word_bytes(buffer)
+        style = ram_attributes(getattr(config, f"{buffer.lower()}_ram"))
+        return cls(config.buffer_depth(buffer), word_bits, config.axi_data_bits, parts, delays, style)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -71,7 +76,7 @@ class ParameterMemory(wiring.Component):
             m.d.sync += asked[-1].eq(asked[-2])
         for column in range(columns):
             width = min(self.beat_bits, self.word_bits - column * self.beat_bits)
-            memory = Memory(shape=width, depth=self.depth << row_bits, init=[])
+            memory = Memory(shape=width, depth=self.depth << row_bits, init=[], attrs=self.attributes)
             m.submodules[f"column{column}"] = memory
             write = memory.write_port()
             read = memory.read_port()

@@ -10,6 +10,7 @@ from hw.conv.array import is_one_less, sum_shape
 from hw.conv.sequence import address_bits, beat_flags
 from hw.window.raster import pick
 from isa.config import MachineConfig
+from isa.ram import ram_attributes
 
 READ_AHEAD = 2
 """Cycles by which ``ahead`` runs before ``beat``: entry memory, then its register."""
@@ -54,7 +55,8 @@ class Accumulate(wiring.Component):
         c = self.config
         count = c.px_p * c.oc_p
         entries = data.ArrayLayout(signed(32), count)
-        m.submodules.entries = storage = memory.Memory(shape=entries, depth=c.acc_depth, init=[])
+        style = ram_attributes(c.acc_ram)
+        m.submodules.entries = storage = memory.Memory(shape=entries, depth=c.acc_depth, init=[], attrs=style)
         read = storage.read_port()
         write = storage.write_port()
         entry = Signal(entries, reset_less=True)

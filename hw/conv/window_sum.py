@@ -14,6 +14,7 @@ from amaranth.lib.wiring import In, Out
 from hw.conv.sequence import beat_flags
 from hw.conv.tree import add_tree, tree_stages
 from isa.config import MachineConfig
+from isa.ram import ram_attributes
 
 LATENCY = 2
 """From a reduction's last beat to its corrections: sum, product."""
@@ -45,7 +46,8 @@ class WindowSum(wiring.Component):
         m = Module()
         c = self.config
         entries = data.ArrayLayout(signed(32), c.px_p)
-        m.submodules.entries = storage = memory.Memory(shape=entries, depth=c.acc_depth, init=[])
+        style = ram_attributes(c.acc_ram)
+        m.submodules.entries = storage = memory.Memory(shape=entries, depth=c.acc_depth, init=[], attrs=style)
         read = storage.read_port()
         write = storage.write_port()
         entry = Signal(entries, reset_less=True)

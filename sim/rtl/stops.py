@@ -52,14 +52,12 @@ class Stage:
         return {Region.CONST: 0, Region.WORK: 0, Region.INPUT: source, Region.OUTPUT: slot}
 
 
-def aborts(
-    config: MachineConfig, seeds: tuple[tuple[int, bool], ...] = ((0, False), (3, True)), pairs: int = MOST_SLOTS
-) -> Iterator[Scenario]:
+def aborts(config: MachineConfig, seeds: tuple[tuple[int, bool], ...] = ((0, False), (3, True))) -> Iterator[Scenario]:
     """Abort or reset in any cycle, then the next program at once; ``seeds`` say whether DRAM stalls."""
     for seed, stalls in seeds:
         stage = Stage(config, seed if stalls else None)
         rng = random.Random(f"aborts {seed}")
-        for slot in stage.slots[:pairs]:
+        for slot in stage.slots:
             control = rng.choice((Control.ABORT, Control.ABORT, Control.RESET))
             stop = control, rng.randrange(stage.cycles + 40)
             bases = stage.bases(OLD, slot)
@@ -68,10 +66,10 @@ def aborts(
         yield stage.scenario
 
 
-def slow_memory(config: MachineConfig, pairs: int = MOST_SLOTS) -> Iterator[Scenario]:
+def slow_memory(config: MachineConfig) -> Iterator[Scenario]:
     """DRAM owes answers for longer than it may; the next program is asked for at once, and refused until they have come."""
     stage = Stage(config, None, SLOW_LATENCY)
-    for number, slot in enumerate(stage.slots[:pairs]):
+    for number, slot in enumerate(stage.slots):
         bases = stage.bases(OLD, slot)
         limit = 100 + 61 * number
         stage.scenario.stopped(Start(stage.address, len(stage.words), bases, bus_watchdog=limit, hasty=True))

@@ -41,7 +41,7 @@ _KINDS = (
     (r"RAM\d.*|SRL.*|TRELLIS_DPR16X4", Kind.MEMORY),
     (r"DSP48E[12]|MULT18X18D", Kind.DSP),
     (r"FD[RSCP]E|TRELLIS_FF", Kind.FF),
-    (r"RAMB.*|DP16KD|PDPW16KD", Kind.BRAM),
+    (r"RAMB.*|URAM288|DP16KD|PDPW16KD", Kind.BRAM),
     (r"GND|VCC|VLO|VHI|GSR", Kind.CONSTANT),
 )
 

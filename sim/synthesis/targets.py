@@ -67,6 +67,7 @@ def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
         "FF": _XILINX_FLIP_FLOPS,
         "DSP": {dsp: 1},
         "BRAM": {block: 1, half: 0.5},
+        **({"URAM": {"URAM288": 1}} if name == "xcup" else {}),
     }
     return Target(name, script, resources, _XILINX_FREE, dsp == "DSP48E2")
 

@@ -81,3 +81,14 @@ def test_resizes_and_edges() -> None:
 def test_tokens() -> None:
     """A transformer: patches at a stride of 16, dense layers on rows, residuals; attention on the CPU between them."""
     same_memory(exports()["vit_tiny"](size=32, width=12, depth=1, classes=5), "nano")
+
+
+def test_reductions_over_channels() -> None:
+    """Mean and maximum of nine channels, side by side into a gate for each pixel: spatial attention."""
+    table: dict[str, NDArray[Any]] = {"w": weights(9, 3, 3, 3), "v": weights(1, 2, 3, 3)}
+    nodes = [
+        node("Conv", "x w", "a"), node("ReduceMean", "a", "m", axes=[1]), node("ReduceMax", "a", "h", axes=[1]),
+        node("Concat", "m h", "s", axis=1), node("Conv", "s v", "t", pads=[1, 1, 1, 1]), node("Sigmoid", "t", "g"),
+        node("Mul", "a g"),
+    ]  # fmt: skip
+    same_memory(model(nodes, (1, 3, 8, 7), table), "nano")

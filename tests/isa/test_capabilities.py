@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from isa.bounds import BOUNDS
 from isa.capabilities import CAPABILITIES, capability_words
-from isa.config import BOUNDS, PRESETS, MachineConfig
+from isa.config import PRESETS, MachineConfig
 from isa.instructions import Unit
 
 

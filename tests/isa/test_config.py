@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isa.config import BOUNDS, OF_NO_PROGRAM, PRESETS, ConfigError, MachineConfig, config_from_dict, load_config, preset
+from isa.bounds import BOUNDS, ConfigError
+from isa.config import OF_NO_PROGRAM, PRESETS, MachineConfig, config_from_dict, load_config, preset
+from isa.ram import RAM_FIELDS
 
 NANO = preset("nano")
 BASE = preset("base")
@@ -49,6 +51,8 @@ def test_hashes_tell_machines_apart_but_not_names() -> None:
     assert len({config.hash for config in PRESETS.values()}) == len(PRESETS)
     other_bus: dict[str, Any] = {"axi_burst_beats": 16, "axi_reads": 1, "axi_prot": 2, "axi_cache": 15, "axi_qos": 4}
     assert dataclasses.replace(NANO, name="other", clock_mhz=1, chip="XCK26", chip_cores=3, **other_bus).hash == NANO.hash
+    other_memories: dict[str, Any] = dict.fromkeys(RAM_FIELDS, "distributed")
+    assert dataclasses.replace(NANO, **other_memories).hash == NANO.hash
     for field in {f.name for f in dataclasses.fields(MachineConfig)} - set(OF_NO_PROGRAM):
         value = getattr(BASE, field)
         others: dict[str, Any] = {"px_p": 4, "axi_addr_bits": 41}
@@ -100,6 +104,8 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
         ({"dsp_packing": True, "px_p": 1, "conv_finish": 1, "oc_p": 3}, "dsp_packing: needs an even px_p or an even oc_p"),
         ({"build_pool": 1}, "build_pool: 1 is not true or false"),
         ({"build_misc": "yes"}, "build_misc: 'yes' is not true or false"),
+        ({"acc_ram": "lut"}, "acc_ram: 'lut' is not one of auto, block, distributed, ultra"),
+        ({"fm_ram": 1}, "fm_ram: 1 is not one of auto"),
         ({"name": ""}, "name: '' is not a non-empty text"),
         ({"name": 7}, "name: 7 is not a non-empty text"),
     ],

@@ -49,9 +49,10 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def test_compile_prints_a_summary_and_writes_a_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, *COMPILE, "--verbose")
     assert (code, err) == (0, "")
-    facts = dict(line.split(None, 1) for line in out.splitlines() if line.startswith(("MACs", "instructions", "groups")))
+    facts = dict(line.split(None, 1) for line in out.splitlines() if line.startswith(("MACs  ", "instructions", "groups")))
     assert facts["MACs"].strip() == f"{5 * 3 * 9 * 36:,}"
-    assert "on the CPU: softmax: " in out
+    assert "node on the CPU: softmax: no unit of the machine computes Softmax" in out
+    assert "on the CPU: 2 nodes, 0 MACs (softmax): no unit of the machine computes Softmax" in out
     assert out.count("\ngroup ") == int(facts["groups"])
     program = load_program(folder / "model.elf")
     assert len(program.debug) == int(facts["instructions"])
@@ -119,11 +120,11 @@ def test_the_quantised_model_gives_the_same_program(folder: Path, capsys: pytest
 def test_layers_kept_in_float(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By a name of the float model; of a quantised one they stay on the CPU as they are."""
     facts = json.loads(run(capsys, *COMPILE, "--json", "--keep-float", "con?")[1])
-    assert facts["MACs"] == 0
+    assert (facts["MACs on machine"], facts["MACs on CPU"]) == (0, facts["MACs"])
     assert run(capsys, *CHECK, "--keep-float", "con?")[1].endswith("answer: equal\n")
     assert run(capsys, *COMPILE, "--save-onnx", "quantised.onnx")[0] == 0
     out = run(capsys, "compile", "quantised.onnx", "--config", "nano", "-o", "m.elf", "--keep-float", "pool", "-v")[1]
-    assert "on the CPU: pool: kept on the CPU as asked" in out
+    assert "node on the CPU: pool: kept on the CPU as asked" in out
     assert run(capsys, *COMPILE, "--keep-float", "fc")[2].startswith("tilewright: keep in float: no node is called 'fc'")
 
 

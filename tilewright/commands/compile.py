@@ -38,15 +38,16 @@ from tilewright.progress import stage_reporter
 )
 @click.option("--save-onnx", type=click.Path(path_type=Path), help="File for the quantised model, as ONNX.")
 @extent_options()
+@click.option("--csv", "table", type=click.Path(path_type=Path), help="File for a table: layers, and nodes on the CPU.")
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
 )
-@click.option("-v", "--verbose", is_flag=True, help="List groups, and the nodes that stay on the CPU.")
+@click.option("-v", "--verbose", is_flag=True, help="List groups, and every node on the CPU; with --json, layers too.")
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, memory: str | None, groups: Path | None,
     validate: Path | None, save_onnx: Path | None, batch: int | None, shapes: tuple[tuple[str, tuple[int, ...]], ...],
-    dump: Path | None, verbose: bool, as_json: bool, **how: Any,
+    table: Path | None, dump: Path | None, verbose: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -60,11 +61,12 @@ def command(
       tilewright compile float.onnx --calibrate pixels.npz --input-type uint8 --input-mean 127.5 --input-scale 127.5 -o u8.elf
     """
     from isa.program_file import program_bytes
-    from tilewright.api import compile_model, facts, quantised_onnx, read_arrays, read_groups, validated
+    from tilewright.api import compile_model, quantised_onnx, read_arrays, read_groups, validated
     from tilewright.dump import Dump
     from tilewright.noise import measure_noise, noise_text, with_noise
+    from tilewright.summary import as_csv, causes, details, facts, layer_table
 
-    for path in (output, save_onnx):
+    for path in (output, save_onnx, table):
         if path:
             check_output(path)
     stages = Dump()
@@ -88,15 +90,20 @@ def command(
     write_file(output, program_bytes(compiled.program))
     if save_onnx:
         write_file(save_onnx, quantised_onnx(compiled).SerializeToString())
+    if table:
+        write_file(table, as_csv(layer_table(compiled)).encode())
     if dump:
         for name, text in stages.texts(compiled):
             write_file(dump / name, text.encode())
     if as_json:
         told = [{"layer": row.layer, "tensor": row.tensor, "signal to noise": noise_text(row.decibels)} for row in noise]
-        print_json({"output": str(output), **summary, **({"noise": told} if told else {})})
+        more = details(compiled) if verbose else {}
+        print_json({"output": str(output), **summary, **({"noise": told} if told else {}), **more})
         return
     for name, value in summary.items():
         click.echo(f"{name:24} {_readable(value)}")
+    for cause in causes(compiled):
+        click.echo(f"on the CPU: {cause}")
     for row in noise:
         click.echo(f"signal to noise: {row.layer}: {noise_text(row.decibels)}{'' if math.isinf(row.decibels) else ' dB'}")
     if verbose:
@@ -107,7 +114,7 @@ def command(
         for name, cases in compiled.imported.inexact.items():
             click.echo(f"inexact: {name}: {cases} may differ from onnxruntime's by one step")
         for node, reason in compiled.imported.reasons.items():
-            click.echo(f"on the CPU: {node}: {reason}")
+            click.echo(f"node on the CPU: {node}: {reason}")
 
 
 def _readable(value: Any) -> str:

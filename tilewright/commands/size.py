@@ -76,5 +76,5 @@ def _numbers(used: Mapping[str, float]) -> dict[str, str]:
 
 
 def _line(name: str, cells: Mapping[str, str]) -> None:
-    kinds = ("LUT", "LUT as memory", "FF", "DSP", "BRAM")
+    kinds = ("LUT", "LUT as memory", "FF", "DSP", "BRAM", "URAM")
     click.echo(f"{name:24}" + "".join(f"{cells.get(kind, ''):>{max(8, len(kind) + 2)}}" for kind in kinds))

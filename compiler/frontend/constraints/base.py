@@ -35,6 +35,11 @@ def sentence(constraint: Constraint) -> str:
     return " ".join((constraint.__doc__ or constraint.__name__).split())
 
 
+def refusal(constraint: Constraint) -> str:
+    """What a node is told that does not satisfy it."""
+    return f"not satisfied: {sentence(constraint)}"
+
+
 def require(constraint: Constraint, *arguments: Any) -> None:
     if not constraint(*arguments):
-        raise Unsupported(f"not satisfied: {sentence(constraint)}")
+        raise Unsupported(refusal(constraint))

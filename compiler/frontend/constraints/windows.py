@@ -75,5 +75,5 @@ def square_stride_or_symmetric(stride: tuple[int, int], zero_point: int) -> bool
 
 @constrains("ReduceMean", "ReduceSum", "ReduceMax")
 def reduces_space(letters: set[str]) -> bool:
-    """The reduction runs over height and width (all of the spatial dimensions), nothing else."""
+    """The reduction runs over height and width (all of the spatial dimensions), or over all channels, and nothing else."""
     return letters == {"H", "W"}

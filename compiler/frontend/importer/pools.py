@@ -16,7 +16,7 @@ from compiler.frontend.importer.requantise import quantised, records
 from compiler.frontend.importer.values import Mapped, Mean, Params
 from compiler.frontend.importer.views import arranged
 from compiler.frontend.model import MICROSOFT, Node
-from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
+from compiler.xgraph.ops import Eltwise, EltwiseKind, Finish, Pool, PoolKind, Window
 
 
 @rule("MaxPool")
@@ -49,7 +49,27 @@ def global_max_pool(ctx: Context, node: Node) -> None:
 
 @rule("ReduceMax")
 def reduce_max(ctx: Context, node: Node) -> None:
-    global_max_pool(ctx, node)
+    found = _over_channels(ctx, node)
+    if found is None:
+        global_max_pool(ctx, node)
+        return
+    x, layout, shape = found
+    tensor = ctx.tensor(node.output, shape, ctx.stored(x))
+    op = Eltwise(node.name, (x.tensor,), (tensor,), EltwiseKind.HIGHEST, 1, 0, 0, 0, Finish())
+    ctx.values[node.output] = ctx.add(op, layout, x.params)
+
+
+def _over_channels(ctx: Context, node: Node) -> tuple[Mapped, Layout, tuple[int, int, int, int]] | None:
+    """A reduction over the channels of a map and nothing else: the map, and where the output goes."""
+    x = ctx.mapped(node.inputs[0])
+    axes = _axes(ctx, node, len(x.shape))
+    n, h, w, c = ctx.map_shape(x)
+    reduced = [dim for i, dim in enumerate(x.layout.dims) if i in axes and dim]
+    if c == 1 or reduced != [axis("C", c)]:
+        return None
+    keep = node.integer("keepdims", 1)
+    dims = [() if i in axes else dim for i, dim in enumerate(x.layout.dims) if keep or i not in axes]
+    return x, Layout(tuple(dims)), (n, h, w, 1)
 
 
 def _whole(ctx: Context, node: Node) -> tuple[Mapped, Window, Layout, tuple[int, int, int, int]]:
@@ -91,6 +111,9 @@ def qlinear_global_average(ctx: Context, node: Node) -> None:
 
 
 def _global_mean(ctx: Context, node: Node) -> Mean:
+    found = None if node.op_type.startswith(("Global", "QLinear")) else _over_channels(ctx, node)
+    if found is not None:
+        return _channel_mean(ctx, node, *found)
     x, window, layout, shape = _whole(ctx, node)
 
     def build(name: str, scales: dict[int, tuple[int, int, int]], finish: Finish, params: Params) -> Mapped:
@@ -99,6 +122,18 @@ def _global_mean(ctx: Context, node: Node) -> Mean:
         return ctx.add(op, layout, params)
 
     return Mean(node.name, build, x, [window.kernel[0] * window.kernel[1]], divide=node.op_type != "ReduceSum")
+
+
+def _channel_mean(ctx: Context, node: Node, x: Mapped, layout: Layout, shape: tuple[int, int, int, int]) -> Mean:
+    channels = ctx.map_shape(x)[3]
+
+    def build(name: str, scales: dict[int, tuple[int, int, int]], finish: Finish, params: Params) -> Mapped:
+        bias, mantissa, shift = scales[channels]
+        tensor = ctx.tensor(name, shape, params)
+        op = Eltwise(node.name, (x.tensor,), (tensor,), EltwiseKind.SUM, mantissa, 0, bias * mantissa, shift, finish)
+        return ctx.add(op, layout, params)
+
+    return Mean(node.name, build, x, [channels], divide=node.op_type != "ReduceSum")
 
 
 @rule("AveragePool")

@@ -56,7 +56,7 @@ def test_a_row_of_a_kernel_must_fit() -> None:
         plan_group(SMALL, make_group(SMALL, graph, b.ops))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.integers(1, 12), st.integers(1, 12), st.integers(4, 13), st.integers(1, 13), st.integers(1, 2), st.integers(1, 2),
     st.integers(0, 5), st.sampled_from([SMALL, NARROW]), st.booleans(),

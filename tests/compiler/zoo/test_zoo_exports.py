@@ -22,12 +22,17 @@ from tests.compiler.zoo.model_runs import root_mean_squares, run_all
 REDUCED: dict[str, dict[str, Any]] = {
     "convnext_tiny": {"size": 64, "widths": (16, 32, 48, 64), "depths": (1, 1, 2, 1)},
     "densenet121": {"size": 64, "blocks": (2, 3, 2, 2)},
+    "efficientnet_b0": {"size": 32},
+    "mobilenet_v3_large": {"size": 32},
     "mixer_s16": {"size": 64, "width": 32, "depth": 2},
     "shufflenet_v2": {"size": 64, "widths": (24, 48, 96), "repeats": (2, 2, 2)},
     "swin_tiny": {"size": 112, "width": 32, "depths": (2, 2)},
     "vit_tiny": {"size": 64, "width": 48, "depth": 2},
 }
-MOST_SEGMENTS = {"convnext_tiny": layer_norms((1, 1, 2, 1)) + 2, "densenet121": 1, "shufflenet_v2": 1}
+MOST_SEGMENTS = {
+    "convnext_tiny": layer_norms((1, 1, 2, 1)) + 2, "densenet121": 1, "efficientnet_b0": 1, "mobilenet_v3_large": 1,
+    "shufflenet_v2": 1,
+}  # fmt: skip
 
 
 def test_every_export_is_tested() -> None:

@@ -37,7 +37,7 @@ def test_random_instructions(shape: str, grant: float) -> None:
     c = config(shape)
     rng = random.Random(shape)
     memory = Memory(c, rng)
-    program = [random_conv(rng, c) for _ in range(6)]
+    program = [random_conv(rng, c) for _ in range(3)]
     check(memory, program, grant)
 
 

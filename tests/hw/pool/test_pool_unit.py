@@ -93,7 +93,7 @@ def test_activations() -> None:
 def test_random_programs_on_a_machine_that_stalls(shape: str, seed: int) -> None:
     rng = random.Random(f"{shape} {seed}")
     machine = random_machine(SHAPES[shape], rng)
-    program = [random_pool(rng, machine.config) for _ in range(8)]
+    program = [random_pool(rng, machine.config) for _ in range(4)]
     check(machine, program, grant=rng.choice([1.0, 0.7, 0.4]), write_grant=rng.choice([1.0, 0.6, 0.2]), seed=seed)
 
 
@@ -141,7 +141,7 @@ def test_several_taps_take_the_steps_that_the_cycle_model_counts(shape: str) -> 
     """The first step comes when all its words have; the last reduction holds up nobody."""
     rng = random.Random(shape)
     machine = random_machine(SHAPES[shape], rng)
-    for _ in range(8):
+    for _ in range(3):
         f = random_pool(rng, machine.config)
         cost, run = cost_of(f, machine), check(machine, [f])
         assert len(run.active) == cost.active

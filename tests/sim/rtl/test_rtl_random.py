@@ -10,19 +10,19 @@ from isa.config import preset
 from sim.random.fuzz import run_fuzz
 from tests.tools import needs
 
-SLICES = 10
+SLICES = 6
 
 
 @pytest.mark.parametrize("part", range(SLICES))
-def test_five_hundred_programs_on_nano(part: int, tmp_path: Path) -> None:
-    report = run_fuzz(preset("nano"), part * 50, 500 // SLICES, directory=tmp_path)
+def test_three_hundred_programs_on_nano(part: int, tmp_path: Path) -> None:
+    report = run_fuzz(preset("nano"), part * 50, 300 // SLICES, directory=tmp_path)
     assert report.ok, report.failures
     assert report.cycles > 50 * 1000
 
 
 @pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
-def test_fifty_programs(name: str, tmp_path: Path) -> None:
-    report = run_fuzz(preset(name), 0, 50, directory=tmp_path)
+def test_twenty_programs(name: str, tmp_path: Path) -> None:
+    report = run_fuzz(preset(name), 0, 20, directory=tmp_path)
     assert report.ok, report.failures
 
 

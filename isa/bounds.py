@@ -1,0 +1,64 @@
+"""The values that the numbers of a configuration may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isa.errors import TilewrightError
+
+
+class ConfigError(TilewrightError):
+    """A configuration that cannot be built."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The values that one field may take."""
+
+    low: int
+    high: int
+    power_of_two: bool = False
+
+    def check(self, field: str, value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ConfigError(f"configuration field {field}: {value!r} is not a whole number")
+        if not self.low <= value <= self.high:
+            raise ConfigError(f"configuration field {field}: {value} is outside {self.low}..{self.high}; choose a value within")
+        if self.power_of_two and value & (value - 1):
+            raise ConfigError(f"configuration field {field}: {value} is not a power of two; try {ceil_pow2(value)}")
+
+
+BOUNDS: dict[str, Bound] = {
+    "ic_p": Bound(1, 64),
+    "oc_p": Bound(1, 64),
+    "px_p": Bound(1, 8),
+    "conv_finish": Bound(1, 512),
+    "pool_finish": Bound(1, 64),
+    "pool_taps": Bound(1, 4),
+    "misc_lanes": Bound(1, 64),
+    "fm_banks": Bound(1, 256),
+    "fm_depth": Bound(16, 65536, power_of_two=True),
+    "weight_depth": Bound(16, 65536),
+    "param_depth": Bound(2, 65536),
+    "taps_depth": Bound(2, 65536),
+    "pool_param_depth": Bound(2, 65536),
+    "acc_depth": Bound(2, 65536),
+    "tables": Bound(1, 4),
+    "window_bytes": Bound(16, 256),
+    "axi_data_bits": Bound(32, 512, power_of_two=True),
+    "axi_addr_bits": Bound(32, 64),
+    "axi_burst_beats": Bound(1, 256, power_of_two=True),
+    "axi_reads": Bound(1, 64),
+    "axi_prot": Bound(0, 7),
+    "axi_cache": Bound(0, 15),
+    "axi_qos": Bound(0, 15),
+    "queue_words": Bound(32, 1024),
+    "clock_mhz": Bound(1, 2000),
+    "chip_cores": Bound(1, 16),
+}
+"""Every whole-number field and what it may be; the remaining fields are names and switches."""
+
+
+def ceil_pow2(value: int) -> int:
+    """The least power of two that is not below."""
+    return 1 << (value - 1).bit_length()

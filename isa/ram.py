@@ -1,0 +1,20 @@
+"""What the memories of a machine are made of."""
+
+from __future__ import annotations
+
+RAM_STYLES = ("auto", "block", "distributed", "ultra")
+"""What synthesis chooses, block RAMs, LUTs, UltraRAMs."""
+RAM_FIELDS = {
+    "fm_ram": "the banks of the feature-map buffer",
+    "weight_ram": "the weight buffer",
+    "param_ram": "CONV's parameter buffer",
+    "taps_ram": "the tap buffer",
+    "pool_param_ram": "POOL's parameter buffer",
+    "acc_ram": "accumulator entries",
+}
+"""The fields of a configuration that choose, and for which memories."""
+
+
+def ram_attributes(style: str) -> dict[str, str]:
+    """The attribute of Verilog by which synthesis knows."""
+    return {} if style == "auto" else {"ram_style": style}
