@@ -56,7 +56,7 @@ class Within:
 
     @cached_property
     def least(self) -> int:
-        """The place in ``limits`` of the first that leaves a partition: no partition into the candidates needs less."""
+        """The place in ``limits`` of the first that leaves a partition."""
         low, high = 0, len(self.limits)
         while low < high:
             middle = (low + high) // 2
