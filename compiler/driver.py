@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 
 import onnx
 
+from compiler.codegen.objective import CYCLES
 from compiler.codegen.plan import Plan
 from compiler.emit.buffers import buffer_of
 from compiler.emit.build import plans_of
 from compiler.emit.grouping import machine_ops
+from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import ImportedModel
-from compiler.ordering import frugal
+from compiler.limit import least_memory, limited, refusal
+from compiler.ordering import Frugal, frugal
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.strategies import STRATEGIES
@@ -26,6 +29,8 @@ from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.program import WHOLE_MODEL, CpuGraph, CpuStep, HostTensor, MachineStep, Program
 
+LEAST_MEMORY = "memory"
+"""The objective of the least DRAM for feature maps, and then of the fewest cycles."""
 Progress = Callable[[str], None]
 """Told the name of each stage as it begins."""
 
@@ -59,6 +64,8 @@ class Compiled:
     imported: ImportedModel
     steps: Sequence[Plan | Cpu]
     seconds: dict[str, float]
+    sharing: Sharing = APART
+    """What shares bytes of WORK; inputs and outputs only where a memory limit asks for it."""
 
     @property
     def plans(self) -> list[Plan]:
@@ -74,26 +81,28 @@ def compile_graph(
     groups: Sequence[Sequence[str]] | None = None,
     stages: Stages | None = None,
     database: Database | None = None,
+    memory: int | None = None,
 ) -> Compiled:
     """``groups`` (names of operations) overrides the strategy; operations that it leaves out run alone.
 
-    ``database``: costs of groups from earlier compilations; new ones are added.
+    ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
+    may take.
     """
     stages = stages or Stages()
     stages.begin("search")
     imported, known = fitted(imported, config, objective_of(objective), database)
     graph = imported.graph
-    if groups is not None:
-        wanted = objective_of(objective)
-        steps = frugal(config, graph, plans_of(config, graph, named_groups(graph, groups), wanted), wanted)
+    if groups is None:
+        found = frugal_steps(config, graph, strategy, objective, database, known, memory)
     else:
-        steps = steps_of(config, graph, strategy, objective, database, known)
+        named = plans_of(config, graph, named_groups(graph, groups), objective_of(objective))
+        found = _kept_to(Evaluator(config, graph), named, objective_of(objective), memory, free=False)
     stages.begin("emit")
-    emitted = emit_program(config, graph, steps)
+    emitted = emit_program(config, graph, found.steps, found.sharing)
     stages.begin("pack")
     program = _program(config, imported, emitted)
     stages.end()
-    return Compiled(program, imported, steps, dict(stages.seconds))
+    return Compiled(program, imported, found.steps, dict(stages.seconds), found.sharing)
 
 
 def steps_of(
@@ -104,16 +113,41 @@ def steps_of(
 
     ``known``: costs of groups by their shape.
     """
+    return frugal_steps(config, graph, strategy, objective, database, known).steps
+
+
+def frugal_steps(
+    config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None,
+    known: Costs | None = None, memory: int | None = None,
+) -> Frugal:  # fmt: skip
+    """The same, with what they need; ``memory``: at most so many bytes of DRAM for feature maps."""
     check_choices(strategy, objective)
     wanted = objective_of(objective)
     evaluator = Evaluator(config, graph, database, {} if known is None else known)
-    if strategy == "best" and objective == "cycles":
-        steps = fastest(evaluator)
+    free = strategy == "best"
+    if objective == LEAST_MEMORY:
+        found = least_memory(evaluator, wanted)
+        if memory is not None and found.bytes > memory:
+            raise refusal(evaluator, memory, found)
     else:
-        steps = plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, wanted).groups, wanted)
+        if free and objective == CYCLES.name:
+            steps = fastest(evaluator)
+        else:
+            steps = plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, wanted).groups, wanted)
+        found = _kept_to(evaluator, steps, wanted, memory, free)
     if database is not None:
         database.save()
-    return frugal(config, graph, steps, wanted)
+    return found
+
+
+def _kept_to(
+    evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, memory: int | None, free: bool
+) -> Frugal:
+    """``free``: other groups may be chosen where these need too much."""
+    found = frugal(evaluator.config, evaluator.graph, steps, objective)
+    if memory is None or found.bytes <= memory:
+        return found
+    return limited(evaluator, objective, steps, memory, free)
 
 
 def check_choices(strategy: str, objective: str) -> None:
@@ -121,12 +155,15 @@ def check_choices(strategy: str, objective: str) -> None:
     if strategy not in STRATEGIES:
         raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
     objective_of(objective)
+    if objective == LEAST_MEMORY and strategy != "best":
+        raise TilewrightError(f"objective {objective!r}: strategy {strategy} does not know it; expected strategy best")
 
 
 def objective_of(name: str) -> Objective:
-    if name not in OBJECTIVES:
-        raise TilewrightError(f"objective {name!r}: unknown; known are {', '.join(OBJECTIVES)}")
-    return OBJECTIVES[name]
+    """What groups are planned for."""
+    if name not in (*OBJECTIVES, LEAST_MEMORY):
+        raise TilewrightError(f"objective {name!r}: unknown; known are {', '.join((*OBJECTIVES, LEAST_MEMORY))}")
+    return OBJECTIVES.get(name, CYCLES)
 
 
 def named_groups(graph: XGraph, groups: Sequence[Sequence[str]]) -> list[list[Op]]:

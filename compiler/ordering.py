@@ -1,16 +1,18 @@
-"""The last word on order: the steps of a program in the order that needs the least DRAM, as long as that costs no time.
+"""The last word on memory: the steps in the order that needs the least DRAM, outputs over inputs, if that costs no time.
 
-Another order lets other groups overlap. For the objective ``cycles`` the whole program is timed in both orders, and the
-given one stays where the other takes more than a hundredth longer.
+Another order lets other groups overlap in time, and where maps share bytes one group waits for another. For the objective
+``cycles`` whole programs are timed, and what takes more than a hundredth longer than the given one is left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from compiler.codegen.objective import CYCLES, Objective
 from compiler.codegen.plan import Plan
 from compiler.codegen.planner import plan_group
+from compiler.emit.places import APART, Sharing, places
 from compiler.emit.steps import memory_tasks
 from compiler.memory.order import memory_order
 from compiler.timing import program_cycles
@@ -22,9 +24,41 @@ MOST_LOSS = 0.01
 """Of cycles, for less memory."""
 
 
-def frugal(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective) -> list[Plan | Cpu]:
-    """The same steps in the order of least memory."""
-    tasks = memory_tasks(graph, steps)
+@dataclass(frozen=True)
+class Frugal:
+    """Steps in the order of execution, what shares bytes, and the bytes of DRAM that feature maps then take."""
+
+    steps: list[Plan | Cpu]
+    sharing: Sharing
+    bytes: int
+
+
+def frugal(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective) -> Frugal:
+    """The same steps; of what needs equally little, what changes less."""
+    given = placed(graph, steps)
+    moved = in_least_order(config, graph, steps, objective)
+    ways = [given, placed(graph, steps, Sharing(overlap=True))]
+    if moved != ways[0].steps:
+        ways += [placed(graph, moved), placed(graph, moved, Sharing(overlap=True))]
+    ways = sorted((way for way in ways if way.bytes < given.bytes), key=lambda way: way.bytes)
+    if not ways:
+        return given
+    if objective is not CYCLES:
+        return ways[0]
+    limit = (1 + MOST_LOSS) * program_cycles(config, graph, steps)
+    return next((way for way in ways if program_cycles(config, graph, way.steps, way.sharing) <= limit), given)
+
+
+def placed(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Frugal:
+    """What the steps need as they are."""
+    return Frugal([*steps], sharing, sum(places(graph, steps, sharing)[1].values()))
+
+
+def in_least_order(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, shared: bool = False
+) -> list[Plan | Cpu]:
+    """Whatever time it costs. ``shared``: inputs and outputs lie in WORK."""
+    tasks = memory_tasks(graph, steps, shared)
     given = range(len(steps))
     order = memory_order(tasks, given)
     if order.peak == tasks.peak(given):
@@ -34,8 +68,4 @@ def frugal(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], ob
         step = steps[index]
         # Neighbours lie at opposite ends of the buffer.
         moved.append(step if isinstance(step, Cpu) else plan_group(config, step.group, objective, upwards=number % 2 == 0))
-    if objective is CYCLES:
-        limit = (1 + MOST_LOSS) * program_cycles(config, graph, steps)
-        if program_cycles(config, graph, moved) > limit:
-            return list(steps)
     return moved

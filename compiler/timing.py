@@ -16,6 +16,7 @@ from compiler.codegen.plan import Plan
 from compiler.codegen.planner import plan_group
 from compiler.emit.build import KnownPlans, plans_of
 from compiler.emit.grouping import make_group, ordered_groups
+from compiler.emit.places import APART, Sharing
 from compiler.emit.program import machine_segments
 from compiler.fusion.legal import Mask
 from compiler.search.best import best
@@ -35,10 +36,12 @@ MOST_HIDDEN = 0.05
 Nine of ten save less. With 0.2, which one of a hundred exceeds, twice as many are asked about, and the choice was the same."""
 
 
-def program_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> int:
+def program_cycles(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
+) -> int:
     """Of all machine segments of the program that these steps make."""
     model = CycleModel(config)
-    return sum(model.run_ops(ops).cycles for ops in machine_segments(config, graph, steps))
+    return sum(model.run_ops(ops).cycles for ops in machine_segments(config, graph, steps, sharing))
 
 
 def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:

@@ -17,6 +17,7 @@ from compiler.frontend.edges import Edges
 from compiler.frontend.idle import warn_of_empty
 from compiler.frontend.model import Model
 from compiler.frontend.pipeline import PLAIN, import_model
+from compiler.limit import bytes_of
 from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.quantise.choices import Choices
@@ -55,6 +56,7 @@ def compile_model(
     progress: Progress | None = None,
     cache: bool = True,
     watch: Watch | None = None,
+    memory: int | str | None = None,
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
@@ -63,9 +65,11 @@ def compile_model(
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
+    ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
+    limit = None if memory is None else bytes_of(memory)
     how = import_arguments(
         calibration=calibration, scheme=scheme, method=method, bias_correction=bias_correction, keep_float=keep_float,
         edges=edges,
@@ -75,7 +79,7 @@ def compile_model(
     imported = import_model(model, batch=batch, shapes=shapes, progress=progress, watch=watch, **how)
     database = open_database(machine) if cache else None
     compiled = compile_graph(
-        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database
+        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database, memory=limit
     )  # fmt: skip
     warn_of_empty(compiled.imported)
     return compiled

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from compiler.driver import Compiled, Progress
 from isa.errors import TilewrightError
 from sim.runtime.oracle import EXACT, INTEGER, ORACLES, WHOLE, traps
+from sim.runtime.parts import loaded
 from sim.runtime.run import run_on_cpu, whole_model
 from tilewright.api import Array, run_program
 from tilewright.comparison import Comparison, compare
@@ -27,6 +28,8 @@ class Check:
     tensors: tuple[Comparison, ...]
     optimised: tuple[Comparison, ...] = ()
     why: str = ""
+    reading: str = INTEGER
+    """How onnxruntime read the model: in float where its optimiser makes an invalid one of it."""
 
     def wrong(self, tolerance: float = 0.0) -> list[Comparison]:
         return [row for row in self.tensors if not row.within(tolerance)]
@@ -47,11 +50,12 @@ def check(
         rows = compare_layers(compiled, inputs, engine, progress, oracle)
     else:
         rows = compare(run_program(program, inputs, engine, progress=progress).outputs, expected)
+    reading = loaded(whole_model(program), kind=oracle)[1]
     if oracle != INTEGER:
-        return Check(oracle, tuple(rows))
+        return Check(oracle, tuple(rows), reading=reading)
     optimised = compare(run_on_cpu(program, inputs, WHOLE), expected)
     why = ""
     if any(row.differ for row in optimised):
         same = not any(row.differ for row in compare(run_on_cpu(program, inputs, EXACT), expected))
         why = "; ".join(traps(whole_model(program))) if same else "not by its int8 rules and saturating kernels alone"
-    return Check(oracle, tuple(rows), tuple(optimised), why)
+    return Check(oracle, tuple(rows), tuple(optimised), why, reading)

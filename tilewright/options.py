@@ -19,6 +19,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 STRATEGY_HELP = "How groups are chosen: naive, greedy, dnnvm, efficient-s, optimus, optimus-online, or best."
 
+OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energy, or memory (DRAM that feature maps take)."
+
 
 class InputError(TilewrightError):
     """A file that a command was given and cannot use."""

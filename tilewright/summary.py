@@ -101,6 +101,7 @@ def facts(compiled: Compiled, speed: HostSpeed | None = None) -> dict[str, Any]:
         "parameter bytes": sum(plan.parameter_bytes for plan in plans),
         "DRAM bytes": sum(plan.cost.dram_bytes for plan in plans),
         "DRAM for feature maps": program.work_bytes + program.input_bytes + program.output_bytes,
+        **({"inputs and outputs": "in WORK: a run destroys its input"} if compiled.sharing.host else {}),
         "on-chip words used": min(max((plan.words for plan in plans), default=0), config.fm_words),
         "estimated cycles": cycles,
         "estimated utilisation": round(macs / (cycles * config.macs_per_cycle), 4) if cycles else 0.0,

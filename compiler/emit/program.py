@@ -10,8 +10,7 @@ from compiler.codegen.group import Homes, emit_plan
 from compiler.codegen.parameters import ConstImage, Parameters, UnpackedImage, depths
 from compiler.codegen.plan import Plan
 from compiler.codegen.views import View
-from compiler.emit.places import ALIGN, places
-from compiler.emit.steps import touched
+from compiler.emit.places import ALIGN, APART, Sharing, places
 from compiler.schedule.hazards import dependences, hazards
 from compiler.schedule.instruction import Pending, Space
 from compiler.schedule.order import start_order
@@ -53,9 +52,9 @@ Scheduled = tuple[MachineOp, Pending]
 """An instruction with its tokens, and what it came from."""
 
 
-def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> Emitted:
+def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Emitted:
     """``steps``: plans of groups and CPU parts, in the order of execution."""
-    views, sizes = places(graph, [touched(step) for step in steps])
+    views, sizes = places(graph, steps, sharing)
     const = ConstImage(max(ALIGN, config.axi_bytes))
     words: list[int] = []
     debug: list[DebugRecord] = []
@@ -77,9 +76,11 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
     )  # fmt: skip
 
 
-def machine_segments(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> list[list[MachineOp]]:
+def machine_segments(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
+) -> list[list[MachineOp]]:
     """The instructions between each START and END, to be timed only: no parameters are packed for them."""
-    views, sizes = places(graph, [touched(step) for step in steps])
+    views, sizes = places(graph, steps, sharing)
     const = UnpackedImage(max(ALIGN, config.axi_bytes))
     parts = _parts(config, graph, steps, const, views, sizes)
     return [[op for op, _ in part] for part in parts if not isinstance(part, Cpu)]

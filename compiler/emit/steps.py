@@ -20,10 +20,22 @@ def touched(step: Plan | Cpu) -> Step:
     return Step(step.group.inputs, step.group.outputs)
 
 
-def memory_tasks(graph: XGraph, steps: Sequence[Plan | Cpu]) -> Tasks:
-    """The steps to be ordered; task ``n`` is step ``n``."""
-    return tasks_of(graph, [touched(step) for step in steps], needs_of(graph, [_ops(step) for step in steps]))
+def memory_tasks(graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False) -> Tasks:
+    """The steps to be ordered; task ``n`` is step ``n``. ``shared``: inputs and outputs lie in WORK."""
+    return tasks_of(graph, [touched(step) for step in steps], needs_of(graph, [_ops(step) for step in steps]), shared)
 
 
 def _ops(step: Plan | Cpu) -> list[Op]:
     return [step] if isinstance(step, Cpu) else [layer.op for layer in step.group.layers]
+
+
+def peak_ops(graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False) -> list[Op]:
+    """The operations that run, in this order of steps, while the most of WORK is in use."""
+    tasks = memory_tasks(graph, steps, shared)
+    done, in_use = 0, tasks.in_use(0)
+    running = []
+    for task in range(len(tasks)):
+        running.append(tasks.while_running(done, task, in_use))
+        in_use = tasks.after_running(done, task, in_use)
+        done |= 1 << task
+    return _ops(steps[max(range(len(tasks)), key=running.__getitem__)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.frontend.constraints.base import CONSTRAINTS, sentence
+from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, sentence
 from compiler.frontend.importer import run
 from compiler.frontend.importer.context import RULES
 from compiler.frontend.importer.tables import TABLE_OPERATORS
@@ -33,8 +33,14 @@ def support_table() -> tuple[Row, ...]:
     return tuple(rows)
 
 
+def common_conditions() -> tuple[str, ...]:
+    """What every operator asks for."""
+    return tuple(sentence(constraint) for constraint in ALWAYS)
+
+
 def support_text() -> str:
     """The table as Markdown."""
     lines = ["| operator | domain | how | runs on the machine if |", "|---|---|---|---|"]
     lines += [f"| {row.operator} | {row.domain} | {row.form} | {' '.join(row.conditions)} |" for row in support_table()]
-    return "\n".join([*lines, "", f"Every other operator {HOST}.", ""])
+    common = ["", "Every operator asks for this, too:", "", *(f"- {condition}" for condition in common_conditions()), ""]
+    return "\n".join([*lines, *common, f"Every other operator {HOST}.", ""])

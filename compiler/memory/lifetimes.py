@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.memory.storage import storage_of
 from compiler.xgraph.graph import XGraph
@@ -32,6 +32,10 @@ class Storage:
     """In bytes, a multiple of ``ALIGN``."""
     made: tuple[int, ...]
     read: tuple[int, ...]
+    given: bool = False
+    """In use before the first step."""
+    kept: bool = False
+    """In use after the last step."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,17 @@ class Lives:
     """What the host provides: read by the machine and never written."""
     output: Mapping[str, Storage]
     """What the host takes: it stays until the next run."""
+
+    @property
+    def of_host(self) -> frozenset[str]:
+        """What the machine shares with the host, in the host's representation."""
+        return frozenset((*self.input, *self.output))
+
+    def in_work(self) -> Lives:
+        """All in WORK: an input until its last reader, an output from its first maker."""
+        given = {root: replace(each, given=True, kept=not each.read) for root, each in self.input.items()}
+        kept = {root: replace(each, kept=True) for root, each in self.output.items()}
+        return Lives({**self.work, **given, **kept}, {}, {})
 
 
 def lives_of(graph: XGraph, steps: Sequence[Step]) -> Lives:

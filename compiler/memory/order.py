@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from compiler.memory.fuse import fuse
 from compiler.memory.least import MOST_STATES, Order, least_order
 from compiler.memory.lifetimes import Step, lives_of
+from compiler.memory.partition import partitioned_order
 from compiler.memory.tasks import Mask, Tasks, Use
 from compiler.xgraph.graph import XGraph
 
 
-def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]]) -> Tasks:
-    """The steps as tasks that touch the storages of WORK; ``needs``: which steps each must follow."""
-    uses = [
-        Use(storage.size, _mask((*storage.made, *storage.read))) for storage in lives_of(graph, steps).work.values()
-    ]
+def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]], shared: bool = False) -> Tasks:
+    """The steps as tasks that touch the storages of WORK; ``needs``: which steps each must follow.
+
+    ``shared``: inputs and outputs lie there, too.
+    """
+    lives = lives_of(graph, steps)
+    work = lives.in_work().work if shared else lives.work
+    uses = [Use(each.size, _mask((*each.made, *each.read)), each.given, each.kept) for each in work.values()]
     return Tasks(tuple(map(_mask, needs)), tuple(uses), (0,) * len(steps))
 
 
@@ -24,6 +28,9 @@ def memory_order(tasks: Tasks, known: Sequence[int], most_states: int = MOST_STA
     fused = fuse(tasks)
     found = least_order(fused.tasks, most_states)
     order = fused.expanded(found.tasks)
+    if not found.proven:
+        in_parts = fused.expanded(partitioned_order(fused.tasks, found.tasks, most_states))
+        order = min(order, in_parts, partitioned_order(tasks, known, most_states), key=tasks.peak)
     peak = tasks.peak(order)
     if tasks.peak(known) <= peak:
         return Order(tuple(known), tasks.peak(known), min(found.bound, tasks.peak(known)))

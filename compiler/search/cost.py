@@ -40,6 +40,8 @@ class Evaluator:
     """By objective and shape."""
     rows_only: bool = False
     """Whether groups are tiled as in DNNVM and Optimus (see ``plan_group``)."""
+    columns: bool = False
+    """Whether any group that does not fit row by row may be tiled in columns; ``database`` does not keep such costs."""
     planned_for: Objective | None = None
     """The objective of all plans; None: whatever is asked for."""
     evaluated: int = 0
@@ -99,7 +101,7 @@ class Evaluator:
         """The plan that the cost is of."""
         objective = self.planned_for or objective
         try:
-            columns = mask.bit_count() == 1 or bool(mask & self._narrow)
+            columns = self.columns or mask.bit_count() == 1 or bool(mask & self._narrow)
             return plan_group(self.config, self.group(mask), objective, rows_only=self.rows_only, columns=columns)
         except FitError:
             return None

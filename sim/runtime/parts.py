@@ -44,11 +44,16 @@ class _Value:
 
 def session(model: bytes, name: str = "model", kind: str = INTEGER) -> InferenceSession:
     """onnxruntime, reading as ``sim.runtime.oracle`` says; in float, if its optimiser makes an invalid model."""
+    return loaded(model, name, kind)[0]
+
+
+def loaded(model: bytes, name: str = "model", kind: str = INTEGER) -> tuple[InferenceSession, str]:
+    """A session, and how it reads the model."""
     for reading in dict.fromkeys((kind, FLOAT)):
         try:
             chosen, without = options(reading)
             data = prepared(model, reading)
-            return InferenceSession(data, chosen, providers=["CPUExecutionProvider"], disabled_optimizers=[*without])
+            return InferenceSession(data, chosen, providers=["CPUExecutionProvider"], disabled_optimizers=[*without]), reading
         except Exception as error:  # its exceptions share no base class of their own
             refusal = _first_line(error)
     raise ProgramError(f"CPU subgraph {name!r}: onnxruntime refuses it: {refusal}; {REMEDY}")

@@ -100,3 +100,29 @@ def test_a_comparison_counts_elements_answers_and_distance() -> None:
     assert str(logits) == "logits: 1 of 6 differ, by at most 1.5, the same first in 2 of 2"
     assert (logits.within(1.5), logits.within(1.4)) == (True, False)
     assert str(flat) == "flat: equal"
+
+
+def test_a_float_reading_in_place_of_integer_kernels_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """onnxruntime fuses a dilated average pool to an integer kernel that knows no dilation, and then refuses its own model."""
+    constants: dict[str, NDArray[Any]] = {"s": np.array(0.5, np.float32), "z": np.array(3, np.uint8)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s", "z"], ["xf"], "x_dq"),
+        helper.make_node("AveragePool", ["xf"], ["p"], "pool", kernel_shape=[2, 2], dilations=[2, 2]),
+        helper.make_node("QuantizeLinear", ["p", "s", "z"], ["y"], "y_q"),
+    ]
+    graph = helper.make_graph(
+        nodes, "dilated", [helper.make_tensor_value_info("x", TensorProto.UINT8, (1, 4, 6, 6))],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, (1, 4, 4, 4))],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )  # fmt: skip
+    path = tmp_path / "dilated.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9).SerializeToString()
+    )
+    main(["check", str(path), "--config", "nano"])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("oracle: onnxruntime's float kernels")
+    assert first.endswith("(its optimiser makes an invalid model of the patterns)")
+    main(["check", str(path), "--config", "nano", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["oracle"], told["reading"]) == ("integer", "float")

@@ -58,6 +58,19 @@ def test_compile_prints_a_summary_and_writes_a_program(folder: Path, capsys: pyt
     assert len(program.debug) == int(facts["instructions"])
 
 
+def test_compile_into_little_memory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With inputs and outputs in WORK the program still gives the same answers."""
+    answers = []
+    for name, memory, needed, input_bytes in (("plain.elf", "1K", 384, 128), ("small.elf", "383", 320, 0)):
+        code, out, _ = run(capsys, *COMPILE[:-1], name, "--strategy", "naive", "--memory", memory, "--json")
+        facts = json.loads(out)
+        assert (code, facts["DRAM for feature maps"], "inputs and outputs" in facts) == (0, needed, input_bytes == 0)
+        assert load_program(Path(name)).input_bytes == input_bytes
+        assert run(capsys, "run", name, "--input", "image.npz", "-o", "out.npz")[0] == 0
+        answers.append(np.load("out.npz")["answer"])
+    assert np.array_equal(*answers)
+
+
 def test_compile_for_scripts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, *COMPILE, "--json", "--strategy", "naive")
     facts = json.loads(out)
@@ -219,6 +232,10 @@ BAD = {
     "calibration of another name": ([*COMPILE[:-3], "other.npz", "-o", "x.elf"], "image"),
     "strategy": ([*COMPILE, "--strategy", "clever"], "strategy 'clever'"),
     "objective": ([*COMPILE, "--objective", "beauty"], "objective 'beauty'"),
+    "memory": ([*COMPILE, "--memory", "lots"], "memory 'lots': expected a positive number of bytes"),
+    "too little memory": ([*COMPILE, "--memory", "100"], "memory 100: the feature maps need at least"),
+    "too little for these groups": ([*COMPILE, "--strategy", "naive", "--memory", "100"], "memory 100: the feature maps need"),
+    "memory and a strategy": ([*COMPILE, "--objective", "memory", "--strategy", "naive"], "expected strategy best"),
     "scheme": ([*COMPILE, "--scheme", "loose"], "'loose'"),
     "batch": ([*COMPILE, "--batch", "0"], "Invalid value for '--batch'"),
     "groups that are no JSON": ([*COMPILE, "--groups", "text.onnx"], "text.onnx: not JSON"),

@@ -60,11 +60,13 @@ def command(
     apart = [row for row in found.optimised if row.differ]
     if as_json:
         print_json({
-            "oracle": oracle, "tolerance": tolerance, "tensors": [asdict(row) for row in found.tensors], "equal": not wrong,
+            "oracle": oracle, "reading": found.reading,
+            "tolerance": tolerance, "tensors": [asdict(row) for row in found.tensors], "equal": not wrong,
             "optimised": [asdict(row) for row in found.optimised], "why": found.why,
         })  # fmt: skip
     else:
-        click.echo(f"oracle: {READINGS[oracle]}")
+        instead = "" if found.reading == oracle else " (its optimiser makes an invalid model of the patterns)"
+        click.echo(f"oracle: {READINGS[found.reading]}{instead}")
         for row in found.tensors:
             click.echo(str(row))
         if wrong and per_layer:

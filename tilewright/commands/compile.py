@@ -10,7 +10,16 @@ import click
 
 from isa.config import MachineConfig
 from tilewright.model_options import model_arguments, model_options
-from tilewright.options import STRATEGY_HELP, check_output, config_option, extent_options, json_option, print_json, write_file
+from tilewright.options import (
+    OBJECTIVE_HELP,
+    STRATEGY_HELP,
+    check_output,
+    config_option,
+    extent_options,
+    json_option,
+    print_json,
+    write_file,
+)
 from tilewright.progress import stage_reporter
 
 
@@ -19,7 +28,8 @@ from tilewright.progress import stage_reporter
 @config_option()
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Program file.")
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
-@click.option("--objective", default="cycles", show_default=True, help="What the search makes least: cycles, dram, energy.")
+@click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
+@click.option("--memory", help="DRAM that feature maps may take, as 196608, 192K or 1.5M; what that costs in cycles is least.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
 @model_options()
 @click.option(
@@ -35,7 +45,7 @@ from tilewright.progress import stage_reporter
 @click.option("-v", "--verbose", is_flag=True, help="List groups, and every node on the CPU; with --json, layers too.")
 @json_option()
 def command(
-    model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, groups: Path | None,
+    model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, memory: str | None, groups: Path | None,
     validate: Path | None, save_onnx: Path | None, batch: int | None, shapes: tuple[tuple[str, tuple[int, ...]], ...],
     table: Path | None, dump: Path | None, verbose: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
@@ -46,6 +56,7 @@ def command(
       tilewright compile model.onnx --config base -o model.elf
       tilewright compile float.onnx --calibrate images.npz -o float.elf
       tilewright compile detector.onnx --shape image:1x3x480x640 -o detector.elf
+      tilewright compile model.onnx --config nano --memory 192K -o small.elf
       tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
       tilewright compile float.onnx --calibrate pixels.npz --input-type uint8 --input-mean 127.5 --input-scale 127.5 -o u8.elf
     """
@@ -65,7 +76,8 @@ def command(
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, batch=batch, progress=report, shapes=dict(shapes),
-            groups=read_groups(groups) if groups else None, watch=stages.graph if dump else None, **model_arguments(how),
+            groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
+            **model_arguments(how),
         )  # fmt: skip
         summary = facts(compiled)
         noise = []

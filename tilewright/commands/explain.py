@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,16 @@ import click
 
 from isa.config import MachineConfig
 from tilewright.model_options import model_arguments, model_options
-from tilewright.options import STRATEGY_HELP, check_output, config_option, json_option, print_json, write_file
+from tilewright.options import (
+    OBJECTIVE_HELP,
+    STRATEGY_HELP,
+    InputError,
+    check_output,
+    config_option,
+    json_option,
+    print_json,
+    write_file,
+)
 from tilewright.progress import stage_reporter
 
 if TYPE_CHECKING:
@@ -21,12 +31,14 @@ if TYPE_CHECKING:
 @click.argument("source", type=click.Path(path_type=Path))
 @config_option()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
-@click.option("--objective", default="cycles", show_default=True, help="What the search makes least: cycles, dram, energy.")
+@click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
 @model_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
+@click.option("--memory", is_flag=True, help="Instead: cycles against the DRAM that feature maps take, of a model.")
 @json_option()
 def command(
-    source: Path, config: MachineConfig, strategy: str, objective: str, output: Path | None, as_json: bool, **how: Any,
+    source: Path, config: MachineConfig, strategy: str, objective: str, output: Path | None, memory: bool,
+    as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Say which operations run together, what each group saves against its operations alone, and what was second best.
 
@@ -36,6 +48,7 @@ def command(
     Examples:
       tilewright explain model.elf
       tilewright explain model.onnx --strategy dnnvm -o groups.svg
+      tilewright explain model.onnx --config nano --memory
     """
     from compiler.driver import objective_of
     from compiler.search.reasons import reasons
@@ -45,6 +58,11 @@ def command(
     if output is not None:
         check_output(output)
     wanted = objective_of(objective)
+    if memory:
+        if strategy != "best" or output is not None:
+            raise InputError("explain --memory: chooses partitions itself and prints a table; leave --strategy and -o out")
+        _memory(source, config, objective, as_json, how)
+        return
     with stage_reporter(quiet=as_json) as report:
         report("search")
         if is_program(source):
@@ -63,6 +81,24 @@ def command(
     cycles, moved = sum(r.saved_cycles for r in found), sum(r.saved_bytes for r in found)
     total = sum(r.cost.cycles for r in found), sum(r.cost.dram_bytes for r in found)
     click.echo(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
+
+
+def _memory(source: Path, config: MachineConfig, objective: str, as_json: bool, how: Mapping[str, Any]) -> None:
+    from tilewright.explain.curve import memory_curve
+    from tilewright.explain.source import is_program
+
+    if is_program(source):
+        raise InputError(f"{source}: a program has one partition; give the model that it was compiled from")
+    with stage_reporter(quiet=as_json) as report:
+        report("search")
+        points = memory_curve(source, config, objective=objective, how=model_arguments(how))
+    if as_json:
+        print_json({"points": [dataclasses.asdict(point) for point in points]})
+        return
+    click.echo(f"{'DRAM bytes':>12} {'cycles':>14} {'groups':>7}")
+    for point in points:
+        shared = "  inputs and outputs in WORK" if point.shared else ""
+        click.echo(f"{point.bytes:>12,} {point.cycles:>14,} {point.groups:>7}{shared}")
 
 
 def _facts(reason: Reason) -> dict[str, object]:

@@ -10,13 +10,17 @@ Constraint = Callable[..., bool]
 CONSTRAINTS: dict[str, list[Constraint]] = {}
 """Constraints of each operator, in the order of declaration."""
 
+ALWAYS: list[Constraint] = []
+"""Constraints of every operator."""
+
 
 class Unsupported(Exception):
     """A node cannot run on the machine; the text says why."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def __init__(self, constraint: Constraint) -> None:
+        self.constraint = constraint
+        self.reason = refusal(constraint)
+        super().__init__(self.reason)
 
 
 def constrains(*op_types: str) -> Callable[[Constraint], Constraint]:
@@ -28,6 +32,17 @@ def constrains(*op_types: str) -> Callable[[Constraint], Constraint]:
         return function
 
     return declare
+
+
+def always(function: Constraint) -> Constraint:
+    """Declares a constraint that holds for every operator."""
+    ALWAYS.append(function)
+    return function
+
+
+def declared(op_type: str, constraint: Constraint) -> bool:
+    """Whether the table of support says that the operator asks for it."""
+    return constraint in ALWAYS or constraint in CONSTRAINTS.get(op_type, ())
 
 
 def sentence(constraint: Constraint) -> str:
@@ -42,4 +57,4 @@ def refusal(constraint: Constraint) -> str:
 
 def require(constraint: Constraint, *arguments: Any) -> None:
     if not constraint(*arguments):
-        raise Unsupported(refusal(constraint))
+        raise Unsupported(constraint)

@@ -7,53 +7,64 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from compiler.frontend.constraints.base import constrains
+from compiler.frontend.constraints.base import always, constrains
 from compiler.frontend.importer.requantise import representable
 from compiler.frontend.importer.values import Mapped
 from compiler.frontend.model import Array
 
 LINEAR = ("Conv", "QLinearConv", "ConvTranspose", "Gemm", "QGemm", "MatMul", "QLinearMatMul")
+QUANTISED = (
+    "QLinearConv", "QLinearMatMul", "QGemm", "QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearAveragePool",
+    "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid",
+)  # fmt: skip
+"""Operators that carry scales and zero-points of activations."""
 PAIRS = ("Add", "Sub", "Mul", "Min", "Max", "QLinearAdd", "QLinearMul")
 MOST_MAP_SIDE = 4095
 
 
-@constrains("QuantizeLinear", "DequantizeLinear")
+@constrains("QuantizeLinear", "DequantizeLinear", *QUANTISED)
 def quantised_per_tensor(scale: Array | None, zero_point: Array | None) -> bool:
     """Activations have one constant scale and one constant zero-point for the whole tensor."""
     return scale is not None and scale.size == 1 and (zero_point is None or zero_point.size == 1)
 
 
-@constrains("QuantizeLinear", "DequantizeLinear")
+@constrains("QuantizeLinear", "DequantizeLinear", *QUANTISED)
 def eight_bits(elem: int) -> bool:
     """The quantised type is int8 or uint8."""
     return elem in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
 
 
+@always
 def quantised_input(value: object) -> bool:
     """The input is quantised: int8, uint8 or the result of DequantizeLinear, and not float made on the CPU."""
     return isinstance(value, Mapped)
 
 
+@always
 def input_or_sum(value: object) -> bool:
     """The input is on the machine: quantised, or a sum of products that is about to be."""
     return value is not None
 
 
+@always
 def made_on_machine(value: object) -> bool:
     """What is quantised is made by the machine (float inputs of the model and results of the CPU are quantised on the CPU)."""
     return value is not None
 
 
+@always
 def shape_known(shape: tuple[int, ...] | None) -> bool:
     """All shapes are known before the model runs."""
     return shape is not None
 
 
+@always
 def at_most_four_dimensions(shape: Sequence[int]) -> bool:
     """The tensor has one to four dimensions (batch, height, width, channels)."""
     return 1 <= len(shape) <= 4
 
 
+@always
 def sides_fit(shape: Sequence[int]) -> bool:
     """Height and width are at most 4095, and nothing is empty."""
     return max(shape[1:3]) <= MOST_MAP_SIDE and min(shape) > 0
@@ -83,13 +94,13 @@ def parameters_constant(values: Sequence[Array | None]) -> bool:
     return all(value is not None for value in values)
 
 
-@constrains("Conv", "ConvTranspose", "Gemm", "MatMul")
+@constrains("Conv", "ConvTranspose", "Gemm", "MatMul", "QuantizeLinear")
 def bias_fits(units: Array) -> bool:
     """A float bias over the scales of input and weights fits 32 bits."""
     return bool((np.abs(units) < 2.0**31).all())
 
 
-@constrains(*LINEAR, *PAIRS)
+@constrains(*LINEAR, *PAIRS, "QuantizeLinear")
 def scale_fits(scale: Array) -> bool:
     """The input scales over the output scale are below 2^24."""
     return representable(np.asarray(scale))
@@ -104,6 +115,7 @@ def quantised_after() -> bool:
     return False
 
 
+@always
 def layout_reachable() -> bool:
     """The order of the dimensions asks for no transposition in memory (channel shuffles and space to depth are fine)."""
     return False

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from compiler.frontend.constraints import general
-from compiler.frontend.constraints.base import Unsupported, require
+from compiler.frontend.constraints.base import Constraint, require
 from compiler.frontend.importer.guess import guess_letters
 from compiler.frontend.importer.layout import Layout, Shape4, map_shape, plain
 from compiler.frontend.importer.values import Mapped, Params, Value
@@ -47,6 +47,8 @@ class Context:
         self.made: dict[str, Op] = {}
         """Operations by output."""
         self.reasons: dict[str, str] = {}
+        self.failed: dict[str, Constraint] = {}
+        """For each node that failed one: the constraint behind its reason."""
         self.inexact: dict[str, str] = {}
         """Operations with cases for which no constants give onnxruntime's result, and how many."""
         self.current = ""
@@ -85,7 +87,7 @@ class Context:
         factor, zero = self.constant(scale), self.constant(zero_point)
         require(general.quantised_per_tensor, factor, zero if zero_point else None)
         if zero_point and zero is None:
-            raise Unsupported("not satisfied: " + (general.quantised_per_tensor.__doc__ or ""))
+            require(general.quantised_per_tensor, None, None)
         kind = self.model.elem(zero_point) if zero_point else (elem or onnx.TensorProto.UINT8)
         require(general.eight_bits, kind)
         unsigned = kind == onnx.TensorProto.UINT8

@@ -31,5 +31,5 @@ def interpreted(model: Model, refused: Mapping[str, str]) -> Context:
         try:
             rule(ctx, node)
         except Unsupported as refusal:
-            ctx.reasons[node.name] = refusal.reason
+            ctx.reasons[node.name], ctx.failed[node.name] = refusal.reason, refusal.constraint
     return ctx

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from pathlib import Path
 
-from compiler.frontend.constraints.base import CONSTRAINTS
+import pytest
+from onnx.backend.test.case.node import collect_testcases
+
+from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, Constraint, declared, sentence
 from compiler.frontend.importer.context import RULES
-from compiler.frontend.support import support_table, support_text
+from compiler.frontend.importer.run import interpreted
+from compiler.frontend.reader import read
+from compiler.frontend.support import common_conditions, support_table, support_text
+from compiler.quantise.quantise import is_float, quantise
+from isa.errors import TilewrightError
+from tests.compiler.frontend.layer_cases import CONVOLUTIONS, DENSE
+from tests.compiler.frontend.movement_cases import MOVES
+from tests.compiler.frontend.operator_case import proto_of
+from tests.compiler.frontend.pointwise_cases import POINTWISE
 from tests.conftest import Golden
+
+FRONTEND = Path(__file__).parents[3] / "compiler" / "frontend"
 
 
 def test_every_rule_has_a_row_and_every_condition_is_a_sentence() -> None:
@@ -20,6 +35,58 @@ def test_every_rule_has_a_row_and_every_condition_is_a_sentence() -> None:
 def test_constraints_concern_operators_that_have_rules() -> None:
     known = {operator for _, operator in RULES}
     assert set(CONSTRAINTS) <= known
+
+
+def test_every_refusal_goes_through_a_declared_constraint() -> None:
+    """What refuses a node is a function of the registry, and nothing is declared that nobody asks."""
+    known = {constraint.__name__ for constraint in (*ALWAYS, *(c for found in CONSTRAINTS.values() for c in found))}
+    asked: set[str] = set()
+    for path in sorted(FRONTEND.rglob("*.py")):
+        for found in ast.walk(ast.parse(path.read_text())):
+            if isinstance(found, ast.Call) and isinstance(found.func, ast.Name):
+                assert found.func.id != "Unsupported" or path.name == "base.py", f"{path}:{found.lineno}: raise it by `require`"
+                if found.func.id == "require":
+                    asked.add(ast.unparse(found.args[0]).rpartition(".")[2])
+            stored = isinstance(found, ast.Subscript) and isinstance(found.ctx, ast.Store)
+            if stored and ast.unparse(found).startswith("ctx.reasons["):
+                assert path.name == "run.py", f"{path}: a reason beside the registry"
+    assert asked == known
+
+
+@pytest.fixture(scope="module")
+def refusals() -> dict[tuple[str, Constraint], str]:
+    """Operators, and the constraints that refuse a node of theirs, in small cases and in ONNX's own; with a node for each."""
+    known = {operator for _, operator in RULES}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = [proto_of(case) for case in (*CONVOLUTIONS, *DENSE, *MOVES, *POINTWISE)]
+        theirs = [case.model for case in collect_testcases(None) if case.model is not None]
+        found: dict[tuple[str, Constraint], str] = {}
+        for proto in (*ours, *theirs):
+            if not known.intersection(node.op_type for node in proto.graph.node):
+                continue
+            try:
+                model = read(proto)
+                model = quantise(model).model if is_float(model) else model
+            except TilewrightError:
+                continue
+            operators = {node.name: node.op_type for node in model.nodes}
+            failed = interpreted(model, {}).failed
+            found |= {(operators[name], constraint): name for name, constraint in failed.items()}
+    return found
+
+
+def test_the_table_says_every_condition_that_refuses_a_node(refusals: dict[tuple[str, Constraint], str]) -> None:
+    assert len(refusals) > 40
+    silent = {(operator, sentence(why)): name for (operator, why), name in refusals.items() if not declared(operator, why)}
+    assert not silent
+
+
+def test_conditions_of_every_operator_are_told_once() -> None:
+    text = support_text()
+    for condition in common_conditions():
+        assert text.count(f"- {condition}\n") == 1
+    assert not {c.__name__ for c in ALWAYS} & {c.__name__ for found in CONSTRAINTS.values() for c in found}
 
 
 def test_table_is_current(golden: Golden) -> None:

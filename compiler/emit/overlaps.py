@@ -1,0 +1,53 @@
+"""Which storages of a program may overlap, and how far, from what its plans load and save."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from compiler.codegen.group import Homes
+from compiler.codegen.plan import Plan
+from compiler.codegen.transfers import transfers
+from compiler.memory.lifetimes import Storage, aligned
+from compiler.memory.overlap import Overlaps, Touch, leads
+from compiler.memory.storage import storage_of
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu
+
+
+def overlaps_of(graph: XGraph, steps: Sequence[Plan | Cpu], storages: Mapping[str, Storage]) -> Overlaps:
+    """By place in ``storages``: what a group is the last to read, and what it is the first to write."""
+    number = {root: place for place, root in enumerate(storages)}
+    last: dict[int, list[str]] = {}
+    first: dict[int, list[str]] = {}
+    for root, storage in storages.items():
+        if storage.read and not storage.kept and max(storage.read) > max(storage.made, default=-1):
+            last.setdefault(max(storage.read), []).append(root)
+        if storage.made and not storage.given and min(storage.made) < min(storage.read, default=len(steps)):
+            first.setdefault(min(storage.made), []).append(root)
+    found: dict[tuple[int, int], int] = {}
+    for place, step in enumerate(steps):
+        if isinstance(step, Plan) and place in last and place in first:
+            by = leads_of(graph, step)
+            for source in last[place]:
+                for target in first[place]:
+                    found[number[source], number[target]] = by[source, target]
+    return found
+
+
+@lru_cache(maxsize=1024)
+def leads_of(graph: XGraph, plan: Plan) -> Mapping[tuple[str, str], int]:
+    """For each storage that the group reads, and each that it writes: by how much the second must begin below the first.
+
+    In whole granules of hazards, so that no two maps meet in one.
+    """
+    homes = storage_of(graph)
+    group = plan.group
+    views = Homes({name: homes[name].view for name in group.inputs}, {name: (homes[name].view,) for name in group.outputs})
+    batch = graph.tensors[group.outputs[0]].batch
+    touches = [
+        Touch(homes[each.map].root, each.saved, each.access.start, each.access.start + each.access.length)
+        for each in transfers(plan, views, batch)
+    ]
+    sources, targets = ({homes[name].root for name in names} for names in (group.inputs, group.outputs))
+    return {pair: aligned(lead) for pair, lead in leads(touches, sources, targets).items()}

@@ -1,0 +1,66 @@
+"""Outputs over inputs: storages that may share bytes although both are in use while one group runs.
+
+A group that streams rows reads a row of its input for the last time long before it writes the last row of its output (Deep
+Fusion, deep memory reuse). If its program never writes to a byte that it has yet to read, in the order in which it is written
+down, the output may begin ``lead`` bytes below the input, or further down. The machine runs ahead of that order, but only as
+far as hazards let it: whoever writes to what another reads waits for it, as everywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from compiler.memory.blocks import Block
+
+Overlaps = Mapping[tuple[int, int], int]
+"""For a block that ends in the step in which another begins, in this order: bytes by which the other must begin below it."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Bytes of a storage, counted from its start, that are read or written at one place of a program."""
+
+    storage: str
+    written: bool
+    begin: int
+    end: int
+
+
+def leads(touches: Iterable[Touch], inputs: Iterable[str], outputs: Iterable[str]) -> dict[tuple[str, str], int]:
+    """For each input and output: by how many bytes the output must begin below the input.
+
+    The most by which what is written at some place ends above what is read at a later one.
+    """
+    unread = dict.fromkeys(inputs, inf)
+    found = {(source, target): 0 for source in unread for target in outputs}
+    for touch in reversed([*touches]):
+        if not touch.written:
+            if touch.storage in unread:
+                unread[touch.storage] = min(unread[touch.storage], touch.begin)
+            continue
+        for source, lowest in unread.items():
+            if (source, touch.storage) in found and lowest < inf:
+                found[source, touch.storage] = max(found[source, touch.storage], touch.end - int(lowest))
+    return found
+
+
+def least_total(blocks: Sequence[Block], overlaps: Overlaps) -> int:
+    """No arena is smaller: what is in use at each time, less what may at best lie in two blocks at once."""
+    times = sorted({block.begin for block in blocks if block.begin < block.end})
+    savings: dict[int, int] = {}
+    for time in {blocks[target].begin for _, target in overlaps}:
+        pairs = {pair: lead for pair, lead in overlaps.items() if blocks[pair[1]].begin == time}
+        sources = {source for source, _ in pairs}
+        targets = {target for _, target in pairs}
+        lowest = {target: min(lead for (_, other), lead in pairs.items() if other == target) for target in targets}
+        over = sum(max(0, blocks[target].size - lowest[target]) for target in targets)
+        savings[time] = min(over, sum(blocks[source].size for source in sources))
+    return max(
+        (
+            sum(block.size for block in blocks if block.begin <= time < block.end) - savings.get(time, 0)
+            for time in times
+        ),
+        default=0,
+    )

@@ -1,0 +1,85 @@
+"""Memory-aware partitioning, for graphs that are too large to be ordered exactly in one piece.
+
+An order is cut where little is in use, and each part is ordered by itself, from what is in use before it to what is in use
+after it. A cut where nothing but what must be in use is in use costs nothing; that is where cuts of least memory tend to be.
+Parts that stay below the peak of others as they are need not be ordered at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from compiler.memory.least import least_order
+from compiler.memory.tasks import Mask, Tasks, Use, members
+
+PART = 40
+"""Tasks of a part, at most."""
+
+
+def partitioned_order(tasks: Tasks, known: Sequence[int], most_states: int, part: int = PART) -> tuple[int, ...]:
+    """An order that needs no more than the known one; parts of high peak come first, with what effort there is."""
+    cuts = [0, *_cuts(tasks, known, part), len(known)]
+    stretches = {begin: tuple(known[begin:end]) for begin, end in pairwise(cuts)}
+    done: dict[int, Mask] = {}
+    past = 0
+    for begin, stretch in stretches.items():
+        done[begin] = past
+        past |= sum(1 << task for task in stretch)
+    settled = 0
+    for begin in sorted(stretches, key=lambda start: -_peak(tasks, done[start], stretches[start])):
+        stretch = stretches[begin]
+        if _peak(tasks, done[begin], stretch) <= settled:
+            break
+        alone, names = _part(tasks, done[begin], stretch)
+        order = least_order(alone, most_states, range(len(alone)))
+        stretches[begin] = tuple(names[task] for task in order.tasks)
+        settled = max(settled, _peak(tasks, done[begin], stretches[begin]))
+    return tuple(task for stretch in stretches.values() for task in stretch)
+
+
+def _cuts(tasks: Tasks, known: Sequence[int], part: int) -> list[int]:
+    """Places between two tasks, no more than ``part`` apart, at which the sum of what is in use is least."""
+    in_use = [tasks.in_use(0)]
+    done = 0
+    for task in known:
+        in_use.append(tasks.after_running(done, task, in_use[-1]))
+        done |= 1 << task
+    best = [0]
+    came: list[int] = [0]
+    for place in range(1, len(known) + 1):
+        from_where = min(range(max(0, place - part), place), key=lambda other: (best[other], other))
+        best.append(best[from_where] + in_use[place])
+        came.append(from_where)
+    cuts = []
+    place = came[len(known)]
+    while place > 0:
+        cuts.append(place)
+        place = came[place]
+    return cuts[::-1]
+
+
+def _part(tasks: Tasks, done: Mask, stretch: Sequence[int]) -> tuple[Tasks, tuple[int, ...]]:
+    """The tasks of a stretch by themselves, and which they are: what others have begun is given, what others end is kept."""
+    names = tuple(stretch)
+    place = {task: number for number, task in enumerate(names)}
+    mask = sum(1 << task for task in names)
+    past = done | mask
+    before = tuple(sum(1 << place[other] for other in members(tasks.before[task] & mask)) for task in names)
+    uses = []
+    for use in tasks.uses:
+        given = use.given or bool(use.tasks & done)
+        kept = use.kept or bool(use.tasks & ~past)
+        if use.tasks & mask or (given and kept):
+            own = sum(1 << place[task] for task in members(use.tasks & mask))
+            uses.append(Use(use.size, own, given, kept))
+    return Tasks(before, tuple(uses), tuple(tasks.extra[task] for task in names)), names
+
+
+def _peak(tasks: Tasks, done: Mask, stretch: Sequence[int]) -> int:
+    in_use = most = tasks.in_use(done)
+    for task in stretch:
+        most = max(most, tasks.while_running(done, task, in_use))
+        in_use = tasks.after_running(done, task, in_use)
+        done |= 1 << task
+    return most

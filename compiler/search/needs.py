@@ -1,0 +1,83 @@
+"""How much DRAM must be in use while a group runs, whatever groups the rest of the graph forms, in whatever order.
+
+In use are the storages that the group reads or writes, and those that something before it touches and something after it,
+too: whoever comes before the group and whoever comes after it are never in one group, so what lies between them lies in
+DRAM. No partition with that group needs less; where nothing runs beside a path through the graph, the greatest of its
+groups' needs is the peak. A partition that keeps to a limit is therefore made of groups that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from compiler.codegen.misfit import FitError
+from compiler.codegen.plan import Plan
+from compiler.emit.grouping import needs_of
+from compiler.emit.overlaps import leads_of
+from compiler.fusion.legal import Mask, union
+from compiler.memory.lifetimes import Step, lives_of
+from compiler.memory.order import tasks_of
+from compiler.memory.storage import storage_of
+from compiler.search.cost import Evaluator
+from compiler.xgraph.ops import Cpu, Op
+
+
+class Needs:
+    """Of groups of one graph, in bytes of all regions for feature maps. ``shared``: inputs and outputs lie in WORK."""
+
+    def __init__(self, evaluator: Evaluator, shared: bool) -> None:
+        self._evaluator = evaluator
+        graph = evaluator.graph
+        self._homes = storage_of(graph)
+        parts = [op for op in graph.ops if isinstance(op, Cpu)]
+        ops: list[Op] = [*evaluator.sets.ops, *parts]
+        steps = [Step(op.inputs, op.outputs) for op in evaluator.sets.ops]
+        steps += [Step(part.inputs, part.outputs, True, part.onnx_inputs, part.onnx_outputs) for part in parts]
+        lives = lives_of(graph, steps)
+        self._fixed = 0 if shared else sum(each.size for region in (lives.input, lives.output) for each in region.values())
+        self._roots = [*(lives.in_work() if shared else lives).work]
+        self._tasks = tasks_of(graph, steps, needs_of(graph, [(op,) for op in ops]), shared)
+        on_host = enumerate(parts, len(evaluator.sets.ops))
+        self.of_host = max((self._bytes(1 << n, (*part.inputs, *part.outputs)) for n, part in on_host), default=0)
+        """Of the CPU's parts, which run as they are."""
+
+    def of(self, mask: Mask) -> int | None:
+        """None: the operations cannot run together on chip."""
+        try:
+            group = self._evaluator.group(mask)
+        except FitError:
+            return None
+        return self._bytes(mask, (*group.inputs, *group.outputs))
+
+    def saving(self, mask: Mask, plan: Plan) -> int:
+        """What outputs of the group that lie over its inputs save at most, as it is planned."""
+        before, after = self._around(mask)
+        uses = dict(zip(self._roots, self._tasks.uses, strict=True))
+        leads = leads_of(self._evaluator.graph, plan)
+        pairs = {
+            (source, target): lead
+            for (source, target), lead in leads.items()
+            if source in uses and target in uses and source != target
+            and not (uses[source].kept or uses[source].tasks & after)
+            and not (uses[target].given or uses[target].tasks & before)
+        }  # fmt: skip
+        sources = {source for source, _ in pairs}
+        lowest: dict[str, int] = {}
+        for (_, target), lead in pairs.items():
+            lowest[target] = min(lead, lowest.get(target, lead))
+        over = sum(max(0, uses[target].size - lead) for target, lead in lowest.items())
+        return min(over, sum(uses[source].size for source in sources))
+
+    def _around(self, mask: Mask) -> tuple[Mask, Mask]:
+        """What comes before and after it."""
+        return union(self._tasks.ancestors, mask) & ~mask, union(self._tasks.descendants, mask) & ~mask
+
+    def _bytes(self, mask: Mask, maps: Iterable[str]) -> int:
+        tasks = self._tasks
+        before, after = self._around(mask)
+        touched = {self._homes[name].root for name in maps}
+        return self._fixed + sum(
+            use.size
+            for root, use in zip(self._roots, tasks.uses, strict=True)
+            if root in touched or ((use.given or use.tasks & before) and (use.kept or use.tasks & after))
+        )

@@ -1,0 +1,102 @@
+"""The cheapest partition of which no group needs more DRAM than a limit, and the least limit that has one.
+
+``Needs`` tells of each group alone what it needs at least; so a limit takes candidates away, and what is left is a search for
+the cheapest cover, as without a limit. Where branches run side by side, an order of the groups may need more than the greatest
+of them: ``compiler/limit.py`` sees to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from compiler.codegen.objective import Objective
+from compiler.fusion.grow import grow
+from compiler.fusion.legal import Mask
+from compiler.search.best import QUICK
+from compiler.search.certify import certify
+from compiler.search.cost import Evaluator
+from compiler.search.needs import Needs
+from compiler.search.optimus import MOST_OPS, most_of_a_size, priced, saving_over_alone
+from compiler.search.partition import made_of, partition_by
+from compiler.xgraph.ops import Op
+
+Groups = tuple[tuple[Op, ...], ...]
+
+
+class Within:
+    """Partitions of one graph by their limits. ``shared``: inputs and outputs lie in WORK.
+
+    ``tiled``: groups that do not fit on chip row by row may be tiled in columns, too.
+    """
+
+    def __init__(self, evaluator: Evaluator, objective: Objective, shared: bool, tiled: bool = False) -> None:
+        self._by_rows = evaluator
+        self._evaluator = Evaluator(evaluator.config, evaluator.graph, columns=True) if tiled else evaluator
+        self._objective = objective
+        self._tiled = tiled
+        self._needs = Needs(self._evaluator, shared)
+
+    @cached_property
+    def bytes(self) -> Mapping[Mask, int]:
+        """What each candidate needs; not all of them fit on chip."""
+        needs = {mask: self._needs.of(mask) for mask in sorted(self._candidates)}
+        return {mask: need - self._saving(mask) for mask, need in needs.items() if need is not None}
+
+    def _saving(self, mask: Mask) -> int:
+        """By overlap, of groups that stream rows: column tiles read all rows again and again."""
+        fits = self._by_rows.cost_of(mask, self._objective) is not None
+        plan = self._by_rows.plan(mask, self._objective) if fits else None
+        return 0 if plan is None else self._needs.saving(mask, plan)
+
+    @cached_property
+    def limits(self) -> list[int]:
+        """All that differ in which candidates they leave, the least first."""
+        return sorted({max(self._needs.of_host, need) for need in self.bytes.values()})
+
+    @cached_property
+    def least(self) -> int:
+        """The place in ``limits`` of the first that leaves a partition: no partition into the candidates needs less."""
+        low, high = 0, len(self.limits)
+        while low < high:
+            middle = (low + high) // 2
+            if self.cheapest(self.limits[middle]) is None:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def cheapest(self, limit: int) -> Groups | None:
+        """The cheapest partition into groups that need no more; None: there is none."""
+        evaluator = self._evaluator
+        sets = evaluator.sets
+        prices = priced(evaluator, self._objective, [mask for mask, need in self.bytes.items() if need <= limit])
+        covered = 0
+        for mask in prices:
+            covered |= mask
+        if self._needs.of_host > limit or covered != sets.everything:
+            return None
+        found = certify(sets, prices)
+        return None if found.groups is None else made_of(evaluator, self._objective, found.groups).groups
+
+    def most(self, groups: Groups) -> int:
+        """What the greatest of these candidates needs."""
+        return max(self.bytes[self._evaluator.sets.mask(group)] for group in groups)
+
+    @cached_property
+    def _candidates(self) -> set[Mask]:
+        """Those that ``best`` would weigh; where these are not all there are, also those that need the least."""
+        evaluator = self._evaluator
+        sets = evaluator.sets
+        most = most_of_a_size(sets)
+        found = set(grow(sets, sets.feeds, MOST_OPS, most, self._less).groups)
+        if self._tiled:
+            # Whether one of them fits takes long to find out: only those that keep to a limit are asked.
+            return found
+        rivals = [partition_by(strategy, evaluator.graph, evaluator, self._objective) for strategy in QUICK]
+        found |= {sets.mask(group) for partition in rivals for group in partition.groups}
+        return found.union(grow(sets, sets.joins, MOST_OPS, most, saving_over_alone(evaluator, self._objective)).groups)
+
+    def _less(self, mask: Mask) -> int | None:
+        need = self._needs.of(mask)
+        return None if need is None else -need

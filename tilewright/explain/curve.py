@@ -1,0 +1,53 @@
+"""Cycles against DRAM for feature maps: what a model takes longer, the less memory it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compiler.codegen.plan import Plan
+from compiler.driver import frugal_steps, objective_of
+from compiler.fitting import fitted
+from compiler.frontend.pipeline import import_model
+from compiler.limit import curve
+from compiler.search.cost import Evaluator
+from compiler.search.database import open_database
+from compiler.timing import program_cycles
+from isa.config import MachineConfig
+from tilewright.api import import_arguments
+
+POINTS = 12
+"""Limits that are asked for; several may have the same answer."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One program: what its feature maps take, and how long it takes by the cycle model."""
+
+    bytes: int
+    cycles: int
+    groups: int
+    shared: bool
+    """Inputs and outputs lie in WORK."""
+
+
+def memory_curve(
+    path: Path, config: MachineConfig, *, objective: str, how: Mapping[str, Any]
+) -> list[Point]:
+    """From the program that no limit holds back to the least memory; what takes both more bytes and more cycles is left out."""
+    database = open_database(config)
+    imported = import_model(path, **import_arguments(**how))
+    wanted = objective_of(objective)
+    imported, known = fitted(imported, config, wanted, database)
+    graph = imported.graph
+    given = frugal_steps(config, graph, "best", objective, database, known).steps
+    found: list[Point] = []
+    for each in curve(Evaluator(config, graph, database, known), wanted, given, POINTS):
+        cycles = program_cycles(config, graph, each.steps, each.sharing)
+        while found and found[-1].cycles >= cycles:
+            found.pop()
+        groups = sum(isinstance(step, Plan) for step in each.steps)
+        found.append(Point(each.bytes, cycles, groups, each.sharing.host))
+    return found
