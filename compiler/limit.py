@@ -68,7 +68,7 @@ def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError
     ops = peak_ops(evaluator.graph, least.steps, least.sharing.host)
     names = " + ".join(op.name for op in ops[:NAMED]) + (f" and {len(ops) - NAMED} more" if len(ops) > NAMED else "")
     return MemoryLimitError(
-        f"memory {limit}: the feature maps need at least {least.bytes} bytes of DRAM on configuration "
+        f"memory {limit}: the least DRAM found for the feature maps is {least.bytes} bytes on configuration "
         f"{evaluator.config.name}, the most while {names} run; allow {least.bytes} bytes, or take smaller inputs"
     )
 

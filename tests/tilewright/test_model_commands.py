@@ -233,7 +233,7 @@ BAD = {
     "strategy": ([*COMPILE, "--strategy", "clever"], "strategy 'clever'"),
     "objective": ([*COMPILE, "--objective", "beauty"], "objective 'beauty'"),
     "memory": ([*COMPILE, "--memory", "lots"], "memory 'lots': expected a positive number of bytes"),
-    "too little memory": ([*COMPILE, "--memory", "100"], "memory 100: the feature maps need at least"),
+    "too little memory": ([*COMPILE, "--memory", "100"], "memory 100: the least DRAM found for the feature maps is"),
     "too little for these groups": ([*COMPILE, "--strategy", "naive", "--memory", "100"], "memory 100: the feature maps need"),
     "memory and a strategy": ([*COMPILE, "--objective", "memory", "--strategy", "naive"], "expected strategy best"),
     "scheme": ([*COMPILE, "--scheme", "loose"], "'loose'"),
