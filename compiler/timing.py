@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from compiler.codegen.objective import CYCLES, LEAN
 from compiler.codegen.plan import Plan
@@ -40,6 +41,12 @@ def program_cycles(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
 ) -> int:
     """Of all machine segments of the program that these steps make."""
+    return _program_cycles(config, graph, tuple(steps), sharing)
+
+
+@lru_cache(maxsize=4)
+def _program_cycles(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...], sharing: Sharing) -> int:
+    """The last ones are kept: what wins here is timed again beside other orders and places of its maps."""
     model = CycleModel(config)
     return sum(model.run_ops(ops).cycles for ops in machine_segments(config, graph, steps, sharing))
 
