@@ -47,7 +47,8 @@ def limited(
 ) -> Frugal:
     """The given steps if they keep to the limit, as they are or in another order, else the cheapest that do.
 
-    Refused with the least that would do. ``free``: other groups may be chosen.
+    Refused with the least that would do; where the limit allows that and nothing cheaper is found, it is taken. ``free``: other
+    groups may be chosen.
     """
     frugal = _Frugal(evaluator, objective)
     given_least = None
@@ -60,7 +61,10 @@ def limited(
         if within is not None:
             return within
     assert given_least is not None
-    raise refusal(evaluator, limit, least_memory(evaluator, objective) if free else given_least)
+    least = least_memory(evaluator, objective) if free else given_least
+    if least.bytes <= limit:
+        return least
+    raise refusal(evaluator, limit, least)
 
 
 def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError:
