@@ -52,12 +52,12 @@ def verilog(config: MachineConfig, *, dsp48e2: bool = False) -> str:
 def emit(config: MachineConfig, *, dsp48e2: bool = False) -> Emitted:
     """The Verilog, and where it comes from. ``dsp48e2``: the array's cascades are instances of UltraScale's DSP48E2, for
     tools that do not find them in plain RTL."""
-    core = Core(config)
     memories = MemoryModules()
     if dsp48e2:
         if not config.dsp_packing:
             raise EmitError(f"configuration {config.name!r}: has no cascades (dsp_packing is false) to be made of DSP48E2")
         memories.cascades = Dsp48Cascades()
+    core = Core(config)
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     with _no_garbage_collection():
         try:
