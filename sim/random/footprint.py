@@ -157,6 +157,13 @@ def _save(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     return result
 
 
+def surplus_lanes(op: Op, config: MachineConfig) -> Cells:
+    """Accumulators of pixel lanes beyond the last pixel: an instruction that stores sums leaves anything there."""
+    pixels = op["o_h"] * op["o_w"]
+    pitch = -(-pixels // config.px_p) * config.px_p
+    return op["a_addr"] * config.px_p + axes((op["chunks"], pitch), (pitch - pixels, 1)) + pixels
+
+
 def _conv(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     chunks = op["chunks"]
     beats = op["k_h"] * op["k_w"] * op["vectors"]

@@ -15,7 +15,7 @@ from isa.errors import TilewrightError
 from isa.instructions import Region, Unit
 from sim.random.draw import int8
 from sim.random.elementwise import misc
-from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint, space_size
+from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint, space_size, surplus_lanes
 from sim.random.moves import RECORDS_SHARE, defining, load, loadp, save
 from sim.random.tokens import hazards, more_needs, serial_needs, with_tokens
 from sim.random.windows import Chain, conv, pool
@@ -204,6 +204,7 @@ class Builder:
                 if space is not Space.DRAM:
                     self.defined[space][cells] = True
         if op["acc_out"]:
+            self.defined[Space.ACC][surplus_lanes(op, self.config)] = False
             self.chains.append(Chain(op["a_addr"], op["o_h"], op["o_w"], op["chunks"]))
         return True
 

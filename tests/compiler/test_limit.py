@@ -56,7 +56,7 @@ def test_random_graphs_keep_to_their_limits(seed: int) -> None:
         found = limited(evaluator, CYCLES, given, limit)
         assert found.bytes <= limit
         checked(graph, found)
-    with pytest.raises(MemoryLimitError, match=f"memory {least.bytes - 1}: .* found for the feature maps is {least.bytes} bytes"):
+    with pytest.raises(MemoryLimitError, match=f"memory {least.bytes - 1}: .* the feature maps is {least.bytes} bytes"):
         limited(evaluator, CYCLES, given, least.bytes - 1)
 
 

@@ -26,8 +26,8 @@ def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     text = verilog(config, dsp48e2=True)
     assert text.count("DSP48E2") == config.macs_per_cycle // 2
     machine = RtlMachine(config, verilog=text + MODEL)
-    for seed in range(12):
-        program = random_program(config, seed)
+    for seed in range(6):
+        program = random_program(config, seed, size=6)
         expected = program.memory.copy()
         FunctionalMachine(config).run(program.words, expected, program.bases)
         result = machine.run(program.words, program.memory.copy(), program.bases)

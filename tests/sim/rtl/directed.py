@@ -7,7 +7,7 @@ from typing import Any
 
 from isa.codec import Op
 from isa.config import MachineConfig
-from isa.instructions import Activation, MiscMode, PoolMode, Region
+from isa.instructions import MISC_REDUCTIONS, Activation, MiscMode, PoolMode, Region
 
 Case = Callable[[MachineConfig], list[Op]]
 MODULUS = 1 << 24
@@ -44,7 +44,8 @@ def misc(config: MachineConfig, mode: MiscMode, **more: int) -> Op:
     strides = {f"{s}_s{j}": step for s in "abo" for j, step in ((2, 15), (3, 5), (4, 1))}
     places = {"a_addr": 3, "b_addr": 100, "o_addr": config.fm_words // 2}
     numbers = {"m_a": 1000, "m_b": -700, "shift": 10, "c_lo": 300, "zp": 4, "lo": -120, "hi": 120}
-    return Op("MISC", {"mode": int(mode), **loops, **strides, **places, **numbers, **more})
+    once = {"o_s4": 0, "last_lanes": config.ic_p - config.ic_p // 2} if mode in MISC_REDUCTIONS else {}
+    return Op("MISC", {"mode": int(mode), **loops, **strides, **places, **numbers, **once, **more})
 
 
 def load(config: MachineConfig, **more: int) -> Op:

@@ -64,7 +64,7 @@ def test_counts_of_the_steps_add_up_and_the_trace_goes_on() -> None:
     assert [events[0].pc, events[3].pc, events[4].pc] == [2, len(NEGATE) + 2, SAVE_PC]
     assert events[2].finish is not None
     assert 0 < events[0].start < events[2].finish < events[3].start < run.measured.cycles
-    assert run.measured.counters[Unit.MISC][Counter.ACTIVE] == 10
+    assert run.measured.counters[Unit.MISC][Counter.ACTIVE] == 10 * NANO.ic_p // NANO.misc_lanes
     assert run.measured.write_beats > 0
     once = run.measured.cycles
     run(inputs(1))

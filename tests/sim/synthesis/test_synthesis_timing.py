@@ -146,8 +146,8 @@ def test_a_loop_is_named() -> None:
 
 
 def test_a_cell_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(SynthesisError, match=r"cell URAM288: expected one that sim/synthesis/cells\.py knows"):
-        kind_of("URAM288")
+    with pytest.raises(SynthesisError, match=r"cell URAM576: expected one that sim/synthesis/cells\.py knows"):
+        kind_of("URAM576")
 
 
 PINS = {"A": [10, 11], "B": [12], "C": [13], "PCIN": [14], "CLK": [15], "CEA2": [16], "ACIN": [17]}
