@@ -234,7 +234,7 @@ BAD = {
     "objective": ([*COMPILE, "--objective", "beauty"], "objective 'beauty'"),
     "memory": ([*COMPILE, "--memory", "lots"], "memory 'lots': expected a positive number of bytes"),
     "too little memory": ([*COMPILE, "--memory", "100"], "memory 100: the least DRAM found for the feature maps is"),
-    "too little for these groups": ([*COMPILE, "--strategy", "naive", "--memory", "100"], "memory 100: the feature maps need"),
+    "too little for these groups": ([*COMPILE, "--strategy", "naive", "--memory", "100"], "memory 100: the least DRAM found"),
     "memory and a strategy": ([*COMPILE, "--objective", "memory", "--strategy", "naive"], "expected strategy best"),
     "scheme": ([*COMPILE, "--scheme", "loose"], "'loose'"),
     "batch": ([*COMPILE, "--batch", "0"], "Invalid value for '--batch'"),
