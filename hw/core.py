@@ -106,7 +106,8 @@ class Core(wiring.Component):
 
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
-        is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself."""
+        is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself; with SAVE they have
+        fewest words to read, and share a way."""
         reads = {unit.name.lower(): _lanes(part, "fm_read") for unit, part in parts.items()}
         writes = {unit.name.lower(): _lanes(part, "fm_write") for unit, part in parts.items()}
         if "misc" in reads:
@@ -116,6 +117,7 @@ class Core(wiring.Component):
             self.config,
             reads={name: len(lanes) for name, lanes in reads.items() if lanes},
             writes={name: len(lanes) for name, lanes in writes.items() if lanes},
+            shared=("save", "misc_a", "misc_b"),
         )
         for kind, users in (("read", reads), ("write", writes)):
             for name, lanes in users.items():

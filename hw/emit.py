@@ -8,24 +8,23 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from amaranth.back import verilog as backend
 from amaranth.hdl import Fragment, Value, ValueCastable
 from amaranth.hdl._ast import SignalDict
 
-from hw.conv.cascade import Dsp48Cascades
+from hw.arithmetic.cascade import Dsp48Cascades
 from hw.core import Core
+from hw.delivery.style import MODULE
 from hw.emit_memory import MemoryModules
 from hw.emit_registers import fold_registers
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 
-MODULE = "tilewright_core"
 ROOT = Path(__file__).parents[1]
 LIBRARIES = "site-packages"
-WAIVERS = Path(__file__).with_name("verilator.vlt")
-"""Waivers for ``verilator -Wall``: give this file to Verilator before the Verilog."""
 PREFIXES = {"axi": "m_axi_", "axi_lite": "s_axil_"}
 """Port names of the bus members: ``m_axi_awaddr`` and so on, as block designs expect them."""
 
@@ -75,10 +74,16 @@ def emit(config: MachineConfig, *, dsp48e2: bool = False) -> Emitted:
 def _sources(names: SignalDict) -> Iterator[tuple[str, str]]:
     for signal, (_, *path) in names.items():
         file, line = signal.src_loc
-        place = Path(file)
-        installed = place.parts.index(LIBRARIES) + 1 if LIBRARIES in place.parts else 0
-        inside = Path(*place.parts[installed:]) if installed else Path(os.path.relpath(place, ROOT))
-        yield ".".join(path), f"{inside.as_posix()}:{line}"
+        yield ".".join(path), f"{_source(file)}:{line}"
+
+
+@cache
+def _source(file: str) -> str:
+    """The path of a file within the project, or within the library that it belongs to."""
+    place = Path(file)
+    installed = place.parts.index(LIBRARIES) + 1 if LIBRARIES in place.parts else 0
+    inside = Path(*place.parts[installed:]) if installed else Path(os.path.relpath(place, ROOT))
+    return inside.as_posix()
 
 
 @contextmanager

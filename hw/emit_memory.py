@@ -11,7 +11,7 @@ from amaranth import ClockSignal, Shape, Value
 from amaranth.hdl import Instance
 from amaranth.lib.memory import Memory
 
-from hw.conv.cascade import Cascades
+from hw.arithmetic.cascade import Cascades
 
 _TEMPLATE = """\
 module {name} (clk, write_en, write_addr, write_data, read_en, read_addr, read_data);

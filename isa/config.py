@@ -17,7 +17,7 @@ from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
 
 PACKED_TERMS = 8
-"""Packed products that may be added before they come apart (``hw/conv/packing.py``)."""
+"""Packed products that may be added before they come apart (``hw/arithmetic/packing.py``)."""
 REQUANT_WORD_BYTES = 8
 """Bytes of one channel's requantisation record: int32 bias, 24-bit mantissa, 6-bit shift."""
 
@@ -184,6 +184,11 @@ class MachineConfig:
             return 1
         return ceil_pow2(max(2 * self.px_p, self.px_p + self.pool_taps - 1))
 
+    @property
+    def fm_shared_ways(self) -> bool:
+        """Whether all writes go one way, and the reads of SAVE and MISC another: in one phase they would stand in line."""
+        return self.fm_phases > 1
+
     @cached_property
     def fm_words(self) -> int:
         return self.fm_banks * self.fm_depth
@@ -269,6 +274,11 @@ class MachineConfig:
         built["isa"] = ISA_VERSION
         return int.from_bytes(hashlib.sha256(json.dumps(built, sort_keys=True).encode()).digest()[:4], "little")
 
+    def to_toml(self) -> str:
+        """Every field, as ``load_config`` reads it."""
+        values = dataclasses.asdict(self).items()
+        return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values)
+
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
 
@@ -336,19 +346,19 @@ _NANO = MachineConfig(
 )  # fmt: skip
 _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
-    fm_banks=32, fm_depth=512, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
+    fm_banks=16, fm_depth=1024, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
     weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
     name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=3, misc_lanes=6,
-    fm_banks=28, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
+    fm_banks=12, fm_depth=1024, weight_depth=512, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU2EG",
 )  # fmt: skip
 _ZU9 = MachineConfig(
     name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=32, pool_taps=3, misc_lanes=8,
-    fm_banks=48, fm_depth=512, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
+    fm_banks=24, fm_depth=1024, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     chip="XCZU9EG", chip_cores=2,
 )  # fmt: skip

@@ -6,10 +6,11 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
+from isa import flat_image, host_table
 from isa.capabilities import CAPABILITIES
 from isa.documented import documented
 from isa.faults import TOKEN_MAX, Fault
-from isa.instructions import HEADER, INSTRUCTIONS, Unit
+from isa.instructions import HEADER, INSTRUCTIONS, Region, Unit
 from isa.registers import ID_VALUE, Control, Counter, Register, Status, counter_offset
 from isa.table import Field
 from isa.version import HARDWARE_VERSION, ISA_VERSION
@@ -66,6 +67,9 @@ def c_header() -> str:
     ]
     for title, group in _groups():
         lines += [f"/* {title} */", *(_define(*macro) for macro in group), ""]
+    lines += ["/* Names and meanings, for X(name, text) */"]
+    for name, kind in (("FAULT", Fault), ("UNIT", Unit), ("COUNTER", Counter)):
+        lines += [*_list(name, kind), ""]
     lines += [*_FUNCTIONS.strip("\n").split("\n"), "", "#endif"]
     return "\n".join(lines) + "\n"
 
@@ -118,11 +122,33 @@ def _groups() -> Iterator[tuple[str, list[Macro]]]:
         yield f"Values of {kind.__name__}", [(f"{prefix}_{member.name}", member.value, "") for member in kind]
     yield "The first word of every instruction", list(_field_macros("HEADER", 0, HEADER))
     yield "Tokens between two units", [("TOKEN_MAX", TOKEN_MAX, "")]
+    yield "How many there are", [("UNITS", len(Unit), ""), ("COUNTERS", len(Counter), ""), ("REGIONS", len(Region), "")]
+    yield "Images of programs", list(_image_macros())
     for row in INSTRUCTIONS:
         macros = [(f"{row.name}_OPCODE", row.opcode, ""), (f"{row.name}_WORDS", row.length, "")]
         for number, fields in enumerate(row.words, start=1):
             macros += _field_macros(row.name, number, fields)
         yield f"{row.name}: {row.doc}", macros
+
+
+def _image_macros() -> Iterator[Macro]:
+    yield "FLAT_MAGIC", flat_image.FLAT_MAGIC, "first word of a flat image"
+    yield "FLAT_VERSION", flat_image.FLAT_VERSION, ""
+    yield "TABLE_FORMAT", host_table.TABLE_VERSION, "of the table for drivers; then its words by number"
+    yield from ((f"TABLE_{name.upper()}", number, "") for number, name in enumerate(host_table.Header.__dataclass_fields__))
+    yield "TABLE_WORDS", len(host_table.Header.__dataclass_fields__), ""
+    yield "TABLE_FIRST_WORD", host_table.TABLE_MAGIC, ""
+    yield "TENSOR_WORDS", host_table.TENSOR_WORDS, ""
+    yield "STEP_WORDS", host_table.STEP_WORDS, ""
+    yield "CONVERSION_WORDS", host_table.CONVERSION_WORDS, ""
+    yield "REGION_HOST", host_table.HOST_REGION, "of a tensor: an array of the host"
+    yield "BEAT_MAX", host_table.WIDEST_BEAT, "bytes of the widest AXI beat"
+
+
+def _list(name: str, kind: type[enum.IntEnum]) -> list[str]:
+    """``TW_FAULT_LIST(X)``: ``X(name, text)`` of each."""
+    rows = [f'    X({member}, "{doc.replace(chr(34), chr(92) + chr(34))}")' for member, _, doc in documented(kind)]
+    return [f"#define TW_{name}_LIST(X) \\", *(f"{row} \\" for row in rows[:-1]), rows[-1]]
 
 
 def _field_macros(prefix: str, word: int, fields: tuple[Field, ...]) -> Iterator[Macro]:

@@ -91,22 +91,21 @@ _DRAM = (Field("offset", 32, "first byte, from the base of the region"),)
 _WINDOW: tuple[tuple[Field, ...], ...] = (
     (
         _fm("i_addr", "input: word of row 0, column 0, channel vector 0; with a ring, first word of the ring"),
-        Field("pad_t", 8, "padding rows above"),
-        Field("s_y", 4, "vertical stride", nonzero=True),
+        Field("s_y", 6, "vertical stride", nonzero=True),
+        Field("s_x", 6, "horizontal stride", nonzero=True),
     ),
     (
         Field("i_off", 24, "row offset of the first tap of output row 0 (modulo 2^24, or within the ring)"),
-        Field("pad_l", 8, "padding columns to the left"),
+        Field("pad_value", 8, "what every channel of a padding pixel holds", signed=True),
     ),
     (
         _fm("i_ring", "words after which row offsets start again at 0; 0: no ring"),
-        Field("s_x", 4, "horizontal stride", nonzero=True),
-        Field("k_h", 8, "kernel rows", nonzero=True),
+        Field("d_y", 6, "vertical dilation", nonzero=True),
+        Field("d_x", 6, "horizontal dilation", nonzero=True),
     ),
     (
         _fm("i_cs", "words from one channel vector to the next"),
-        Field("k_w", 8, "kernel columns", nonzero=True),
-        reserved(4),
+        Field("vectors", 12, "channel vectors: reduced over by CONV, looped over by POOL", nonzero=True),
     ),
     (
         _fm("i_ys", "words from the input row of one output row to that of the next"),
@@ -117,10 +116,10 @@ _WINDOW: tuple[tuple[Field, ...], ...] = (
         Field("i_w", 12, "input columns", nonzero=True),
     ),
     (
-        Field("d_y", 6, "vertical dilation", nonzero=True),
-        Field("d_x", 6, "horizontal dilation", nonzero=True),
-        Field("vectors", 12, "channel vectors: reduced over by CONV, looped over by POOL", nonzero=True),
-        Field("pad_value", 8, "what every channel of a padding pixel holds", signed=True),
+        Field("pad_t", 8, "padding rows above"),
+        Field("pad_l", 8, "padding columns to the left"),
+        Field("k_h", 8, "kernel rows", nonzero=True),
+        Field("k_w", 8, "kernel columns", nonzero=True),
     ),
     (
         Field("o_h", 12, "output rows", nonzero=True),

@@ -87,10 +87,23 @@ class MachineStep:
 
 
 @dataclass(frozen=True)
+class Conversion:
+    """QuantizeLinear, if the source is float32, or DequantizeLinear with one scale, as onnxruntime computes it."""
+
+    source: str
+    target: str
+    scale: float
+    """A float32."""
+    zero_point: int
+
+
+@dataclass(frozen=True)
 class CpuStep:
     """Run a CPU subgraph."""
 
     graph: str
+    conversions: tuple[Conversion, ...] = ()
+    """Where the subgraph does nothing else, so that a host without onnxruntime can run it; empty: it does something else."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@
 | ``.tilewright.config`` | the whole configuration, JSON |
 | ``.tilewright.buffers`` | region, offset, shape, type, scale and zero-point of each buffer, JSON; each is a symbol, too |
 | ``.tilewright.run`` | inputs and outputs of the network, and the steps of the host, JSON |
+| ``.tilewright.host`` | the same for drivers, in words: see `isa/host_table.py` |
 | ``.tilewright.debug``, ``.tilewright.layers`` | debug records: word offset, layer, tile; the layers' names |
 | ``.cpu.NAME`` | CPU subgraph NAME, an ONNX model |
 """
@@ -28,8 +29,9 @@ from isa.config import MachineConfig, config_from_dict
 from isa.elf import Flag, Section, SectionType, Symbol
 from isa.errors import TilewrightError
 from isa.files import write_atomically
+from isa.host_table import TABLE_SECTION, host_table
 from isa.instructions import Region
-from isa.program import CpuGraph, CpuStep, HostTensor, MachineStep, Program, ProgramError, TensorBuffer
+from isa.program import Conversion, CpuGraph, CpuStep, HostTensor, MachineStep, Program, ProgramError, TensorBuffer
 
 FORMAT_VERSION = 2
 """Counts up when a reader of the old format would misunderstand the new one."""
@@ -39,8 +41,8 @@ _SEAL = struct.Struct("<II32s")
 _DIGEST_BYTES = 32
 _CPU = ".cpu."
 _REGION_SECTION = {region: f".{region.name.lower()}" for region in Region}
-_CONST_ALIGN = 64
-"""The widest AXI beat."""
+_BEAT_ALIGN = 64
+"""The widest AXI beat: a file that lies at a multiple of it can be run where it is."""
 
 
 def program_bytes(program: Program) -> bytes:
@@ -52,11 +54,12 @@ def program_bytes(program: Program) -> bytes:
         "outputs": [dataclasses.asdict(tensor) for tensor in program.outputs],
         "steps": [dataclasses.asdict(step) for step in program.steps],
     }
+    text = struct.pack(f"<{len(program.words)}I", *program.words)
     data = Flag.ALLOC | Flag.WRITE
     sections = [
         Section(_NOTE_NAME, _seal(program.config, bytes(_DIGEST_BYTES)), SectionType.NOTE, align=4),
-        Section(".text", struct.pack(f"<{len(program.words)}I", *program.words), flags=Flag.ALLOC | Flag.EXEC, align=4),
-        Section(".const", program.const, flags=Flag.ALLOC, align=_CONST_ALIGN),
+        Section(".text", text, flags=Flag.ALLOC | Flag.EXEC, align=_BEAT_ALIGN),
+        Section(".const", program.const, flags=Flag.ALLOC, align=_BEAT_ALIGN),
         *(
             Section(_REGION_SECTION[region], type=SectionType.NOBITS, flags=data, size=program.region_bytes(region))
             for region in Region
@@ -65,6 +68,7 @@ def program_bytes(program: Program) -> bytes:
         Section(".tilewright.config", program.config.to_json().encode()),
         Section(".tilewright.buffers", (json.dumps(buffers, indent=2) + "\n").encode()),
         Section(".tilewright.run", (json.dumps(run, indent=2) + "\n").encode()),
+        Section(TABLE_SECTION, host_table(program), align=4),
         Section(".tilewright.debug", table, align=4),
         Section(".tilewright.layers", layers),
         *(Section(_CPU + graph.name, graph.model) for graph in program.cpu_graphs),
@@ -184,8 +188,13 @@ def _run(entries: Any) -> tuple[tuple[HostTensor, ...], tuple[HostTensor, ...], 
     def tensors(kind: str) -> tuple[HostTensor, ...]:
         return tuple(HostTensor(str(t["name"]), _sizes(t["shape"]), str(t["type"])) for t in entries[kind])
 
+    def conversion(entry: Any) -> Conversion:
+        return Conversion(str(entry["source"]), str(entry["target"]), float(entry["scale"]), int(entry["zero_point"]))
+
     def step(entry: Any) -> MachineStep | CpuStep:
-        return CpuStep(str(entry["graph"])) if "graph" in entry else MachineStep(int(entry["first_word"]), int(entry["words"]))
+        if "graph" in entry:
+            return CpuStep(str(entry["graph"]), tuple(conversion(c) for c in entry.get("conversions", ())))
+        return MachineStep(int(entry["first_word"]), int(entry["words"]))
 
     try:
         return tensors("inputs"), tensors("outputs"), tuple(step(entry) for entry in entries["steps"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from amaranth import Cat, Module, Signal, Value
@@ -11,7 +12,7 @@ from amaranth.lib.wiring import In
 from amaranth.utils import ceil_log2
 
 from hw.buffers.bank import Bank, write_granularity
-from hw.buffers.requester import Lane, PhaseRequest, Requester, delayed
+from hw.buffers.way import Lane, PhaseRequest, Way, arbitrate, delayed
 from hw.interfaces import FeatureMapRead, FeatureMapWrite
 from hw.window.raster import pick
 from isa.config import MachineConfig
@@ -25,14 +26,17 @@ class FeatureMap(wiring.Component):
     lane ahead, and lanes in different banks do not see each other. It starves nobody for long when the DRAM
     movers come first: they use a bank at most once per AXI beat, and every instruction ends.
 
-    The lanes of one requester never share a phase in one cycle (its pixels do not, see ``fm_phases``; where they would,
-    at a row's end, they take turns). So it needs one word of each phase at most, and a word goes two short ways instead
-    of one wide crossbar: by group within its phase, then from phase to lane (for writes the other way round)::
+    Words go by ways, and a way takes one word of each phase in a cycle. Each requester has a way of its own where there is one
+    phase only. Else (``fm_shared_ways``) all writes have one way together, so that their words and rows reach the banks of
+    a phase on one bus, and a bank needs nothing but its enable; and so have the reads in ``shared``. The lanes of one
+    requester never share a phase (its pixels do not, see ``fm_phases``; where they would, at a row's end, they take turns);
+    lanes of a shared way that meet in a phase take turns in the order of all. So a word goes two short ways instead of one
+    wide crossbar: by group within its phase, then from phase to lane (for writes the other way round)::
 
         read   lanes -> phases  |  bank (group)  |  group -> word of each phase -> lanes
-        write  lanes -> phases  |  requester -> bank (group)
+        write  lanes -> phases  |  way -> bank (group)
 
-    At most ``fm_phases`` lanes of a requester get a word in one cycle. Reading, granted in cycle 0 (``READ_LATENCY`` = 3)::
+    At most ``fm_phases`` lanes of a way get a word in one cycle. Reading, granted in cycle 0 (``READ_LATENCY`` = 3)::
 
         cycle      0          1               2            3
         lane       granted    row to bank     bank reads   output register: group and phase are selected, data
@@ -45,8 +49,12 @@ class FeatureMap(wiring.Component):
     Members: ``read_<name>`` and ``write_<name>``, arrays of lanes.
     """
 
-    def __init__(self, config: MachineConfig, *, reads: Mapping[str, int], writes: Mapping[str, int]) -> None:
+    def __init__(
+        self, config: MachineConfig, *, reads: Mapping[str, int], writes: Mapping[str, int], shared: Iterable[str] = ()
+    ) -> None:
+        """``shared``: the requesters that read by one way, where ways are shared."""
         self.config = config
+        self.shared = frozenset(shared)
         self.reads = dict(reads)
         self.writes = dict(writes)
         self.groups = config.fm_banks // config.fm_phases
@@ -63,31 +71,39 @@ class FeatureMap(wiring.Component):
         phases = range(self.config.fm_phases)
         by_phase = [banks[phase :: self.config.fm_phases] for phase in phases]
 
-        readers = self._arbitrate(m, "read", self.reads)
+        readers = self._ways(m, "read", self.reads)
         requests = [reader.phase_requests() for reader in readers]
         for phase in phases:
             self._address(m, by_phase[phase], [request[phase] for request in requests], f"read{phase}")
-        for reader, request, name in zip(readers, requests, self.reads, strict=True):
-            self._answer(m, reader, request, by_phase, name)
+        for number, (reader, request) in enumerate(zip(readers, requests, strict=True)):
+            self._answer(m, reader, request, by_phase, f"read{number}")
 
-        writers = self._arbitrate(m, "write", self.writes)
+        writers = self._ways(m, "write", self.writes)
         requests = [writer.phase_requests() for writer in writers]
-        named = zip(writers, requests, self.writes, strict=True)
-        words = [self._words(m, writer, request, name) for writer, request, name in named]
+        words = [
+            self._words(m, writer, request, f"write{number}")
+            for number, (writer, request) in enumerate(zip(writers, requests, strict=True))
+        ]
         for phase in phases:
             here = [(request[phase], word[phase]) for request, word in zip(requests, words, strict=True)]
             self._store(m, by_phase[phase], here, f"write{phase}")
         return m
 
-    def _arbitrate(self, m: Module, kind: str, lanes_of: Mapping[str, int]) -> list[Requester]:
-        found: list[Requester] = []
-        ahead: list[Lane] = []
-        for name in lanes_of:
-            requester = Requester(m, self.config, f"{kind}_{name}", list(getattr(self, f"{kind}_{name}")))
-            requester.arbitrate(ahead)
-            ahead += requester.lanes
-            found.append(requester)
-        return found
+    def _ways(self, m: Module, kind: str, lanes_of: Mapping[str, int]) -> list[Way]:
+        """The ways, their lanes arbitrated in the order of the requesters."""
+        together = [name for name in lanes_of if self.config.fm_shared_ways and (kind == "write" or name in self.shared)]
+        users = [[name] for name in lanes_of if name not in together] + ([together] if together else [])
+        ways = []
+        owner: dict[str, Way] = {}
+        lanes: dict[str, list[Lane]] = {}
+        for names in users:
+            ports = [port for name in names for port in getattr(self, f"{kind}_{name}")]
+            ways.append(way := Way(m, self.config, f"{kind}_{'_'.join(names)}", ports))
+            left = iter(way.lanes)
+            for name in names:
+                owner[name], lanes[name] = way, list(islice(left, lanes_of[name]))
+        arbitrate(m, [(owner[name], lane) for name in lanes_of for lane in lanes[name]])
+        return ways
 
     def _hits(self, m: Module, group: int, requests: Sequence[PhaseRequest], name: str) -> Signal:
         """Which of the requests is for the bank of that group."""
@@ -105,13 +121,14 @@ class FeatureMap(wiring.Component):
             ]
 
     def _answer(
-        self, m: Module, reader: Requester, requests: Sequence[PhaseRequest], banks: Sequence[Sequence[Bank]], name: str
+        self, m: Module, reader: Way, requests: Sequence[PhaseRequest], banks: Sequence[Sequence[Bank]], name: str
     ) -> None:
         """Two cycles after the row went to the bank: the word of each phase, then of each lane."""
         words = []
-        groups: dict[int, Value] = {}
-        for phase, request in enumerate(requests):
-            group = groups.setdefault(id(request.group), delayed(m, request.group, 2, f"{name}_group{phase}"))
+        apart = requests if len(reader.lanes) > 1 else requests[:1]
+        groups = [delayed(m, request.group, 2, f"{name}_group{phase}") for phase, request in enumerate(apart)]
+        for phase in range(len(requests)):
+            group = groups[phase if len(groups) > 1 else 0]
             word = Signal(8 * self.config.ic_p, name=f"{name}_word{phase}")
             m.d.comb += word.eq(pick([bank.read_data for bank in banks[phase]], group))
             words.append(word)
@@ -119,7 +136,7 @@ class FeatureMap(wiring.Component):
             phase = delayed(m, lane.place.phase, 3, f"{name}_phase{index}")
             m.d.comb += lane.port.data.eq(pick(words, phase))
 
-    def _words(self, m: Module, writer: Requester, requests: Sequence[PhaseRequest], name: str) -> list[tuple[Value, Value]]:
+    def _words(self, m: Module, writer: Way, requests: Sequence[PhaseRequest], name: str) -> list[tuple[Value, Value]]:
         """The word and its mask that the writer has for each phase, in the cycle after the grant."""
         step = write_granularity(self.config)
         ports = [lane.port for lane in writer.lanes]

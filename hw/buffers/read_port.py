@@ -114,7 +114,7 @@ class ReadPort(wiring.Component):
             word: Value = port.data
             if self.lanes > 1:
                 early = Signal.like(port.data, name=f"early{lane}", reset_less=True)
-                with m.If(now.granted[lane]):
+                with m.If(now.granted[lane] & ~now.complete):
                     m.d.sync += early.eq(port.data)
                 word = Mux(now.granted[lane], word, early)
             if not self.always:

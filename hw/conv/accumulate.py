@@ -6,6 +6,7 @@ from amaranth import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.sums import chosen_sum, extended
 from hw.conv.array import is_one_less, sum_shape
 from hw.conv.sequence import address_bits, beat_flags
 from hw.window.raster import pick
@@ -22,8 +23,8 @@ class Accumulate(wiring.Component):
     ``beat`` belongs to the sums present in this cycle, ``ahead`` is the beat that comes ``READ_AHEAD``
     cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
     the next reduction adds up: last beats must be that far apart. In the first of them the accumulators
-    themselves are still intact; what is drained later waits in a shadow register. From each sum its pixel's
-    correction is taken (``corrections`` belong to the first drain cycle), and what is left is shown one cycle later.
+    themselves are still intact; what is drained later waits in a shadow register. To each sum its pixel's
+    correction is added (``corrections`` belong to the first drain cycle), and the result is shown one cycle later.
     With ``acc_out`` nothing leaves: the sums are written to their entry in the cycle after the last beat.
 
     ``ask`` is high one cycle before ``valid``: the sums of part ``part`` of a pixel come, of parameter word ``param``.
@@ -60,15 +61,13 @@ class Accumulate(wiring.Component):
         read = storage.read_port()
         write = storage.write_port()
         entry = Signal(entries, reset_less=True)
-        use = Signal()
+        unused = Signal()
         m.d.comb += [
             read.en.eq(self.ahead.valid & self.ahead.beat.first & self.ahead.beat.acc_in),
             read.addr.eq(self.ahead.beat.entry),
         ]
-        m.d.sync += use.eq(read.en)
-        with m.If(use):
-            m.d.sync += entry.eq(read.data)
-        with m.Else():
+        m.d.sync += [unused.eq(~read.en), entry.eq(read.data)]
+        with m.If(unused):
             m.d.sync += entry.eq(0)
 
         totals = []
@@ -94,10 +93,10 @@ class Accumulate(wiring.Component):
     def _added(self, pixel: int, lane: int, before: Value) -> Value:
         """With the sum that the array shows now."""
         shown = self.sums[pixel][lane]
-        return before - ~shown if is_one_less(self.config, pixel, lane) else before + shown
+        return chosen_sum(extended(shown, 32), before, int(is_one_less(self.config, pixel, lane)))
 
     def _drain(self, m: Module, totals: list[Signal], done: Value, last: Value) -> None:
-        """Show the finished sums without their corrections, ``conv_finish`` of them in each cycle: the first ones are those of
+        """Show the finished sums with their corrections, ``conv_finish`` of them in each cycle: the first ones are those of
         the accumulators, the others come from the shadow."""
         c = self.config
         width, cycles = c.conv_finish, self.drain_cycles
@@ -123,7 +122,7 @@ class Accumulate(wiring.Component):
                 with m.Case((cycles - turn) % cycles):
                     m.d.comb += [to.eq(total) for to, total in zip(sums, source, strict=True)]
                     m.d.comb += [to.eq(correction) for to, correction in zip(corrections, taken, strict=True)]
-        m.d.sync += [self.acc[n].eq(total - corrections[n // c.oc_p]) for n, total in enumerate(sums)]
+        m.d.sync += [self.acc[n].eq(chosen_sum(corrections[n // c.oc_p], total)) for n, total in enumerate(sums)]
         self._ask(m, done, left)
 
     def _ask(self, m: Module, done: Value, left: Signal) -> None:

@@ -8,8 +8,8 @@ from amaranth import Module, Shape, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.conv.cascade import OPERAND_LATENCY, Cascades, cascades_of
-from hw.conv.packing import GAP, SEED, pack, unpack
+from hw.arithmetic.cascade import OPERAND_LATENCY, Cascades, cascades_of
+from hw.arithmetic.packing import GAP, SEED, pack, unpack
 from hw.conv.skew import Skew
 from hw.conv.tree import add_tree, register, tree_stages
 from isa.config import MachineConfig

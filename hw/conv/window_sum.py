@@ -2,7 +2,7 @@
 
 ``sum x (w - z) = sum x w - z sum x``, and ``sum x`` is one number per pixel, whatever the output lane. So the array
 multiplies the weights as they are stored, and the correction costs one adder tree and one multiplier for each pixel
-lane, and one subtraction where sums are drained.
+lane, and one addition where sums are drained.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOW = 26
 
 
 class WindowSum(wiring.Component):
-    """``corrections[p] = w_zp * sum x[p][i]`` over all input lanes and beats of a reduction, modulo 2^32.
+    """``corrections[p] = -w_zp * sum x[p][i]`` over all input lanes and beats of a reduction, modulo 2^32.
 
     ``beat`` belongs to the ``x`` of ``delay`` cycles ago, ``ahead`` is the beat that comes ``READ_AHEAD`` cycles after it.
     The sums are kept with the accumulator entries: ``acc_in`` starts from them, ``acc_out`` stores them, without
@@ -51,24 +51,22 @@ class WindowSum(wiring.Component):
         read = storage.read_port()
         write = storage.write_port()
         entry = Signal(entries, reset_less=True)
-        use = Signal()
+        unused = Signal()
         m.d.comb += [
             read.en.eq(self.ahead.valid & self.ahead.beat.first & self.ahead.beat.acc_in),
             read.addr.eq(self.ahead.beat.entry),
         ]
-        m.d.sync += use.eq(read.en)
-        with m.If(use):
-            m.d.sync += entry.eq(read.data)
-        with m.Else():
+        m.d.sync += [unused.eq(~read.en), entry.eq(read.data)]
+        with m.If(unused):
             m.d.sync += entry.eq(0)
 
         beat = self.beat.beat
         stored = Signal.like(beat.entry)
-        factor = Signal(signed(8), reset_less=True)
+        factor = Signal(signed(9), reset_less=True)
         m.d.sync += [
             write.en.eq(self.beat.valid & beat.last & beat.acc_out),
             stored.eq(beat.entry),
-            factor.eq(beat.w_zp),
+            factor.eq(-beat.w_zp),
         ]
         m.d.comb += write.addr.eq(stored)
         for p in range(c.px_p):
@@ -82,7 +80,7 @@ class WindowSum(wiring.Component):
                 m.d.sync += total.eq(inputs + Mux(beat.first, entry[p], total))
             m.d.comb += write.data[p].eq(total)
 
-            low = Signal(signed(_LOW + 8), name=f"low_{p}", reset_less=True)
+            low = Signal(signed(_LOW + 9), name=f"low_{p}", reset_less=True)
             high = Signal(32 - _LOW, name=f"high_{p}", reset_less=True)
             m.d.sync += [low.eq(total[:_LOW] * factor), high.eq(total[_LOW:] * factor)]
             m.d.comb += self.corrections[p].eq(Cat(low[:_LOW], (low[_LOW:32] + high)[: 32 - _LOW]))

@@ -8,6 +8,7 @@ from amaranth import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.sums import chosen_sum, extended
 from hw.misc import rounding
 from hw.misc.delay import Delay
 from hw.misc.numbers import SETTINGS, slice_layout
@@ -82,8 +83,10 @@ class Arithmetic(wiring.Component):
         product_a = register(signed(44), "product_a", u * after["m_a"](at))
         product_b = register(signed(35), "product_b", v * after["m_b"](at))
         subtracts = after["compares"](at + 1)
-        both = register(signed(45), "both", product_a + Mux(subtracts, ~product_b, product_b) + subtracts)
+        operand = extended(product_b, 45) ^ subtracts.replicate(45)
+        both = register(signed(45), "both", chosen_sum(extended(product_a, 45), operand, subtracts))
         own_a, own_b = register(signed(35), "own_a", product_a), register(signed(35), "own_b", product_b)
         takes_b = both[-1] ^ after["picks_less"](at + 2)
         kept = Mux(after["compares"](at + 2), Mux(takes_b, own_b, own_a), both)
-        return register(signed(SUM_BITS), "total", kept + after["constant"](at + 2))
+        constant = extended(after["constant"](at + 2), SUM_BITS)
+        return register(signed(SUM_BITS), "total", chosen_sum(constant, extended(kept, SUM_BITS)))

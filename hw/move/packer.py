@@ -200,7 +200,10 @@ class Packer(wiring.Component):
                             chosen.eq(Cat(queue[k].data for k in near)),
                             chosen_real.eq(Cat(Mux(own[k], queue[k].real, 0) for k in near)),
                         ]
-            shifted = (chosen >> (shift << 3))[: 8 * lanes]
+            # A multiple of four bytes first: two rows of 4:1 multiplexers, the first of them as narrow as the second.
+            coarse = Signal(8 * (lanes + 3))
+            m.d.comb += coarse.eq(chosen.bit_select(Cat(C(0, 5), shift[2:]), len(coarse)))
+            shifted = coarse.bit_select(Cat(C(0, 3), shift[:2]), 8 * lanes)
             real = Signal(lanes)
             m.d.comb += real.eq((chosen_real >> shift) & used)
             for n in range(lanes):

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from itertools import pairwise
 from operator import add
+from typing import Any
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.conv.packing import GAP, pack
+from hw.arithmetic.cascade import OPERAND_LATENCY, Cascades, Pair, cascades_of
+from hw.arithmetic.packing import GAP, SEED, unpack
+from hw.arithmetic.sums import chosen_sum, extended
 from hw.interfaces import BufferRead, operand_layout
 from hw.pool.layouts import REDUCTION_LAYOUT, WORD_BITS, pixel_layout
+from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.instructions import PoolMode
 
 
 def reduction_latency(config: MachineConfig) -> int:
-    """Stages from an operand to the sums: factors, products, the sum of a step's products if there are several, sums."""
-    return 4 if config.pool_taps > 1 else 3
+    """Stages from an operand to the sums.
+
+    Plain: bytes, products, the sum of a step's products if there are several, sums. Packed: bytes, operand and product
+    register, one for each DSP of a cascade over the taps, sums.
+    """
+    if not config.dsp_packing:
+        return 4 if config.pool_taps > 1 else 3
+    return 2 + OPERAND_LATENCY + config.pool_taps
 
 
 class WindowReduce(wiring.Component):
@@ -40,6 +51,9 @@ class WindowReduce(wiring.Component):
     after  finished: on to the shadow; the first part of pixel 0 is offered in the next cycle
     ====== ====================================================================================
 
+    With ``dsp_packing`` stages 1 and 2 are a cascade of DSPs over the taps (``hw/arithmetic/cascade.py``), each for two pixels:
+    operands, products, and a sum for each tap; the bytes and the factors of tap ``n`` are ``n`` cycles late.
+
     ``settings`` are those of the instruction at the input and are taken with its last tap. The stages stand
     still together, only when a finished window finds the shadow in use. ``outside`` is high when a
     tap word beyond the buffer is asked for. Every tap of a step has a read port, and a copy of the memory, of its own.
@@ -56,7 +70,7 @@ class WindowReduce(wiring.Component):
             "outside": Out(1),
         })
 
-    def elaborate(self, platform: object) -> Module:
+    def elaborate(self, platform: Any) -> Module:
         m = Module()
         operand = self.i.p
         settings = self.settings.p
@@ -69,7 +83,7 @@ class WindowReduce(wiring.Component):
             take.eq(self.i.valid & self.i.ready),
             self.settings.ready.eq(take & operand.last_of_instruction),
         ]
-        param = self._walk_words(m, take, depthwise)
+        param = self._walk_words(m, take, move, depthwise)
 
         control = [Signal(_CONTROL, name=f"control_{n}") for n in range(reduction_latency(self.config))]
         with m.If(move):
@@ -82,9 +96,9 @@ class WindowReduce(wiring.Component):
                 control[0].last_of_instruction.eq(operand.last_of_instruction),
                 control[0].max.eq(settings.mode == PoolMode.MAX.value),
                 control[0].depthwise.eq(depthwise),
-                control[0].w_zp.eq(settings.w_zp),
+                control[0].offset.eq(Mux(depthwise, ~settings.w_zp, 0)),
             ]
-        sums = self._sums(m, take, move, control)
+        sums = self._sums(m, cascades_of(platform), take, move, control)
         params = self._params(m, take, move, control, param)
 
         turns = self.config.px_p * self.config.pool_parts
@@ -113,7 +127,7 @@ class WindowReduce(wiring.Component):
         """Taps of the step at the input."""
         return self.i.p.count if self.taps_at_once > 1 else Const(1)
 
-    def _walk_words(self, m: Module, take: Signal, depthwise: Signal) -> Signal:
+    def _walk_words(self, m: Module, take: Signal, move: Signal, depthwise: Signal) -> Signal:
         """Asks for the tap words of each operand; returns the window's first parameter word."""
         operand = self.i.p
         settings = self.settings.p
@@ -126,8 +140,10 @@ class WindowReduce(wiring.Component):
             param.eq(Mux(fresh, settings.p_addr, param_next)),
             self.outside.eq(take & depthwise & (tap + self._count() > self.config.taps_depth)),
         ]
-        m.d.comb += [port.addr.eq(tap + n) for n, port in enumerate(self.taps)]
-        m.d.comb += [port.en.eq(take & depthwise) for port in self.taps]
+        for n, port in enumerate(self.taps):
+            word = (tap + n)[: len(port.addr)]
+            asked = self._late(m, move, Cat(take & depthwise, word), self._delay(n), f"asked_{n}")
+            m.d.comb += [port.en.eq(asked[0] & move), port.addr.eq(asked[1:])]
         with m.If(take):
             m.d.sync += fresh.eq(operand.last_of_instruction)
             m.d.sync += [tap_next.eq(tap + self._count()), tap_vector.eq(tap_base), param_next.eq(param)]
@@ -155,39 +171,82 @@ class WindowReduce(wiring.Component):
     def _inputs(self, m: Module, take: Signal, p: int, j: int) -> list[Signal]:
         """The bytes of a tap, zero where it does not count."""
         word, counted = self._words(p, j)
-        blank = Signal(name=f"blank_{p}_{j}")
-        m.d.comb += blank.eq((self.settings.p.by_count & ~counted) | (self._count() <= j))
-        x = [Signal(signed(8), name=f"x_{p}_{j}_{n}") for n in range(self.config.ic_p)]
+        clear = Signal(name=f"clear_{p}_{j}")
+        m.d.comb += clear.eq(take & ((self.settings.p.by_count & ~counted) | (self._count() <= j)))
+        x = [Signal(signed(8), name=f"x_{p}_{j}_{n}", reset_less=True) for n in range(self.config.ic_p)]
         with m.If(take):
-            m.d.sync += [byte.eq(Mux(blank, 0, word[8 * n : 8 * n + 8])) for n, byte in enumerate(x)]
+            m.d.sync += [byte.eq(word[8 * n : 8 * n + 8]) for n, byte in enumerate(x)]
+        with m.If(clear):
+            m.d.sync += [byte.eq(0) for byte in x]
         return x
 
     def _factors(self, m: Module, j: int, control: data.View) -> list[Signal]:
-        """What tap ``j`` of each channel is multiplied by."""
+        """What tap ``j`` of each channel is multiplied by: the tap less ``w_zp``, or one (less one, as ``offset``)."""
         factors = [Signal(signed(9), name=f"factor_{j}_{n}") for n in range(self.config.ic_p)]
         for n, factor in enumerate(factors):
-            tap = self.taps[j].data[8 * n : 8 * n + 8].as_signed()
-            m.d.comb += factor.eq(Mux(control.depthwise, tap - control.w_zp, 1))
+            tap = self.taps[j].data[8 * n : 8 * n + 8] & control.depthwise.replicate(8)
+            m.d.comb += factor.eq(control.offset - ~tap.as_signed())
         return factors
 
-    def _sums(self, m: Module, take: Signal, move: Signal, control: list[data.View]) -> list[list[Signal]]:
+    def _sums(
+        self, m: Module, kind: Cascades, take: Signal, move: Signal, control: list[data.View]
+    ) -> list[list[Signal]]:
         """The sums of every pixel and channel."""
         c = self.config
         taps = range(self.taps_at_once)
-        factors = [self._factors(m, j, control[0]) for j in taps]
+        factors = [self._factors(m, j, control[self._delay(j)]) for j in taps]
         x = [[self._inputs(m, take, p, j) for j in taps] for p in range(c.px_p)]
-        sums = [[Signal(signed(32), name=f"sum_{p}_{n}") for n in range(c.ic_p)] for p in range(c.px_p)]
-        width = 2 if c.dsp_packing else 1
-        for together in (range(c.px_p)[p : p + width] for p in range(0, c.px_p, width)):
-            for n in range(c.ic_p):
-                operands = [[x[p][j][n] for p in together] for j in taps]
-                products = [_multiply(values, factors[j][n]) for j, values in zip(taps, operands, strict=True)]
-                name = f"{together[0]}_{n}"
-                step = self._step(m, move, control, products, name)
-                parts = _parts(step) if len(together) > 1 else [(step, Const(0, 1))]
-                for p, (value, carry) in zip(together, parts, strict=True):
-                    self._accumulate(m, move & control[-2].valid, control[-2], value, carry, sums[p][n])
+        sums = [[Signal(signed(32), name=f"sum_{p}_{n}", reset_less=True) for n in range(c.ic_p)] for p in range(c.px_p)]
+        add_up = self._cascades(m, kind, move, x, factors) if c.dsp_packing else self._trees(m, move, control, x, factors)
+        for p, n, value, lacks_one in add_up:
+            self._accumulate(m, move & control[-2].valid, control[-2], value, sums[p][n], lacks_one=lacks_one)
         return sums
+
+    def _trees(
+        self, m: Module, move: Signal, control: list[data.View], x: list[list[list[Signal]]], factors: list[list[Signal]]
+    ) -> Iterator[tuple[int, int, Value, bool]]:
+        """The sum of a step's products for each pixel and channel; none lacks one."""
+        for p, pixel in enumerate(x):
+            for n in range(self.config.ic_p):
+                products = [taps[n] * factor[n] for taps, factor in zip(pixel, factors, strict=True)]
+                yield p, n, self._step(m, move, control, products, f"{p}_{n}"), False
+
+    def _cascades(
+        self, m: Module, kind: Cascades, move: Signal, x: list[list[list[Signal]]], factors: list[list[Signal]]
+    ) -> Iterator[tuple[int, int, Value, bool]]:
+        """The same along cascades; the low one of two pixels that are packed lacks one."""
+        taps = range(self.taps_at_once)
+        more = (self.taps_at_once - 1).bit_length()
+        shared = [[kind.operand(m, f, f"factor_{j}_{n}", move) for n, f in enumerate(factors[j])] for j in taps]
+        late = [
+            [[self._late(m, move, byte, self._delay(j), f"x_{p}_{j}_{n}") for n, byte in enumerate(pixel[j])] for j in taps]
+            for p, pixel in enumerate(x)
+        ]
+        for p in range(0, self.config.px_p, 2):
+            pair = p + 1 < self.config.px_p
+            for n in range(self.config.ic_p):
+                name = f"{p}_{n}"
+                bytes_ = [Pair(late[p + 1][j][n], late[p][j][n]) if pair else late[p][j][n] for j in taps]
+                operands = [(kind.operand(m, byte, f"wide_{name}_{j}", move), shared[j][n]) for j, byte in enumerate(bytes_)]
+                total = kind.chain(m, operands, SEED if pair else 0, (GAP if pair else 0) + 17 + more, name, move)
+                if pair:
+                    high, low = unpack(total)
+                    yield p + 1, n, high, False
+                    yield p, n, low, True
+                else:
+                    yield p, n, total, False
+
+    def _delay(self, tap: int) -> int:
+        """Cycles by which a tap's DSP works later than the first."""
+        return tap if self.config.dsp_packing else 0
+
+    def _late(self, m: Module, move: Signal, value: Value, cycles: int, name: str) -> Value:
+        for cycle in range(cycles):
+            later = Signal(value.shape(), name=f"{name}_later_{cycle}", reset_less=True)
+            with m.If(move):
+                m.d.sync += later.eq(value)
+            value = later
+        return value
 
     def _step(self, m: Module, move: Signal, control: list[data.View], products: list[Value], name: str) -> Value:
         """The registered products of a step, added if there are several."""
@@ -202,14 +261,16 @@ class WindowReduce(wiring.Component):
             m.d.sync += step.eq(total)
         return step
 
-    def _accumulate(self, m: Module, now: Value, control: data.View, value: Value, carry: Value, total: Signal) -> None:
-        """``value + carry`` is a step of a pixel's channel. A maximum and its rivals are single bytes: eight bits tell which is
-        greater."""
-        rival = (value[:8] + carry)[:8].as_signed()
-        keep = control.max & ~control.first & (rival <= total[:8].as_signed())
+    def _accumulate(
+        self, m: Module, now: Value, control: data.View, value: Value, total: Signal, *, lacks_one: bool
+    ) -> None:
+        """``value`` is a step of a pixel's channel. A maximum and its rivals are bytes: few bits tell which is greater."""
+        kept = total[:8].as_signed()
+        lower = value[:9].as_signed() < kept if lacks_one else value[:8].as_signed() <= kept
+        keep = control.max & ~control.first & lower
         before = Mux(control.first | control.max, 0, total)
         with m.If(now & ~keep):
-            m.d.sync += total.eq((Cat(Const(1, 1), before).as_signed() + Cat(carry, value).as_signed())[1:])
+            m.d.sync += total.eq(chosen_sum(extended(value, 32), before, int(lacks_one)))
 
     def _params(self, m: Module, take: Signal, move: Signal, control: list[data.View], base: Signal) -> list[Signal]:
         """Every pixel's parameter word."""
@@ -221,9 +282,9 @@ class WindowReduce(wiring.Component):
         start: Value = base
         counted = [Mux(self.settings.p.by_count, count, 0) for count in more]
         for stage in range(stages):
-            later = Signal(WORD_BITS, name=f"param_start_{stage}")
-            counts = [Signal(self.taps_at_once.bit_length(), name=f"more_{p}_{stage}") for p in pixels]
-            with m.If(take if stage == 0 else move & control[stage - 1].valid):
+            later = Signal(WORD_BITS, name=f"param_start_{stage}", reset_less=True)
+            counts = [Signal(self.taps_at_once.bit_length(), name=f"more_{p}_{stage}", reset_less=True) for p in pixels]
+            with m.If(take if stage == 0 else move):
                 m.d.sync += later.eq(start)
                 m.d.sync += [to.eq(count) for to, count in zip(counts, counted, strict=True)]
             start, counted = later, list(counts)
@@ -243,23 +304,11 @@ class WindowReduce(wiring.Component):
             with m.If(load):
                 m.d.sync += [to.eq(source) for to, source in zip((*shadow, word), (*row, param), strict=True)]
             parts += [(n, shadow[n * width : (n + 1) * width], word) for n in range(self.config.pool_parts)]
-        with m.Switch(turn):
-            for number, (part, values, word) in enumerate(parts):
-                with m.Case(number):
-                    m.d.comb += [self.o.p.part.eq(part), self.o.p.param.eq(word)]
-                    m.d.comb += [self.o.p.sums[n].eq(value) for n, value in enumerate(values)]
-
-
-def _multiply(values: list[Signal], factor: Signal) -> Value:
-    """One product, or two in one multiplier."""
-    return values[0] * factor if len(values) == 1 else pack(values[1], values[0]) * factor
-
-
-def _parts(total: Value) -> list[tuple[Value, Value]]:
-    """Both sums of packed products, each with what it still lacks."""
-    return [(total[:GAP].as_signed(), Const(0, 1)), (total[GAP:].as_signed(), total[GAP - 1])]
+        numbers, values, words = zip(*parts, strict=True)
+        m.d.comb += [self.o.p.part.eq(pick(numbers, turn)), self.o.p.param.eq(pick(words, turn))]
+        m.d.comb += [self.o.p.sums[n].eq(pick(lane, turn)) for n, lane in enumerate(zip(*values, strict=True))]
 
 
 _CONTROL = data.StructLayout({
-    "valid": 1, "first": 1, "last": 1, "last_of_instruction": 1, "max": 1, "depthwise": 1, "w_zp": signed(8),
+    "valid": 1, "first": 1, "last": 1, "last_of_instruction": 1, "max": 1, "depthwise": 1, "offset": signed(9),
 })  # fmt: skip

@@ -36,13 +36,16 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.cascade import cascades_of
+from hw.arithmetic.dsp48e2 import Enables
+from hw.arithmetic.sums import chosen_sum
+
 LATENCY = 8
 """Register stages of a lane."""
 INTEGER = 15
 FRACTION = 26
 _WINDOW = INTEGER + FRACTION
-_DSP_BITS = 17
-"""Unsigned bits that one DSP takes of the second factor."""
+_PRODUCT_BITS = 59
 _EXTRA = 7
 """Bits of a magnitude of at most 2^31 beyond 24."""
 
@@ -79,18 +82,22 @@ class RequantiseLane(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         magnitude, factor, nibbles, negative = self._operands(m)
-        product, nibbles, negative = self._product(m, magnitude, factor, nibbles, negative)
+        multiplier = cascades_of(platform)
+        enables = Enables(self.advance[2], self.advance[3], self.advance[4])
+        product = multiplier.product(m, factor, magnitude, enables, _PRODUCT_BITS)
+        for stage in (2, 3, 4):
+            nibbles, negative = _later(m, self.advance[stage], stage, nibbles, negative)
         self._round(m, *self._window(m, product, nibbles, negative))
         return m
 
-    def _operands(self, m: Module) -> tuple[Signal, Signal, Signal, Signal]:
-        """Stages 0 to 2: magnitude of 24 significant bits, factor, nibbles to shift by, sign."""
+    def _operands(self, m: Module) -> tuple[Value, Signal, Signal, Signal]:
+        """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, factor, nibbles to shift by, sign."""
         # Bypass is M / 2^S = 1 without bias: float32 is exact wherever int16 does not saturate.
         total = Signal(32)
         mantissa, shift = Signal(24), Signal(6)
         with m.If(self.advance[0]):
             m.d.sync += [
-                total.eq(self.acc + (self.param.bias & (~self.bypass).replicate(32))),
+                total.eq(chosen_sum(self.acc, self.param.bias & (~self.bypass).replicate(32))),
                 mantissa.eq(self.param.mantissa),
                 shift.eq(self.param.shift),
             ]
@@ -127,40 +134,11 @@ class RequantiseLane(wiring.Component):
 
         rounded = Signal(34)
         m.d.comb += rounded.eq(Cat(carry, inverted) + Cat(Const(1, 1), up))
-        magnitude, factor, nibbles, negative = Signal(33), Signal(26), Signal(4), Signal()
-        with m.If(self.advance[2]):
-            m.d.sync += [
-                magnitude.eq(Cat(rounded[1 : 2 + _EXTRA] & ~lost_1, rounded[2 + _EXTRA :])),
-                factor.eq(factor_1),
-                nibbles.eq(nibbles_1),
-                negative.eq(negative_1),
-            ]
-        return magnitude, factor, nibbles, negative
-
-    def _product(
-        self, m: Module, magnitude: Signal, factor: Signal, nibbles: Signal, negative: Signal
-    ) -> tuple[Signal, Signal, Signal]:
-        """Stages 3 and 4."""
-        low, high = Signal(_DSP_BITS + 26), Signal(33 - _DSP_BITS + 26)
-        nibbles_3, negative_3 = Signal(4), Signal()
-        with m.If(self.advance[3]):
-            m.d.sync += [
-                low.eq(magnitude[:_DSP_BITS] * factor),
-                high.eq(magnitude[_DSP_BITS:] * factor),
-                nibbles_3.eq(nibbles),
-                negative_3.eq(negative),
-            ]
-        product, nibbles_4, negative_4 = Signal(59), Signal(4), Signal()
-        with m.If(self.advance[4]):
-            m.d.sync += [
-                product.eq(Cat(low[:_DSP_BITS], (high + low[_DSP_BITS:])[:42])),
-                nibbles_4.eq(nibbles_3),
-                negative_4.eq(negative_3),
-            ]
-        return product, nibbles_4, negative_4
+        magnitude = Cat(rounded[1 : 2 + _EXTRA] & ~lost_1, rounded[2 + _EXTRA :])
+        return magnitude, factor_1, nibbles_1, negative_1
 
     def _window(
-        self, m: Module, product: Signal, nibbles: Signal, negative: Signal
+        self, m: Module, product: Value, nibbles: Signal, negative: Signal
     ) -> tuple[Signal, Signal, Signal, Signal, Signal]:
         """Stage 5: ``INTEGER`` and ``FRACTION`` bits of the shifted product, ``2^I - 1``, and what is lost on both sides."""
         by_16, by_4 = nibbles[2:], nibbles[:2]
@@ -211,6 +189,14 @@ class RequantiseLane(wiring.Component):
         step = Mux(negative_6, ~away, away & ~down[:INTEGER].all())
         with m.If(self.advance[7]):
             m.d.sync += self.r.eq((down + step)[:16].as_signed())
+
+
+def _later(m: Module, advance: Value, stage: int, nibbles: Signal, negative: Signal) -> tuple[Signal, Signal]:
+    """What goes beside the product, a stage later."""
+    found = Signal.like(nibbles, name=f"nibbles_{stage}"), Signal(name=f"negative_{stage}")
+    with m.If(advance):
+        m.d.sync += [found[0].eq(nibbles), found[1].eq(negative)]
+    return found
 
 
 def _only(thermometer: Value, n: int) -> Value:

@@ -5,42 +5,32 @@ from __future__ import annotations
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
-from hw.window.raster import ADDRESS, PIXEL_LAYOUT, RasterWalk, ring_add
+from hw.window.fields import greatest, shape_of, shapes_of
+from hw.window.raster import ADDRESS, PIXEL_LAYOUT, ROW_NUMBER, RasterWalk, ring_add
 
 _TAPS = {
-    "i_addr": 20,
-    "i_ring": 20,
-    "t_ys": 20,
-    "i_h": 12,
-    "i_w": 12,
-    "k_h": 8,
-    "k_w": 8,
-    "d_y": 6,
-    "d_x": 6,
+    **shapes_of("i_addr", "i_ring", "t_ys", "i_h", "i_w", "k_h", "k_w", "d_y", "d_x"),
     "outer_period": 12,
     "outer_step": ADDRESS,
-    "inner": 12,
-    "inner_step": 20,
-    "pad_value": signed(8),
+    "inner": shape_of("vectors"),
+    "inner_step": shape_of("i_cs"),
+    "pad_value": shape_of("pad_value"),
     "pc": 32,
 }
 _TAP_SETTINGS = data.StructLayout(_TAPS)
 """What is still needed once the output pixels are known."""
+
+_REACH = bits_for(max(greatest("k_h") * greatest("d_y"), greatest("k_w") * greatest("d_x")))
+"""Bits of the distance from the first tap of a window to another."""
 
 _SEVERAL = {"several": 1, "neighbours": 1}
 """More than one tap may be taken in a step; pixels and taps of a row are neighbours (both steps are 1, or one pixel lane)."""
 
 WINDOW_LAYOUT = data.StructLayout({
     **_TAPS,
-    "i_off": 24,
-    "i_ys": 20,
-    "pad_t": 8,
-    "pad_l": 8,
-    "s_y": 4,
-    "s_x": 4,
-    "o_h": 12,
-    "o_w": 12,
+    **shapes_of("i_off", "i_ys", "pad_t", "pad_l", "s_y", "s_x", "o_h", "o_w"),
     "outer": 12,
 })
 """A window walk; the fields are those of the instruction, and two loops around and inside it.
@@ -129,8 +119,8 @@ class WindowGenerator(wiring.Component):
             "side_by_side": 1,
             "count": self.taps.bit_length(),
             "row": ADDRESS,
-            "y": 14,
-            "x": 14,
+            "y": _REACH,
+            "x": _REACH,
             "offset": ADDRESS,
             "first": 1,
             "last": 1,
@@ -140,7 +130,7 @@ class WindowGenerator(wiring.Component):
         pixels = Signal(tap.shape()["pixels"].shape)
         valid, first, last_of_repeat, last_of_walk = Signal(), Signal(), Signal(), Signal()
         vectors, columns, rows, period = Signal(12), Signal(8), Signal(8), Signal(12)
-        row, y, x = Signal(ADDRESS), Signal(14), Signal(14)
+        row, y, x = Signal(ADDRESS), Signal(_REACH), Signal(_REACH)
         outer_base, column_base, offset, outer_next = (Signal(ADDRESS) for _ in range(4))
         vectors_over, columns_over, taps_over, period_over = Signal(), Signal(), Signal(), Signal()
         side_by_side = Signal()
@@ -225,11 +215,11 @@ class WindowGenerator(wiring.Component):
 
     def _sum(self, m: Module, go: Signal, tap: data.View) -> None:
         """Stages sum, wrap and address."""
-        settings = {"i_ring": 20, "i_h": 12, "i_w": 12, "pad_value": signed(8), "pc": 32}
+        settings = {**shapes_of("i_ring", "i_h", "i_w", "pad_value"), "pc": 32}
         flags: tuple[str, ...] = ("first", "last", "last_of_outer", "last_of_instruction")
         several: dict[str, int] = {}
         if self.taps > 1:
-            settings["d_x"] = 6
+            settings["d_x"] = shape_of("d_x")
             several = {"side_by_side": 1, "count": self.taps.bit_length()}
         common = data.StructLayout({"valid": 1, **settings, **dict.fromkeys(flags, 1), **several})
         flags += tuple(several)
@@ -245,7 +235,7 @@ class WindowGenerator(wiring.Component):
             for p in range(self.lanes):
                 pixel = tap.pixels[p]
                 row = Signal(ADDRESS + 1, name=f"row{p}")
-                y = Signal(18, name=f"y{p}")
+                y = Signal(ROW_NUMBER.width, name=f"y{p}")
                 x = Signal(ADDRESS, name=f"x{p}")
                 base = Signal(ADDRESS, name=f"base{p}")
                 inside = Signal(name=f"inside{p}")

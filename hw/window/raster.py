@@ -8,11 +8,15 @@ from amaranth import Array, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.hdl import ShapeLike, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
+
+from hw.window.fields import greatest, shape_of
 
 ADDRESS = 24
 """Bits of address arithmetic; it wraps."""
-ROW_NUMBER = signed(18)
-"""Input row numbers: from -255 to 4095 * 15 + 255 * 63."""
+ROW_NUMBER = signed(bits_for(greatest("o_h") * greatest("s_y") + greatest("k_h") * greatest("d_y")) + 1)
+"""Input row numbers: from the first padding row to the last tap of the last row."""
+_COLUMN_STEP = max(shape_of("s_x").width, shape_of("o_xs").width)
 
 
 def ring_add(a: Value, b: Value, ring: Value) -> Value:
@@ -36,12 +40,12 @@ def raster_layout(carried: ShapeLike) -> data.StructLayout:
         "height": unsigned(12),
         "repeats": unsigned(12),
         "row": unsigned(ADDRESS),
-        "row_step": unsigned(20),
-        "ring": unsigned(20),
+        "row_step": shape_of("i_ys"),
+        "ring": shape_of("i_ring"),
         "y": ROW_NUMBER,
-        "y_step": unsigned(4),
+        "y_step": shape_of("s_y"),
         "column": unsigned(ADDRESS),
-        "column_step": unsigned(8),
+        "column_step": unsigned(_COLUMN_STEP),
         "carried": carried,
     })
 
@@ -212,7 +216,7 @@ class RasterWalk(wiring.Component):
         steps = Signal(_multiples(n))
         start = Signal(_START)
         base = Signal(_START)
-        ring = Signal(20)
+        ring = Signal.like(s.ring)
         carried = Signal.like(s.carried)
         lanes = []
         for p in range(n + 1):
@@ -261,8 +265,8 @@ def _multiples(lanes: int) -> data.StructLayout:
     """Multiples 1 to ``lanes`` of the steps; entry 0 is zero and never driven."""
     return data.StructLayout({
         "row": data.ArrayLayout(ADDRESS, lanes + 1),
-        "y": data.ArrayLayout(7, lanes + 1),
-        "column": data.ArrayLayout(11, lanes + 1),
+        "y": data.ArrayLayout(bits_for(lanes * greatest("s_y")), lanes + 1),
+        "column": data.ArrayLayout(bits_for(lanes * ((1 << _COLUMN_STEP) - 1)), lanes + 1),
     })
 
 

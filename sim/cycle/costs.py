@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
 from operator import or_
@@ -21,7 +21,7 @@ from sim.cycle.runs import Cuts, Runs, loaded, saved
 from sim.cycle.several import several_steps, several_waits
 from sim.cycle.timing import Drain, drain_of, pool_drain_of
 from sim.cycle.trails import Groups
-from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Walk, WindowWalk
+from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Walk, Way, WindowWalk
 
 Ints = npt.NDArray[np.int64]
 Fields = Mapping[str, Ints]
@@ -151,7 +151,7 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """An iteration in as many cycles as a word has slices, or more if both operands come from one bank."""
+    """An iteration in as many cycles as a word has slices, or more if both operands are in each other's way."""
     counts = list(zip(*_lists(*(f[f"n{n}"] for n in range(5))), strict=True))
     walks = [
         list(zip(*_lists(f[f"{operand}_addr"], *(f[f"{operand}_s{n}"] for n in range(5))), strict=True)) for operand in "abo"
@@ -166,16 +166,16 @@ def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 def _misc(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand | None, o: Operand, bunch: int) -> Cost:
     """``bunch``: iterations that write once, at their end."""
-    banks = Banks.of(config)
+    banks, written = Banks.of(config, Way.SHARED_READ), Banks.of(config, Way.SHARED_WRITE)
     words, parts = prod(counts), config.misc_parts
-    reads, written = operand_groups(config, counts, a), operand_groups(config, counts, o)
-    walk_a, walk_o = LoopWalk(banks, a[0], counts, a[1:]), LoopWalk(banks, o[0], counts, o[1:], bunch)
+    use = Use(operand_groups(config, counts, a), operand_groups(config, counts, o))
+    walk_a, walk_o = LoopWalk(banks, a[0], counts, a[1:]), LoopWalk(written, o[0], counts, o[1:], bunch)
     if b is None:
-        return MiscCost(words, parts, Use(reads, written), walks=(walk_a, None, walk_o))
+        return MiscCost(words, parts, use, 0, (walk_a, None, walk_o))
     reads_b = operand_groups(config, counts, b)
-    waits = operand_waits(config, counts, a, b) if reads & reads_b else 0
+    waits = operand_waits(config, counts, a, b) if config.fm_shared_ways or use.reads & reads_b else 0
     walk_b = LoopWalk(banks, b[0], counts, b[1:])
-    return MiscCost(words, parts, Use(reads, written, reads_b), waits, (walk_a, walk_b, walk_o))
+    return MiscCost(words, parts, replace(use, reads_b=reads_b), waits, (walk_a, walk_b, walk_o))
 
 
 def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
@@ -280,7 +280,7 @@ _GEOMETRY = (
 
 
 def _place_walks(config: MachineConfig, f: Fields, outer: Ints, drain: Drain, parts: int, vectors: int) -> list[PlaceWalk]:
-    banks, lanes = Banks.of(config), config.px_p
+    banks, lanes = Banks.of(config, Way.SHARED_WRITE), config.px_p
     names = ("o_addr", "o_h", "o_w", "o_ys", "o_xs", "o_cs")
     return [
         PlaceWalk(banks, lanes, drain.port, drain.every, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, vectors)
@@ -290,7 +290,7 @@ def _place_walks(config: MachineConfig, f: Fields, outer: Ints, drain: Drain, pa
 
 def _moves(config: MachineConfig, f: Fields, side: str) -> tuple[list[Groups], list[LoopWalk]]:
     """The bank groups and the words of LOAD (side ``d``) or SAVE (``s``)."""
-    banks = Banks.of(config)
+    banks = Banks.of(config, Way.SHARED_WRITE if side == "d" else Way.SHARED_READ)
     counts = (f["rows"], f["pixels"], -(-f["run"] // config.ic_p))
     strides = tuple(f[f"{side}_{name}"] for name in ("ys", "xs", "cs"))
     first = f[f"{side}_addr"]

@@ -64,7 +64,7 @@ def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Operand
 
 @lru_cache(maxsize=1 << 12)
 def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand) -> int:
-    """Extra cycles of MISC because both operands are read from one bank.
+    """Extra cycles of MISC because both operands are read from one bank, or from one phase where they share a way.
 
     Operands that move from bank to bank fall out of step once; those that stay in one take turns. So the bound is what
     the fullest bank must serve, within as many words as one operand may run ahead of the other.
@@ -82,10 +82,12 @@ def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Operand, b:
 
 
 def _banks(config: MachineConfig, counts: tuple[int, ...], walk: Operand) -> npt.NDArray[np.int64]:
-    """The bank of every word of a walk, in order."""
+    """The bank of every word of a walk, in order; its phase alone where that is what a word takes."""
     first, *strides = walk
     words = np.array([first], np.int64)
     for count, stride in zip(counts, strides, strict=True):
         words = (words[:, None] + np.arange(count) * stride).ravel()
     phases = config.fm_phases
+    if config.fm_shared_ways:
+        return words % phases
     return words // phases // config.fm_depth % (config.fm_banks // phases) * phases + words % phases

@@ -25,6 +25,8 @@ class CycleResult:
     read_beats: int
     write_beats: int
     counters: dict[Unit, dict[Counter, int]]
+    ends: list[int]
+    """When each instruction is done, from START to END."""
     trace: list[TraceEvent] = field(default_factory=list)
 
 
@@ -77,4 +79,5 @@ class CycleModel:
                 if unit is not None
             ]
             events.sort(key=lambda event: (event.start, event.unit))
-        return CycleResult(cycles, beats[Unit.LOAD], beats[Unit.SAVE], dict(zip(UNITS, counters, strict=True)), events)
+        every = dict(zip(UNITS, counters, strict=True))
+        return CycleResult(cycles, beats[Unit.LOAD], beats[Unit.SAVE], every, [*finishes], events)

@@ -1,4 +1,8 @@
-"""Units that want the same banks: the one that comes later in the order of the feature map waits."""
+"""Units that want the same banks: the one that comes later in the order of the feature map waits.
+
+Units in other bank groups that share a way can meet, too, in a phase. They then fall out of step and go on as before: what that
+costs is left out, for it is below what is not known of LOAD's words, and following it would take as long again.
+"""
 
 from __future__ import annotations
 

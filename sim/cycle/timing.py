@@ -137,8 +137,13 @@ class Timing:
             raster=config.px_p + 1,
             conv_done=array + POST_LATENCY + 5 + drain_of(config).last,
             conv_stored=array + 3,
-            pool_done=POST_LATENCY + 6 + (config.pool_taps > 1) + pool_drain_of(config).last,
+            pool_done=_pool_sums(config) + POST_LATENCY + 3 + pool_drain_of(config).last,
         )
+
+
+def _pool_sums(config: MachineConfig) -> int:
+    """From a tap to the sums: bytes, then products and their sum, or operands and a cascade over the taps, then sums."""
+    return 4 + config.pool_taps if config.dsp_packing else 3 + (config.pool_taps > 1)
 
 
 def _stages(terms: int) -> int:

@@ -20,7 +20,7 @@ from sim.cycle.timing import (
     Drain,
 )
 from sim.cycle.trails import Groups, Stretch, Trail, taken_by
-from sim.cycle.walks import Banks, Masks, RoundWalk
+from sim.cycle.walks import Banks, Masks, RoundWalk, Way
 from sim.cycle.words import AHEAD, ANSWER, ANSWERS, Pace, WordContest
 
 KEPT = 64
@@ -162,7 +162,7 @@ class MiscPipeline(_Worker):
     ) -> None:  # fmt: skip
         super().__init__(contended, rivals)
         self._costs = costs
-        self._banks = Banks.of(config)
+        self._banks = Banks.of(config, Way.SHARED_READ), Banks.of(config, Way.SHARED_WRITE)
         self._pace = Pace.of(config)
         self._read_over = (0, 0)
         self._free = 0
@@ -176,7 +176,7 @@ class MiscPipeline(_Worker):
         if any(self._contended[index]):
             use = cost.use
             a, b, o = cost.walks or (
-                RoundWalk(self._banks, use.reads, cost.words), None, RoundWalk(self._banks, use.writes, cost.words)
+                RoundWalk(self._banks[0], use.reads, cost.words), None, RoundWalk(self._banks[1], use.writes, cost.words)
             )  # fmt: skip
             groups = (use.reads | use.reads_b, use.writes)
             first_a = max(first, self._read_over[0])

@@ -1,11 +1,15 @@
-"""Which banks an instruction asks for, step by step, as masks of 64 bits: banks beyond the 64th are told apart modulo 64."""
+"""Which banks and ways an instruction asks for, step by step, as masks of 64 bits.
+
+Banks beyond the 48th are told apart modulo 48, phases of a shared way modulo 16.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +20,10 @@ from sim.cycle.several import several_steps, spread
 
 Masks = npt.NDArray[np.uint64]
 """The banks of each step."""
-BANKS_TOLD_APART = 64
+BANKS_TOLD_APART = 48
+PHASES_TOLD_APART = 16
 NONE = np.uint64(0)
+_Value = TypeVar("_Value", bound=np.generic)
 
 
 class Walk(Protocol):
@@ -27,27 +33,43 @@ class Walk(Protocol):
         """The banks of each of its steps."""
 
 
+class Way(Enum):
+    """By which way words go (``hw/buffers/feature_map.py``), and so what each of them takes."""
+
+    OWN = "own"
+    """Its bank."""
+    SHARED_READ = "shared read"
+    """Its bank, and its phase from all others that read by this way."""
+    SHARED_WRITE = "shared write"
+    """Its phase, from all others that write."""
+
+
 @dataclass(frozen=True, slots=True)
 class Banks:
-    """Where a word lies: ``hw/buffers/bank.py``."""
+    """Where a word lies (``hw/buffers/bank.py``), and by which way it goes."""
 
     phases: int
     depth: int
+    way: Way = Way.OWN
 
     @classmethod
-    def of(cls, config: MachineConfig) -> Banks:
-        return cls(config.fm_phases, config.fm_depth)
+    def of(cls, config: MachineConfig, way: Way = Way.OWN) -> Banks:
+        """``way``: where ways are shared."""
+        return cls(config.fm_phases, config.fm_depth, way if config.fm_shared_ways else Way.OWN)
 
     def bits(self, words: Ints) -> Masks:
-        """The bank of each word, as a mask."""
-        bank = words // self.phases // self.depth * self.phases + words % self.phases
-        bits: Masks = np.left_shift(np.uint64(1), (bank % BANKS_TOLD_APART).astype(np.uint64))
-        return bits
+        """What each word takes, as a mask."""
+        phase = words % self.phases
+        by_way = _bit(BANKS_TOLD_APART + phase % PHASES_TOLD_APART)
+        if self.way is Way.SHARED_WRITE:
+            return by_way
+        bank = _bit((words // self.phases // self.depth * self.phases + phase) % BANKS_TOLD_APART)
+        return bank | by_way if self.way is Way.SHARED_READ else bank
 
-    def phase_bits(self, words: Ints) -> Masks:
-        """The phase of each word, as a mask."""
-        bits: Masks = np.left_shift(np.uint64(1), (words % self.phases).astype(np.uint64))
-        return bits
+
+def _bit(numbers: Ints) -> Masks:
+    bits: Masks = np.left_shift(np.uint64(1), numbers.astype(np.uint64))
+    return bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +145,10 @@ class RoundWalk:
     count: int
 
     def masks(self) -> Masks:
-        phases = self.banks.phases
+        span = self.banks.phases * self.banks.depth
         groups = [group for group in range(self.groups.bit_length()) if self.groups >> group & 1]
-        numbers = [group * phases + phase for group in groups for phase in range(phases)]
-        bits = np.left_shift(np.uint64(1), np.array(numbers, np.uint64) % np.uint64(BANKS_TOLD_APART))
-        return np.resize(bits, self.count) if numbers else np.zeros(self.count, np.uint64)
+        words = np.array([group * span + phase for group in groups for phase in range(self.banks.phases)], np.int64)
+        return np.resize(self.banks.bits(words), self.count) if groups else np.zeros(self.count, np.uint64)
 
 
 @lru_cache(maxsize=256)
@@ -177,36 +198,32 @@ def _window(walk: WindowWalk) -> Masks:
         read = np.repeat(read, walk.inner, axis=0)
         each = walk.taps.k_h * walk.taps.k_w * walk.inner
         counts = np.full(len(words) // each, each)
-    shifts = [walk.outer_step * (n // walk.period) if walk.period else 0 for n in range(walk.outer)]
-    found: dict[int, Masks] = {}
-    for shift in shifts:
-        if shift not in found:
-            both = walk.banks.bits(words + shift), walk.banks.phase_bits(words + shift)
-            found[shift] = _apart(*(_rest(np.where(read, bits, NONE), counts, walk.group) for bits in both))
-    return np.concatenate([found[shift] for shift in shifts]) if len(shifts) > 1 else found[shifts[0]]
+    if (counts < walk.group).any():
+        words, read = _rested(words, counts, walk.group), _rested(read, counts, walk.group)
+    at = _turns(words % walk.banks.phases, read)
+    moved = [walk.outer_step * (n // walk.period) if walk.period else 0 for n in range(walk.outer)]
+    shifts, number = np.unique(moved, return_inverse=True)
+    masks = np.zeros((len(shifts), int(at.max()) + 1), np.uint64)
+    for lane in range(words.shape[1]):
+        masks[:, at[:, lane]] |= np.where(read[:, lane], walk.banks.bits(words[:, lane] + shifts[:, None]), NONE)
+    return masks[number].ravel()
 
 
-def _apart(bits: Masks, phases: Masks) -> Masks:
-    """The steps' masks; lanes that meet in a phase take one step after the other."""
-    masks: Masks = np.bitwise_or.reduce(bits, axis=1)
-    if np.array_equal(phases.sum(axis=1, dtype=np.uint64), np.bitwise_or.reduce(phases, axis=1)):
-        return masks
-    steps: list[int] = []
-    for row, own in zip(bits.tolist(), phases.tolist(), strict=True):
-        turns = [0]
-        for lane, bit in enumerate(row):
-            turn = own[:lane].count(own[lane]) if bit else 0
-            turns[turn:] = [bit] if turn == len(turns) else [turns[turn] | bit, *turns[turn + 1:]]
-        steps += turns
-    return np.array(steps, np.uint64)
+def _turns(phases: Ints, read: npt.NDArray[np.bool_]) -> Ints:
+    """The cycle of each lane's word: lanes that meet in a phase take one after the other, wherever the base lies."""
+    turn = np.zeros(phases.shape, np.int64)
+    for lane in range(1, phases.shape[1]):
+        before = read[:, :lane] & (phases[:, :lane] == phases[:, lane : lane + 1])
+        turn[:, lane] = np.where(read[:, lane], before.sum(axis=1), 0)
+    cycles = turn.max(axis=1) + 1
+    at: Ints = turn + (np.cumsum(cycles) - cycles)[:, None]
+    return at
 
 
-def _rest(bits: Masks, counts: Ints, group: int) -> Masks:
+def _rested(values: npt.NDArray[_Value], counts: Ints, group: int) -> npt.NDArray[_Value]:
     """With the cycles in which the next reduction, of ``counts`` steps each, may not begin yet."""
-    if (counts >= group).all():
-        return bits
-    rested = np.zeros((int(np.maximum(counts, group).sum()), bits.shape[1]), np.uint64)
-    rested[spread(counts, group)] = bits
+    rested = np.zeros((int(np.maximum(counts, group).sum()), values.shape[1]), values.dtype)
+    rested[spread(counts, group)] = values
     return rested
 
 

@@ -94,7 +94,7 @@ def _window(rng: random.Random, budget: int, config: MachineConfig, shape: tuple
     v = {"k_h": rng.choice(kernels), "k_w": 0}
     v["k_w"] = v["k_h"] if rng.random() < 0.6 else rng.choice((*kernels, 11))
     for axis in "yx":
-        v[f"s_{axis}"] = rng.choice((1, 1, 1, 2, 2, 3, rng.randint(1, 15)))
+        v[f"s_{axis}"] = rng.choice((1, 1, 1, 2, 2, 3, rng.randint(1, 63)))
         v[f"d_{axis}"] = rng.choice((1, 1, 1, 2, 2, rng.randint(1, 9)))
     pixels = max(1, budget // (v["k_h"] * v["k_w"]))
     if shape:

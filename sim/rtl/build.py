@@ -25,7 +25,7 @@ from sim.rtl.process import run_process
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
-BENCH_SOURCES = ("testbench.v", "host.v", "dram.v", "stalls.v", "axi_checker.v")
+BENCH_SOURCES = ("testbench.v", "dram.v", "stalls.v", "axi_checker.v")
 VERILATOR_OPTIONS = (
     "--cc", "--exe", "--build", "--build-jobs", "2", "-O3", "--threads", "1", "--no-timing",
     "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
@@ -59,6 +59,10 @@ class Build:
     """Driven by cocotb in place of a C++ main or a clock of its own."""
     garbage: bool = False
     """What has no value is filled at random (Verilator only; see ``sim.rtl.garbage``)."""
+    host: str = "host.v"
+    """What is on the AXI4-Lite bus: a script, or (``port.v``) whoever links the library."""
+    library: bool = False
+    """A shared library, not an executable (Verilator only)."""
 
     @property
     def program(self) -> str:
@@ -68,10 +72,17 @@ class Build:
         return "sim.vvp" if self.simulator == "icarus" else self.top
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of all files in this folder."""
+        return (*BENCH_SOURCES, self.host, *self.extra_sources)
+
+    @property
     def key(self) -> str:
-        choices = (self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb, self.garbage)
+        choices = (
+            self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb, self.garbage, self.library,
+        )  # fmt: skip
         digest = hashlib.sha256(repr(choices).encode())
-        for name in (*BENCH_SOURCES, *self.extra_sources, "build.py"):
+        for name in (*self.sources, "build.py"):
             digest.update((HERE / name).read_bytes())
         digest.update(self.verilog.encode())
         digest.update(repr(compiler_versions(self.simulator)).encode())
@@ -186,7 +197,7 @@ def _make(build: Build, directory: Path, target: Path) -> None:
         result = work / "result"
         result.mkdir()
         program = str(result / build.program)
-        sources = [str(HERE / s) for s in (*BENCH_SOURCES, *build.extra_sources)] + ["core.v"]
+        sources = [str(HERE / s) for s in build.sources] + ["core.v"]
         flags = [f"-D{name}" for name in build.defines]
         if build.simulator == "icarus":
             flags += [f"-P{build.top}.{name}={value}" for name, value in build.parameters.items()]
@@ -200,6 +211,8 @@ def _make(build: Build, directory: Path, target: Path) -> None:
             for option, value in OPTIONS.items() if build.garbage else ():
                 options[options.index(option) + 1] = value
             command = [str(verilator), *options, *names, *flags, *sources]
+            if build.library:
+                command += ["-CFLAGS", f"-fPIC -I{HERE}", "-LDFLAGS", "-shared"]
             if build.cocotb:
                 command += _cocotb_options()
             run_tool(command, cwd=work, env=env, what="the Verilator build")

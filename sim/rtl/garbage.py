@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 
-_REGISTER = re.compile(r"^(  reg (?:\[\d+:\d+\] )?(?:\\\S+ |\w+)) = [^;]+;$", re.MULTILINE)
-_MEMORY = re.compile(r"^module memory_.*?^endmodule$", re.MULTILINE | re.DOTALL)
-_WIDTH = re.compile(r"^  input \[(\d+):0\] write_data;$", re.MULTILINE)
+from hw.delivery.uninitialised import without_initial_values
+
+_MEMORY = re.compile(r"^module (?:\w+_)?memory_.*?^endmodule$", re.MULTILINE | re.DOTALL)
+_WIDTH = re.compile(r"^  input +(?:wire )?\[(\d+):0\] write_data[;,]$", re.MULTILINE)
 OPTIONS = {"--x-assign": "unique", "--x-initial": "unique"}
 """What Verilator is told in place of its quick defaults."""
 
 
 def garbled(verilog: str) -> str:
-    """The same machine, for a simulator that fills what has no value at random."""
-    return _MEMORY.sub(lambda match: _garbled_memory(match[0]), _REGISTER.sub(r"\1;", verilog))
+    """The same machine as it is written for ASICs, for a simulator that fills what has no value at random."""
+    return _MEMORY.sub(lambda match: _garbled_memory(match[0]), without_initial_values(verilog))
 
 
 def simulator_arguments(seed: int) -> list[str]:
@@ -29,7 +30,5 @@ def _garbled_memory(module: str) -> str:
     width = _WIDTH.search(module)
     assert width is not None, "every memory module has write_data"
     anything = f"{{{int(width[1]) // 32 + 1}{{$urandom}}}}"
-    module = re.sub(r"words\[i\] = \d+'d0;", f"words[i] = {anything};", module)
-    module = re.sub(r"initial read_data = \d+'d0;", f"initial read_data = {anything};", module)
     collision = f"|write_en && write_addr == read_addr ? {anything} : words[read_addr]"
     return module.replace("read_data <= words[read_addr];", f"read_data <= {collision};")

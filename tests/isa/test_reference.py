@@ -30,6 +30,6 @@ def test_every_field_register_and_fault_has_a_row_with_a_meaning() -> None:
 
 def test_bits_are_those_of_the_encoding() -> None:
     conv = reference().split("### CONV")[1].split("### POOL")[0]
-    assert "| 1 | 20-27 | `pad_t` | padding rows above |" in conv
+    assert "| 1 | 20-25 | `s_y` | vertical stride; at least 1 |" in conv
     assert "| 14 | 0-7 | `zp` | zero-point of the output, added after rounding; signed, -128..127 |" in conv
     assert "| 14 | 24-25 | `act` | activation; 0 NONE, 1 LEAKY, 2 TABLE |" in conv

@@ -22,6 +22,8 @@ SINGLE = dataclasses.replace(preset("nano"), ic_p=1, oc_p=1, fm_banks=1, fm_dept
 READS = {"save": 1, "conv": 2, "pool": 4, "misc": 1}
 """The lanes of a requester: one, a pair, and as many as there are phases."""
 WRITES = {"load": 1, "conv": 2}
+SHARED = ("save", "misc")
+"""Those that read by one way where ways are shared."""
 
 
 def bank_of(config: MachineConfig, addr: int) -> int:
@@ -34,8 +36,12 @@ def lanes_of(dut: FeatureMap, kind: str) -> list[Any]:
     return [lane for name in getattr(dut, f"{kind}s") for lane in getattr(dut, f"{kind}_{name}")]
 
 
+def way_of(config: MachineConfig, kind: str, owner: str) -> str:
+    return "shared" if config.fm_phases > 1 and (kind == "write" or owner in SHARED) else owner
+
+
 def granted_lanes(dut: FeatureMap, kind: str, asked: list[int | None]) -> list[bool]:
-    """First come, first served, lane by lane: a bank is wanted once, and so is a phase by the lanes of one requester."""
+    """First come, first served, lane by lane: a bank is wanted once, and so is a phase by the lanes of one way."""
     taken: set[object] = set()
     found = []
     owners = [name for name, lanes in getattr(dut, f"{kind}s").items() for _ in range(lanes)]
@@ -43,7 +49,7 @@ def granted_lanes(dut: FeatureMap, kind: str, asked: list[int | None]) -> list[b
         if addr is None:
             found.append(False)
             continue
-        wanted = {bank_of(dut.config, addr), (owner, addr % dut.config.fm_phases)}
+        wanted = {bank_of(dut.config, addr), (way_of(dut.config, kind, owner), addr % dut.config.fm_phases)}
         found.append(not wanted & taken)
         taken |= wanted
     return found
@@ -70,7 +76,7 @@ def run(dut: FeatureMap, process: Any) -> None:
 
 @pytest.mark.parametrize("config", [NANO, PHASED, SINGLE], ids=["nano", "phased", "single"])
 def test_random_traffic(config: MachineConfig) -> None:
-    dut = FeatureMap(config, reads=READS, writes=WRITES)
+    dut = FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED)
     rng = random.Random(1)
     words = [0] * config.fm_words
     grants = {"read": 0, "write": 0}
@@ -113,7 +119,7 @@ def test_random_traffic(config: MachineConfig) -> None:
 
 
 def test_read_granted_after_the_write_sees_it() -> None:
-    dut = FeatureMap(NANO, reads=READS, writes=WRITES)
+    dut = FeatureMap(NANO, reads=READS, writes=WRITES, shared=SHARED)
 
     async def process(ctx: Any) -> None:
         write, read = dut.write_load[0], dut.read_save[0]
@@ -132,7 +138,7 @@ def test_read_granted_after_the_write_sees_it() -> None:
 
 
 def test_first_requester_goes_first_and_other_banks_do_not_wait() -> None:
-    dut = FeatureMap(NANO, reads=READS, writes=WRITES)
+    dut = FeatureMap(NANO, reads=READS, writes=WRITES, shared=SHARED)
 
     async def process(ctx: Any) -> None:
         first, second, other = dut.read_save[0], dut.read_conv[0], dut.read_misc[0]
@@ -147,7 +153,7 @@ def test_first_requester_goes_first_and_other_banks_do_not_wait() -> None:
 
 
 def test_lanes_of_one_requester_take_turns_within_a_phase() -> None:
-    dut = FeatureMap(PHASED, reads=READS, writes=WRITES)
+    dut = FeatureMap(PHASED, reads=READS, writes=WRITES, shared=SHARED)
 
     async def process(ctx: Any) -> None:
         span = PHASED.fm_phases * PHASED.fm_depth
@@ -158,6 +164,23 @@ def test_lanes_of_one_requester_take_turns_within_a_phase() -> None:
         assert [ctx.get(lane.ready) for lane in lanes] == [1, 0, 1, 1]
         ctx.set(lanes[0].valid, 0)
         assert [ctx.get(lane.ready) for lane in lanes[1:]] == [1, 1, 1]
+
+    run(dut, process)
+
+
+@pytest.mark.parametrize(("kind", "name", "other"), [("read", "save", "misc"), ("write", "load", "conv")])
+def test_who_shares_a_way_takes_turns_within_a_phase(kind: str, name: str, other: str) -> None:
+    dut = FeatureMap(PHASED, reads=READS, writes=WRITES, shared=SHARED)
+
+    async def process(ctx: Any) -> None:
+        first, second = getattr(dut, f"{kind}_{name}")[0], getattr(dut, f"{kind}_{other}")[0]
+        span = PHASED.fm_phases * PHASED.fm_depth
+        for lane, addr in ((first, 1), (second, span + 1)):
+            ctx.set(lane.valid, 1)
+            ctx.set(lane.addr, addr)
+        assert [ctx.get(lane.ready) for lane in (first, second)] == [1, 0]
+        ctx.set(second.addr, span + 2)
+        assert [ctx.get(lane.ready) for lane in (first, second)] == [1, 1]
 
     run(dut, process)
 

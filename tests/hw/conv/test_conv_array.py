@@ -11,8 +11,8 @@ import pytest
 from amaranth import Module, Signal, signed
 from amaranth.sim import Simulator
 
+from hw.arithmetic.packing import GAP, SEED, TERMS, pack, unpack
 from hw.conv.array import MacArray, array_latency, is_one_less
-from hw.conv.packing import GAP, SEED, TERMS, pack, unpack
 from hw.conv.skew import Skew
 from isa.config import MachineConfig, config_from_dict
 

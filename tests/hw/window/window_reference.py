@@ -52,7 +52,7 @@ def random_window(rng: random.Random) -> dict[str, int]:
         "i_addr": rng.randrange(1 << 20), "i_ring": ring, "i_off": rng.randrange(ring or MOD),
         "i_ys": rng.randint(0, within if ring else within - 1), "t_ys": rng.randint(0, within if ring else within - 1),
         "i_h": rng.randint(1, 6), "i_w": rng.randint(1, 6), "pad_t": rng.randint(0, 3), "pad_l": rng.randint(0, 3),
-        "s_y": rng.choice([1, 2, 15]), "s_x": rng.choice([1, 1, 2, 15]), "k_h": rng.randint(1, 3), "k_w": rng.randint(1, 3),
+        "s_y": rng.choice([1, 2, 15, 63]), "s_x": rng.choice([1, 1, 2, 63]), "k_h": rng.randint(1, 3), "k_w": rng.randint(1, 3),
         "d_y": rng.choice([1, 2, 63]), "d_x": rng.choice([1, 1, 2]), "o_h": rng.randint(1, 5), "o_w": rng.randint(1, 6),
         "outer": rng.randint(1, 4), "outer_period": rng.randint(0, 3), "outer_step": rng.randrange(MOD),
         "inner": rng.randint(1, 3), "inner_step": rng.randrange(1 << 20), "pad_value": rng.randint(-128, 127),

@@ -12,7 +12,7 @@ import pytest
 from isa.codec import Op
 from isa.config import MachineConfig, config_from_dict, preset
 from sim.cycle.costs import COSTS, MiscCost, MoveCost, WindowCost
-from sim.cycle.walks import Banks, RoundWalk
+from sim.cycle.walks import Banks, RoundWalk, Way
 from tests.sim.cycle.cycle_programs import NANO, conv, load, misc, pool
 
 BASE = replace(preset("base"), conv_finish=32, pool_finish=16)
@@ -29,7 +29,12 @@ def window(op: Op, config: MachineConfig) -> WindowCost:
 
 def bit(word: int, config: MachineConfig) -> int:
     phases = config.fm_phases
-    return 1 << (word // phases // config.fm_depth * phases + word % phases) % 64
+    return 1 << (word // phases // config.fm_depth * phases + word % phases) % 48
+
+
+def shared(word: int, config: MachineConfig) -> int:
+    """The phase in a shared way."""
+    return 1 << 48 + word % config.fm_phases
 
 
 def steps(op: Op, config: MachineConfig) -> list[int]:
@@ -95,8 +100,8 @@ def test_a_reduction_that_is_shorter_than_its_drain_rests() -> None:
 
 def test_results_are_written_port_by_port() -> None:
     found = window(conv(k_h=1, k_w=1, vectors=1, chunks=2, o_h=1, o_w=6, o_addr=0, o_cs=8), WIDE)
-    masks = [sum(bit(word, WIDE) for word in words) for words in ((0, 1), (2, 3), (4, 5), ())]
-    shifted = [sum(bit(word + 8, WIDE) for word in words) for words in ((0, 1), (2, 3), (4, 5), ())]
+    masks = [sum(shared(word, WIDE) for word in words) for words in ((0, 1), (2, 3), (4, 5), ())]
+    shifted = [sum(shared(word + 8, WIDE) for word in words) for words in ((0, 1), (2, 3), (4, 5), ())]
     assert found.writes.masks().tolist() == [*masks, *shifted]
 
 
@@ -104,14 +109,16 @@ def test_moves_and_operands_walk_in_nested_loops() -> None:
     moved = COSTS["LOAD"](BASE, {name: np.array([load(d_cs=5, run=32, step=32)[name]]) for name in load().row.fields})[0]
     assert isinstance(moved, MoveCost)
     assert moved.walk is not None
-    assert moved.walk.masks().tolist()[:4] == [bit(word, BASE) for word in (0, 5, 1, 6)]
+    assert moved.walk.masks().tolist()[:4] == [shared(word, BASE) for word in (0, 5, 1, 6)]
     added = COSTS["MISC"](BASE, {name: np.array([misc(mode=0, b_addr=3, b_s4=2)[name]]) for name in misc().row.fields})[0]
     assert isinstance(added, MiscCost)
     assert added.walks is not None
     _, other, _ = added.walks
     assert other is not None
-    assert other.masks().tolist()[:3] == [bit(word, BASE) for word in (3, 5, 7)]
+    assert other.masks().tolist()[:3] == [bit(word, BASE) | shared(word, BASE) for word in (3, 5, 7)]
 
 
 def test_an_unknown_walk_goes_round_its_groups() -> None:
     assert RoundWalk(Banks(2, 512), 0b101, 5).masks().tolist() == [1, 2, 16, 32, 1]
+    assert RoundWalk(Banks(2, 512, Way.SHARED_WRITE), 0b101, 3).masks().tolist() == [1 << 48, 1 << 49, 1 << 48]
+    assert RoundWalk(Banks(2, 512), 0, 2).masks().tolist() == [0, 0]

@@ -106,6 +106,7 @@ def cases() -> Iterator[tuple[str, Case]]:
     yield "conv 3x3 stride 2", one(conv, stride=2)
     yield "conv 7x7 stride 2", one(conv, kernel=7, stride=2, size=(13, 14), vectors=1)
     yield "conv 3x3 stride 3", one(conv, stride=3)
+    yield "conv 3x3 stride 33", one(conv, stride=33, size=(36, 38), vectors=1)
     yield "conv 3x3 dilation 2", one(conv, dilation=2)
     yield "conv without padding", one(conv, pad=0)
     yield "conv all padding", one(conv, kernel=1, pad=0, pad_t=40, pad_l=40, i_off=0)
@@ -128,6 +129,7 @@ def cases() -> Iterator[tuple[str, Case]]:
         yield f"{name} whole image", one(pool, mode, kernel=6, size=(6, 6), pad=0)
         yield f"{name} leaky", one(pool, mode, **leaky)
         yield f"{name} table", one(pool, mode, **table)
+    yield "pool max stride 63", one(pool, PoolMode.MAX, stride=63, size=(66, 20), vectors=1)
     yield "pool average by count", one(pool, PoolMode.AVERAGE, by_count=1)
     for misc_mode in MiscMode:
         name = f"misc {misc_mode.name.lower()}"

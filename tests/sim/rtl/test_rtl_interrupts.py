@@ -5,12 +5,21 @@ from __future__ import annotations
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sim.rtl.interrupts import HeldInterrupts, temporary_folder
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """A suite that was started in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_folder_is_there_and_then_gone(tmp_path: Path) -> None:

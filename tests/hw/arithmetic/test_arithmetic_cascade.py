@@ -1,4 +1,4 @@
-"""The array as instances of DSP48E2: the same machine."""
+"""Sums of products as instances of DSP48E2: the same machine."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hw.delivery.style import MODULE
 from hw.emit import EmitError, verilog
 from isa.config import config_from_dict, preset
 from sim.functional.machine import FunctionalMachine
 from sim.random.program import random_program
 from sim.rtl.machine import RtlMachine
+from sim.synthesis.design import split_design
 
 MODEL = (Path(__file__).parent / "dsp48e2.v").read_text()
 PAIRS = {
-    "pixels, two cascades": {"ic_p": 9, "oc_p": 3, "px_p": 2, "conv_finish": 3, "fm_banks": 16},
+    "pixels, two cascades": {
+        "ic_p": 9, "oc_p": 3, "px_p": 2, "conv_finish": 3, "pool_finish": 3, "misc_lanes": 3, "pool_taps": 3, "fm_banks": 16,
+    },
     "channels": {"ic_p": 4, "oc_p": 4, "px_p": 1},
 }
 
@@ -24,7 +28,10 @@ PAIRS = {
 def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     config = config_from_dict({"base": "nano", "dsp_packing": True, **PAIRS[pairs]}, origin="test")
     text = verilog(config, dsp48e2=True)
-    assert text.count("DSP48E2") == config.macs_per_cycle // 2
+    modules = split_design(text).modules
+    assert modules[f"{MODULE}_conv_array"].text.count("DSP48E2") == config.macs_per_cycle // 2
+    assert modules[f"{MODULE}_pool_reduce"].text.count("DSP48E2") == config.pool_taps * config.ic_p * -(-config.px_p // 2)
+    assert modules[f"{MODULE}_conv_post_lane_0"].text.count("DSP48E2") == 2
     machine = RtlMachine(config, verilog=text + MODEL)
     for seed in range(6):
         program = random_program(config, seed, size=6)

@@ -1,8 +1,8 @@
-"""One unit's lanes at the feature-map buffer, turned from lanes to phases."""
+"""A way to the feature-map buffer, and the lanes that share it, turned from lanes to phases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,20 +30,20 @@ class Lane:
 
 @dataclass(frozen=True)
 class PhaseRequest:
-    """What a unit was granted of one phase, a cycle ago: at most one word."""
+    """What the lanes of a way were granted of one phase, a cycle ago: at most one word."""
 
     valid: Value
     group: Value
     row: Value
     lane: Value
-    """Which of its lanes."""
+    """Which of the lanes."""
 
 
-class Requester:
-    """The lanes of one unit: arbitration in the cycle of the request, and what was granted in the next, by phase.
+class Way:
+    """The lanes that share a way: in each cycle it takes one word of each phase.
 
-    Lanes in one phase take turns, the first lane first; all others are independent. A unit with one lane has the row and
-    the group of that lane at every phase.
+    What was granted is known by phase in the cycle after. A way of one lane has the row and the group of that lane at every
+    phase.
     """
 
     def __init__(self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any]) -> None:
@@ -51,14 +51,6 @@ class Requester:
         self.lanes = [Lane(port, split_address(config, port.addr)) for port in ports]
         self._name = name
         self._m = m
-
-    def arbitrate(self, ahead: Iterable[Lane]) -> None:
-        """Grant every lane whose bank no lane ahead wants, and whose phase none of the unit's own lanes before it."""
-        before = list(ahead)
-        for index, lane in enumerate(self.lanes):
-            blocked = [lane.meets(other) for other in before]
-            blocked += [lane.shares_phase(other) for other in self.lanes[:index]]
-            self._m.d.comb += lane.port.ready.eq(~Cat(blocked).any())
 
     def phase_requests(self) -> list[PhaseRequest]:
         """Registers: what was granted in the cycle before."""
@@ -87,6 +79,13 @@ class Requester:
         row = Signal(len(place.row), name=f"{self._name}_row{suffix}", reset_less=True)
         self._m.d.sync += [group.eq(place.group), row.eq(place.row)]
         return group, row
+
+
+def arbitrate(m: Module, order: Sequence[tuple[Way, Lane]]) -> None:
+    """Grant every lane unless one before it in the order asks for the same bank, or for the same phase by the same way."""
+    for place, (way, lane) in enumerate(order):
+        blocked = [lane.shares_phase(other) if way is another else lane.meets(other) for another, other in order[:place]]
+        m.d.comb += lane.port.ready.eq(~Cat(blocked).any())
 
 
 def _choose(hits: Sequence[Value], options: Sequence[Any]) -> Value:

@@ -1,0 +1,110 @@
+"""Sums of products along a cascade of DSPs: each adds its product to what its neighbour hands on.
+
+A DSP has a register for its operands, one for its product and one for its sum. Two kinds make the same sums:
+``Cascades`` in plain RTL, for simulators, ASICs and tools that find DSPs by themselves; ``Dsp48Cascades`` as
+instances of UltraScale's DSP48E2, whose cascade (PCOUT to PCIN) is wired within a column of DSPs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from amaranth import Cat, Const, Module, Signal, Value, signed
+
+from hw.arithmetic.dsp48e2 import P_BITS, Enables, Sum, dsp48e2
+from hw.arithmetic.packing import GAP, pack
+
+OPERAND_LATENCY = 2
+"""Cycles from the operands of a cascade's last DSP to the sum, without the sum's own register: operand, product."""
+SPLIT = 17
+"""Bits of a factor that the first of two DSPs takes."""
+_ALWAYS = Const(1, 1)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two operands that a DSP packs into one word by its own adder."""
+
+    high: Value
+    low: Value
+
+
+Operand: TypeAlias = Value | Pair
+
+
+class Cascades:
+    """Cascades in plain RTL."""
+
+    def operand(self, m: Module, value: Operand, name: str, enable: Value = _ALWAYS) -> Operand:
+        """An operand of any number of DSPs, registered; a pair is packed on the way."""
+        return _register(m, pack(value.high, value.low) if isinstance(value, Pair) else value, name, enable)
+
+    def chain(
+        self, m: Module, operands: Sequence[tuple[Operand, Value]], seed: int, bits: int, name: str, enable: Value = _ALWAYS
+    ) -> Value:
+        """``seed + sum a * b`` in ``bits`` bits; operands of DSP ``n`` come ``n`` cycles after those of the first.
+        All registers stand still without ``enable``."""
+        total: Value = Const(seed, signed(bits))
+        for n, (a, b) in enumerate(operands):
+            assert isinstance(a, Value)
+            product = _register(m, a * b, f"product_{name}_{n}", enable)
+            total = _register(m, (product + total)[:bits].as_signed(), f"sum_{name}_{n}", enable)
+        return total
+
+    def product(self, m: Module, a: Value, b: Value, enables: Enables, bits: int) -> Value:
+        """The ``bits`` lowest bits of ``a * b``, both without a sign and of 26 and 33 bits at most, three cycles later."""
+        factor, other = _register(m, a, "factor", enables.factors), _register(m, b, "other", enables.factors)
+        low = _register(m, factor * other[:SPLIT], "low", enables.product)
+        high = _register(m, factor * other[SPLIT:], "high", enables.product)
+        whole = Cat(low[:SPLIT], (high + low[SPLIT:])[: bits - SPLIT])
+        return _register(m, whole, "product", enables.total)
+
+
+class Dsp48Cascades(Cascades):
+    """The same as instances of DSP48E2; the operand registers are those of each DSP."""
+
+    def operand(self, m: Module, value: Operand, name: str, enable: Value = _ALWAYS) -> Operand:
+        if isinstance(value, Pair):
+            return value
+        shown = Signal(value.shape(), name=name)
+        m.d.comb += shown.eq(value)
+        return shown
+
+    def chain(
+        self, m: Module, operands: Sequence[tuple[Operand, Value]], seed: int, bits: int, name: str, enable: Value = _ALWAYS
+    ) -> Value:
+        before = Sum(seed)
+        for n, (a, b) in enumerate(operands):
+            handed_on = Signal(P_BITS, name=f"cascade_{name}_{n}")
+            total = Signal(P_BITS, name=f"sum_{name}_{n}")
+            first, added = (a.high.shift_left(GAP), a.low) if isinstance(a, Pair) else (a, None)
+            m.submodules[f"dsp_{name}_{n}"] = dsp48e2(first, b, before, Enables.all(enable), total, handed_on, d=added)
+            before = Sum(neighbour=handed_on)
+        return total[:bits].as_signed()
+
+    def product(self, m: Module, a: Value, b: Value, enables: Enables, bits: int) -> Value:
+        """The first DSP's sum has no register: it goes straight into the second one's, and its lowest bits are the result's."""
+        factor = Cat(a, Const(0, 1)).as_signed()
+        parts = [Cat(part, Const(0, 1)).as_signed() for part in (b[:SPLIT], b[SPLIT:])]
+        low, handed_on, high, unused = (Signal(P_BITS, name=name) for name in ("low", "handed_on", "high", "unused"))
+        m.submodules.low = dsp48e2(factor, parts[0], Sum(), enables, low, handed_on, keeps_sum=False)
+        m.submodules.high = dsp48e2(factor, parts[1], Sum(neighbour=handed_on, shifted=True), enables, high, unused)
+        return Cat(_register(m, low[:SPLIT], "lowest", enables.total), high[: bits - SPLIT])
+
+
+def cascades_of(platform: Any) -> Cascades:
+    """The kind that the platform has chosen: its ``cascades``, or plain RTL."""
+    found = getattr(platform, "cascades", None)
+    return found if isinstance(found, Cascades) else Cascades()
+
+
+def _register(m: Module, value: Value, name: str, enable: Value) -> Signal:
+    found = Signal(value.shape(), name=name, reset_less=True)
+    if isinstance(enable, Const):
+        m.d.sync += found.eq(value)
+    else:
+        with m.If(enable):
+            m.d.sync += found.eq(value)
+    return found

@@ -1,0 +1,44 @@
+"""Random legal configurations, small ones more often: a compiler that is tried on presets alone knows only their shapes."""
+
+from __future__ import annotations
+
+import random
+
+from isa.bounds import ConfigError
+from isa.config import MachineConfig, config_from_dict
+
+LEAST_LANES, MOST_LANES = 5, 24
+
+
+def random_config(seed: int) -> MachineConfig:
+    """Any lane counts, buffers from the least to those of a small board, every bus, with and without POOL and MISC."""
+    rng = random.Random(seed)
+    while True:
+        try:
+            return config_from_dict(_drawn(rng, f"random{seed}"), origin=f"seed {seed}")
+        except ConfigError:
+            continue  # finishing lanes, phases and packing ask something of each other
+
+
+def _drawn(rng: random.Random, name: str) -> dict[str, object]:
+    ic_p, oc_p, px_p = rng.randint(LEAST_LANES, MOST_LANES), rng.randint(LEAST_LANES, MOST_LANES), rng.choice((1, 1, 2, 3, 4))
+    return {
+        "base": "nano", "name": name, "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p,
+        "conv_finish": rng.choice(_divisors(px_p * oc_p)), "pool_finish": rng.choice(_divisors(ic_p)),
+        "pool_taps": rng.randint(1, 4), "misc_lanes": rng.choice(_divisors(ic_p)),
+        "fm_banks": rng.choice((1, 2, 4, 6, 8, 12, 16)), "fm_depth": 1 << rng.randint(6, 11),
+        "weight_depth": _between(rng, 64, 2048), "param_depth": _between(rng, 2, 512), "taps_depth": _between(rng, 2, 1024),
+        "pool_param_depth": _between(rng, 2, 512), "acc_depth": _between(rng, 2, 1024), "tables": rng.randint(1, 4),
+        "window_bytes": _between(rng, 16, 256), "axi_data_bits": 32 << rng.randint(0, 4), "axi_reads": _between(rng, 1, 64),
+        "axi_burst_beats": 1 << rng.randint(0, 8), "queue_words": _between(rng, 32, 256),
+        "build_pool": rng.random() < 0.75, "build_misc": rng.random() < 0.75, "dsp_packing": rng.random() < 0.5,
+    }  # fmt: skip
+
+
+def _between(rng: random.Random, low: int, high: int) -> int:
+    """Small numbers as often as large ones."""
+    return min(high, int(low * (high / low) ** rng.random()))
+
+
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]

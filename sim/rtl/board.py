@@ -1,0 +1,28 @@
+"""The generated Verilog with its memory as a shared library, for drivers that are compiled: see ``board.h``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from isa.config import MachineConfig
+from sim.rtl.build import HERE, Build, bus_limits, core_verilog, executable, unit_defines
+from sim.rtl.machine import READ_LATENCY, SMALLEST_MEMORY
+
+BOARD_HEADER = HERE / "board.h"
+
+
+def board_library(config: MachineConfig, cache: Path | str | None = None, *, memory_bytes: int = SMALLEST_MEMORY) -> Path:
+    """Path of the library, built unless the cache has it."""
+    parameters = {
+        "DATA_BITS": config.axi_data_bits,
+        "ADDR_BITS": config.axi_addr_bits,
+        "MEMORY_WORDS": memory_bytes // config.axi_bytes,
+        "LATENCY": READ_LATENCY,
+        "CHECK": 0,
+        **bus_limits(config),
+    }
+    build = Build(
+        "verilator", core_verilog(config, cache), parameters, ("board.cpp",), defines=unit_defines(config),
+        host="port.v", library=True,
+    )  # fmt: skip
+    return executable(build, cache)
