@@ -1,0 +1,165 @@
+/* Images of programs: found in their containers, and their parts by number. */
+#include "tw_internal.h"
+
+enum { ELF_HEADER = 64, ELF_SECTION = 64, FLAT_HEADER = 32 };
+
+uint32_t tw_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] | ((uint32_t)at[1] << 8) | ((uint32_t)at[2] << 16) | ((uint32_t)at[3] << 24);
+}
+
+static uint32_t u16(const uint8_t *at)
+{
+    return (uint32_t)at[0] | ((uint32_t)at[1] << 8);
+}
+
+/* A number of 64 bits; what does not fit into 32 is more than any image has. */
+static uint32_t u64(const uint8_t *at)
+{
+    return tw_u32(&at[4]) != 0u ? 0xffffffffu : tw_u32(at);
+}
+
+uint32_t tw_word(const tw_program *program, uint32_t word)
+{
+    return tw_u32(&program->table[(size_t)word * 4u]);
+}
+
+float tw_real(const tw_program *program, uint32_t word)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } both;
+    both.bits = tw_word(program, word);
+    return both.value;
+}
+
+uint32_t tw_crc32(uint32_t before, const uint8_t *bytes, uint32_t count)
+{
+    static const uint32_t nibbles[16] = {
+        0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u, 0x4db26158u, 0x5005713cu,
+        0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu, 0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu,
+    };
+    uint32_t crc = before ^ 0xffffffffu;
+    uint32_t i;
+    for (i = 0; i < count; i++) {
+        crc ^= bytes[i];
+        crc = (crc >> 4) ^ nibbles[crc & 15u];
+        crc = (crc >> 4) ^ nibbles[crc & 15u];
+    }
+    return crc ^ 0xffffffffu;
+}
+
+static uint32_t inside(uint32_t start, uint32_t length, uint32_t bytes)
+{
+    return start <= bytes && length <= bytes - start;
+}
+
+static tw_result open_flat(tw_program *program)
+{
+    const uint8_t *image = program->image;
+    const uint32_t table = tw_u32(&image[12]);
+    if (tw_u32(&image[4]) != TW_FLAT_VERSION)
+        return TW_FORMAT;
+    if (tw_u32(&image[8]) > program->bytes)
+        return TW_SHORT_IMAGE;
+    if (!inside(table, tw_u32(&image[16]), program->bytes) || tw_u32(&image[16]) < TW_TABLE_WORDS * 4u)
+        return TW_DAMAGED;
+    program->table = &image[table];
+    if (tw_word(program, TW_TABLE_TABLE_BYTES) != tw_u32(&image[16])
+        || !inside(tw_u32(&image[20]), tw_word(program, TW_TABLE_TEXT_BYTES), program->bytes)
+        || !inside(tw_u32(&image[24]), tw_word(program, TW_TABLE_CONST_BYTES), program->bytes))
+        return TW_DAMAGED;
+    program->text = &image[tw_u32(&image[20])];
+    program->constants = &image[tw_u32(&image[24])];
+    return TW_OK;
+}
+
+/* Whether the bytes at `start` of the table of names are this one, with its end. */
+static uint32_t is_name(const uint8_t *names, uint32_t count, uint32_t start, const char *name)
+{
+    uint32_t i = 0;
+    while (start < count && i < count - start && names[start + i] == (uint8_t)name[i]) {
+        if (name[i] == '\0')
+            return 1u;
+        i++;
+    }
+    return 0u;
+}
+
+/* The bytes of the section of that name; NULL if there is none, or if they lie outside of the image. */
+static const uint8_t *section(const tw_program *program, const char *name, uint32_t *length)
+{
+    const uint8_t *image = program->image;
+    const uint32_t headers = u64(&image[40]), count = u16(&image[60]), titles = u16(&image[62]);
+    const uint8_t *title = &image[headers + titles * (uint32_t)ELF_SECTION];
+    uint32_t i;
+    if (!inside(u64(&title[24]), u64(&title[32]), program->bytes))
+        return NULL;
+    for (i = 0; i < count; i++) {
+        const uint8_t *header = &image[headers + i * (uint32_t)ELF_SECTION];
+        if (is_name(&image[u64(&title[24])], u64(&title[32]), tw_u32(header), name)) {
+            *length = u64(&header[32]);
+            return inside(u64(&header[24]), *length, program->bytes) ? &image[u64(&header[24])] : NULL;
+        }
+    }
+    return NULL;
+}
+
+static tw_result open_elf(tw_program *program)
+{
+    const uint8_t *image = program->image;
+    uint32_t table = 0, text = 0, constants = 0;
+    if (program->bytes < (uint32_t)ELF_HEADER)
+        return TW_SHORT_IMAGE;
+    if (image[4] != 2u || image[5] != 1u || u16(&image[58]) != (uint32_t)ELF_SECTION || u16(&image[62]) >= u16(&image[60]))
+        return TW_NOT_AN_IMAGE;
+    if (!inside(u64(&image[40]), u16(&image[60]) * (uint32_t)ELF_SECTION, program->bytes))
+        return TW_SHORT_IMAGE;
+    program->table = section(program, ".tilewright.host", &table);
+    program->text = section(program, ".text", &text);
+    program->constants = section(program, ".const", &constants);
+    if (program->table == NULL)
+        return TW_FORMAT;
+    if (program->text == NULL || program->constants == NULL || table < TW_TABLE_WORDS * 4u
+        || tw_word(program, TW_TABLE_TABLE_BYTES) != table || tw_word(program, TW_TABLE_TEXT_BYTES) != text
+        || tw_word(program, TW_TABLE_CONST_BYTES) != constants)
+        return TW_DAMAGED;
+    return TW_OK;
+}
+
+tw_result tw_open(tw_program *program, const void *image, uint32_t bytes)
+{
+    static const uint8_t elf[4] = {0x7fu, 0x45u, 0x4cu, 0x46u};
+    tw_program found = {0};
+    tw_result result = TW_NOT_AN_IMAGE;
+    if (program == NULL || image == NULL)
+        return TW_NULL_POINTER;
+    found.image = image;
+    found.bytes = bytes;
+    if (bytes < (uint32_t)FLAT_HEADER)
+        return TW_SHORT_IMAGE;
+    if (tw_u32(found.image) == TW_FLAT_MAGIC)
+        result = open_flat(&found);
+    else if (tw_u32(found.image) == tw_u32(elf))
+        result = open_elf(&found);
+    if (result == TW_OK)
+        result = tw_check_table(&found);
+    if (result == TW_OK)
+        result = tw_check_entries(&found);
+    if (result == TW_OK)
+        *program = found;
+    return result;
+}
+
+tw_result tw_verify(const tw_program *program)
+{
+    uint32_t text, constants;
+    if (program == NULL || program->table == NULL)
+        return TW_NULL_POINTER;
+    text = tw_crc32(0u, program->text, tw_word(program, TW_TABLE_TEXT_BYTES));
+    constants = tw_crc32(0u, program->constants, tw_word(program, TW_TABLE_CONST_BYTES));
+    if (text != tw_word(program, TW_TABLE_TEXT_CHECKSUM) || constants != tw_word(program, TW_TABLE_CONST_CHECKSUM))
+        return TW_DAMAGED;
+    return TW_OK;
+}

@@ -1,0 +1,286 @@
+/* The table of a program: its entries by number, and the proof that they can be relied on. */
+#include "tw_internal.h"
+
+static const char *name_at(const tw_program *program, uint32_t place)
+{
+    return (const char *)&program->table[(size_t)program->first[TW_PART_NAMES] * 4u + place];
+}
+
+void tw_get_tensor(const tw_program *program, uint32_t number, tw_tensor *tensor)
+{
+    const uint32_t at = program->first[TW_PART_TENSORS] + number * TW_TENSOR_WORDS;
+    const uint32_t type = tw_word(program, at + 3u);
+    tensor->number = number;
+    tensor->name = name_at(program, tw_word(program, at));
+    tensor->region = tw_word(program, at + 1u);
+    tensor->offset = tw_word(program, at + 2u);
+    tensor->element_bytes = type & 15u;
+    tensor->kind = type >> 4;
+    tensor->flipped = tw_word(program, at + 4u);
+    tensor->elements = tw_word(program, at + 5u);
+    tensor->dimensions = tw_word(program, at + 6u);
+    tensor->first_size = tw_word(program, at + 7u);
+    tensor->scale = tw_real(program, at + 8u);
+    tensor->zero_point = (int32_t)tw_word(program, at + 9u);
+}
+
+void tw_get_step(const tw_program *program, uint32_t number, tw_step *step)
+{
+    const uint32_t at = program->first[TW_PART_STEPS] + number * TW_STEP_WORDS;
+    step->kind = tw_word(program, at);
+    step->first = tw_word(program, at + 1u);
+    step->words = tw_word(program, at + 2u);
+    step->text = tw_word(program, at + 3u);
+    step->name = step->kind == (uint32_t)TW_STEP_CPU ? name_at(program, step->first) : "";
+    step->conversion = step->words;
+    step->conversions = step->text;
+}
+
+void tw_get_conversion(const tw_program *program, uint32_t number, tw_conversion *conversion)
+{
+    const uint32_t at = program->first[TW_PART_CONVERSIONS] + number * TW_CONVERSION_WORDS;
+    conversion->source = tw_word(program, at);
+    conversion->target = tw_word(program, at + 1u);
+    conversion->scale = tw_real(program, at + 2u);
+    conversion->zero_point = (int32_t)tw_word(program, at + 3u);
+}
+
+uint32_t tw_is_byte(const tw_tensor *tensor)
+{
+    return tensor->element_bytes == 1u && tensor->kind <= 1u;
+}
+
+uint32_t tw_is_real(const tw_tensor *tensor)
+{
+    return tensor->element_bytes == 4u && tensor->kind == 2u;
+}
+
+uint32_t tw_size(const tw_program *program, const tw_tensor *tensor, uint32_t dimension)
+{
+    if (program == NULL || tensor == NULL || dimension >= tensor->dimensions)
+        return 0u;
+    return tw_word(program, program->first[TW_PART_SIZES] + tensor->first_size + dimension);
+}
+
+uint32_t tw_stride(const tw_program *program, const tw_tensor *tensor, uint32_t dimension)
+{
+    if (program == NULL || tensor == NULL || dimension >= tensor->dimensions)
+        return 0u;
+    return tw_word(program, program->first[TW_PART_SIZES] + tensor->first_size + tensor->dimensions + dimension);
+}
+
+uint64_t tw_extent(const tw_program *program, const tw_tensor *tensor)
+{
+    uint64_t last = 0u;
+    uint32_t i;
+    for (i = 0; i < tensor->dimensions && last <= 0xffffffffu; i++)
+        last += (uint64_t)(tw_size(program, tensor, i) - 1u) * tw_stride(program, tensor, i);
+    return last + tensor->element_bytes;
+}
+
+/* The checksum is computed with its own word zero. */
+static uint32_t table_checksum(const uint8_t *table, uint32_t bytes)
+{
+    static const uint8_t zeros[4] = {0u, 0u, 0u, 0u};
+    const uint32_t place = TW_TABLE_CHECKSUM * 4u;
+    const uint32_t crc = tw_crc32(tw_crc32(0u, table, place), zeros, 4u);
+    return tw_crc32(crc, &table[place + 4u], bytes - place - 4u);
+}
+
+tw_result tw_check_table(tw_program *program)
+{
+    static const uint8_t words[TW_PART_NAMES] = {TW_TENSOR_WORDS, 1u, 1u, TW_STEP_WORDS, TW_CONVERSION_WORDS, 1u};
+    const uint32_t bytes = tw_word(program, TW_TABLE_TABLE_BYTES);
+    uint32_t at = TW_TABLE_WORDS, part;
+    if (tw_word(program, TW_TABLE_MAGIC) != TW_TABLE_FIRST_WORD || bytes % 4u != 0u)
+        return TW_DAMAGED;
+    if (tw_word(program, TW_TABLE_VERSION) != TW_TABLE_FORMAT)
+        return TW_FORMAT;
+    for (part = 0; part < TW_PART_NAMES; part++) {
+        const uint32_t count = tw_word(program, TW_TABLE_TENSORS + part);
+        program->first[part] = at;
+        if (count > (bytes / 4u - at) / words[part])
+            return TW_DAMAGED;
+        at += count * words[part];
+    }
+    program->first[TW_PART_NAMES] = at;
+    if (bytes - at * 4u != tw_word(program, TW_TABLE_NAMES_BYTES)
+        || table_checksum(program->table, bytes) != tw_word(program, TW_TABLE_CHECKSUM))
+        return TW_DAMAGED;
+    return tw_word(program, TW_TABLE_ISA_VERSION) == TW_ISA_VERSION ? TW_OK : TW_VERSION;
+}
+
+static uint32_t is_name_place(const tw_program *program, uint32_t place)
+{
+    return place < tw_word(program, TW_TABLE_NAMES_BYTES);
+}
+
+/* Sizes multiply to the elements; none of these lies outside of the region, nor do they lie in each other's place. */
+static uint32_t is_good_shape(const tw_program *program, const tw_tensor *tensor)
+{
+    const uint32_t sizes = tw_word(program, TW_TABLE_SIZES);
+    uint64_t elements = 1u, extent;
+    uint32_t i;
+    if (tensor->dimensions > sizes / 2u || tensor->first_size > sizes - 2u * tensor->dimensions)
+        return 0u;
+    for (i = 0; i < tensor->dimensions && elements <= 0xffffffffu; i++)
+        elements *= tw_size(program, tensor, i);
+    if (elements != tensor->elements)
+        return 0u;
+    if (tensor->region == TW_REGION_HOST)
+        return (uint64_t)tensor->elements * tensor->element_bytes <= 0xffffffffu;
+    extent = elements > 0u ? tw_extent(program, tensor) : 0u;
+    return elements > 0u && elements * tensor->element_bytes <= extent
+        && tensor->offset <= tw_region_bytes(program, tensor->region)
+        && extent <= tw_region_bytes(program, tensor->region) - tensor->offset;
+}
+
+static uint32_t is_good_tensor(const tw_program *program, uint32_t number)
+{
+    tw_tensor tensor;
+    tw_get_tensor(program, number, &tensor);
+    if (!is_name_place(program, tw_word(program, program->first[TW_PART_TENSORS] + number * TW_TENSOR_WORDS)))
+        return 0u;
+    if (tensor.region != TW_REGION_HOST && (tensor.region >= TW_REGIONS || tensor.region == TW_REGION_CONST))
+        return 0u;
+    if (tensor.region != TW_REGION_HOST && (tensor.element_bytes == 0u || tensor.element_bytes > 8u))
+        return 0u;
+    if (tensor.flipped > 1u || (tensor.flipped == 1u && !tw_is_byte(&tensor)))
+        return 0u;
+    return is_good_shape(program, &tensor);
+}
+
+/* Whether tensor `number` is one of the `count` inputs or outputs that the table lists from `first` on. */
+static uint32_t is_listed(const tw_program *program, uint32_t first, uint32_t count, uint32_t number)
+{
+    uint32_t i;
+    for (i = 0; i < count; i++)
+        if (tw_word(program, first + i) == number)
+            return 1u;
+    return 0u;
+}
+
+static uint32_t is_good_conversion(const tw_program *program, uint32_t number)
+{
+    const uint32_t tensors = tw_word(program, TW_TABLE_TENSORS);
+    tw_conversion conversion;
+    tw_tensor source, target;
+    const tw_tensor *byte;
+    tw_get_conversion(program, number, &conversion);
+    if (conversion.source >= tensors || conversion.target >= tensors)
+        return 0u;
+    tw_get_tensor(program, conversion.source, &source);
+    tw_get_tensor(program, conversion.target, &target);
+    if (source.region == TW_REGION_HOST) {
+        byte = &target;
+        if (!tw_is_real(&source) || target.region == TW_REGION_HOST
+            || !is_listed(program, program->first[TW_PART_INPUTS], tw_word(program, TW_TABLE_INPUTS), conversion.source))
+            return 0u;
+    } else {
+        byte = &source;
+        if (!tw_is_real(&target) || target.region != TW_REGION_HOST
+            || !is_listed(program, program->first[TW_PART_OUTPUTS], tw_word(program, TW_TABLE_OUTPUTS), conversion.target))
+            return 0u;
+    }
+    if (!tw_is_byte(byte) || source.elements != target.elements)
+        return 0u;
+    if (!(conversion.scale > 0.0f && conversion.scale <= 3.402823466e+38f))
+        return 0u;
+    return byte->kind == 1u ? conversion.zero_point >= 0 && conversion.zero_point <= 255
+                            : conversion.zero_point >= -128 && conversion.zero_point <= 127;
+}
+
+static uint32_t is_good_step(const tw_program *program, uint32_t number)
+{
+    const uint32_t text = tw_word(program, TW_TABLE_TEXT_BYTES), conversions = tw_word(program, TW_TABLE_CONVERSIONS);
+    tw_step step;
+    tw_get_step(program, number, &step);
+    if (step.kind == (uint32_t)TW_STEP_MACHINE)
+        return step.words > 0u && step.text % 4u == 0u && step.text <= text && step.words <= (text - step.text) / 4u;
+    return step.kind == (uint32_t)TW_STEP_CPU && is_name_place(program, step.first) && step.conversion <= conversions
+        && step.conversions <= conversions - step.conversion;
+}
+
+tw_result tw_check_entries(const tw_program *program)
+{
+    const uint32_t tensors = tw_word(program, TW_TABLE_TENSORS), names = tw_word(program, TW_TABLE_NAMES_BYTES);
+    const uint32_t beat = tw_word(program, TW_TABLE_AXI_BYTES);
+    const uint8_t *name = &program->table[(size_t)program->first[TW_PART_NAMES] * 4u];
+    uint32_t good = beat >= 4u && beat <= TW_BEAT_MAX && (beat & (beat - 1u)) == 0u;
+    uint32_t i;
+    good = good && tw_word(program, TW_TABLE_TEXT_BYTES) % 4u == 0u && (names == 0u || name[names - 1u] == 0u);
+    for (i = 0; good && i < tensors; i++)
+        good = is_good_tensor(program, i);
+    for (i = program->first[TW_PART_INPUTS]; good && i < program->first[TW_PART_STEPS]; i++)
+        good = tw_word(program, i) < tensors;
+    for (i = 0; good && i < tw_word(program, TW_TABLE_CONVERSIONS); i++)
+        good = is_good_conversion(program, i);
+    for (i = 0; good && i < tw_word(program, TW_TABLE_STEPS); i++)
+        good = is_good_step(program, i);
+    return good ? TW_OK : TW_DAMAGED;
+}
+
+uint32_t tw_region_bytes(const tw_program *program, uint32_t region)
+{
+    return program != NULL && region < TW_REGIONS ? tw_word(program, TW_TABLE_CONST_BYTES + region) : 0u;
+}
+
+uint32_t tw_tensor_count(const tw_program *program)
+{
+    return program != NULL ? tw_word(program, TW_TABLE_TENSORS) : 0u;
+}
+
+uint32_t tw_input_count(const tw_program *program)
+{
+    return program != NULL ? tw_word(program, TW_TABLE_INPUTS) : 0u;
+}
+
+uint32_t tw_output_count(const tw_program *program)
+{
+    return program != NULL ? tw_word(program, TW_TABLE_OUTPUTS) : 0u;
+}
+
+tw_result tw_tensor_at(const tw_program *program, uint32_t number, tw_tensor *tensor)
+{
+    if (program == NULL || tensor == NULL)
+        return TW_NULL_POINTER;
+    if (number >= tw_tensor_count(program))
+        return TW_ARGUMENT;
+    tw_get_tensor(program, number, tensor);
+    return TW_OK;
+}
+
+/* The tensor whose number is entry `number` of the list of `count` that begins at word `first`. */
+static tw_result listed_at(const tw_program *program, uint32_t first, uint32_t count, uint32_t number, tw_tensor *tensor)
+{
+    return number < count ? tw_tensor_at(program, tw_word(program, first + number), tensor) : TW_ARGUMENT;
+}
+
+tw_result tw_input_at(const tw_program *program, uint32_t number, tw_tensor *tensor)
+{
+    if (program == NULL)
+        return TW_NULL_POINTER;
+    return listed_at(program, program->first[TW_PART_INPUTS], tw_input_count(program), number, tensor);
+}
+
+tw_result tw_output_at(const tw_program *program, uint32_t number, tw_tensor *tensor)
+{
+    if (program == NULL)
+        return TW_NULL_POINTER;
+    return listed_at(program, program->first[TW_PART_OUTPUTS], tw_output_count(program), number, tensor);
+}
+
+tw_result tw_find(const tw_program *program, const char *name, tw_tensor *tensor)
+{
+    uint32_t i, k;
+    if (program == NULL || name == NULL || tensor == NULL)
+        return TW_NULL_POINTER;
+    for (i = 0; i < tw_tensor_count(program); i++) {
+        tw_get_tensor(program, i, tensor);
+        for (k = 0; name[k] != '\0' && name[k] == tensor->name[k]; k++) {
+        }
+        if (name[k] == tensor->name[k])
+            return TW_OK;
+    }
+    return TW_ARGUMENT;
+}

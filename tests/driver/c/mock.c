@@ -1,0 +1,172 @@
+#include "mock.h"
+
+#include <stdlib.h>
+
+#include "tilewright.h"
+
+enum { REGISTERS = 0x400 / 4, WORK_READS = 3 };
+
+static uint8_t *memory;
+static uint64_t memory_bytes;
+static uint32_t registers[REGISTERS];
+static uint32_t left, starts, cycles;
+static mock_mood mood;
+
+static uint32_t *reg(uint32_t offset)
+{
+    if (offset % 4u != 0u || offset / 4u >= (uint32_t)REGISTERS)
+        abort();
+    return &registers[offset / 4u];
+}
+
+void mock_feel(mock_mood now)
+{
+    mood = now;
+}
+
+uint32_t mock_starts(void)
+{
+    return starts;
+}
+
+static void reset(void)
+{
+    const uint32_t config = *reg(TW_REG_CONFIG), first = *reg(TW_REG_CAPABILITY), second = *reg(TW_REG_CAPABILITY + 4u);
+    uint32_t i;
+    for (i = 0; i < (uint32_t)REGISTERS; i++)
+        registers[i] = 0u;
+    *reg(TW_REG_ID) = TW_ID_VALUE;
+    *reg(TW_REG_VERSION) = TW_HARDWARE_VERSION | (TW_ISA_VERSION << 16);
+    *reg(TW_REG_CONFIG) = config;
+    *reg(TW_REG_CAPABILITY) = first;
+    *reg(TW_REG_CAPABILITY + 4u) = second;
+    *reg(TW_REG_STATUS) = TW_STATUS_IDLE;
+    left = 0u;
+}
+
+void mock_open(uint8_t *given, uint64_t bytes, uint32_t config, uint32_t axi_bytes, uint32_t address_bits)
+{
+    uint32_t words[2] = {0u, 0u};
+    TW_SET(words, CAP_UNITS, 31);
+    TW_SET(words, CAP_AXI_BYTES, axi_bytes);
+    TW_SET(words, CAP_AXI_ADDR_BITS, address_bits);
+    memory = given;
+    memory_bytes = bytes;
+    mood = MOCK_WELL;
+    starts = 0u;
+    *reg(TW_REG_CONFIG) = config;
+    *reg(TW_REG_CAPABILITY) = words[0];
+    *reg(TW_REG_CAPABILITY + 4u) = words[1];
+    reset();
+}
+
+static uint64_t pair(uint32_t low)
+{
+    return *reg(low) | ((uint64_t)*reg(low + 4u) << 32);
+}
+
+/* A region that the registers name must be memory: the driver has promised that. */
+static void must_be_memory(uint64_t address, uint64_t bytes)
+{
+    if (bytes > 0u && (address > memory_bytes || bytes > memory_bytes - address))
+        abort();
+}
+
+static void run(void)
+{
+    uint32_t i;
+    must_be_memory(pair(TW_REG_PROGRAM_LO), (uint64_t)*reg(TW_REG_PROGRAM_WORDS) * 4u);
+    for (i = 0; i < TW_REGIONS; i++)
+        must_be_memory(pair(TW_REG_BASE_CONST_LO + 8u * i), *reg(TW_REG_LIMIT_CONST + 4u * i));
+    for (i = 0; i < *reg(TW_REG_LIMIT_OUTPUT); i++)
+        memory[pair(TW_REG_BASE_OUTPUT_LO) + i] = (uint8_t)(MOCK_MARK + i);
+    *reg(TW_REG_STATUS) = TW_STATUS_BUSY;
+    left = (uint32_t)WORK_READS;
+    starts++;
+}
+
+static void stop(uint32_t code)
+{
+    *reg(TW_REG_STATUS) = TW_STATUS_ERROR | (mood == MOCK_STUCK ? 0u : TW_STATUS_IDLE);
+    *reg(TW_REG_ERROR_CODE) = code;
+    *reg(TW_REG_ERROR_PC) = 7u;
+    *reg(TW_REG_IRQ_PENDING) = 1u;
+}
+
+static void control(uint32_t value)
+{
+    const uint32_t busy = *reg(TW_REG_STATUS) & TW_STATUS_BUSY;
+    if ((value & TW_CONTROL_RESET) != 0u && mood != MOCK_STUCK)
+        reset();
+    else if ((value & TW_CONTROL_ABORT) != 0u && busy != 0u)
+        stop(TW_FAULT_ABORTED);
+    else if (value == TW_CONTROL_START && ((*reg(TW_REG_STATUS) & TW_STATUS_IDLE) == 0u || mood == MOCK_REFUSES))
+        *reg(TW_REG_STATUS) |= TW_STATUS_REFUSED;
+    else if (value == TW_CONTROL_START)
+        run();
+}
+
+static void work(void)
+{
+    if ((*reg(TW_REG_STATUS) & TW_STATUS_BUSY) == 0u || mood == MOCK_HANGS || mood == MOCK_STUCK || --left > 0u)
+        return;
+    if (mood == MOCK_FAULTS) {
+        stop(TW_FAULT_READ_ERROR);
+        return;
+    }
+    *reg(TW_REG_STATUS) = mood == MOCK_FORGETS ? TW_STATUS_IDLE : TW_STATUS_DONE | TW_STATUS_IDLE;
+    *reg(TW_REG_IRQ_PENDING) = 1u;
+}
+
+uint32_t board_read(uint32_t offset)
+{
+    cycles += 4u;
+    if (mood == MOCK_ABSENT || (mood == MOCK_VANISHES && (*reg(TW_REG_STATUS) & TW_STATUS_BUSY) != 0u))
+        return 0xffffffffu;
+    if (mood == MOCK_ZERO)
+        return 0u;
+    if (offset == TW_REG_VERSION && mood == MOCK_OTHER_HARDWARE)
+        return *reg(offset) + 1u;
+    if (offset == TW_REG_VERSION && mood == MOCK_OTHER_ISA)
+        return *reg(offset) + 0x10000u;
+    if (offset == TW_REG_STATUS)
+        work();
+    return *reg(offset);
+}
+
+void board_write(uint32_t offset, uint32_t value)
+{
+    cycles += 4u;
+    if (offset == TW_REG_CONTROL)
+        control(value);
+    else if (offset == TW_REG_IRQ_PENDING)
+        *reg(offset) &= ~value;
+    else if (offset != TW_REG_STATUS)
+        *reg(offset) = value;
+}
+
+uint8_t *board_memory(void)
+{
+    return memory;
+}
+
+uint64_t board_memory_bytes(void)
+{
+    return memory_bytes;
+}
+
+uint32_t board_cycles(void)
+{
+    return cycles;
+}
+
+int board_interrupt(void)
+{
+    return mood == MOCK_LOUD || (mood != MOCK_DEAF && *reg(TW_REG_IRQ_ENABLE) != 0u && *reg(TW_REG_IRQ_PENDING) != 0u);
+}
+
+void board_run(uint32_t count)
+{
+    cycles += count;
+    work();
+}

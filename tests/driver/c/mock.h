@@ -1,0 +1,30 @@
+/* Registers as a machine has them, or as something broken has, with a memory that no machine works on: a run leaves
+ * `MOCK_MARK + i` in byte `i` of OUTPUT. It refuses to work outside of the memory that it was given. */
+#ifndef MOCK_H
+#define MOCK_H
+
+#include "board.h"
+
+typedef enum mock_mood {
+    MOCK_WELL,
+    MOCK_ABSENT, /* every register reads as ones */
+    MOCK_ZERO, /* as zeros */
+    MOCK_OTHER_HARDWARE,
+    MOCK_OTHER_ISA,
+    MOCK_HANGS, /* a program never ends; abort stops it */
+    MOCK_STUCK, /* nor does abort */
+    MOCK_FAULTS, /* a program ends with READ_ERROR at word 7 */
+    MOCK_REFUSES, /* START is not taken */
+    MOCK_FORGETS, /* a program is neither running nor done */
+    MOCK_VANISHES, /* registers read as ones once a program runs */
+    MOCK_DEAF, /* the interrupt never comes */
+    MOCK_LOUD /* the interrupt is always there */
+} mock_mood;
+
+#define MOCK_MARK 0x30u
+
+void mock_open(uint8_t *memory, uint64_t bytes, uint32_t config, uint32_t axi_bytes, uint32_t address_bits);
+void mock_feel(mock_mood mood);
+uint32_t mock_starts(void);
+
+#endif

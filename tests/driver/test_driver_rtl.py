@@ -1,0 +1,132 @@
+"""The driver on the generated Verilog: every output bit is the functional simulator's, and nothing that stops it stays.
+
+Processor and machine see DRAM through a cache that only the driver's own maintenance keeps right (``c/harness.c``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from compiler.zoo.networks import networks
+from isa.assembler import assemble
+from isa.faults import Fault, MachineFault
+from isa.flat_image import flat_image
+from isa.instructions import Region
+from isa.program import MachineStep, Program
+from isa.program_file import program_bytes
+from sim.rtl.board import board_library
+from sim.runtime.engine import FunctionalEngine
+from sim.runtime.run import Run
+from tests.compiler.frontend.quantised_models import model, node, weights
+from tests.driver.building import DEMO, NANO, build, digits, run
+from tests.e2e.network_runs import compiled
+from tests.e2e.trained import trained
+from tests.tools import needs
+from tilewright.api import random_inputs
+
+pytestmark = needs("gcc")
+Arrays = dict[str, NDArray[Any]]
+ABORTS = 40
+FAULTY = {
+    Fault.ILLEGAL_OPCODE: "START config=CONFIG\n.word 0x1ff\nEND",
+    Fault.ILLEGAL_FIELD: "START config=CONFIG\nLOADP count=0\nEND",
+    Fault.CONFIG_MISMATCH: "START config=1\nEND",
+    Fault.FM_ADDRESS: "START config=CONFIG\nLOAD rows=1 pixels=4 run=4 step=4 valid=16 region=INPUT d_xs=1 d_addr=4000\nEND",
+    Fault.BUFFER_ADDRESS: "START config=CONFIG\nLOADP count=2 dst=0xffff\nEND",
+    Fault.WATCHDOG: "START config=CONFIG\nLOADP wait=CONV count=1\nEND",
+    Fault.PROGRAM_END: "START config=CONFIG\nLOADP count=1",
+    Fault.REGION_LIMIT: "START config=CONFIG\nLOAD rows=1 pixels=4 run=4 step=4 valid=16 region=INPUT d_xs=1 offset=64\nEND",
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    library = board_library(NANO)
+    return {
+        name: build(tmp_path_factory.mktemp(name), name, libraries=[library, "-lstdc++"]) for name in ("infer", "stops")
+    }
+
+
+def expected(program: Program, feeds: list[Arrays]) -> bytes:
+    made = [Run(program, FunctionalEngine(program.config))(feed) for feed in feeds]
+    return b"".join(outputs[tensor.name].tobytes() for outputs in made for tensor in program.outputs)
+
+
+def given(program: Program, feeds: list[Arrays]) -> bytes:
+    return b"".join(np.ascontiguousarray(feed[tensor.name]).tobytes() for feed in feeds for tensor in program.inputs)
+
+
+def same(
+    infer: Path, folder: Path, program: Program, feeds: list[Arrays], way: str, *more: str, flat: bool = False
+) -> None:
+    (folder / "image").write_bytes(flat_image(program) if flat else program_bytes(program))
+    (folder / "inputs").write_bytes(given(program, feeds))
+    printed = run(infer, folder / "image", folder / "inputs", folder / "outputs", way, *more)
+    assert printed.startswith(f"{len(feeds)} inferences")
+    assert (folder / "outputs").read_bytes() == expected(program, feeds)
+
+
+@pytest.mark.parametrize("way", ["irq", "poll", "double", "place"])
+@pytest.mark.parametrize("flat", [False, True], ids=["file", "flat"])
+def test_digits(way: str, flat: bool, programs: dict[str, Path], tmp_path: Path) -> None:
+    with np.load(DEMO / "digits_test.npz") as archive:
+        feeds = [{"image": image[None]} for image in archive["image"][:5]]
+    stalls = ("+stall_seed=5",) if flat else ()
+    same(programs["infer"], tmp_path, digits(), feeds, way, *stalls, flat=flat)
+
+
+def test_a_network_with_skips(programs: dict[str, Path], tmp_path: Path) -> None:
+    program = compiled(networks()["unet"](size=16, width=8), "nano").program
+    same(programs["infer"], tmp_path, program, [random_inputs(program, 3)], "irq")
+
+
+def test_a_trained_network(programs: dict[str, Path], tmp_path: Path) -> None:
+    """Its input is a buffer; its Softmax is left to the caller, who here hands on what it would get."""
+    program = compiled(trained("kws_dscnn_int8_qdq.onnx"), "nano").program
+    feeds = random_inputs(program, 3)
+    functional = Run(program, FunctionalEngine(program.config))
+    functional(feeds)
+    (output,), (logits,) = program.outputs, (b.name for b in program.buffers if b.region is Region.OUTPUT)
+    (tmp_path / "image").write_bytes(program_bytes(program))
+    (tmp_path / "inputs").write_bytes(given(program, [feeds]))
+    run(programs["infer"], *(tmp_path / name for name in ("image", "inputs", "outputs")), "poll", logits, output.name)
+    assert (tmp_path / "outputs").read_bytes() == functional.image.read(logits).tobytes()
+
+
+@pytest.mark.parametrize("way", ["irq", "double", "place"])
+def test_a_part_on_the_processor(way: str, programs: dict[str, Path], tmp_path: Path) -> None:
+    """Two machine steps; between them sums in float, which the caller's function computes."""
+    table: dict[str, NDArray[Any]] = {"w": weights(5, 3, 3, 3), "v": weights(4, 5, 3, 3), "axis": np.array(3, np.int64)}
+    nodes = [node("Conv", "x w", "a"), node("CumSum", "a axis", "b"), node("Conv", "b v")]
+    program = compiled(model(nodes, (1, 3, 6, 10), table), "nano").program
+    assert sum(isinstance(step, MachineStep) for step in program.steps) == 2
+    feeds = [random_inputs(program, seed) for seed in range(3)]
+    same(programs["infer"], tmp_path, program, feeds, way, "a_quantized", "b_quantized", flat=way == "place")
+
+
+def test_whatever_stops_it_the_next_run_is_right(programs: dict[str, Path], tmp_path: Path) -> None:
+    """Every fault with its instruction, aborts and resets at random cycles, time-outs, starts out of turn, addresses between
+    beats, another configuration."""
+    program = digits()
+    with np.load(DEMO / "digits_test.npz") as archive:
+        feeds = [{"image": archive["image"][:1]}]
+    for name, content in {
+        "image": program_bytes(program), "inputs": given(program, feeds), "expected": expected(program, feeds),
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(content)
+    faults: list[object] = []
+    for fault, text in FAULTY.items():
+        words = tuple(assemble(text, config=NANO, check_rules=False))
+        wrong = Program(NANO, words, bytes(64), work_bytes=64, input_bytes=64, output_bytes=64)
+        with pytest.raises(MachineFault) as found:
+            Run(wrong, FunctionalEngine(NANO))({})
+        assert found.value.fault is fault
+        (tmp_path / fault.name).write_bytes(program_bytes(wrong))
+        faults += [tmp_path / fault.name, fault.value, found.value.pc]
+    files = [tmp_path / name for name in ("image", "inputs", "expected")]
+    assert run(programs["stops"], *files, ABORTS, 1, *faults) == "all as expected\n"

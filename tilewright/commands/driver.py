@@ -1,0 +1,34 @@
+"""``tilewright driver``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from isa.config import MachineConfig
+from tilewright.options import check_output, config_option, json_option, print_json, write_file
+
+
+@click.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the sources.")
+@config_option(default=None)
+@json_option()
+def command(output: Path, config: MachineConfig | None, as_json: bool) -> None:
+    """Write the driver, in C99, with the header that it is compiled with; with --config also one about that machine.
+
+    \b
+    Example:
+      tilewright driver --config nano -o firmware/tilewright
+    """
+    from driver.sources import driver_files
+
+    files = driver_files(config)
+    check_output(output / next(iter(files)))
+    for name, text in files.items():
+        write_file(output / name, text.encode())
+    if as_json:
+        print_json({"files": [str(output / name) for name in files]})
+    else:
+        for name, text in files.items():
+            click.echo(f"{output / name}: {len(text.encode())} bytes")
