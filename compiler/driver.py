@@ -12,6 +12,7 @@ from compiler.codegen.objective import CYCLES
 from compiler.codegen.plan import Plan
 from compiler.emit.buffers import buffer_of
 from compiler.emit.build import plans_of
+from compiler.emit.conversions import conversions_of
 from compiler.emit.grouping import machine_ops
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program
@@ -195,7 +196,8 @@ def _program(config: MachineConfig, imported: ImportedModel, emitted: Emitted) -
         cpu_graphs=(*(CpuGraph(p.name, p.model) for p in parts), CpuGraph(WHOLE_MODEL, imported.oracle.SerializeToString())),
         debug=emitted.debug,
         steps=tuple(
-            MachineStep(s.first_word, s.words) if isinstance(s, Segment) else CpuStep(s.name) for s in emitted.segments
+            MachineStep(s.first_word, s.words) if isinstance(s, Segment) else CpuStep(s.name, conversions_of(s.model))
+            for s in emitted.segments
         ),
         inputs=tuple(_host_tensor(v) for v in imported.oracle.graph.input),
         outputs=tuple(_host_tensor(v) for v in imported.oracle.graph.output),

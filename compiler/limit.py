@@ -19,7 +19,7 @@ from compiler.emit.places import ALIGN, Sharing
 from compiler.emit.steps import peak_ops
 from compiler.ordering import Frugal, in_least_order, placed
 from compiler.search.cost import Evaluator
-from compiler.search.within import Groups, Within
+from compiler.search.within import Groups, Limits, Within
 from compiler.xgraph.ops import Cpu
 from isa.errors import TilewrightError
 
@@ -77,23 +77,30 @@ def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError
     )
 
 
-def least_memory(evaluator: Evaluator, objective: Objective) -> Frugal:
-    """Of all partitions that are tried; of those with equally little the first tried, at the least cost."""
-    frugal = _Frugal(evaluator, objective)
-    return min((frugal.least(ways) for ways in frugal.ways), key=lambda found: found.bytes)
+def least_memory(evaluator: Evaluator, objective: Objective, tiled: Sequence[bool] = (False, True)) -> Frugal:
+    """Of all partitions that are tried; of those with equally little the first tried, at the least cost.
+
+    ``tiled``: whether groups may be tiled in columns; both are tried.
+    """
+    return _Frugal(evaluator, objective).least_of_all(tiled)
 
 
 def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], points: int) -> Iterator[Frugal]:
-    """From the given steps down to the least memory, each with less than the one before; some limits evenly apart."""
+    """From the given steps down to the least memory, each with less than the one before.
+
+    Limits are those at which other groups are left, and where there are too many of them, some of these evenly apart.
+    """
     frugal = _Frugal(evaluator, objective)
     last = min(frugal.reordered(given, host=False), key=lambda found: found.bytes)
     yield last
-    least = least_memory(evaluator, objective)
-    top, low = last.bytes, least.bytes
-    for number in range(1, points - 1):
-        limit = min(top - (top - low) * number // (points - 1), last.bytes - ALIGN)
+    least = frugal.least_of_all()
+    known = {limit for way in frugal.ways for limit in way.candidates.overlapping.limits if least.bytes < limit < last.bytes}
+    limits = sorted(known, reverse=True)
+    some = min(len(limits), points - 2)
+    for limit in (limits[number * len(limits) // some] for number in range(some)):
+        limit = min(limit, last.bytes - ALIGN)
         found = next((found for ways in frugal.ways if (found := frugal.within(ways, limit)) is not None), None)
-        if found is not None and low < found.bytes < last.bytes:
+        if found is not None and least.bytes < found.bytes < last.bytes:
             last = found
             yield found
     if least.bytes < last.bytes:
@@ -102,6 +109,7 @@ def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu
 
 class _Way(NamedTuple):
     candidates: Within
+    """What their limits count of overlap is tried in turn: at best, and not at all, which is always reached."""
     host: bool
     """Inputs and outputs lie in WORK."""
     tiled: bool
@@ -128,33 +136,44 @@ class _Frugal:
             yield self._ordered(given, Sharing(host, overlap))
 
     def within(self, way: _Way, limit: int) -> Frugal | None:
+        """The cheaper of what is found."""
+        found = [self._kept_to(limits, way, limit) for limits in (way.candidates.overlapping, way.candidates.apart)]
+        return min((each for each in found if each is not None), key=self._cost, default=None)
+
+    def _kept_to(self, limits: Limits, way: _Way, limit: int) -> Frugal | None:
         """Groups are held to less than the limit where the whole exceeds it."""
-        candidates = way.candidates
         most = limit
         for _ in range(TRIES):
-            groups = candidates.cheapest(most)
+            groups = limits.cheapest(most)
             if groups is None:
                 return None
             found = self._made(groups, way)
             if found.bytes <= limit:
                 return found
-            most = min(most, candidates.most(groups)) - max(ALIGN, found.bytes - limit)
+            most = min(most, limits.most(groups)) - max(ALIGN, found.bytes - limit)
         return None
 
+    def least_of_all(self, tiled: Sequence[bool] = (False, True)) -> Frugal:
+        return min((self.least(way) for way in self.ways if way.tiled in tiled), key=lambda found: found.bytes)
+
     def least(self, way: _Way) -> Frugal:
-        """By the least limit that leaves a partition, and some after it."""
-        candidates = way.candidates
+        """By the least limits that leave a partition, and some after them."""
         best: Frugal | None = None
-        for limit in candidates.limits[candidates.least :][:TRIES]:
-            if best is not None and best.bytes <= limit:
-                break
-            groups = candidates.cheapest(limit)
-            if groups is not None:
-                found = self._made(groups, way)
-                if best is None or found.bytes < best.bytes:
-                    best = found
+        for limits in (way.candidates.overlapping, way.candidates.apart):
+            for limit in limits.limits[limits.least :][:TRIES]:
+                if best is not None and best.bytes <= limit:
+                    break
+                groups = limits.cheapest(limit)
+                if groups is not None:
+                    found = self._made(groups, way)
+                    if best is None or found.bytes < best.bytes:
+                        best = found
         assert best is not None, "every operation fits by itself"
         return best
+
+    def _cost(self, found: Frugal) -> int:
+        """By the planner."""
+        return sum(self._objective(step.cost) for step in found.steps if isinstance(step, Plan))
 
     def _made(self, groups: Groups, way: _Way) -> Frugal:
         evaluator = self._evaluator

@@ -92,7 +92,8 @@ class PassEmitter:
         return rows if len(rows) else None
 
     def _add(self, pending: Sequence[Pending], layer: str, step: int) -> None:
-        self._pending += [replace(p, layer=layer, tile=self.first_tile + step) for p in pending]
+        name = self.plan.group.name
+        self._pending += [replace(p, layer=layer, tile=self.first_tile + step, group=name) for p in pending]
 
     def _load(self, tensor: str, step: int, image: int) -> None:
         rows = self._rows(tensor, step)

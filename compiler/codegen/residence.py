@@ -86,7 +86,7 @@ def _whole_layers(
         words = size[layer.output]
         keeps_room = len(group.layers) == len(resident) + 1
         room = {b: left[b] - words[b] for b in PARAMETER_BUFFERS}
-        if all(room[b] >= (0 if keeps_room else depth[b] // 3) or not words[b] for b in PARAMETER_BUFFERS):
+        if all(room[b] >= (0 if keeps_room else max(1, depth[b] // 3)) or not words[b] for b in PARAMETER_BUFFERS):
             resident.add(layer.output)
             left = room
     return resident, left

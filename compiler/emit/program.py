@@ -78,12 +78,12 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
 
 def machine_segments(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
-) -> list[list[MachineOp]]:
+) -> list[list[Scheduled]]:
     """The instructions between each START and END, to be timed only: no parameters are packed for them."""
     views, sizes = places(graph, steps, sharing)
     const = UnpackedImage(max(ALIGN, config.axi_bytes))
     parts = _parts(config, graph, steps, const, views, sizes)
-    return [[op for op, _ in part] for part in parts if not isinstance(part, Cpu)]
+    return [part for part in parts if not isinstance(part, Cpu)]
 
 
 def _parts(

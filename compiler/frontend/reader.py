@@ -1,4 +1,4 @@
-"""ONNX file to a checked, normalised model: types known, constants folded, nothing that only renames left."""
+"""ONNX or TFLite file to a checked, normalised model: types known, constants folded, nothing that only renames left."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from compiler.frontend.external import with_external_data
 from compiler.frontend.folding import fold_constants, without_identities
 from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto
 from compiler.frontend.rebatch import rebatched
+from compiler.frontend.tflite.convert import from_tflite
+from compiler.frontend.tflite.file import is_tflite
 from compiler.frontend.types import with_types
 
 LEAST_OPSET = 9
@@ -50,13 +52,15 @@ def load(source: Source) -> onnx.ModelProto:
     try:
         data = source if isinstance(source, bytes) else Path(source).read_bytes()
     except OSError as error:
-        raise ModelError(f"{where}: cannot be read: {error.strerror}; give the path of an ONNX file") from None
+        raise ModelError(f"{where}: cannot be read: {error.strerror}; give the path of an ONNX or TFLite file") from None
+    if is_tflite(data):
+        return from_tflite(data, where)
     try:
         proto: onnx.ModelProto = onnx.load_model_from_string(data)
     except Exception:  # protobuf's DecodeError, which it does not export with types
         raise ModelError(f"{where}: {len(data)} bytes are not a whole ONNX model; export or download it again") from None
     if not proto.graph.node and not proto.opset_import:
-        raise ModelError(f"{where}: not an ONNX model (no graph and no operator set in it); give a .onnx file")
+        raise ModelError(f"{where}: not an ONNX model (no graph and no operator set in it); give a .onnx or .tflite file")
     return with_external_data(proto, None if isinstance(source, bytes) else Path(source).parent)
 
 

@@ -2,9 +2,10 @@
 
 A state is the set of tasks that have run. From a state, whatever leads to no more bytes in use than before, without passing a
 higher peak than is needed anyway, can be done at once: what is in use after a closed set is submodular, so doing it earlier
-raises nothing that comes later. So the search goes from valley to valley: from one it looks, lowest peak first, for the first
-state with no more in use, goes there and forgets everything else. Only the states of one climb are ever held together, and
-the peak that was needed is both reached and proved.
+raises nothing that comes later. So the search goes from valley to valley: from one it looks, lowest peak first and of these
+deepest first, for some state with no more in use; the lowest valley within that state (``valley.py``) is on no higher a way.
+It goes there and forgets everything else. Only the states of one climb are ever held together, and the peak that was needed is
+both reached and proved.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.memory.tasks import Mask, Tasks, members
+from compiler.memory.valley import lowest_between
 
-MOST_STATES = 200_000
+MOST_STATES = 400_000
 """Of one order: some seconds."""
 
 
@@ -96,20 +98,22 @@ class _Search:
         origin: dict[Mask, tuple[Mask, int]] = {start: (0, -1)}
         cost = {start: peak}
         ready = sum(1 << task for task in members(everything & ~start) if not before[task] & ~start)
-        queue: list[tuple[int, int, int, Mask, Mask]] = [(peak, level, 0, start, ready)]
+        # Of states with one peak the one that got furthest comes first: where that peak is enough, its way is soon found.
+        queue: list[tuple[int, int, int, Mask, Mask]] = [(peak, 0, level, start, ready)]
         while queue:
-            highest, in_use, _, done, ready = heapq.heappop(queue)
+            highest, _, in_use, done, ready = heapq.heappop(queue)
             if highest > cost[done]:
                 continue
             if done != start and (in_use <= level or done == everything):
-                return _path(origin, start, done), highest
+                lowest = everything if done == everything else lowest_between(tasks, start, done)
+                return [task for task in _path(origin, start, done) if lowest >> task & 1], highest
             self._left -= 1
             if self._left < 0:
                 return None
             steps = []
             for task in members(ready):
-                rise = max(highest, tasks.while_running(done, task, in_use))
-                then = tasks.after_running(done, task, in_use)
+                running, then = tasks.step(done, task, in_use)
+                rise = running if running > highest else highest
                 if then <= in_use and rise <= highest:
                     # Nothing is lost by doing this first, so nothing else need be looked at.
                     steps = [(rise, then, task)]
@@ -124,7 +128,7 @@ class _Search:
                     for other in members(after[task]):
                         if not before[other] & ~past:
                             can |= 1 << other
-                    heapq.heappush(queue, (rise, then, -past.bit_count(), past, can))
+                    heapq.heappush(queue, (rise, -past.bit_count(), then, past, can))
         raise AssertionError("the end can always be reached")
 
     def _greedy_step(self, done: Mask, in_use: int) -> tuple[list[int], int]:

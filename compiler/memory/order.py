@@ -11,6 +11,9 @@ from compiler.memory.partition import partitioned_order
 from compiler.memory.tasks import Mask, Tasks, Use
 from compiler.xgraph.graph import XGraph
 
+PARTS = 5
+"""Where not all can be looked at, each part of the graph is ordered with this part of the effort."""
+
 
 def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]], shared: bool = False) -> Tasks:
     """The steps as tasks that touch the storages of WORK; ``needs``: which steps each must follow.
@@ -29,8 +32,9 @@ def memory_order(tasks: Tasks, known: Sequence[int], most_states: int = MOST_STA
     found = least_order(fused.tasks, most_states)
     order = fused.expanded(found.tasks)
     if not found.proven:
-        in_parts = fused.expanded(partitioned_order(fused.tasks, found.tasks, most_states))
-        order = min(order, in_parts, partitioned_order(tasks, known, most_states), key=tasks.peak)
+        some = most_states // PARTS
+        in_parts = fused.expanded(partitioned_order(fused.tasks, found.tasks, some))
+        order = min(order, in_parts, partitioned_order(tasks, known, some), key=tasks.peak)
     peak = tasks.peak(order)
     if tasks.peak(known) <= peak:
         return Order(tuple(known), tasks.peak(known), min(found.bound, tasks.peak(known)))
@@ -47,18 +51,9 @@ def spliced(tasks: Tasks, known: Sequence[int], order: Sequence[int], peak: int)
         new |= 1 << other
         if old == new:
             stretch = known[begin : place + 1]
-            made += stretch if _peak_of(tasks, done, stretch) <= peak else order[begin : place + 1]
+            made += stretch if tasks.peak(stretch, done) <= peak else order[begin : place + 1]
             begin, done = place + 1, new
     return tuple(made)
-
-
-def _peak_of(tasks: Tasks, done: Mask, stretch: Sequence[int]) -> int:
-    in_use = most = tasks.in_use(done)
-    for task in stretch:
-        most = max(most, tasks.while_running(done, task, in_use))
-        in_use = tasks.after_running(done, task, in_use)
-        done |= 1 << task
-    return most
 
 
 def _mask(numbers: Sequence[int] | set[int]) -> Mask:

@@ -18,27 +18,31 @@ PART = 40
 
 
 def partitioned_order(tasks: Tasks, known: Sequence[int], most_states: int, part: int = PART) -> tuple[int, ...]:
-    """An order that needs no more than the known one; parts of high peak come first, with what effort there is."""
-    cuts = [0, *_cuts(tasks, known, part), len(known)]
-    stretches = {begin: tuple(known[begin:end]) for begin, end in pairwise(cuts)}
+    """An order that needs no more than the known one, cut where least is in use."""
+    return ordered_parts(tasks, known, cheap_cuts(tasks, known, part), most_states)
+
+
+def ordered_parts(tasks: Tasks, known: Sequence[int], cuts: Sequence[int], most_states: int) -> tuple[int, ...]:
+    """The known order with each stretch between two cuts ordered by itself; those of high peak come first."""
+    stretches = {begin: tuple(known[begin:end]) for begin, end in pairwise([0, *cuts, len(known)])}
     done: dict[int, Mask] = {}
     past = 0
     for begin, stretch in stretches.items():
         done[begin] = past
         past |= sum(1 << task for task in stretch)
     settled = 0
-    for begin in sorted(stretches, key=lambda start: -_peak(tasks, done[start], stretches[start])):
+    for begin in sorted(stretches, key=lambda start: -tasks.peak(stretches[start], done[start])):
         stretch = stretches[begin]
-        if _peak(tasks, done[begin], stretch) <= settled:
+        if tasks.peak(stretch, done[begin]) <= settled:
             break
         alone, names = _part(tasks, done[begin], stretch)
         order = least_order(alone, most_states, range(len(alone)))
         stretches[begin] = tuple(names[task] for task in order.tasks)
-        settled = max(settled, _peak(tasks, done[begin], stretches[begin]))
+        settled = max(settled, tasks.peak(stretches[begin], done[begin]))
     return tuple(task for stretch in stretches.values() for task in stretch)
 
 
-def _cuts(tasks: Tasks, known: Sequence[int], part: int) -> list[int]:
+def cheap_cuts(tasks: Tasks, known: Sequence[int], part: int) -> list[int]:
     """Places between two tasks, no more than ``part`` apart, at which the sum of what is in use is least."""
     in_use = [tasks.in_use(0)]
     done = 0
@@ -74,12 +78,3 @@ def _part(tasks: Tasks, done: Mask, stretch: Sequence[int]) -> tuple[Tasks, tupl
             own = sum(1 << place[task] for task in members(use.tasks & mask))
             uses.append(Use(use.size, own, given, kept))
     return Tasks(before, tuple(uses), tuple(tasks.extra[task] for task in names)), names
-
-
-def _peak(tasks: Tasks, done: Mask, stretch: Sequence[int]) -> int:
-    in_use = most = tasks.in_use(done)
-    for task in stretch:
-        most = max(most, tasks.while_running(done, task, in_use))
-        in_use = tasks.after_running(done, task, in_use)
-        done |= 1 << task
-    return most

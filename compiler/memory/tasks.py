@@ -112,29 +112,41 @@ class Tasks:
             if (use.given or use.tasks & done) and (use.kept or use.tasks & ~done)
         )
 
+    @cached_property
+    def _effects(self) -> tuple[tuple[tuple[Mask, int, bool, bool], ...], ...]:
+        """Of each task, for each use that it is one of: the others, its size, whether it begins and whether it ends at all."""
+        return tuple(
+            tuple(
+                (use.tasks & ~(1 << task), use.size, not use.given, not use.kept)
+                for use in map(self.uses.__getitem__, numbers)
+            )
+            for task, numbers in enumerate(self.touched)
+        )  # fmt: skip
+
+    def step(self, done: Mask, task: int, in_use: int) -> tuple[int, int]:
+        """Bytes in use while a task runs after ``done``, after which ``in_use`` are; and after it."""
+        running, then = in_use + self.extra[task], in_use
+        for others, size, begins, ends in self._effects[task]:
+            if begins and not others & done:
+                running += size
+                then += size
+            if ends and not others & ~done:
+                then -= size
+        return running, then
+
     def while_running(self, done: Mask, task: int, in_use: int) -> int:
-        """Bytes in use while a task runs after ``done``, after which ``in_use`` are."""
-        begun = sum(self.uses[n].size for n in self.touched[task] if not (self.uses[n].given or self.uses[n].tasks & done))
-        return in_use + begun + self.extra[task]
+        return self.step(done, task, in_use)[0]
 
     def after_running(self, done: Mask, task: int, in_use: int) -> int:
-        """Bytes in use after the task."""
-        past = done | 1 << task
-        for number in self.touched[task]:
-            use = self.uses[number]
-            begins = not (use.given or use.tasks & done)
-            ends = not (use.kept or use.tasks & ~past)
-            in_use += use.size * (begins - ends)
-        return in_use
+        return self.step(done, task, in_use)[1]
 
-    def peak(self, order: Sequence[int]) -> int:
-        """The most bytes in use at a time; the order must be one in which the tasks can run."""
-        done = 0
-        in_use = most = self.in_use(0)
+    def peak(self, order: Sequence[int], done: Mask = 0) -> int:
+        """The most bytes in use at a time, from when ``done`` have run; the order must be one in which the tasks can run."""
+        in_use = most = self.in_use(done)
         for task in order:
             if self.before[task] & ~done or done >> task & 1:
                 raise ValueError(f"task {task} cannot run after {list(members(done))}")
-            most = max(most, self.while_running(done, task, in_use))
-            in_use = self.after_running(done, task, in_use)
+            running, in_use = self.step(done, task, in_use)
+            most = max(most, running)
             done |= 1 << task
         return max(most, in_use)

@@ -41,7 +41,8 @@ def noise_of_tensors(float_model: Model, quantised: Model, data: Mapping[str, Ar
     stored = session(_with_outputs(quantised, [f"{name}{STORED}" for name in names]))
     signal, noise = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
     count = 0
-    for count, feeds in enumerate(islice(batches(float_model, data), _MOST_BATCHES), start=1):  # noqa: B007 - read after the loop
+    for feeds in islice(batches(float_model, data), _MOST_BATCHES):
+        count += 1
         expected = run_session(plain, feeds, names)
         found = run_session(stored, feeds, [f"{name}{STORED}" for name in names])
         for name in names:

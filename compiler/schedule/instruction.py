@@ -53,6 +53,7 @@ class Pending:
     """Estimate of how long its unit is taken, for ordering."""
     layer: str = ""
     tile: int = 0
+    group: str = ""
     unit: Unit = field(init=False)
 
     def __post_init__(self) -> None:

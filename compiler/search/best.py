@@ -7,6 +7,7 @@ from compiler.search.certify import certify
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.dnnvm import dnnvm
 from compiler.search.efficient_s import efficient_s
+from compiler.search.fuse_and_shrink import fuse_and_shrink
 from compiler.search.greedy import greedy
 from compiler.search.naive import naive
 from compiler.search.optimus import MOST_OPS, most_of_a_size, optimus, priced, saving_over_alone
@@ -14,7 +15,7 @@ from compiler.search.optimus_online import optimus_online
 from compiler.search.partition import Partition, Strategy, made_of, partition_by
 from compiler.xgraph.graph import XGraph
 
-QUICK: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, optimus_online)
+QUICK: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, fuse_and_shrink, optimus_online)
 
 
 def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:

@@ -1,13 +1,13 @@
 """Good partitions cut where they agree, and the best stretches of each put together.
 
 Strategies add up costs of groups, each alone. In a program a group also loads under the one before it, and waits for what
-that one saves last. So what a group takes *behind another* is asked of the cycle model: the two as one program, less the
-first of them alone. Such pairs come in few shapes, for networks repeat themselves, and where all partitions have the same
-groups nothing needs to be asked.
+that one saves last. So what a group takes *behind another* is asked of the cycle model: how much later it ends in a program
+that runs the two in a row. Such pairs come in few shapes, for networks repeat themselves, and where all partitions have the
+same groups nothing needs to be asked.
 
 Asking is dear, so it is put off: pairs that were not asked about yet are hoped to take little, the path that is shortest by
 those hopes is asked about, and so on until one has been asked about wholly. With hopes that are never too high that is the
-best.
+best. What is asked about at a time lies in long stretches of a path, each of which can be one program.
 
 The partitions, each in the order of its program, are paths over sets of finished operations. Where two paths come through the
 same set either may go on as the other does: the shortest path over all of them is at least as good as each, as far as pairs
@@ -17,12 +17,15 @@ tell.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from compiler.fusion.legal import Mask
 
-Measure = Callable[[Mask, Mask], int]
-"""What the second group takes behind the first; the first is 0 for the first group of all."""
 Path = tuple[Mask, ...]
+Ask = Callable[[Path], Sequence[int]]
+"""What each group of a stretch but the first takes behind the one before it; the first is 0 before the first group of all."""
+Hope = Callable[[Mask, Mask], int]
+"""The same of the second of two groups, at most."""
 
 
 class Road:
@@ -61,7 +64,7 @@ class Road:
         return min(best[everything, last] for last in self.arrivals[everything])[1]
 
 
-def splice(paths: Sequence[Sequence[Mask]], behind: Measure, hope: Measure) -> Path:
+def splice(paths: Sequence[Sequence[Mask]], behind: Ask, hope: Hope) -> Path:
     """The shortest path by ``behind``; pairs that all paths share are never asked about, for they decide nothing.
 
     ``hope``: at most what ``behind`` would say, without asking.
@@ -81,7 +84,19 @@ def splice(paths: Sequence[Sequence[Mask]], behind: Measure, hope: Measure) -> P
         ]  # fmt: skip
         if not unknown:
             return path
-        known |= {pair: behind(*pair) for pair in unknown}
+        for stretch in _stretches(unknown):
+            known |= zip(pairwise(stretch), behind(stretch), strict=True)
+
+
+def _stretches(pairs: Sequence[tuple[Mask, Mask]]) -> Iterator[Path]:
+    """Pairs of which each begins where the one before it ends, as one row."""
+    row: list[Mask] = []
+    for first, second in pairs:
+        if row and row[-1] != first:
+            yield tuple(row)
+            row = []
+        row += [second] if row else [first, second]
+    yield tuple(row)
 
 
 def _steps(path: Sequence[Mask]) -> Iterator[tuple[Mask, Mask, Mask]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler.search.best import best
 from compiler.search.dnnvm import dnnvm
 from compiler.search.efficient_s import efficient_s
+from compiler.search.fuse_and_shrink import fuse_and_shrink
 from compiler.search.greedy import greedy
 from compiler.search.naive import naive
 from compiler.search.optimus import optimus
@@ -16,6 +17,7 @@ STRATEGIES: dict[str, Strategy] = {
     "greedy": greedy,
     "dnnvm": dnnvm,
     "efficient-s": efficient_s,
+    "fuse-and-shrink": fuse_and_shrink,
     "optimus": optimus,
     "optimus-online": optimus_online,
     "best": best,

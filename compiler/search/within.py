@@ -24,35 +24,17 @@ from compiler.xgraph.ops import Op
 Groups = tuple[tuple[Op, ...], ...]
 
 
-class Within:
-    """Partitions of one graph by their limits. ``shared``: inputs and outputs lie in WORK.
+class Limits:
+    """Partitions by their limits, of groups that need these ``bytes``, and of parts of the host that need ``of_host``."""
 
-    ``tiled``: groups that do not fit on chip row by row may be tiled in columns, too.
-    """
-
-    def __init__(self, evaluator: Evaluator, objective: Objective, shared: bool, tiled: bool = False) -> None:
-        self._by_rows = evaluator
-        self._evaluator = Evaluator(evaluator.config, evaluator.graph, columns=True) if tiled else evaluator
-        self._objective = objective
-        self._tiled = tiled
-        self._needs = Needs(self._evaluator, shared)
-
-    @cached_property
-    def bytes(self) -> Mapping[Mask, int]:
-        """What each candidate needs; not all of them fit on chip."""
-        needs = {mask: self._needs.of(mask) for mask in sorted(self._candidates)}
-        return {mask: need - self._saving(mask) for mask, need in needs.items() if need is not None}
-
-    def _saving(self, mask: Mask) -> int:
-        """By overlap, of groups that stream rows: column tiles read all rows again and again."""
-        fits = self._by_rows.cost_of(mask, self._objective) is not None
-        plan = self._by_rows.plan(mask, self._objective) if fits else None
-        return 0 if plan is None else self._needs.saving(mask, plan)
+    def __init__(self, evaluator: Evaluator, objective: Objective, needed: Mapping[Mask, int], of_host: int) -> None:
+        self._evaluator, self._objective = evaluator, objective
+        self.bytes, self._of_host = needed, of_host
 
     @cached_property
     def limits(self) -> list[int]:
         """All that differ in which candidates they leave, the least first."""
-        return sorted({max(self._needs.of_host, need) for need in self.bytes.values()})
+        return sorted({max(self._of_host, need) for need in self.bytes.values()})
 
     @cached_property
     def least(self) -> int:
@@ -74,7 +56,7 @@ class Within:
         covered = 0
         for mask in prices:
             covered |= mask
-        if self._needs.of_host > limit or covered != sets.everything:
+        if self._of_host > limit or covered != sets.everything:
             return None
         found = certify(sets, prices)
         return None if found.groups is None else made_of(evaluator, self._objective, found.groups).groups
@@ -82,6 +64,40 @@ class Within:
     def most(self, groups: Groups) -> int:
         """What the greatest of these candidates needs."""
         return max(self.bytes[self._evaluator.sets.mask(group)] for group in groups)
+
+
+class Within:
+    """Candidates of one graph, and what they need. ``shared``: inputs and outputs lie in WORK.
+
+    ``tiled``: groups that do not fit on chip row by row may be tiled in columns, too.
+    """
+
+    def __init__(self, evaluator: Evaluator, objective: Objective, shared: bool, tiled: bool = False) -> None:
+        self._by_rows = evaluator
+        self._evaluator = Evaluator(evaluator.config, evaluator.graph, columns=True) if tiled else evaluator
+        self._objective = objective
+        self._tiled = tiled
+        self._needs = Needs(self._evaluator, shared)
+
+    @cached_property
+    def apart(self) -> Limits:
+        """No output over an input: what is needed is found."""
+        needs = {mask: self._needs.of(mask) for mask in sorted(self._candidates)}
+        return self._limits({mask: need for mask, need in needs.items() if need is not None})
+
+    @cached_property
+    def overlapping(self) -> Limits:
+        """Less what outputs over inputs save at best, which the places that are found may not reach."""
+        return self._limits({mask: need - self._saving(mask) for mask, need in self.apart.bytes.items()})
+
+    def _limits(self, needed: Mapping[Mask, int]) -> Limits:
+        return Limits(self._evaluator, self._objective, needed, self._needs.of_host)
+
+    def _saving(self, mask: Mask) -> int:
+        """By overlap, of groups that stream rows: column tiles read all rows again and again."""
+        fits = self._by_rows.cost_of(mask, self._objective) is not None
+        plan = self._by_rows.plan(mask, self._objective) if fits else None
+        return 0 if plan is None else self._needs.saving(mask, plan)
 
     @cached_property
     def _candidates(self) -> set[Mask]:

@@ -61,9 +61,9 @@ class Network:
         finally:
             self._prefix = outer
 
-    def image(self, batch: int, size: int, channels: int = 3, name: str = "image") -> Value:
-        """The input, taken to have mean 0 and variance 1."""
-        value = Value(name, (batch, channels, size, size))
+    def image(self, batch: int, size: int | tuple[int, int], channels: int = 3, name: str = "image") -> Value:
+        """An input, taken to have mean 0 and variance 1."""
+        value = Value(name, (batch, channels, *sides(size)))
         self._graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape))
         return value
 

@@ -11,9 +11,11 @@ import onnx
 import pytest
 
 from compiler.driver import Compiled, compile_graph
+from compiler.frontend.constraints import general
 from compiler.frontend.session import run
 from isa.config import MachineConfig, config_from_dict, preset
 from sim.cycle.model import CycleModel
+from sim.random.configs import random_config
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run
 from tests.compiler.frontend.quantised_models import feeds_of, imported, model, node, weights
@@ -94,6 +96,12 @@ def test_the_smallest_machine_compiles_what_it_can() -> None:
     assert all("fit" in reason or "accumulators" in reason or "at once" in reason for reason in on_cpu(result).values())
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_random_configurations(seed: int) -> None:
+    """Each to its end, with whatever its configuration leaves to the machine."""
+    compiled(network(), random_config(seed))
+
+
 UNITS: Mapping[str, tuple[Sequence[Any], Mapping[str, Any]]] = {
     "pad": ([node("Relu", "x", "r"), node("Pad", "r p", "d"), node("Relu", "d")], {"p": np.array([0, 0, 1, 2, 0, 0, 3, 1])}),
     "average with padding": (
@@ -132,6 +140,13 @@ def test_layer_that_fits_nowhere_leaves_its_neighbours_on_the_machine() -> None:
     }
     assert [plan.group.name for plan in result.plans] == ["Conv_c", "Conv_y"]
     assert len(result.program.steps) == 5
+
+
+def test_more_inputs_than_a_field_of_load_holds_keep_a_dense_layer_on_the_cpu() -> None:
+    dense = model([node("Gemm", "x w", transB=1)], (1, 66_000), {"w": weights(2, 66_000, scale=0.01)})
+    result = compiled(dense, replace(NANO, name="large", fm_depth=4096))
+    assert f"not satisfied: {general.sides_fit.__doc__}" in result.imported.reasons.values()
+    assert not result.plans
 
 
 SMALL = replace(NANO, name="small", fm_depth=64, weight_depth=128, acc_depth=16)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from compiler.codegen.objective import CYCLES
+from compiler.codegen.plan import Plan
 from compiler.emit.build import plans_of
 from compiler.emit.grouping import one_each
 from compiler.emit.places import APART, Sharing
@@ -13,6 +14,7 @@ from compiler.emit.program import emit_program
 from compiler.limit import MemoryLimitError, bytes_of, curve, least_memory, limited
 from compiler.ordering import Frugal, placed
 from compiler.search.cost import Evaluator
+from compiler.search.within import Within
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Op
@@ -58,6 +60,21 @@ def test_random_graphs_keep_to_their_limits(seed: int) -> None:
         checked(graph, found)
     with pytest.raises(MemoryLimitError, match=f"memory {least.bytes - 1}: .* the feature maps is {least.bytes} bytes"):
         limited(evaluator, CYCLES, given, least.bytes - 1)
+
+
+@pytest.mark.parametrize(("seed", "limit"), [(0, 1024), (6, 1280), (14, 1344)])
+def test_savings_that_places_do_not_reach_cost_nothing(seed: int, limit: int) -> None:
+    """Groups that keep to the limit without overlap are found although others only seem to, and cost less than what is left."""
+    graph = random_graph(seed)
+    evaluator = Evaluator(CONFIG, graph)
+    groups = Within(evaluator, CYCLES, shared=False).apart.cheapest(limit)
+    assert groups is not None
+    steps = plans_of(CONFIG, graph, groups)
+    assert placed(graph, steps).bytes <= limit
+    found = limited(evaluator, CYCLES, plans_of(CONFIG, graph, one_each(graph)), limit)
+    assert found.bytes <= limit
+    cycles, most = (sum(step.cost.cycles for step in each if isinstance(step, Plan)) for each in (found.steps, steps))
+    assert cycles <= most
 
 
 def test_what_fits_stays_as_it_is() -> None:

@@ -8,13 +8,13 @@ from compiler.xgraph.ops import Window
 CONVOLUTIONS = ("Conv", "QLinearConv", "ConvTranspose")
 POOLS = ("MaxPool", "AveragePool", "QLinearAveragePool", "GlobalAveragePool", "QLinearGlobalAveragePool", "GlobalMaxPool")
 MOST_COUNTS = 31
-MOST_STRIDE = 15
+MOST_STRIDE = 63
 MOST_TRANSPOSED_STRIDE = 64
 
 
 @constrains(*POOLS, "ReduceMean", "ReduceSum", "ReduceMax")
 def window_fits(window: Window) -> bool:
-    """The kernel is at most 255 x 255, strides at most 15, dilations at most 63, pads above and to the left at most 255."""
+    """The kernel is at most 255 x 255, strides at most 63, dilations at most 63, pads above and to the left at most 255."""
     return (
         max(window.kernel) <= 255 and max(window.stride) <= MOST_STRIDE and max(window.dilation) <= 63
         and min(window.pads[:2]) >= 0 and max(window.pads[:2]) <= 255
@@ -23,7 +23,7 @@ def window_fits(window: Window) -> bool:
 
 @constrains("Conv", "QLinearConv")
 def convolution_fits(window: Window) -> bool:
-    """The kernel is at most 255 x 255, strides at most 15 (any for patches, where stride and kernel are the same), dilations at
+    """The kernel is at most 255 x 255, strides at most 63 (any for patches, where stride and kernel are the same), dilations at
     most 63, pads above and to the left at most 255."""
     return window_fits(window)
 

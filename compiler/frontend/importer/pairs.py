@@ -176,7 +176,7 @@ def _function(ctx: Context, tensor: str) -> tuple[str, Int64]:
             return tensor, codes
         every = kernels.CODES.astype(np.int8).reshape(1, 1, 256, 1)
         result = execute_op(op, [every], (1, 1, 256, 1)).reshape(-1).astype(np.int64) + 128
-        tensor, codes = op.inputs[0], result[codes]
+        tensor, codes = op.inputs[0], codes[result]
 
 
 @dataclass(frozen=True)

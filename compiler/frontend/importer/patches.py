@@ -1,4 +1,5 @@
-"""Convolutions whose windows neither overlap nor leave gaps (patches of transformers), at strides that no window field holds.
+"""Convolutions whose windows neither overlap nor leave gaps (patches of transformers), at wide strides: the pixels of a
+patch's row fill the channel lanes, of which an image alone fills three.
 
 In memory the pixels of a row of a patch are neighbours, and so are the rows that patches lie in: a map of ``n`` images of
 ``h x w`` pixels and ``c`` channels holds the same bytes as one of ``n h / k_h`` images of ``k_h x (w / k_w)`` pixels and
@@ -12,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.frontend.constraints.windows import MOST_STRIDE
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Shape4, plain
 from compiler.frontend.importer.values import Mapped
@@ -20,11 +20,13 @@ from compiler.frontend.importer.views import reshaped, sliced
 from compiler.frontend.importer.weights import Int8, Int16
 from compiler.xgraph.ops import Window
 
+WIDE_STRIDE = 16
+
 
 def in_patches(window: Window, groups: int) -> bool:
     """Whether the convolution is to be computed so."""
     apart = window.kernel == window.stride and not any(window.pads) and groups == 1
-    return apart and max(window.stride) > MOST_STRIDE
+    return apart and max(window.stride) >= WIDE_STRIDE
 
 
 def patches(ctx: Context, x: Mapped, weights: Int16 | Int8, window: Window) -> tuple[Mapped, NDArray[Any], Window, Shape4]:

@@ -42,18 +42,27 @@ def conv_transpose(ctx: Context, node: Node) -> None:
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         if zero and window.stride != (1, 1):
-            return _phases(ctx, node, x, window, kernel, q, finish, params, name, letters, out, groups)
-        tensor = ctx.tensor(name, shape, params)
-        op = ConvTranspose(
-            node.name, (x.tensor,), (tensor,), window, kernel.stored, q, finish, _extra(window, ctx.map_shape(x), shape),
-            groups, zero, kernel.zero_point,
-        )  # fmt: skip
-        return ctx.add(op, plain(letters, out), params)
+            made = _phases(ctx, node, x, window, kernel, q, finish, params, name, letters, out, groups)
+        else:
+            tensor = ctx.tensor(name, shape, params)
+            op = ConvTranspose(
+                node.name, (x.tensor,), (tensor,), window, kernel.stored, q, finish, _extra(window, ctx.map_shape(x), shape),
+                groups, zero, kernel.zero_point,
+            )  # fmt: skip
+            made = ctx.add(op, plain(letters, out), params)
+        if not _powers_of_two(np.float64(x.params.scale) * scale, params.scale):
+            # onnxruntime has no integer kernel for it: it adds products of float32 numbers, each rounded.
+            ctx.inexact[ctx.made[made.tensor].name] = "sums that float32 rounds on the way"
+        return made
 
     sums = kernel.sums()
     zero_bias = np.zeros_like(sums) if window.stride != (1, 1) else -zero * sums
     value = Linear(build, unit_of(x.params, scale), out[1], zero_bias, channel_dim=1, rank=rank)
     ctx.values[node.output] = with_real_bias(ctx, value, node.input(2))
+
+
+def _powers_of_two(*scales: NDArray[np.float64] | float) -> bool:
+    return all((np.frexp(scale)[0] == 0.5).all() for scale in map(np.asarray, scales))
 
 
 def _kernel(weights: Int16 | Int8, groups: int, kernel: tuple[int, int]) -> Int16 | Int8:

@@ -27,7 +27,7 @@ def refusal(source: str | Path | bytes | onnx.ModelProto) -> str:
 
 def test_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "none.onnx"
-    assert refusal(path) == f"{path}: cannot be read: No such file or directory; give the path of an ONNX file"
+    assert refusal(path) == f"{path}: cannot be read: No such file or directory; give the path of an ONNX or TFLite file"
 
 
 def test_not_onnx(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_not_onnx(tmp_path: Path) -> None:
     path.write_bytes(b"this is no model")
     assert refusal(path) == f"{path}: 16 bytes are not a whole ONNX model; export or download it again"
     path.write_bytes(b"")
-    assert refusal(path) == f"{path}: not an ONNX model (no graph and no operator set in it); give a .onnx file"
+    assert refusal(path) == f"{path}: not an ONNX model (no graph and no operator set in it); give a .onnx or .tflite file"
 
 
 def test_truncated(tmp_path: Path) -> None:

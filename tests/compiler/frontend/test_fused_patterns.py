@@ -78,6 +78,20 @@ def test_a_map_times_a_function_of_itself_is_one_table(kind: str, gate: str) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op_type", ["Add", "Mul"])
+def test_a_function_of_a_function_meets_the_map_of_both(kind: str, op_type: str) -> None:
+    """The tables are applied in their order: a gate, and then a slope."""
+    table = constants(kind, x=(0.0412847, 5), a=(1 / 255, -128), b=(0.0042847, -80), y=(0.0712847, -90))
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), *quantised("Sigmoid", "xf", "gate", "a"),
+        *quantised("HardSwish", "gate", "steep", "b"), *ended(quantised(op_type, "steep xf", "result", "y")),
+    ]  # fmt: skip
+    found = imported(model(nodes, SHAPE, table, elem=KINDS[kind][0]))
+    check_exact(found)
+    assert machine(found) == ["Eltwise"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("op_type", "inputs"), [("Add", "xf c"), ("Add", "c xf"), ("Mul", "xf c")])
 def test_a_quantised_number_is_added_and_multiplied_as_in_the_integer_kernel(kind: str, op_type: str, inputs: str) -> None:
     table = constants(kind, x=(0.5, 4), c=(0.25, 1), y=(1.0 if op_type == "Add" else 0.25, 3))

@@ -6,6 +6,7 @@ import random
 from functools import cache
 
 from compiler.memory.tasks import Tasks, Use
+from compiler.zoo.randwire import watts_strogatz
 
 
 def random_tasks(rng: random.Random, count: int, near: float = 0.35) -> Tasks:
@@ -51,6 +52,16 @@ def nested_tasks(rng: random.Random, depth: int) -> Tasks:
         readers = sum(1 << reader for reader, needs in enumerate(before) if needs >> maker & 1)
         uses.append(Use(rng.randint(1, 9), readers | 1 << maker, kept=not readers))
     return Tasks(tuple(before), tuple(uses), (0,) * len(before))
+
+
+def wired_tasks(nodes: int, seed: int, first: int = 0) -> Tasks:
+    """A randomly wired stage, whose first node needs ``first`` maps more while it runs."""
+    near = watts_strogatz(nodes, 4, 0.75, seed)
+    before = [sum(1 << other for other in near[node] if other < node) for node in range(nodes)]
+    readers = [sum(1 << other for other in near[node] if other > node) for node in range(nodes)]
+    uses = [Use(1, readers[node] | 1 << node, kept=not readers[node]) for node in range(nodes)]
+    uses.append(Use(4, sum(1 << node for node in range(nodes) if not before[node]), given=True))
+    return Tasks(tuple(before), tuple(uses), (first,) + (0,) * (nodes - 1))
 
 
 def least_peak(tasks: Tasks) -> int:

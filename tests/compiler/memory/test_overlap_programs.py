@@ -107,12 +107,10 @@ def test_on_the_rtl_the_whole_memory_is_the_simulators(seed: int) -> None:
 def test_transfers_are_those_that_the_program_makes(seed: int) -> None:
     """In their order, byte for byte; the program cuts them into pieces."""
     graph = tall(seed)
-    homes = storage_of(graph)
     for plan in plans_of(CONFIG, graph, one_each(graph)):
         assert isinstance(plan, Plan)
-        group = plan.group
-        views = Homes({name: homes[name].view for name in group.inputs}, {name: (homes[name].view,) for name in group.outputs})
-        batch = graph.tensors[group.outputs[0]].batch
+        views = _views(graph, plan)
+        batch = graph.tensors[plan.group.outputs[0]].batch
         emitted = emit_plan(CONFIG, plan, views, Parameters(CONFIG, ConstImage(64)), batch)
         real = []
         for pending in emitted:
@@ -123,6 +121,12 @@ def test_transfers_are_those_that_the_program_makes(seed: int) -> None:
         moves = [(move.saved, move.access) for move in transfers(plan, views, batch)]
         told = [(saved, access.start, access.start + access.length) for saved, access in moves]
         assert _joined(real) == _joined(told)
+
+
+def _views(graph: XGraph, plan: Plan) -> Homes:
+    """Every map of the group in its own storage, apart from all others."""
+    homes, group = storage_of(graph), plan.group
+    return Homes({name: homes[name].view for name in group.inputs}, {name: (homes[name].view,) for name in group.outputs})
 
 
 def _joined(moves: Sequence[tuple[bool, int, int]]) -> list[tuple[bool, int, int]]:
@@ -141,12 +145,10 @@ def test_leads_keep_what_is_written_below_what_is_unread() -> None:
     tight = 0
     for seed in range(8):
         graph = tall(seed)
-        homes = storage_of(graph)
         for plan in plans_of(CONFIG, graph, one_each(graph)):
             assert isinstance(plan, Plan)
-            group = plan.group
-            views = Homes({n: homes[n].view for n in group.inputs}, {n: (homes[n].view,) for n in group.outputs})
-            moves = list(transfers(plan, views, graph.tensors[group.outputs[0]].batch))
+            views = _views(graph, plan)
+            moves = list(transfers(plan, views, graph.tensors[plan.group.outputs[0]].batch))
             for (source, target), lead in leads_of(graph, plan).items():
                 assert _overwritten(moves, source, target, lead) == 0
                 tight += lead > 0 and _overwritten(moves, source, target, lead - 64) > 0

@@ -37,9 +37,9 @@ class Pairs:
     def cost(self, first: Mask, second: Mask) -> int:
         return random.Random(f"{self.seed} {first} {second}").randrange(80, 130) * second.bit_count()
 
-    def behind(self, first: Mask, second: Mask) -> int:
-        self.asked.append((first, second))
-        return self.cost(first, second)
+    def behind(self, stretch: Sequence[Mask]) -> list[int]:
+        self.asked += pairwise(stretch)
+        return [self.cost(*pair) for pair in pairwise(stretch)]
 
     def total(self, path: Sequence[Mask]) -> int:
         return sum(self.cost(first, second) for first, second in pairwise((0, *path)))
@@ -67,6 +67,17 @@ def test_what_cannot_be_better_is_not_asked() -> None:
     pairs = Pairs(0)
     assert splice([(1, 2), (3,)], pairs.behind, lambda first, second: 1000 if second == 3 else 0) == (1, 2)
     assert pairs.asked == [(0, 1), (1, 2)]
+
+
+def test_what_lies_in_a_row_is_asked_about_at_once() -> None:
+    rows: list[Sequence[Mask]] = []
+
+    def behind(stretch: Sequence[Mask]) -> list[int]:
+        rows.append(stretch)
+        return [1] * (len(stretch) - 1)
+
+    assert splice([(1, 2, 4, 8, 16, 32, 64), (1, 6, 8, 16, 96)], behind, lambda first, second: 1) == (1, 6, 8, 16, 96)
+    assert rows == [(1, 6, 8), (16, 96)], "a part that all share lies between two rows"
 
 
 def test_one_path_is_its_own_best() -> None:

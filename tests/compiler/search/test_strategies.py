@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import pytest
 
@@ -114,6 +115,26 @@ def test_dnnvm_runs_convolutions_on_one_map_side_by_side() -> None:
     graph = b.graph(first, second)
     partition = STRATEGIES["dnnvm"](graph, Evaluator(preset("base"), graph), OBJECTIVES["dram"])
     assert [len(group) for group in partition.groups] == [2]
+
+
+def test_fuse_and_shrink_goes_on_as_long_as_something_fits() -> None:
+    """Whatever it costs: a group ends where no tile of it fits, as the rows of two wide maps beside each other."""
+    assert groups_of("fuse-and-shrink", residual()) == ["conv0+conv1+conv2+add3+max4"]
+    b = Builder(0)
+    graph = b.graph(b.conv(b.conv(b.input(8, 400, 8), 8), 8))
+    sets = Evaluator(NANO, graph).sets
+    partition = STRATEGIES["fuse-and-shrink"](graph, Evaluator(NANO, graph), OBJECTIVES["dram"])
+    masks = [sets.mask(group) for group in partition.groups]
+    assert len(masks) > 1
+    for one, other in pairwise(masks):
+        assert Evaluator(NANO, graph).cost_of(one | other & -other, OBJECTIVES["dram"]) is None
+
+
+def test_fuse_and_shrink_waits_for_the_join_of_branches() -> None:
+    b = Builder(0)
+    left, right = b.conv(b.input(12, 12, 8), 8), b.conv(b.input(12, 12, 8), 8)
+    b.eltwise(EltwiseKind.ADD, left, right)
+    assert groups_of("fuse-and-shrink", b) == ["conv0+conv1+add2"]
 
 
 def test_optimus_fuses_across_barriers() -> None:

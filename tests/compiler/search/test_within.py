@@ -74,7 +74,7 @@ def test_each_limit_gets_its_cheapest_partition_and_the_least_one_is_known(share
     for seed in SEEDS:
         graph = random_graph(seed, 5)
         evaluator = weighed(graph)
-        within = Within(evaluator, CYCLES, shared)
+        within = Within(evaluator, CYCLES, shared).overlapping
         costs: dict[int, int] = {}
         for partition in runnable(evaluator):
             most = max(within.bytes[mask] for mask in partition)
@@ -101,7 +101,7 @@ def test_overlap_lessens_what_groups_need_and_no_partition_undercuts_that() -> N
     for seed in SEEDS:
         graph = random_graph(seed, 5)
         evaluator = weighed(graph)
-        within, needs = Within(evaluator, CYCLES, shared=True), Needs(evaluator, shared=True)
+        within, needs = Within(evaluator, CYCLES, shared=True).overlapping, Needs(evaluator, shared=True)
         for partition in runnable(evaluator):
             steps = plans_of(CONFIG, graph, [evaluator.sets.members(mask) for mask in partition])
             found = placed(graph, in_least_order(CONFIG, graph, steps, CYCLES, shared=True), Sharing(True, True)).bytes
@@ -117,7 +117,7 @@ def test_tiles_of_columns_let_more_run_together() -> None:
     evaluator = weighed(b.graph(wide))
     together = evaluator.sets.everything
     assert evaluator.cost_of(together, CYCLES) is None
-    by_rows, tiled = (Within(evaluator, CYCLES, shared=False, tiled=tiled) for tiled in (False, True))
+    by_rows, tiled = (Within(evaluator, CYCLES, shared=False, tiled=tiled).overlapping for tiled in (False, True))
     assert tiled.limits[tiled.least] < by_rows.limits[by_rows.least]
     found = tiled.cheapest(tiled.limits[tiled.least])
     assert found is not None

@@ -1,0 +1,1 @@
+"""TFLite models as ONNX models: quantised ones in QDQ form."""

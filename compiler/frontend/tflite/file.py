@@ -1,0 +1,143 @@
+"""A TFLite file as plain Python: the tensors and operators of its only graph. The format is read by the ``tflite`` package."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.errors import ModelError
+
+Array = NDArray[Any]
+IDENTIFIER = b"TFL3"
+TYPES = {
+    "FLOAT32": "float32", "FLOAT16": "float16", "FLOAT64": "float64", "INT8": "int8", "UINT8": "uint8", "INT16": "int16",
+    "INT32": "int32", "INT64": "int64", "BOOL": "bool",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """``scale`` is empty where nothing is quantised; more than one element: along dimension ``axis``."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    scale: NDArray[np.float32]
+    zero_point: NDArray[np.int64]
+    axis: int
+    data: Array | None
+    """Of a constant."""
+
+    @property
+    def quantised(self) -> bool:
+        return self.scale.size > 0 and self.dtype.kind in "iu"
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """``inputs`` that are left out are -1."""
+
+    kind: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Any
+    """The format's own object, whose methods are called as its fields; None: it has none."""
+
+    def option(self, name: str, default: Any = 0) -> Any:
+        return default if self.options is None else getattr(self.options, name)()
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def is_tflite(data: bytes) -> bool:
+    return data[4:8] == IDENTIFIER
+
+
+def parse(data: bytes, where: str) -> Graph:
+    """``where``: what errors call the file."""
+    lite = _package(where)
+    try:
+        return _graph(lite, data, where)
+    except ModelError:
+        raise
+    except Exception:  # the package reads offsets out of the file without a look at its length
+        raise ModelError(f"{where}: {len(data)} bytes are not a whole TFLite model; convert or download it again") from None
+
+
+def _package(where: str) -> ModuleType:
+    try:
+        return importlib.import_module("tflite")
+    except ImportError:
+        raise ModelError(
+            f"{where}: is a TFLite model, and the package that reads the format is missing; pip install 'tilewright[tflite]'"
+        ) from None
+
+
+def _graph(lite: ModuleType, data: bytes, where: str) -> Graph:
+    model = lite.Model.GetRootAs(data, 0)
+    if model.SubgraphsLength() != 1:
+        raise ModelError(
+            f"{where}: {model.SubgraphsLength()} graphs, one is expected; convert the model without control flow and signatures"
+        )
+    graph = model.Subgraphs(0)
+    kinds = _names(lite.BuiltinOperator)
+    codes = [_kind(model.OperatorCodes(n), kinds) for n in range(model.OperatorCodesLength())]
+    taken: dict[str, int] = {}
+    tensors = tuple(_tensor(lite, model, graph.Tensors(n), taken, where) for n in range(graph.TensorsLength()))
+    return Graph(
+        tensors, tuple(_operator(lite, graph.Operators(n), codes) for n in range(graph.OperatorsLength())),
+        tuple(graph.InputsAsNumpy().tolist()), tuple(graph.OutputsAsNumpy().tolist()),
+    )  # fmt: skip
+
+
+def _names(enum: Any) -> dict[int, str]:
+    return {value: name for name, value in vars(enum).items() if isinstance(value, int)}
+
+
+def _kind(code: Any, kinds: dict[int, str]) -> str:
+    """Files before version 3a have the number in a byte of its own."""
+    number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+    kind = kinds.get(number, f"operator {number}")
+    return f"CUSTOM {code.CustomCode().decode()}" if kind == "CUSTOM" else kind
+
+
+def _tensor(lite: ModuleType, model: Any, tensor: Any, taken: dict[str, int], where: str) -> Tensor:
+    name = (tensor.Name() or b"tensor").decode()
+    count = taken[name] = taken.get(name, 0) + 1
+    name = name if count == 1 else f"{name}_{count}"
+    stored = _names(lite.TensorType)[tensor.Type()]
+    if stored not in TYPES:
+        raise ModelError(f"{where}: tensor {name}: holds {stored}, one of {', '.join(TYPES)} is expected; convert it otherwise")
+    dtype = np.dtype(TYPES[stored])
+    shape = tuple(tensor.ShapeAsNumpy().tolist()) if tensor.ShapeLength() else ()
+    if tensor.Sparsity() is not None:
+        raise ModelError(f"{where}: tensor {name}: is sparse; convert the model with dense weights")
+    buffer = model.Buffers(tensor.Buffer())
+    data = np.frombuffer(buffer.DataAsNumpy().tobytes(), dtype).reshape(shape) if buffer.DataLength() else None
+    scale, zero_point, axis = np.zeros(0, np.float32), np.zeros(0, np.int64), 0
+    quantisation = tensor.Quantization()
+    if quantisation is not None and quantisation.ScaleLength():
+        scale, axis = quantisation.ScaleAsNumpy().astype(np.float32), quantisation.QuantizedDimension()
+        zeros = quantisation.ZeroPointAsNumpy() if quantisation.ZeroPointLength() else np.zeros(1)
+        zero_point = np.ascontiguousarray(np.broadcast_to(zeros.astype(np.int64), scale.shape))
+    return Tensor(name, shape, dtype, scale, zero_point, axis, data)
+
+
+def _operator(lite: ModuleType, operator: Any, codes: list[str]) -> Operator:
+    table, options = operator.BuiltinOptions(), None
+    if table is not None:
+        options = getattr(lite, _names(lite.BuiltinOptions)[operator.BuiltinOptionsType()])()
+        options.Init(table.Bytes, table.Pos)
+    inputs = tuple(operator.InputsAsNumpy().tolist()) if operator.InputsLength() else ()
+    return Operator(codes[operator.OpcodeIndex()], inputs, tuple(operator.OutputsAsNumpy().tolist()), options)

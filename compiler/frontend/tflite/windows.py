@@ -1,0 +1,120 @@
+"""Convolutions, pools and dense layers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.frontend.errors import ModelError
+from compiler.frontend.tflite.file import Operator
+from compiler.frontend.tflite.writer import Writer
+
+ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
+SAME = 0
+
+
+def activated(w: Writer, op: Operator, result: str) -> str:
+    """With the activation that the operator ends in."""
+    label = w.tensor(op.outputs[0]).name
+    match ACTIVATIONS[op.option("FusedActivationFunction")]:
+        case "NONE":
+            return result
+        case "RELU":
+            return w.node("Relu", [result], f"{label}/relu")
+        case "TANH":
+            return w.node("Tanh", [result], f"{label}/tanh")
+        case "RELU6":
+            return clipped(w, result, label, 0, 6)
+        case "RELU_N1_TO_1":
+            return clipped(w, result, label, -1, 1)
+        case name:
+            raise ModelError(f"{w.where}: tensor {label}: activation {name} is not known; convert the model without it")
+
+
+def clipped(w: Writer, result: str, label: str, low: float, high: float) -> str:
+    bounds = [w.constant(f"{label}/{name}", np.float32(bound)) for name, bound in (("least", low), ("most", high))]
+    return w.node("Clip", [result, *bounds], f"{label}/clip")
+
+
+Sides = tuple[int, ...]
+"""Rows and columns."""
+
+
+def pads(op: Operator, sizes: Sides, kernel: Sides, strides: Sides, dilations: Sides) -> list[int]:
+    """Top, left, bottom, right."""
+    if op.option("Padding") != SAME:
+        return [0] * 4
+    ends = []
+    for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        reach = (taps - 1) * dilation + 1
+        ends.append(max((-(-size // stride) - 1) * stride + reach - size, 0))
+    return [end // 2 for end in ends] + [end - end // 2 for end in ends]
+
+
+def convolution(w: Writer, op: Operator) -> None:
+    """CONV_2D has weights O, H, W, I; DEPTHWISE_CONV_2D 1, H, W, O."""
+    x, y = w.tensor(op.inputs[0]), w.tensor(op.outputs[0])
+    weights = w.known(op.inputs[1], "weights")
+    depthwise = op.kind == "DEPTHWISE_CONV_2D"
+    strides = op.option("StrideH"), op.option("StrideW")
+    dilations = op.option("DilationHFactor"), op.option("DilationWFactor")
+    kernel = weights.shape[1:3]
+    attributes = {
+        "kernel_shape": kernel, "strides": strides, "dilations": dilations,
+        "pads": pads(op, x.shape[1:3], kernel, strides, dilations),
+        "group": x.shape[3] if depthwise else x.shape[3] // weights.shape[3],
+    }  # fmt: skip
+    turned = weights.transpose((3, 0, 1, 2) if depthwise else (0, 3, 1, 2))
+    inputs = [w.value(op.inputs[0], first=True), w.shaped(op.inputs[1], turned), *_bias(w, op)]
+    w.put(op.outputs[0], activated(w, op, w.node("Conv", inputs, f"{y.name}/conv", **attributes)), first=True)
+
+
+def _bias(w: Writer, op: Operator) -> list[str]:
+    given = len(op.inputs) > 2 and op.inputs[2] >= 0
+    return [w.value(op.inputs[2])] if given else []
+
+
+def transposed(w: Writer, op: Operator) -> None:
+    """Reads the shape of its result, weights O, H, W, I, and the map."""
+    number = op.inputs[2]
+    x, y = w.tensor(number), w.tensor(op.outputs[0])
+    weights = w.known(op.inputs[1], "weights")
+    strides, kernel = (op.option("StrideH"), op.option("StrideW")), weights.shape[1:3]
+    # What the convolution of the other direction pads is cut off here; what is left over at the end is made.
+    ends = pads(op, y.shape[1:3], kernel, strides, (1, 1))
+    extra = [
+        size - ((before - 1) * stride + taps - ends[axis] - ends[axis + 2])
+        for axis, (size, before, stride, taps) in enumerate(zip(y.shape[1:3], x.shape[1:3], strides, kernel, strict=True))
+    ]
+    attributes = {"kernel_shape": kernel, "strides": strides, "pads": ends, "output_padding": extra}
+    inputs = [w.value(number, first=True), w.shaped(op.inputs[1], weights.transpose(3, 0, 1, 2), axis=1)]
+    if len(op.inputs) > 3 and op.inputs[3] >= 0:
+        inputs.append(w.value(op.inputs[3]))
+    w.put(op.outputs[0], activated(w, op, w.node("ConvTranspose", inputs, f"{y.name}/deconv", **attributes)), first=True)
+
+
+def pool(w: Writer, op: Operator) -> None:
+    x, y = w.tensor(op.inputs[0]), w.tensor(op.outputs[0])
+    kernel, strides = (op.option("FilterHeight"), op.option("FilterWidth")), (op.option("StrideH"), op.option("StrideW"))
+    op_type = "MaxPool" if op.kind == "MAX_POOL_2D" else "AveragePool"
+    attributes = {"kernel_shape": kernel, "strides": strides, "pads": pads(op, x.shape[1:3], kernel, strides, (1, 1))}
+    result = w.node(op_type, [w.value(op.inputs[0], first=True)], f"{y.name}/pool", **attributes)
+    w.put(op.outputs[0], activated(w, op, result), first=True)
+
+
+def dense(w: Writer, op: Operator) -> None:
+    """Everything but the last dimension of the result counts rows."""
+    number = op.inputs[0]
+    x, y, weights = w.tensor(number), w.tensor(op.outputs[0]), w.tensor(op.inputs[1])
+    width = weights.shape[1]
+    rows = w.value(number)
+    if len(x.shape) != 2 or x.shape[1] != width:
+        shape = w.constant(f"{y.name}/rows", np.array([int(np.prod(x.shape)) // width, width], np.int64))
+        rows = w.real(w.node("Reshape", [w.stored(number), shape], f"{x.name}/rows"), x)
+    result = w.node("Gemm", [rows, w.value(op.inputs[1]), *_bias(w, op)], f"{y.name}/dense", transB=1)
+    result = activated(w, op, result)
+    if len(y.shape) == 2:
+        w.put(op.outputs[0], result)
+        return
+    w.put(op.outputs[0], result)
+    shape = w.constant(f"{y.name}/shape", np.array(y.shape, np.int64))
+    w.put_stored(op.outputs[0], w.node("Reshape", [w.stored(op.outputs[0]), shape], f"{y.name}/shaped"))

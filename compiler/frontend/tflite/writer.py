@@ -1,0 +1,156 @@
+"""ONNX nodes for TFLite's tensors: each as it is stored and in float, each of four dimensions in NHWC and in NCHW.
+
+Feature maps are NHWC in TFLite. What ONNX computes in NCHW reads and writes the other form; a Transpose stands between the two
+where both are asked for, on the stored values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from compiler.frontend.errors import ModelError
+from compiler.frontend.tflite.file import Array, Graph, Tensor
+
+OPSET = 21
+TO_FIRST, TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
+"""Channels: NHWC to NCHW, and back."""
+FIRST_AXIS = (0, 2, 3, 1)
+"""Where a dimension of NHWC is in NCHW."""
+
+
+class Writer:
+    """``first`` everywhere: the tensor with channels first, if it has four dimensions."""
+
+    def __init__(self, graph: Graph, where: str) -> None:
+        self.graph, self.where = graph, where
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[str, Array] = {}
+        self._stored: dict[tuple[int, bool], str] = {(n, False): graph.tensors[n].name for n in graph.inputs}
+        self._float: dict[tuple[int, bool], str] = {}
+        self._taken: set[str] = {tensor.name for tensor in graph.tensors}
+
+    # Nodes
+
+    def node(self, op_type: str, inputs: Sequence[str], label: str, **attributes: Any) -> str:
+        """The name of its only result, which begins with ``label``."""
+        return self.several(op_type, inputs, [label], **attributes)[0]
+
+    def several(self, op_type: str, inputs: Sequence[str], labels: Sequence[str], **attributes: Any) -> list[str]:
+        made = [self._fresh(label) for label in labels]
+        self.nodes.append(helper.make_node(op_type, inputs, made, f"{made[0]}/{op_type}", **attributes))
+        return made
+
+    def constant(self, label: str, value: Array | np.generic) -> str:
+        name = self._fresh(label)
+        self.constants[name] = np.ascontiguousarray(value)
+        return name
+
+    def _fresh(self, label: str) -> str:
+        name, count = label, 1
+        while name in self._taken:
+            count += 1
+            name = f"{label}_{count}"
+        self._taken.add(name)
+        return name
+
+    # Tensors
+
+    def tensor(self, number: int) -> Tensor:
+        return self.graph.tensors[number]
+
+    def known(self, number: int, what: str) -> Array:
+        """The values of a tensor that must be constant."""
+        tensor = self.tensor(number)
+        if tensor.data is None:
+            raise ModelError(f"{self.where}: {what} {tensor.name} is computed, not constant; convert with fixed sizes")
+        return tensor.data
+
+    def stored(self, number: int, first: bool = False) -> str:
+        """As the file holds it: quantised, or float, or whatever it is."""
+        tensor = self.tensor(number)
+        first = first and len(tensor.shape) == 4
+        key, other = (number, first), (number, not first)
+        if key not in self._stored:
+            label = f"{tensor.name}/nchw" if first else tensor.name
+            if tensor.data is not None:
+                value = tensor.data.transpose(TO_FIRST) if first else tensor.data
+                self._stored[key] = self.constant(f"{label}/constant", value)
+            elif other not in self._stored:
+                raise ModelError(f"{self.where}: tensor {tensor.name}: is read before it is made; convert the model again")
+            else:
+                perm = TO_FIRST if first else TO_LAST
+                self._stored[key] = self.node("Transpose", [self._stored[other]], f"{label}/moved", perm=perm)
+        return self._stored[key]
+
+    def value(self, number: int, first: bool = False) -> str:
+        """In float, where it is quantised."""
+        tensor = self.tensor(number)
+        first = first and len(tensor.shape) == 4
+        key = number, first
+        if key not in self._float:
+            axis = FIRST_AXIS[tensor.axis] if first else tensor.axis
+            self._float[key] = self.real(self.stored(number, first), tensor, axis)
+        return self._float[key]
+
+    def real(self, stored: str, tensor: Tensor, axis: int = 0) -> str:
+        """A stored form, whatever its shape, in float."""
+        if tensor.dtype == np.float16:
+            return self.node("Cast", [stored], f"{tensor.name}/float", to=onnx.TensorProto.FLOAT)
+        if not tensor.quantised:
+            return stored
+        attributes = {"axis": axis} if tensor.scale.size > 1 else {}
+        return self.node("DequantizeLinear", [stored, *self._quantisation(tensor)], f"{tensor.name}/float", **attributes)
+
+    def shaped(self, number: int, value: Array, axis: int = 0) -> str:
+        """A constant's other shape, in float; ``axis``: where its scales are then."""
+        return self.real(self.constant(f"{self.tensor(number).name}/constant", value), self.tensor(number), axis)
+
+    def put(self, number: int, result: str, first: bool = False) -> None:
+        """The float result of an operator becomes a tensor."""
+        tensor = self.tensor(number)
+        if tensor.quantised:
+            label = f"{tensor.name}/quantised"
+            result = self.node("QuantizeLinear", [result, *self._quantisation(tensor)], label)
+        elif tensor.dtype == np.float16:
+            result = self.node("Cast", [result], f"{tensor.name}/half", to=onnx.TensorProto.FLOAT16)
+        self.put_stored(number, result, first)
+
+    def put_stored(self, number: int, result: str, first: bool = False) -> None:
+        self._stored[number, first and len(self.tensor(number).shape) == 4] = result
+
+    def _quantisation(self, tensor: Tensor) -> tuple[str, str]:
+        per_tensor = tensor.scale.size == 1
+        parts = (tensor.scale, tensor.zero_point.astype(tensor.dtype))
+        names = ("scale", "zero_point")
+        found = []
+        for name, part in zip(names, parts, strict=True):
+            full = f"{tensor.name}/{name}"
+            self._taken.add(full)
+            self.constants[full] = part.reshape(()) if per_tensor else part
+            found.append(full)
+        return found[0], found[1]
+
+    # The model
+
+    def model(self) -> onnx.ModelProto:
+        graph = self.graph
+        for number in graph.outputs:
+            name = self.tensor(number).name
+            if self.stored(number) != name:
+                self.nodes.append(helper.make_node("Identity", [self.stored(number)], [name], f"{name}/Identity"))
+        inputs, outputs = ([self._info(number) for number in numbers] for numbers in (graph.inputs, graph.outputs))
+        made = helper.make_graph(
+            self.nodes, "tflite", inputs, outputs,
+            [numpy_helper.from_array(value, name) for name, value in self.constants.items()],
+        )  # fmt: skip
+        return helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+
+    def _info(self, number: int) -> onnx.ValueInfoProto:
+        tensor = self.tensor(number)
+        elem = helper.np_dtype_to_tensor_dtype(tensor.dtype)
+        return helper.make_tensor_value_info(tensor.name, elem, tensor.shape)

@@ -1,0 +1,33 @@
+"""``fuse-and-shrink``: Deep Fusion's loop (its figure 6): a group takes the next layer as long as some tile of it fits on chip.
+
+All of its data, parameters among them. The order is that of the graph. The planner is what shrinks tiles: a group that fits in
+none is not planned. Costs are not asked: where data fits, moving less of it is taken to be better.
+"""
+
+from __future__ import annotations
+
+from compiler.fusion.legal import Mask
+from compiler.search.cost import Evaluator, Objective
+from compiler.search.optimus import MOST_OPS
+from compiler.search.partition import Partition, made_of, price_or_none
+from compiler.xgraph.graph import XGraph
+
+
+def fuse_and_shrink(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
+    """Stretches never wait for each other."""
+    sets = evaluator.sets
+    groups: list[Mask] = []
+    first = 0
+    while first < len(sets.ops):
+        group = 1 << first
+        for size in range(2, min(MOST_OPS, len(sets.ops) - first) + 1):
+            wider = ((1 << size) - 1) << first
+            if not sets.legal(wider):
+                # Branches of a map that comes later are not connected yet.
+                continue
+            if not evaluator.parameters_fit(wider) or price_or_none(evaluator, objective, wider) is None:
+                break
+            group = wider
+        groups.append(group)
+        first += group.bit_count()
+    return made_of(evaluator, objective, groups)

@@ -1,0 +1,116 @@
+"""TFLite models written with the format's own builder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import tflite
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Lite:
+    """One graph: tensors and operators are named by number and kind; every scale and option as it is given."""
+
+    def __init__(self) -> None:
+        self.builder = flatbuffers.Builder(1024)
+        self.tensors: list[int] = []
+        self.buffers: list[bytes] = [b""]
+        self.operators: list[tuple[str, Sequence[int], Sequence[int], int, str]] = []
+
+    def tensor(
+        self, name: str, shape: Sequence[int], dtype: str = "int8", scale: float | Array | None = None, zero: int = 0,
+        axis: int = 0, data: Array | None = None,
+    ) -> int:  # fmt: skip
+        b = self.builder
+        buffer = 0
+        if data is not None:
+            self.buffers.append(np.ascontiguousarray(data, dtype).tobytes())
+            buffer = len(self.buffers) - 1
+        quantisation = None
+        if scale is not None:
+            scales = np.atleast_1d(np.array(scale, np.float32))
+            scale_at = b.CreateNumpyVector(scales)
+            zero_at = b.CreateNumpyVector(np.full(scales.shape, zero, np.int64))
+            tflite.QuantizationParametersStart(b)
+            tflite.QuantizationParametersAddScale(b, scale_at)
+            tflite.QuantizationParametersAddZeroPoint(b, zero_at)
+            tflite.QuantizationParametersAddQuantizedDimension(b, axis)
+            quantisation = tflite.QuantizationParametersEnd(b)
+        name_at, shape_at = b.CreateString(name), b.CreateNumpyVector(np.array(shape, np.int32))
+        tflite.TensorStart(b)
+        tflite.TensorAddShape(b, shape_at)
+        tflite.TensorAddType(b, getattr(tflite.TensorType, dtype.upper()))
+        tflite.TensorAddBuffer(b, buffer)
+        tflite.TensorAddName(b, name_at)
+        if quantisation is not None:
+            tflite.TensorAddQuantization(b, quantisation)
+        self.tensors.append(tflite.TensorEnd(b))
+        return len(self.tensors) - 1
+
+    def op(self, kind: str, inputs: Sequence[int], outputs: Sequence[int], options: str = "", **fields: Any) -> None:
+        b, at = self.builder, 0
+        if options:
+            vectors = {k: b.CreateNumpyVector(np.array(v, np.int32)) for k, v in fields.items() if isinstance(v, list)}
+            getattr(tflite, f"{options}Start")(b)
+            for name, value in fields.items():
+                getattr(tflite, f"{options}Add{name}")(b, vectors.get(name, value))
+            at = getattr(tflite, f"{options}End")(b)
+        self.operators.append((kind, inputs, outputs, at, options))
+
+    def model(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+        b = self.builder
+        kinds = [*dict.fromkeys(kind for kind, *_ in self.operators)]
+        codes = []
+        for kind in kinds:
+            number = getattr(tflite.BuiltinOperator, kind)
+            tflite.OperatorCodeStart(b)
+            tflite.OperatorCodeAddDeprecatedBuiltinCode(b, min(number, 127))
+            tflite.OperatorCodeAddBuiltinCode(b, number)
+            tflite.OperatorCodeAddVersion(b, 1)
+            codes.append(tflite.OperatorCodeEnd(b))
+        operators = []
+        for kind, reads, makes, at, options in self.operators:
+            read, made = (b.CreateNumpyVector(np.array(numbers, np.int32)) for numbers in (reads, makes))
+            tflite.OperatorStart(b)
+            tflite.OperatorAddOpcodeIndex(b, kinds.index(kind))
+            tflite.OperatorAddInputs(b, read)
+            tflite.OperatorAddOutputs(b, made)
+            if options:
+                tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, options))
+                tflite.OperatorAddBuiltinOptions(b, at)
+            operators.append(tflite.OperatorEnd(b))
+        numbers = [b.CreateNumpyVector(np.array(each, np.int32)) for each in (inputs, outputs)]
+        tensors_at, operators_at = self._vector(self.tensors), self._vector(operators)
+        tflite.SubGraphStart(b)
+        tflite.SubGraphAddTensors(b, tensors_at)
+        tflite.SubGraphAddInputs(b, numbers[0])
+        tflite.SubGraphAddOutputs(b, numbers[1])
+        tflite.SubGraphAddOperators(b, operators_at)
+        graphs_at = self._vector([tflite.SubGraphEnd(b)])
+        buffers = []
+        for data in self.buffers:
+            data_at = b.CreateByteVector(data) if data else None
+            tflite.BufferStart(b)
+            if data_at is not None:
+                tflite.BufferAddData(b, data_at)
+            buffers.append(tflite.BufferEnd(b))
+        codes_at, buffers_at = self._vector(codes), self._vector(buffers)
+        tflite.ModelStart(b)
+        tflite.ModelAddVersion(b, 3)
+        tflite.ModelAddOperatorCodes(b, codes_at)
+        tflite.ModelAddSubgraphs(b, graphs_at)
+        tflite.ModelAddBuffers(b, buffers_at)
+        b.Finish(tflite.ModelEnd(b), b"TFL3")
+        return bytes(b.Output())
+
+    def _vector(self, offsets: Sequence[int]) -> int:
+        self.builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            self.builder.PrependUOffsetTRelative(offset)
+        vector: int = self.builder.EndVector()
+        return vector
