@@ -58,6 +58,13 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.dram_traffic
 	for config in base zu2 zu9; do $(BIN)/python -m bench.strategies cycles --config $$config || exit 1; done
 	$(BIN)/python -m bench.strategies dram --kib 64 128 256 512 1024 2048 --batch 1 4
+	$(BIN)/python -m bench.deep_fusion
+	$(BIN)/python -m bench.memory_order
+	$(BIN)/python -m bench.memory_order --programme
+	$(BIN)/python -m bench.memory_order --parts
+	$(BIN)/python -m bench.chip_lifetimes
+	$(BIN)/python -m bench.memory_work
+	$(BIN)/python -m bench.memory_work --least
 	$(BIN)/python -m bench.networks
 	$(BIN)/python -m bench.resources
 	$(BIN)/python -m bench.size_model

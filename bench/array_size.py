@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from amaranth.back import verilog
 
+from hw.arithmetic.cascade import Dsp48Cascades
 from hw.conv.array import MacArray
-from hw.conv.cascade import Dsp48Cascades
 from hw.emit_memory import MemoryModules
 from isa.config import MachineConfig, preset
 from sim.synthesis.design import split_design

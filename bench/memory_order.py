@@ -1,122 +1,47 @@
-"""Orders of least memory, as in tables II to VI of memory-aware scheduling.
+"""Orders of least memory, as in tables II to VI of memory-aware scheduling; rows go into docs/memory.md.
 
-``python -m bench.memory_order [--programme] [network ...]``
+``python -m bench.memory_order [--programme | --parts | --arenas FILE ...] [network ...]``
 
-For each network twice: the float32 model, each node's result a tensor of its own, the input in use until its last reader;
-and the int8 program on ``base``, one operation to a group, where what counts is WORK as the program really stores it
-(concat's parts lie in their target, inputs and outputs in regions of their own). Peaks of the order as given, of reverse
-post-order, of a greedy choice and of ours, with its bound; tasks before and after fusion; CPU seconds of ours with and
-without fusion; bytes of the arena, and the seconds that it took. ``--programme`` adds HiGHS' integer programme on the
-fused float32 graph, with and without pruning: variables, peak, bound and seconds, ten seconds each at most.
+Without an option, for each network twice: the float32 model, each node's result a tensor of its own (activations and sums in
+the place of an operand that nobody else reads), the input in use until its last reader; and the int8 program on ``base``,
+one operation to a group, where what counts is WORK as the program really stores it (concat's parts lie in their target, inputs
+and outputs in regions of their own). ``--programme``: HiGHS' integer programme on the float32 graph, fused and not, with and
+without pruning, ten seconds each at most. ``--parts``: the loss of ordering the float32 graph in parts. ``--arenas``: instances
+of allocation, one block a line.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
+import csv
 import time
-import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from onnx import ModelProto, shape_inference
-
-from compiler.codegen.operations import Group
-from compiler.emit.grouping import make_group, needs_of, one_each, ordered_groups
-from compiler.frontend.pipeline import import_model
+from bench.memory_tasks import even_cuts, float_tasks, greedy, machine_tasks, reverse_post_order
+from bench.network_table import put_row, put_text, rows_of
 from compiler.memory.arena import arrange
 from compiler.memory.blocks import Block
 from compiler.memory.fuse import fuse
 from compiler.memory.least import least_order
-from compiler.memory.lifetimes import Step
-from compiler.memory.order import memory_order, tasks_of
+from compiler.memory.order import memory_order
+from compiler.memory.partition import cheap_cuts, ordered_parts
 from compiler.memory.programme import solve
-from compiler.memory.tasks import Tasks, Use, members
-from compiler.quantise.statistics import CalibrationWarning
-from compiler.xgraph.ops import Cpu
+from compiler.memory.tasks import Tasks, members
 from compiler.zoo.networks import networks
-from isa.config import preset
 
+PAGE = Path(__file__).parents[1] / "docs" / "memory.md"
 NETWORKS = (
     "nasnet_a", "amoebanet_a", "darts", "randwire0", "randwire1", "randwire2", "hrnet_w18_small", "hrnet_w18_small_v2",
     "hrnet_w32", "inception_resnet_v2", "nasnet_a_cifar", "amoebanet_a_cifar", "darts_cifar", "nasnet_a_large",
 )  # fmt: skip
 SECONDS = 10.0
-"""For one integer programme."""
-PLAIN_STATES = 3_000
-"""Without fusion: most networks then need more states than there is time for."""
-
-
-def float_tasks(model: ModelProto) -> Tasks:
-    """The nodes of a model, in float32."""
-    graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
-    constants = {tensor.name for tensor in graph.initializer}
-    bytes_of = {
-        value.name: 4 * math.prod(dim.dim_value for dim in value.type.tensor_type.shape.dim)
-        for value in (*graph.input, *graph.value_info, *graph.output)
-    }
-    maker = {name: number for number, node in enumerate(graph.node) for name in node.output}
-    touching: dict[str, int] = {}
-    before = []
-    for number, node in enumerate(graph.node):
-        read = [name for name in node.input if name and name not in constants]
-        before.append(sum({1 << maker[name] for name in read if name in maker}))
-        for name in (*read, *node.output):
-            touching[name] = touching.get(name, 0) | 1 << number
-    given, kept = ({value.name for value in values} for values in (graph.input, graph.output))
-    uses = tuple(Use(bytes_of[name], mask, name in given, name in kept) for name, mask in touching.items())
-    return Tasks(tuple(before), uses, (0,) * len(before))
-
-
-def machine_tasks(model: ModelProto) -> Tasks:
-    """One operation to a group, on ``base``."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        graph = import_model(model).graph
-    config = preset("base")
-    alone = [*one_each(graph), *((op,) for op in graph.ops if isinstance(op, Cpu))]
-    steps = []
-    groups = ordered_groups(graph, alone)
-    for ops in groups:
-        first = ops[0]
-        if isinstance(first, Cpu):
-            steps.append(Step(first.inputs, first.outputs, True, first.onnx_inputs, first.onnx_outputs))
-        else:
-            group: Group = make_group(config, graph, ops)
-            steps.append(Step(group.inputs, group.outputs))
-    return tasks_of(graph, steps, needs_of(graph, groups))
-
-
-def reverse_post_order(tasks: Tasks) -> list[int]:
-    """What TensorFlow Lite does: depth first from the ends, turned round."""
-    order: list[int] = []
-    seen: set[int] = set()
-    for root in range(len(tasks)):
-        stack = [(root, iter(members(tasks.after[root])))] if root not in seen and not tasks.before[root] else []
-        seen.update(task for task, _ in stack)
-        while stack:
-            task, following = stack[-1]
-            found = next((other for other in following if other not in seen), None)
-            if found is None:
-                order.append(task)
-                stack.pop()
-            else:
-                seen.add(found)
-                stack.append((found, iter(members(tasks.after[found]))))
-    return order[::-1]
-
-
-def greedy(tasks: Tasks) -> list[int]:
-    """Always the task after which the least is in use."""
-    order: list[int] = []
-    done, in_use = 0, tasks.in_use(0)
-    while len(order) < len(tasks):
-        ready = [t for t in range(len(tasks)) if not done >> t & 1 and not tasks.before[t] & ~done]
-        task = min(ready, key=lambda t: (tasks.after_running(done, t, in_use), t))
-        in_use = tasks.after_running(done, task, in_use)
-        done |= 1 << task
-        order.append(task)
-    return order
+"""For one integer programme, which is left out where it has more than so many tasks: it would not be built in that time."""
+MOST_TASKS = 120
+PARTS = (2, 4, 6)
+PART_STATES = 100_000
 
 
 def arena_bytes(tasks: Tasks, order: Sequence[int]) -> int:
@@ -134,50 +59,112 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
     return call(), time.process_time() - since
 
 
-def row(name: str, kind: str, tasks: Tasks) -> str:
+def put(title: str, columns: Sequence[str], row: Sequence[object], keys: int) -> None:
+    print(" | ".join(map(str, row)), flush=True)
+    put_row(title, columns, [str(cell) for cell in row], keys, PAGE)
+
+
+def order_row(name: str, kind: str, tasks: Tasks) -> None:
     given = range(len(tasks))
     order, seconds = timed(lambda: memory_order(tasks, given))
-    plain, plain_seconds = timed(lambda: least_order(tasks, PLAIN_STATES))
+    plain, plain_seconds = timed(lambda: least_order(tasks))
     arena, arena_seconds = timed(lambda: arena_bytes(tasks, order.tasks))
-    cells = [
+    columns = ("network", "bytes", "tasks", "fused", "as given", "reverse post-order", "greedy", "ours", "bound", "s",
+        "without fusion", "bound without fusion", "s without fusion", "arena", "s for the arena")  # fmt: skip
+    row = [
         name, kind, len(tasks), len(fuse(tasks).tasks), tasks.peak(given), tasks.peak(reverse_post_order(tasks)),
-        tasks.peak(greedy(tasks)), order.peak, order.bound, f"{seconds:.2f}", plain.peak, f"{plain_seconds:.2f}",
+        tasks.peak(greedy(tasks)), order.peak, order.bound, f"{seconds:.2f}", plain.peak, plain.bound, f"{plain_seconds:.2f}",
         arena, f"{arena_seconds:.2f}",
     ]  # fmt: skip
-    return "| " + " | ".join(map(str, cells)) + " |"
+    put("Peaks of orders", columns, row, 2)
 
 
-def programme_row(name: str, tasks: Tasks) -> str:
-    cells: list[object] = [name]
-    fused = fuse(tasks).tasks
-    known = reverse_post_order(fused)
-    for pruned in (True, False):
-        since = time.perf_counter()
-        found = solve(fused, known, pruned=pruned, seconds=SECONDS)
-        seconds = time.perf_counter() - since
-        cells += [found.variables, found.order.peak, found.order.bound, f"{seconds:.1f}"]
-    return "| " + " | ".join(map(str, cells)) + " |"
+def order_text() -> None:
+    rows = rows_of("Peaks of orders", PAGE)
+    proved = sum(row["ours"] == row["bound"] for row in rows)
+    below = sum(row["arena"] == row["ours"] for row in rows)
+    slowest = max(rows, key=lambda row: float(row["s"]))
+    texts = [
+        f"Of {len(rows)} peaks {proved} are proved to be the least; the arena is as large as the peak in {below}.",
+        f"The slowest is {slowest['network']} ({slowest['bytes']}) with {slowest['s']} s.",
+    ]
+    for kind in ("float32", "int8"):
+        for rival in ("as given", "reverse post-order", "greedy"):
+            less = [1 - int(row["ours"]) / int(row[rival]) for row in rows if row["bytes"] == kind]
+            mean = sum(less) / len(less)
+            texts.append(f"Of {kind} ours needs {mean:.1%} less than {rival} on average, at most {max(less):.1%}.")
+    put_text("Peaks of orders", " ".join(texts), PAGE)
+
+
+def programme_rows(name: str, whole: Tasks) -> None:
+    columns = ("network", "graph", "tasks", "pruned", "variables", "peak", "bound", "s", "ours")
+    ours = memory_order(whole, range(len(whole))).peak
+    for graph, tasks in (("fused", fuse(whole).tasks), ("as it is", whole)):
+        if len(tasks) > MOST_TASKS:
+            print(f"{name} {graph}: {len(tasks)} tasks", flush=True)
+            continue
+        known = reverse_post_order(tasks)
+        for pruned in (True, False):
+            key = name, graph, len(tasks), "yes" if pruned else "no"
+            since = time.perf_counter()
+            found = solve(tasks, known, pruned=pruned, seconds=SECONDS)
+            seconds = f"{time.perf_counter() - since:.1f}"
+            put("Integer programme", columns, (*key, found.variables, found.order.peak, found.order.bound, seconds, ours), 4)
+
+
+def part_rows(name: str, whole: Tasks) -> None:
+    columns = ("network", "parts", "cut evenly", "s", "cut where least is in use", "s of these", "the least")
+    tasks = fuse(whole).tasks
+    known = reverse_post_order(tasks)
+    least = memory_order(tasks, known).peak
+    for parts in PARTS:
+        cells: list[object] = [name, parts]
+        for cuts in (even_cuts(tasks, parts), cheap_cuts(tasks, known, -(-len(tasks) // parts))):
+            order, seconds = timed(partial(ordered_parts, tasks, known, cuts, PART_STATES))
+            cells += [tasks.peak(order), f"{seconds:.2f}"]
+        put("Orders in parts", columns, (*cells, least), 2)
+
+
+def part_text() -> None:
+    rows = rows_of("Orders in parts", PAGE)
+    texts = []
+    for column in ("cut evenly", "cut where least is in use"):
+        losses = [int(row[column]) / int(row["the least"]) - 1 for row in rows]
+        lossless = losses.count(0.0)
+        texts.append(f"{column.capitalize()}: {lossless} of {len(rows)} lose nothing, the others up to {max(losses):.1%}.")
+    put_text("Orders in parts", " ".join(texts), PAGE)
+
+
+def arena_row(path: Path) -> None:
+    with path.open() as file:
+        blocks = [Block(int(row["lower"]), int(row["upper"]), int(row["size"])) for row in csv.DictReader(file)]
+    arena, seconds = timed(lambda: arrange(blocks))
+    put("Arenas", ("instance", "blocks", "largest live set", "arena", "s"),
+        (path.stem.split(".")[0], len(blocks), arena.bound, arena.total, f"{seconds:.2f}"), 1)  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--programme", action="store_true")
+    parser.add_argument("--parts", action="store_true")
+    parser.add_argument("--arenas", nargs="+", type=Path, default=())
     asked = parser.parse_args()
-    if asked.programme:
-        print("| network | variables | peak | bound | s | variables, not pruned | peak | bound | s |")
-    else:
-        print(
-            "| network | bytes | tasks | fused | as given | reverse post-order | greedy | ours | bound | s "
-            "| without fusion | s | arena | s |"
-        )
-    for name in asked.networks:
+    for path in asked.arenas:
+        arena_row(path)
+    for name in () if asked.arenas else asked.networks:
         model = networks()[name]()
         if asked.programme:
-            print(programme_row(name, float_tasks(model)), flush=True)
+            programme_rows(name, float_tasks(model))
+        elif asked.parts:
+            part_rows(name, float_tasks(model))
         else:
-            print(row(name, "float32", float_tasks(model)), flush=True)
-            print(row(name, "int8", machine_tasks(model)), flush=True)
+            order_row(name, "float32", float_tasks(model))
+            order_row(name, "int8", machine_tasks(model))
+    if asked.parts:
+        part_text()
+    elif not asked.programme and not asked.arenas:
+        order_text()
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "networks.md"
 def put_row(title: str, columns: Sequence[str], row: Sequence[str], keys: int, page: Path = PAGE) -> None:
     """Into the table below the heading ``title``; the first ``keys`` cells are what identifies a row."""
     lines = page.read_text(encoding="utf-8").splitlines()
-    start = lines.index(f"## {title}")
-    end = next((i for i in range(start + 1, len(lines)) if lines[i].startswith("## ")), len(lines))
+    start, end = _section(lines, title)
     first = next((i for i in range(start, end) if lines[i].startswith("|")), end)
     last = next((i for i in range(first, end) if not lines[i].startswith("|")), end)
     head = [_line(columns), "|" + "---|" * keys + "---:|" * (len(columns) - keys)]
@@ -22,6 +21,29 @@ def put_row(title: str, columns: Sequence[str], row: Sequence[str], keys: int, p
     gap = [""] if first == end else []
     table = [*gap, *head, *(kept[key] for key in sorted(kept)), *(gap if end < len(lines) else [])]
     page.write_text("\n".join([*before, *table, *lines[last:]]) + "\n", encoding="utf-8")
+
+
+def put_text(title: str, text: str, page: Path = PAGE) -> None:
+    """What follows the table below the heading."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    start, end = _section(lines, title)
+    last = max(i for i in range(start, end) if lines[i].startswith("|"))
+    gap = [""] if end < len(lines) else []
+    page.write_text("\n".join([*lines[: last + 1], "", text, *gap, *lines[end:]]) + "\n", encoding="utf-8")
+
+
+def rows_of(title: str, page: Path = PAGE) -> list[dict[str, str]]:
+    """The table below the heading, by column."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    start, end = _section(lines, title)
+    table = [_cells(line) for line in lines[start:end] if line.startswith("|")]
+    return [dict(zip(table[0], row, strict=True)) for row in table[2:]]
+
+
+def _section(lines: Sequence[str], title: str) -> tuple[int, int]:
+    """The lines from a heading to the next."""
+    start = lines.index(f"## {title}")
+    return start, next((i for i in range(start + 1, len(lines)) if lines[i].startswith("## ")), len(lines))
 
 
 def _line(cells: Sequence[str]) -> str:

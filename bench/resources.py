@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from bench.network_table import put_row
+from bench.network_table import put_row, put_text, rows_of
+from isa.chips import CHIPS
 from isa.config import PRESETS, MachineConfig, preset
 from sim.synthesis.size import size_of
 from sim.synthesis.targets import TARGETS
@@ -37,6 +38,31 @@ def row_of(config: MachineConfig, jobs: int) -> list[str]:
     return [f"`{config.name}`", str(macs), *counts, f"{found['LUT'] / macs:.1f}", f"{seconds:.0f}"]
 
 
+def text() -> str:
+    """What the table says, in words."""
+    rows = {row["design"]: row for row in rows_of(TITLE, PAGE)}
+    beside = {"base": DNNVM[0], "zu2": DNNVM[0], "zu9": DNNVM[1]}
+    told = ["DNNVM counts block RAMs of 18 Kbit (235 and 1494), halved here."]
+    ratios = []
+    for name, theirs in beside.items():
+        if f"`{name}`" in rows:
+            ratio = float(rows[f"`{name}`"]["LUT per MAC"]) / float(theirs[COLUMNS.index("LUT per MAC")])
+            ratios.append(f"{ratio:.1f} times on `{name}`")
+    told.append(f"For each multiplier ours takes of DNNVM's LUTs {', '.join(ratios)}; its lanes are exact for float32 scales.")
+    for name, row in rows.items():
+        config = PRESETS.get(name.strip("`"))
+        if config is None or CHIPS[config.chip].family != TARGET.name:
+            continue
+        capacity = CHIPS[config.chip].capacity
+        shares = {kind: config.chip_cores * float(row[kind]) / number for kind, number in capacity.items() if kind in row}
+        cores = f"{config.chip_cores} times " if config.chip_cores > 1 else ""
+        full = ", ".join(f"{share:.0%} of the {kind}" for kind, share in shares.items())
+        lacking = [kind for kind, share in shares.items() if share > 1]
+        fits = f"it does not fit for want of {' and '.join(lacking)}" if lacking else "it fits"
+        told.append(f"On an {config.chip} {cores}{name} takes {full}: {fits}.")
+    return " ".join(told)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="bench.resources", description=__doc__)
     parser.add_argument("presets", nargs="*", default=list(PRESETS))
@@ -50,6 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
         row = row_of(preset(name), given.jobs)
         print(" | ".join(row), flush=True)
         put_row(TITLE, COLUMNS, row, 1, PAGE)
+    put_text(TITLE, text(), PAGE)
 
 
 if __name__ == "__main__":

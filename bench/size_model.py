@@ -9,14 +9,13 @@ kept is the greatest of those.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import sys
 
 import numpy as np
 import numpy.typing as npt
 
-from isa.config import PRESETS, MachineConfig, preset
+from isa.config import PRESETS, MachineConfig, config_from_dict, preset
 from isa.estimate import COEFFICIENTS, coefficients, parts
 from sim.synthesis.size import size_of
 from sim.synthesis.targets import TARGETS
@@ -34,7 +33,9 @@ NANO_VARIANTS: dict[str, dict[str, object]] = {
 
 def machines(target: str) -> list[MachineConfig]:
     """The presets for that kind of chip, and the variants."""
-    variants = [dataclasses.replace(preset("nano"), name=name, **changes) for name, changes in NANO_VARIANTS.items()]  # type: ignore[arg-type]
+    variants = [
+        config_from_dict({"base": "nano", "name": name, **changes}, origin=name) for name, changes in NANO_VARIANTS.items()
+    ]
     return [preset("nano"), *variants] if target == "ecp5" else [*PRESETS.values(), *variants]
 
 

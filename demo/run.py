@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.driver import Compiled
+from hw.delivery.files import arrange
+from hw.delivery.style import Style
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
 from isa.program import Program
@@ -63,7 +65,7 @@ def demo(out: Path, config: MachineConfig, images: int) -> int:
     held_out, labels = test["image"], test["labels"]
     with stage(f"Generate the Verilog of {config.name}"):
         text = core_verilog(config)
-        write_file(out / VERILOG_FILE, text.encode())
+        write_file(out / VERILOG_FILE, arrange(text, config, Style())[VERILOG_FILE].encode())
         write_file(out / CONFIG_FILE, config.to_json().encode())
         say(f"{text.count(chr(10))} lines, {config.macs_per_cycle} multiply-accumulates per cycle")
     with stage("Compile digits.onnx to int8, calibrated with 64 training images"):

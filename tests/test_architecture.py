@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("isa", "hw", "compiler", "sim", "tilewright")
+PACKAGES = ("isa", "hw", "compiler", "sim", "driver", "tilewright")
 MAY_IMPORT = {
     "isa": {"isa"},
     "hw": {"hw", "isa"},
     "compiler": {"compiler", "isa", "sim"},
     "sim": {"sim", "isa", "hw"},
+    "driver": {"driver", "isa"},
     "tilewright": set(PACKAGES),
 }
 """The packages of this project that a package may import."""

@@ -6,7 +6,10 @@ import shutil
 
 import pytest
 
-PACKAGES = {"iverilog": "iverilog", "yosys": "yosys", "readelf": "binutils", "gcc": "gcc"}
+PACKAGES = {
+    "iverilog": "iverilog", "yosys": "yosys", "readelf": "binutils", "gcc": "gcc",
+    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
+}  # fmt: skip
 """The Debian package of each."""
 
 

@@ -21,17 +21,19 @@ COMMANDS = {
     "compile": "Compile an ONNX model to a program file.",
     "config": "Show and list machine configurations.",
     "disasm": "Print a program file as assembler text.",
+    "driver": "Write the C driver of the machine.",
     "explain": "Say which operations run together, and what that saves.",
-    "fuzz": "Run random programs, and compare whole memories.",
+    "fuzz": "Run random programs or models, and compare what they leave.",
     "isa": "Print the instruction set reference.",
     "ops": "Print which operators run on the machine, and under what conditions.",
+    "pack": "Write a program file as a flat image for the C driver.",
     "place": "Place and route the machine on an ECP5, and say how fast it is.",
     "regress": "Run the benches on a configuration of yours.",
     "report": "Write a page that shows where a program's cycles, bytes and words go.",
     "run": "Run a program file on inputs.",
     "size": "Synthesise the machine, and say how large it is.",
     "trace": "Write the timeline of a program for Perfetto.",
-    "verilog": "Write the machine as one Verilog file.",
+    "verilog": "Write the machine as Verilog, and what goes with it.",
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
 

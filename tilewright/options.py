@@ -17,7 +17,7 @@ from isa.files import write_atomically
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-STRATEGY_HELP = "How groups are chosen: naive, greedy, dnnvm, efficient-s, optimus, optimus-online, or best."
+STRATEGY_HELP = "How groups are chosen: naive, greedy, dnnvm, efficient-s, fuse-and-shrink, optimus, optimus-online, or best."
 
 OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energy, or memory (DRAM that feature maps take)."
 
@@ -35,11 +35,9 @@ class ConfigOption(click.ParamType[MachineConfig]):
         return value if isinstance(value, MachineConfig) else load_config(str(value))
 
 
-def config_option(*, default: str | None = "base") -> Decorator:
+def config_option(*, default: str | None = "base", help: str = "Preset, or TOML file, of the machine.") -> Decorator:
     """``--config``: a preset (see ``tilewright config list``) or a TOML file."""
-    return click.option(
-        "--config", type=ConfigOption(), default=default, show_default=True, help="Preset, or TOML file, of the machine."
-    )
+    return click.option("--config", type=ConfigOption(), default=default, show_default=True, help=help)
 
 
 def json_option() -> Decorator:

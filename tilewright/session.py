@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.program import HostTensor, Program
 from isa.program_file import load_program
-from sim.runtime.engine import Measured, make_engine
+from sim.runtime.board import is_board, open_board
+from sim.runtime.board_engine import BoardEngine
+from sim.runtime.engine import Engine, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
 from tilewright.inputs import Array
 
 ENGINES = ("functional", "rtl", "cpu")
 
 
+def _engine(name: str, config: MachineConfig) -> Engine:
+    return BoardEngine(config, open_board(name)) if is_board(name) else make_engine(name, config)
+
+
 class Session:
-    """``engine``: ``functional``, ``rtl`` (the generated Verilog) or ``cpu`` (onnxruntime on the quantised model)."""
+    """``engine``: ``functional``, ``rtl`` (the generated Verilog), ``cpu`` (onnxruntime on the quantised model), or a machine
+    on a board: ``uio:/dev/uio0``, ``mem:...`` (see ``sim.runtime.board``).
+    """
 
     def __init__(self, program: str | Path | Program, engine: str = "functional") -> None:
-        if engine not in ENGINES:
-            raise TilewrightError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}")
+        if engine not in ENGINES and not is_board(engine):
+            raise TilewrightError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}, uio:DEVICE and mem:...")
         self.program = program if isinstance(program, Program) else load_program(Path(program))
         self.engine = engine
         self.measured = Measured()
         """Of the last run: cycles, beats of DRAM, counters, where the engine measures."""
-        self._engine = None if engine == "cpu" else make_engine(engine, self.program.config)
+        self._engine = None if engine == "cpu" else _engine(engine, self.program.config)
 
     def get_inputs(self) -> Sequence[HostTensor]:
         """Name, shape and type of each."""

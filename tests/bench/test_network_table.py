@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.network_table import put_row
+from bench.network_table import put_row, put_text, rows_of
 
 PAGE = "# Page\n\n## One\n\nText.\n\n## Two\n\nMore.\n"
 COLUMNS = ("network", "cycles")
@@ -37,3 +37,17 @@ def test_rows_of_other_columns_are_dropped(tmp_path: Path) -> None:
     put_row("One", ("network", "seconds"), ["a", "1"], 1, page)
     put_row("One", COLUMNS, ["b", "2"], 1, page)
     assert "| a |" not in page.read_text()
+
+
+def test_what_a_table_says_is_read_back_and_put_below_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    for title in ("One", "Two"):
+        for name, cycles in (("a", "1"), ("b", "2")):
+            put_row(title, COLUMNS, [name, cycles], 1, page)
+        for text in ("Old.", f"{sum(int(row['cycles']) for row in rows_of(title, page))} cycles."):
+            put_text(title, text, page)
+    table = "| network | cycles |\n|---|---:|\n| a | 1 |\n| b | 2 |\n\n3 cycles.\n"
+    assert page.read_text() == f"# Page\n\n## One\n\nText.\n\n{table}\n## Two\n\nMore.\n\n{table}"
+    put_row("One", COLUMNS, ["c", "3"], 1, page)
+    assert "| c | 3 |\n\n3 cycles." in page.read_text()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 COPIED = (
-    "isa", "hw", "compiler", "sim", "tilewright", "demo", "docs", "pyproject.toml", "tests/conftest.py",
+    "isa", "hw", "compiler", "sim", "driver", "tilewright", "demo", "docs", "pyproject.toml", "tests/conftest.py",
     "tests/compiler/graphs.py",
 )  # fmt: skip
 BLOCK = re.compile(

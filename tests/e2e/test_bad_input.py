@@ -142,7 +142,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "empty.onnx"
     path.touch()
     assert refused(["compile", str(path), "-o", str(tmp_path / "model.elf")], capsys) == (
-        f"{path}: not an ONNX model (no graph and no operator set in it); give a .onnx file"
+        f"{path}: not an ONNX model (no graph and no operator set in it); give a .onnx or .tflite file"
     )
 
 
@@ -158,7 +158,7 @@ def test_a_truncated_model_is_refused(tmp_path: Path, capsys: Capture) -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "nowhere.onnx"
     assert refused(["compile", str(path), "-o", str(tmp_path / "model.elf")], capsys) == (
-        f"{path}: cannot be read: No such file or directory; give the path of an ONNX file"
+        f"{path}: cannot be read: No such file or directory; give the path of an ONNX or TFLite file"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -7,8 +7,9 @@ from itertools import product
 
 import pytest
 
-from bench.quantised import ACTIVATIONS, FORMS, WEIGHTS, measured, quantised
+from bench.quantised import measured
 from compiler.zoo.networks import networks
+from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
 
 SIZE = 32
 

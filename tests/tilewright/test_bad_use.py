@@ -43,10 +43,12 @@ USES: dict[str, Use] = {
     ),
     "config": Use(("config", "show", "mine.toml"), ("mine.toml",)),
     "disasm": Use(("disasm", "model.elf"), ("model.elf",)),
+    "driver": Use(("driver", "--config", "mine.toml", "-o", "new"), ("mine.toml",), "new", folder=True),
     "explain": Use(("explain", *MODEL, *NANO, "-o", "new.svg"), ("model.onnx", "calibration.npz"), "new.svg"),
     "fuzz": Use(("fuzz", "--config", "mine.toml", "--engine", "functional", "--count", "1"), ("mine.toml",)),
     "isa": Use(("isa",)),
     "ops": Use(("ops", "Conv")),
+    "pack": Use(("pack", "model.elf", "-o", "new.bin"), ("model.elf",), "new.bin"),
     "place": Use(("place", "--config", "mine.toml", "-o", "new"), ("mine.toml",)),
     "regress": Use(("regress", "--config", "mine.toml"), ("mine.toml",)),
     "report": Use(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hw.delivery.style import Style
 from isa.config import MachineConfig, preset
 from sim.synthesis.place import Placed, Step
 from sim.synthesis.size import Size
@@ -51,25 +52,42 @@ class Report:
         return not self.failures
 
 
-def test_verilog_writes_the_machine_and_its_configuration(
+def test_verilog_writes_what_is_delivered_and_the_configuration(
     stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stand_in("hw.emit", "verilog", lambda config, **_: f"// {config.name}\n" * 1024)
+    asked: list[Style] = []
+
+    def deliver(config: MachineConfig, style: Style) -> dict[str, str]:
+        asked.append(style)
+        return {style.source: f"// {config.name}\n" * 1024, f"{style.top}.vlt": "waivers\n"}
+
+    stand_in("hw.delivery.files", "deliver", deliver)
     folder = tmp_path / "made" / "here"
     assert main(["verilog", "--config", "nano", "-o", str(folder)]) == 0
-    assert sorted(os.listdir(folder)) == ["config.json", "tilewright_core.v"]
+    assert sorted(os.listdir(folder)) == ["config.json", "tilewright_core.v", "tilewright_core.vlt"]
     assert (folder / "tilewright_core.v").read_text() == "// nano\n" * 1024
     assert (folder / "config.json").read_text() == NANO.to_json()
     assert capsys.readouterr().out.splitlines()[0] == f"{folder / 'tilewright_core.v'}: 8192 bytes"
-    assert main(["verilog", "--config", "nano", "-o", str(folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["files"] == [str(folder / "tilewright_core.v"), str(folder / "config.json")]
+    options = ["--top", "npu", "--aresetn", "--no-initial", "--split-memories", "--dsp48e2"]
+    assert main(["verilog", "--config", "nano", "-o", str(folder), *options, "--json"]) == 0
+    names = ["npu.sv", "npu.vlt", "config.json"]
+    assert json.loads(capsys.readouterr().out)["files"] == [str(folder / name) for name in names]
+    assert asked == [Style(), Style("npu", active_low=True, initial=False, split_memories=True, dsp48e2=True)]
+
+
+def test_verilog_under_a_name_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verilog", "-o", str(tmp_path), "--top", "two words"]) == 2
+    assert capsys.readouterr().err == (
+        "tilewright: name 'two words' of the outermost module: not a name in Verilog; use letters, digits and underscores, "
+        "with a letter first, and no keyword\n"
+    )
 
 
 def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_path: Path) -> None:
-    def interrupted(config: MachineConfig, **_: object) -> str:
+    def interrupted(config: MachineConfig, style: Style) -> dict[str, str]:
         raise KeyboardInterrupt
 
-    stand_in("hw.emit", "verilog", interrupted)
+    stand_in("hw.delivery.files", "deliver", interrupted)
     (tmp_path / "tilewright_core.v").write_text("old")
     assert main(["verilog", "-o", str(tmp_path)]) == 130
     assert os.listdir(tmp_path) == ["tilewright_core.v"]
@@ -77,7 +95,7 @@ def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_pat
 
 
 def test_verilog_into_a_file_is_refused(stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stand_in("hw.emit", "verilog", lambda config, **_: "")
+    stand_in("hw.delivery.files", "deliver", lambda config, style: {})
     (tmp_path / "file").write_text("")
     assert main(["verilog", "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err == (

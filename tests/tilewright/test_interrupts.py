@@ -50,6 +50,11 @@ def handles(pid: int) -> bool:
     return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
+def _heeds_interrupts() -> None:
+    """In the child: a suite that was started in the background ignores SIGINT, and hands that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupted(
     folder: Path, number: signal.Signals, arguments: list[str], *, when: Seen | None = None, after: float = 0.0,
     cache: Path | None = None, module: str = "tilewright",
@@ -65,7 +70,7 @@ def interrupted(
         environment["XDG_CACHE_HOME"] = str(cache)
     with subprocess.Popen(
         [sys.executable, "-m", module, *arguments], cwd=work, env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
+        stderr=subprocess.PIPE, text=True, preexec_fn=_heeds_interrupts,
     ) as process:  # fmt: skip
         until = time.monotonic() + 300
         while when is not None and not any(when(line) for line in processes(mark).values()):

@@ -15,7 +15,7 @@ import pytest
 from tests.tilewright.small_models import write_small_files
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("isa", "hw", "compiler", "sim", "tilewright")
+PACKAGES = ("isa", "hw", "compiler", "sim", "driver", "tilewright")
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ def command(
     shapes: tuple[tuple[str, tuple[int, ...]], ...], strategy: str, per_layer: bool, oracle: str, tolerance: float,
     as_json: bool, **how: Any,
 ) -> int:  # fmt: skip
-    """Compile a model, run it, and compare what comes out with onnxruntime.
+    """Compile a model, run it, and compare what comes out with onnxruntime; a TFLite model also with its interpreter.
 
     Exit code 1 if any element differs by more than the tolerance.
 
@@ -49,6 +49,7 @@ def command(
     """
     from tilewright.api import compile_model, random_inputs, read_arrays
     from tilewright.checking import READINGS, check
+    from tilewright.interpreter import beside_interpreter
 
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
@@ -56,6 +57,7 @@ def command(
         )  # fmt: skip
         inputs = read_arrays(source) if source else random_inputs(compiled.program)
         found = check(compiled, inputs, engine, oracle=oracle, per_layer=per_layer, progress=report)
+        theirs = beside_interpreter(model, compiled.program, inputs)
     wrong = found.wrong(tolerance)
     apart = [row for row in found.optimised if row.differ]
     if as_json:
@@ -63,6 +65,7 @@ def command(
             "oracle": oracle, "reading": found.reading,
             "tolerance": tolerance, "tensors": [asdict(row) for row in found.tensors], "equal": not wrong,
             "optimised": [asdict(row) for row in found.optimised], "why": found.why,
+            "interpreter": theirs if isinstance(theirs, str) else [asdict(row) for row in theirs],
         })  # fmt: skip
     else:
         instead = "" if found.reading == oracle else " (its optimiser makes an invalid model of the patterns)"
@@ -73,4 +76,9 @@ def command(
             click.echo(f"first to differ: {wrong[0].tensor}")
         for row in apart:
             click.echo(f"onnxruntime with every optimisation beside its integer kernels: {row} ({found.why})")
+        if isinstance(theirs, str):
+            click.echo(theirs)
+        else:
+            for row in theirs:
+                click.echo(f"TFLite's interpreter beside onnxruntime's integer kernels: {row}")
     return Exit.CHECK_FAILED if wrong else Exit.DONE

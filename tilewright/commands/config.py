@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import click
 
@@ -65,8 +64,7 @@ def show(config: MachineConfig, as_json: bool) -> None:
         return
     if beyond := beyond_chip(config):
         click.echo(f"# {beyond}")
-    for name, value in dataclasses.asdict(config).items():
-        click.echo(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    click.echo(config.to_toml(), nl=False)
 
 
 def _chip(config: MachineConfig) -> str:

@@ -6,37 +6,55 @@ from pathlib import Path
 
 import click
 
+from hw.delivery.style import MODULE, Style
 from isa.config import MachineConfig
 from isa.estimate import beyond_chip
 from tilewright.options import check_output, config_option, json_option, print_json, write_file
 from tilewright.progress import stage_reporter
 
-VERILOG_FILE, CONFIG_FILE = "tilewright_core.v", "config.json"
+VERILOG_FILE, CONFIG_FILE = Style().source, "config.json"
 
 
 @click.command()
 @config_option()
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the two files.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the files.")
+@click.option("--top", metavar="NAME", default=MODULE, show_default=True, help="Outermost module; begins all module names.")
+@click.option("--aresetn", "active_low", is_flag=True, help="Reset is aresetn, active low; synchronous like rst.")
+@click.option("--no-initial", is_flag=True, help="No values before reset, for ASICs: SystemVerilog (.sv).")
+@click.option("--split-memories", is_flag=True, help="Memories in a file of their own, to be replaced by macros.")
 @click.option("--dsp48e2", is_flag=True, help="Make the array's cascades of UltraScale's DSP48E2.")
 @json_option()
-def command(config: MachineConfig, output: Path, dsp48e2: bool, as_json: bool) -> None:
-    """Write the machine as one Verilog file, and its configuration as JSON.
+def command(
+    config: MachineConfig,
+    output: Path,
+    top: str,
+    active_low: bool,
+    no_initial: bool,
+    split_memories: bool,
+    dsp48e2: bool,
+    as_json: bool,
+) -> None:
+    """Write the machine as Verilog, and what goes with it.
 
-    The same configuration gives the same bytes every time.
+    Beside the Verilog: an instantiation template (.vh), the clock for place and route (.xdc, .lpf, or .sdc where no chip is
+    named), waivers for verilator -Wall (.vlt), a file list for FuseSoC (.core), and the configuration as JSON. The same
+    configuration and options give the same bytes every time.
 
     \b
     Examples:
       tilewright verilog --config base -o build/
       tilewright verilog --config base --dsp48e2 -o ultrascale/
+      tilewright verilog --config nano --top npu --aresetn --no-initial --split-memories -o asic/
     """
-    from hw.emit import verilog
+    from hw.delivery.files import deliver
 
-    check_output(output / VERILOG_FILE)
+    style = Style(top, active_low, not no_initial, split_memories, dsp48e2)
+    check_output(output / style.source)
     if beyond := beyond_chip(config):
         click.echo(f"tilewright: warning: {beyond}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
-        files = {VERILOG_FILE: verilog(config, dsp48e2=dsp48e2), CONFIG_FILE: config.to_json()}
+        files = {**deliver(config, style), CONFIG_FILE: config.to_json()}
     for name, text in files.items():
         write_file(output / name, text.encode())
     if as_json:

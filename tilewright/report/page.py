@@ -1,4 +1,4 @@
-"""The page: summary, partition, layers, roofline, units over time, memory over time, instructions."""
+"""The page: summary, partition, layers, roofline, units over time, memories over time, instructions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from isa.disassembler import format_op
 from isa.program import CpuStep, Program
 from tilewright.noise import noise_of, noise_text
 from tilewright.profile.activity import INSIDE, ISSUE, Activity, Timing, activities
+from tilewright.profile.arena import arena
 from tilewright.profile.dataflow import Dataflow, dataflow
 from tilewright.profile.macs import macs_of_nodes
+from tilewright.report.arena import arena_map
 from tilewright.report.graph import partitioned_graph
 from tilewright.report.layers import GroupRow, LayerRow, group_rows, layer_rows
 from tilewright.report.memory import memory_map
@@ -57,6 +59,11 @@ def page(program: Program, timing: Timing, title: str) -> str:
         _section(
             "Feature-map buffer over time", memory_map(program.config, flow.residents, timing.cycles, names),
             "A word is held from the start of the instruction that writes it to the end of the last that reads it.",
+        ),
+        _section(
+            "Feature maps in DRAM over the steps",
+            arena_map(arena(program, items, flow), {name: number for number, name in enumerate(names)}),
+            "A byte is held from the step that writes it to the last that reads it; steps are groups, and parts on the CPU.",
         ),
         _section("Instructions", "".join(_instructions(items, flow, layers)), "Cycles in which each started and finished."),
         element("p", f"tilewright {VERSION}", class_="note"),

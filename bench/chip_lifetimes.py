@@ -1,0 +1,115 @@
+"""What words shared over lifetimes on chip could save at best (Deep Fusion's figure 4), as a table in docs/memory.md.
+
+``python -m bench.chip_lifetimes [network ...] [--kib 64 128 256] [--batch 1]``
+
+DRAM bytes of ``dnnvm`` and ``best`` on the machines of ``bench.strategies dram``, each as it is, and with a placement that no
+real one can better: where layers run one after the other within a step, a map takes its whole ring only from the layer that
+makes it to the last that reads it, what is loaded comes when it is first read, and in between only the rows that the next step
+still needs are kept; any set of such maps fits whose words at each time are no more than there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+from bench.network_table import put_row
+from bench.strategies import CONVOLUTIONS, convolutions, fitting, imported, small_machine, timed
+from compiler.codegen import planner
+from compiler.codegen.operations import Group
+from compiler.codegen.placed import Placed
+from compiler.codegen.placement import place
+from compiler.codegen.ranges import Ranges
+from compiler.codegen.room import Room
+from compiler.codegen.tenancy import Tenancy, tenancies
+from compiler.search.cost import Evaluator
+from compiler.xgraph.graph import XGraph
+from isa.config import MachineConfig
+
+PAGE = Path(__file__).parents[1] / "docs" / "memory.md"
+NETWORKS = ("alexnet/convolutions", "googlenet", "mobilenet_v2", "resnet18", "resnet50", "resnet152", "squeezenet",
+    "vgg16/convolutions")  # fmt: skip
+COMPARED = ("dnnvm", "best")
+
+
+def at_best(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str] = ()
+) -> dict[str, Placed] | None:
+    """The real places; where there are none, and no layer runs behind, any if the words suffice at each time."""
+    found = place(config, group, ranges, skew, upwards, held)
+    if found is not None or any(skew.values()):
+        return found
+    own = [(tenancy, *_rings(group, ranges, tenancy, held)) for tenancy in tenancies(config, group)]
+    for now in range(len(group.layers)):
+        rows = [ring if first <= now <= last else carried for _, ring, carried, first, last in own]
+        if sum(t.pitch * t.vectors * r for (t, *_), r in zip(own, rows, strict=True)) > config.fm_words:
+            return None
+    return {
+        name: Placed(0, tenancy.pitch, ring, group.tensors[name].height, group.width(name), planes)
+        for tenancy, ring, *_ in own for name, _, planes in tenancy.planes
+    }  # fmt: skip
+
+
+def _rings(group: Group, ranges: Ranges, tenancy: Tenancy, held: Collection[str]) -> tuple[int, int, int, int]:
+    """Rows of the ring, rows that the next step needs, and the first and the last layer of a step that touch it."""
+    height = group.tensors[tenancy.planes[0][0]].height
+    last = len(group.layers) - 1
+    if tenancy.lives[0].first in held:
+        return height, height, 0, last
+    place_of = {layer.output: number for number, layer in enumerate(group.layers)}
+    ring, carried = tenancy.least_ring, 0
+    touching: list[int] = []
+    for life in tenancy.lives:
+        ring = max(ring, ranges.rows_kept(life.first, life.last, 0))
+        made, kept = ranges.end[life.first].tolist(), ranges.begin[life.last].tolist()
+        carried = max([carried, *(end - begin for end, begin in zip(made, kept[1:], strict=False))])
+        touching += [place_of[name] for name in (life.maker, *life.readers) if name in place_of]
+    ring = min(ring, height)
+    return ring, min(ring, carried), min(touching, default=0), max(touching, default=last)
+
+
+@contextmanager
+def words_shared_at_best() -> Iterator[None]:
+    with patch.object(planner, "place", at_best), patch.object(Room, "may_hold", lambda room, steps: True):
+        yield
+
+
+def moved(graph: XGraph, config: MachineConfig, strategy: str) -> int:
+    return timed(strategy, Evaluator(config, graph), "dram")[0].value
+
+
+def row(name: str, kib: int, batch: int) -> None:
+    whole = imported(name.removesuffix(CONVOLUTIONS), batch)
+    config = small_machine(kib)
+    graph, _ = fitting(convolutions(whole) if name.endswith(CONVOLUTIONS) else whole, config)
+    real = {strategy: moved(graph, config, strategy) for strategy in COMPARED}
+    with words_shared_at_best():
+        ideal = {strategy: moved(graph, config, strategy) for strategy in COMPARED}
+    columns = ("KiB", "batch", "network", "dnnvm MB", "best MB", "best, shared at best MB", "saved at best", "best below dnnvm",
+        "with sharing at best")  # fmt: skip
+    cells = (
+        kib, batch, name, f"{real['dnnvm'] / 1e6:.3f}", f"{real['best'] / 1e6:.3f}", f"{ideal['best'] / 1e6:.3f}",
+        f"{1 - ideal['best'] / real['best']:.1%}", f"{1 - real['best'] / real['dnnvm']:.1%}",
+        f"{1 - ideal['best'] / real['dnnvm']:.1%}",
+    )  # fmt: skip
+    print(" | ".join(map(str, cells)), flush=True)
+    put_row("Words shared on chip", columns, [str(cell) for cell in cells], 3, PAGE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("networks", nargs="*", default=NETWORKS)
+    parser.add_argument("--kib", nargs="+", type=int, default=(64, 128, 256))
+    parser.add_argument("--batch", nargs="+", type=int, default=(1,))
+    asked = parser.parse_args()
+    for name in asked.networks:
+        for kib in asked.kib:
+            for batch in asked.batch:
+                row(name, kib, batch)
+
+
+if __name__ == "__main__":
+    main()

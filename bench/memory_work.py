@@ -1,0 +1,105 @@
+"""WORK of whole networks before and after; and the least DRAM for feature maps. Rows go into docs/memory.md.
+
+``python -m bench.memory_work [network ...]``: on ``base``, with the groups of the search: bytes of WORK in the order that the
+search leaves, in the order of least memory, and with outputs over inputs; what is taken (at most 1% slower), its cycles, and
+the seconds that order and overlap took, beside those of the search.
+
+``python -m bench.memory_work --least [--config nano] [network ...]``: the least DRAM for feature maps that is found (inputs and
+outputs in it), tiled by rows alone and by columns too, what a limit of 192 KiB answers, and seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from bench.network_table import put_row, put_text, rows_of
+from bench.networks import imported, sources
+from compiler.codegen.objective import CYCLES
+from compiler.codegen.plan import Plan
+from compiler.emit.places import Sharing, places
+from compiler.fitting import fitted
+from compiler.limit import least_memory
+from compiler.ordering import MOST_LOSS, frugal, in_least_order
+from compiler.search.cost import Evaluator
+from compiler.timing import fastest, program_cycles
+from isa.config import preset
+from isa.instructions import Region
+
+PAGE = Path(__file__).parents[1] / "docs" / "memory.md"
+LIMIT = 192 << 10
+WORK, LEAST = "WORK of whole networks", "Least memory"
+
+
+def put(title: str, columns: tuple[str, ...], row: tuple[object, ...], keys: int) -> None:
+    print(" | ".join(map(str, row)), flush=True)
+    put_row(title, columns, [str(cell) for cell in row], keys, PAGE)
+
+
+def work_row(name: str) -> None:
+    config = preset("base")
+    begun = time.perf_counter()
+    model, known = fitted(imported(sources()[name](), "power_of_two"), config, CYCLES)
+    graph = model.graph
+    given = fastest(Evaluator(config, graph, None, known))
+    searched = time.perf_counter()
+    chosen = frugal(config, graph, given, CYCLES)
+    ended = time.perf_counter()
+    moved = in_least_order(config, graph, given, CYCLES)
+    ways = [(given, Sharing()), (moved, Sharing()), (moved, Sharing(overlap=True)), (chosen.steps, chosen.sharing)]
+    work = [places(graph, steps, sharing)[1][Region.WORK] for steps, sharing in ways]
+    before, after = (program_cycles(config, graph, steps, sharing) for steps, sharing in (ways[0], ways[-1]))
+    columns = ("network", "groups", "as the search leaves it", "in the least order", "with overlap", "taken", "cycles", "loss",
+        "search s", "order and overlap s")  # fmt: skip
+    groups = sum(isinstance(step, Plan) for step in given)
+    times = f"{searched - begun:.1f}", f"{ended - searched:.1f}"
+    put(WORK, columns, (name, groups, *work, after, f"{after / before - 1:+.2%}", *times), 1)
+
+
+def work_text() -> None:
+    rows = rows_of(WORK, PAGE)
+    some = [row for row in rows if int(row["as the search leaves it"])]
+    less = [1 - int(row["taken"]) / int(row["as the search leaves it"]) for row in some]
+    loss = max(float(row["loss"].rstrip("%")) for row in rows)
+    slowest = max(rows, key=lambda row: float(row["order and overlap s"]))
+    texts = [
+        f"{len(rows) - len(some)} of {len(rows)} networks need no WORK.",
+        f"Of the others {sum(part > 0 for part in less)} need less than before, {sum(less) / len(less):.1%} on average,",
+        f"up to {max(less):.1%}; the greatest loss of cycles is {loss:.2f}% (allowed: {MOST_LOSS:.0%}).",
+        f"Order and overlap take {slowest['order and overlap s']} s at most ({slowest['network']}).",
+    ]
+    put_text(WORK, " ".join(texts), PAGE)
+
+
+def least_row(name: str, config_name: str) -> None:
+    config = preset(config_name)
+    begun = time.perf_counter()
+    model, known = fitted(imported(sources()[name](), "power_of_two"), config, CYCLES)
+    evaluator = Evaluator(config, model.graph, None, known)
+    found = [least_memory(evaluator, CYCLES, tiled) for tiled in ((False,), (False, True))]
+    least = found[-1]
+    cycles = program_cycles(config, model.graph, least.steps, least.sharing)
+    groups = sum(isinstance(step, Plan) for step in least.steps)
+    fits = "yes" if least.bytes <= LIMIT else f"no, {least.bytes - LIMIT} bytes more"
+    columns = ("network", "configuration", "least by rows", "least", "groups", "cycles", "within 192 KiB", "s")
+    seconds = f"{time.perf_counter() - begun:.0f}"
+    put(LEAST, columns, (name, config.name, *(each.bytes for each in found), groups, cycles, fits, seconds), 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("networks", nargs="*")
+    parser.add_argument("--least", action="store_true")
+    parser.add_argument("--config", default="nano")
+    asked = parser.parse_args()
+    for name in asked.networks or (("resnet8_int8_qdq", "mobilenet_v2") if asked.least else sources()):
+        if asked.least:
+            least_row(name, asked.config)
+        else:
+            work_row(name)
+            work_text()
+
+
+if __name__ == "__main__":
+    main()

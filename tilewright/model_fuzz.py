@@ -1,0 +1,238 @@
+"""Random models on random machines: compiled with a random strategy, run, and compared element by element with onnxruntime.
+
+A case is everything that a seed draws. What is wrong with it is a sentence; the smallest case with which something is still
+wrong is kept.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from compiler.driver import Compiled
+from compiler.frontend.idle import NothingOnMachine
+from compiler.quantise.statistics import CalibrationWarning
+from compiler.search.strategies import STRATEGIES
+from compiler.xgraph.ops import Op
+from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
+from compiler.zoo.random_models import Recipe, build, random_recipe
+from isa.bounds import ConfigError
+from isa.config import MachineConfig, preset
+from isa.errors import TilewrightError
+from sim.random.configs import random_config
+from sim.runtime.engine import Engine, FunctionalEngine, RtlEngine
+from sim.runtime.run import Run, run_on_cpu
+from tilewright.api import compile_model, estimated_cycles, random_inputs
+from tilewright.comparison import Array, Comparison, compare
+from tilewright.layers import compare_layers
+
+ENGINES = ("functional", "rtl")
+SCHEMES = ("power_of_two", "free")
+ATTEMPTS = 60
+"""Smaller cases that are tried for one failure."""
+
+
+@dataclass(frozen=True)
+class Case:
+    seed: int
+    recipe: Recipe
+    form: tuple[str, ...]
+    """A scheme for a float model, or how onnxruntime's tool quantises it: activations, weights, form."""
+    config: MachineConfig
+    strategy: str
+
+    def model(self) -> onnx.ModelProto:
+        model = build(self.recipe)
+        return model if self.form[0] in SCHEMES else quantised(model.SerializeToString(), *self.form)
+
+    def compiled(self) -> Compiled:
+        scheme = self.form[0] if self.form[0] in SCHEMES else SCHEMES[0]
+        with warnings.catch_warnings():
+            for category in (CalibrationWarning, NothingOnMachine):
+                warnings.simplefilter("ignore", category)
+            return compile_model(self.model(), self.config, strategy=self.strategy, cache=False, scheme=scheme)
+
+    def __str__(self) -> str:
+        layers = ", ".join(layer.kind for layer in self.recipe.layers)
+        return f"{' '.join(self.form)}, {self.strategy}, {self.config.name}, {self.recipe.batch} x {self.recipe.size}: {layers}"
+
+
+@dataclass
+class ModelFuzzReport:
+    models: int = 0
+    operations: int = 0
+    """On the machine."""
+    elements: int = 0
+    inexact: int = 0
+    """Models with an operation for which no constants are right in all cases, which the compiler says: where all that it
+    reads is equal, it may differ by a step."""
+    seconds: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures
+
+
+def random_case(seed: int, config: MachineConfig | None = None) -> Case:
+    """``config``: the machine, a random one unless given."""
+    rng = random.Random(f"case {seed}")
+    ways: list[tuple[str, ...]] = [*((scheme,) for scheme in SCHEMES * 2), *product(ACTIVATIONS, WEIGHTS, FORMS)]
+    return Case(seed, random_recipe(seed), rng.choice(ways), config or random_config(seed), rng.choice([*STRATEGIES]))
+
+
+def run_model_fuzz(
+    seed: int, count: int, engine: str = "functional", *, config: MachineConfig | None = None,
+    directory: Path | str = "fuzz-failures", keep_going: bool = False, report: Callable[[str], None] = print,
+    progress: Callable[[int], None] | None = None,
+) -> ModelFuzzReport:  # fmt: skip
+    """The cases with seeds ``seed .. seed + count - 1``; the first that is wrong ends the run unless ``keep_going``.
+
+    With ``rtl`` the same program also runs on the generated Verilog, and the whole memory is compared byte by byte.
+    """
+    if engine not in ENGINES:
+        raise TilewrightError(f"engine {engine!r}: models do not run on it; known are {', '.join(ENGINES)}")
+    result = ModelFuzzReport()
+    start = time.monotonic()
+    for number in range(seed, seed + count):
+        case = random_case(number, config)
+        wrong = wrong_with(case, engine, result)
+        result.models += 1
+        if wrong is not None:
+            smallest = shrunk(case, engine)
+            path = Path(directory) / f"model-{number}"
+            save_case(smallest, path, wrong_with(smallest, engine) or wrong)
+            line = f"seed {number}: {wrong}; smallest model: {len(smallest.recipe.layers)} layers in {path}"
+            result.failures.append(line)
+            report(line)
+            if not keep_going:
+                break
+        if progress is not None:
+            progress(result.models)
+    result.seconds = time.monotonic() - start
+    return result
+
+
+def wrong_with(case: Case, engine: str, count: ModelFuzzReport | None = None) -> str | None:
+    """None: it compiles, comes to its end, and every element is right. ``count``: what is counted on the way."""
+    try:
+        compiled = case.compiled()
+        program = compiled.program
+        inputs = random_inputs(program)
+        functional = Run(program, FunctionalEngine(program.config))
+        rows = compare(functional(inputs), run_on_cpu(program, inputs))
+        estimated_cycles(program)
+        inexact = bool(compiled.imported.inexact)
+        if count is not None:
+            count.operations += len(compiled.imported.graph.ops)
+            count.elements += sum(row.elements for row in rows)
+            count.inexact += inexact
+        differing = next((row for row in rows if row.differ), None)
+        if differing is not None:
+            differing = unexplained(compiled, inputs) if inexact else differing
+        if differing is not None:
+            return str(differing)
+        return None if engine == "functional" else _apart(functional, RtlEngine(program.config, stalls_seed=case.seed))
+    except TilewrightError as error:
+        return f"refused: {error}"
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return f"crashed: {type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+
+
+def unexplained(compiled: Compiled, inputs: Mapping[str, Array]) -> Comparison | None:
+    """The first map that differs though all that it is made from is equal, unless the compiler tells its operation as inexact;
+    then it may by one step, or by what its table makes of one."""
+    imported = compiled.imported
+    rows = {row.tensor: row for row in compare_layers(compiled, inputs, "functional")}
+    doubtful: set[str] = set()
+    for op in imported.graph.ops:
+        before, told = not doubtful.isdisjoint(op.inputs), op.name in imported.inexact
+        for name in op.outputs:
+            port = imported.tensor_names.get(name)
+            row = None if port is None else rows.get(port.onnx)
+            if row is not None and row.differ and not before and not (told and row.greatest <= _a_step_of(op)):
+                return row
+            # A map that is no tensor of the model, a phase of another one, is not compared.
+            if (before or told) if row is None else row.differ:
+                doubtful.add(name)
+    return None
+
+
+def _a_step_of(op: Op) -> int:
+    """How far apart an operation leaves two neighbouring values before its table, if it has one."""
+    finish = getattr(op, "finish", None)
+    if finish is None or finish.table is None:
+        return 1
+    return max(1, int(np.abs(np.diff(np.roll(finish.table, 128).astype(np.int64))).max()))
+
+
+def _apart(functional: Run, engine: Engine) -> str | None:
+    """Both engines leave the same memory."""
+    other = Run(functional.program, engine)
+    other(random_inputs(functional.program))
+    bytes_apart = int((functional.image.memory != other.image.memory).sum())
+    return f"{bytes_apart} bytes of memory differ between functional simulator and RTL" if bytes_apart else None
+
+
+def shrunk(case: Case, engine: str, attempts: int = ATTEMPTS) -> Case:
+    """Fewer layers, a smaller map, and a machine closer to ``nano``, as long as something is wrong in the same way."""
+    kind = _kind(wrong_with(case, engine))
+    left = attempts
+    while True:
+        for smaller in _smaller(case):
+            if left == 0:
+                return case
+            left -= 1
+            if _kind(wrong_with(smaller, engine)) == kind:
+                case = smaller
+                break
+        else:
+            return case
+
+
+def _kind(wrong: str | None) -> str:
+    """What is wrong, without its numbers: a refusal does not become a wrong result on the way."""
+    return "" if wrong is None else wrong.partition(":")[0] if wrong.startswith(("refused:", "crashed:")) else "differs"
+
+
+def _smaller(case: Case) -> Iterator[Case]:
+    recipe = case.recipe
+    for number in reversed(range(len(recipe.layers))):
+        yield replace(case, recipe=replace(recipe, layers=recipe.layers[:number] + recipe.layers[number + 1 :]))
+    if recipe.batch > 1:
+        yield replace(case, recipe=replace(recipe, batch=1))
+    if recipe.inputs > 1:
+        yield replace(case, recipe=replace(recipe, inputs=1))
+    for axis in (0, 1):
+        half = tuple(max(1, side // 2) if number == axis else side for number, side in enumerate(recipe.size))
+        if half != recipe.size:
+            yield replace(case, recipe=replace(recipe, size=(half[0], half[1])))
+    if case.strategy != "naive":
+        yield replace(case, strategy="naive")
+    nano = preset("nano")
+    for name in (f.name for f in fields(nano) if f.name not in ("name", "chip")):
+        if getattr(case.config, name) != getattr(nano, name):
+            try:
+                yield replace(case, config=replace(case.config, **{name: getattr(nano, name)}))
+            except ConfigError:
+                continue
+
+
+def save_case(case: Case, path: Path, detail: str) -> None:
+    """Model, configuration, and how to see it again."""
+    path.mkdir(parents=True, exist_ok=True)
+    onnx.save(case.model(), path / "model.onnx")
+    (path / "config.toml").write_text(case.config.to_toml())
+    scheme = f" --scheme {case.form[0]}" if case.form[0] in SCHEMES else ""
+    again = f"tilewright check model.onnx --config config.toml --strategy {case.strategy}{scheme}"
+    (path / "case.txt").write_text(f"{detail}\n\nseed {case.seed}: {case}\n{again}\n")
