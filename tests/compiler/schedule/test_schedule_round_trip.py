@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compiler.codegen.objective import CYCLES, DRAM, OBJECTIVES, Objective
+from compiler.codegen.objective import CYCLES, DRAM, Objective
 from compiler.codegen.plan import Plan
 from compiler.decisions import decisions
 from compiler.driver import LEAST_MEMORY
@@ -100,9 +100,9 @@ def test_column_tiles() -> None:
 
 
 CASES: list[tuple[str, str, str, dict[str, Any]]] = [
-    ("squeezenet", "nano", "best", {"size": 32, "classes": 10}),
+    ("squeezenet", "nano", "dnnvm", {"size": 32, "classes": 10}),
     ("mobilenet_v2", "zu2", "optimus", {"size": 32, "classes": 10}),
-    ("googlenet", "zu9", "greedy", {"size": 32, "classes": 10}),
+    ("googlenet", "zu9", "naive", {"size": 32, "classes": 10}),
     ("unet_resize", "base", "best", {"size": 32}),
 ]
 
@@ -116,9 +116,9 @@ def test_networks(name: str, config: str, strategy: str, how: dict[str, Any]) ->
     assert found.schedule == repeated.schedule
 
 
-@pytest.mark.parametrize("objective", [*OBJECTIVES, LEAST_MEMORY])
+@pytest.mark.parametrize("objective", ["dram", LEAST_MEMORY])
 def test_objectives_with_what_they_share_in_dram(objective: str) -> None:
-    model = networks()["squeezenet"](size=32, classes=10)
+    model = networks()["mobilenet_v1"](size=32, classes=10)
     found = compiled(model, "nano", strategy="best", objective=objective)
     repeated = compiled(model, "nano", schedule=found.schedule)
     assert program_bytes(found.program) == program_bytes(repeated.program)
@@ -127,10 +127,8 @@ def test_objectives_with_what_they_share_in_dram(objective: str) -> None:
 
 def test_programs_with_parts_on_the_cpu() -> None:
     """Their place in the order is kept."""
-    b = Builder(0)
-    assert b.ops == []
-    model = networks()["densenet"](size=32, classes=10)
-    found = compiled(model, "nano", strategy="best", keep_float=["*pool*"])
+    model = networks()["squeezenet"](size=32, classes=10)
+    found = compiled(model, "nano", strategy="greedy", keep_float=["*pool*"])
     assert sum(isinstance(step, Cpu) for step in found.steps) > 2
     repeated = compiled(model, "nano", schedule=found.schedule, keep_float=["*pool*"])
     assert program_bytes(found.program) == program_bytes(repeated.program)
