@@ -128,7 +128,7 @@ def test_objectives_with_what_they_share_in_dram(objective: str) -> None:
 def test_programs_with_parts_on_the_cpu() -> None:
     """Their place in the order is kept."""
     model = networks()["squeezenet"](size=32, classes=10)
-    found = compiled(model, "nano", strategy="greedy", keep_float=["maxpool3"])
+    found = compiled(model, "nano", strategy="greedy", keep_float=["fire5/conv1"])
     assert sum(isinstance(step, Cpu) for step in found.steps) > 2
-    repeated = compiled(model, "nano", schedule=found.schedule, keep_float=["maxpool3"])
+    repeated = compiled(model, "nano", schedule=found.schedule, keep_float=["fire5/conv1"])
     assert program_bytes(found.program) == program_bytes(repeated.program)
