@@ -27,7 +27,8 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     rivals = [partition_by(strategy, graph, evaluator, objective) for strategy in QUICK]
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, objective)
-    grown = grow(sets, sets.joins, MOST_OPS, most_of_a_size(sets), worth)
+    effort = evaluator.effort
+    grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth)
     groups = {sets.mask(group) for partition in rivals for group in partition.groups}.union(grown.groups)
     if not grown.complete:
         groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth).groups)
