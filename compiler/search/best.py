@@ -35,5 +35,8 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     found = certify(sets, priced(evaluator, objective, [*groups]))
     if found.groups is None:
         return min([*rivals, partition_by(optimus, graph, evaluator, objective)], key=lambda partition: partition.value)
-    exact = grown.complete and found.exact
-    return made_of(evaluator, objective, found.groups, exact=exact, bound=found.bound if grown.complete else 0)
+    # A bound is one only if no group is missing: longer ones might be cheaper than all of their parts.
+    return made_of(
+        evaluator, objective, found.groups, exact=grown.complete and found.exact, bound=found.bound if grown.all else 0,
+        left_out=grown.left_out + grown.longer,
+    )  # fmt: skip

@@ -55,6 +55,11 @@ def test_full_weighs_longer_groups() -> None:
     assert found["quick"] == found["normal"]
     assert max(map(len, found["normal"].groups)) <= 10 < max(map(len, found["full"].groups))
     assert found["full"].value < found["normal"].value
+    # What is proved of groups of ten says nothing of longer ones.
+    assert found["normal"].exact
+    assert found["normal"].bound <= found["full"].value
+    assert found["normal"].left_out > 0
+    assert (found["full"].left_out, found["full"].gap) == (0, 0)
 
 
 def test_what_is_being_done_is_told_with_how_long_still() -> None:
