@@ -21,6 +21,8 @@ from compiler.limit import bytes_of
 from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.quantise.choices import Choices
+from compiler.schedule.document import Schedule
+from compiler.schedule.reading import read_schedule
 from compiler.search.database import open_database
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
@@ -57,6 +59,7 @@ def compile_model(
     cache: bool = True,
     watch: Watch | None = None,
     memory: int | str | None = None,
+    schedule: Schedule | Path | str | None = None,
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
@@ -66,10 +69,12 @@ def compile_model(
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
     ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
+    ``schedule``: decisions, or the file that holds them; what they leave out is searched. ``.schedule`` of the result has all.
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
     limit = None if memory is None else bytes_of(memory)
+    decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
     how = import_arguments(
         calibration=calibration, scheme=scheme, method=method, bias_correction=bias_correction, keep_float=keep_float,
         edges=edges,
@@ -79,7 +84,8 @@ def compile_model(
     imported = import_model(model, batch=batch, shapes=shapes, progress=progress, watch=watch, **how)
     database = open_database(machine) if cache else None
     compiled = compile_graph(
-        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database, memory=limit
+        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database,
+        memory=limit, schedule=decided,
     )  # fmt: skip
     warn_of_empty(compiled.imported)
     return compiled
