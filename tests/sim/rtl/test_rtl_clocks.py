@@ -34,7 +34,7 @@ def test_only_a_doubled_array_has_a_second_clock() -> None:
         header = files[f"{MODULE}.v"].split(f"module {MODULE} (")[1].split(");")[0]
         assert len(re.findall(r"input +wire clk2x", header)) == found
         assert files[f"{MODULE}_template.vh"].count(".clk2x") == found
-        assert files[f"{MODULE}.sdc"].count("create_clock -name clk2x") == found
+        assert files[f"{MODULE}.lpf"].count('PORT "clk2x"') == found
 
 
 @pytest.mark.parametrize("kind", ["verilator", "garbage", "icarus"])
