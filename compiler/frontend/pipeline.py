@@ -19,6 +19,7 @@ from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import Choices
 from compiler.quantise.quantise import DEFAULT, CalibrationData, is_float, quantise
+from compiler.quantise.rest import with_rest_quantised
 from compiler.quantise.statistics import Statistics
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Port
@@ -70,7 +71,7 @@ def import_model(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> ImportedModel:
-    """``calibration`` and ``choices`` concern float models; ``batch`` is what a free first dimension becomes.
+    """``calibration`` and ``choices`` concern what is float in the model; ``batch`` is what a free first dimension becomes.
 
     ``edges``: what inputs and outputs are, where not what the model says. ``watch`` is shown the graph as it is imported,
     and after each pass.
@@ -91,6 +92,11 @@ def import_model(
         if edges.raw:
             raise ModelError(f"model {model.name}: is quantised, mean and scale ask for a float model; leave them out")
         kept = choices.kept(model)
+        if choices.rest:
+            reasons = _imported(with_types(model), dict.fromkeys(kept, AS_ASKED)).reasons
+            done = with_rest_quantised(with_types(model), reasons.keys() - kept, calibration, choices, progress)
+            float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
+            model = quantised_model
         model = prepared(typed(model, edges), edges, float_inputs(model))
     found = replace(
         _imported(with_types(model), dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
