@@ -10,6 +10,7 @@ from math import inf
 
 from compiler.codegen.columns import ColumnCut
 from compiler.codegen.cut import Cut, cut_of
+from compiler.codegen.fields import within_fields
 from compiler.codegen.misfit import misfit
 from compiler.codegen.objective import CYCLES, Cost, Objective
 from compiler.codegen.operations import Group
@@ -230,6 +231,8 @@ class _Planner:
         if pipelined not in self._skews:
             self._skews[pipelined] = _skew(group, pipelined)
         ranges, skew = self._ranges_in(steps), self._skews[pipelined]
+        if not within_fields(group, ranges):
+            return None
         placed = place(self.config, group, ranges, skew, self.upwards, held)
         return None if placed is None else Way(ranges, skew, placed)
 
