@@ -26,6 +26,7 @@ from compiler.xgraph.ops import Port
 
 Progress = Callable[[str], None]
 AS_ASKED = "kept on the CPU as asked"
+INEXACT = "not exact in all cases, as was asked for"
 PLAIN = Edges()
 
 
@@ -102,6 +103,8 @@ def import_model(
         _imported(with_types(model), dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
         quantised_model=quantised_model,
     )  # fmt: skip
+    while choices.exact and found.inexact:
+        found = without(found, {found.origins[name]: f"{INEXACT}: {cases}" for name, cases in found.inexact.items()})
     report(f"imported {len(found.graph.ops)} operations")
     return found
 
