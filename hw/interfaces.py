@@ -15,6 +15,8 @@ from isa.instructions import INSTRUCTIONS, Unit
 
 FM_ADDRESS_BITS = 24
 """Word addresses are computed modulo 2^24; the unit that asks checks the bound, for it knows the instruction."""
+TICKET_BITS = 4
+"""An instruction in its unit, and in what the unit reports, is a number; the receiver knows the pc that belongs to it."""
 READ_LATENCY = 3
 """Cycles from the grant of a feature-map read to its data: bank's address, bank, bank's output register."""
 
@@ -64,10 +66,10 @@ class BufferWrite(wiring.Signature):
 
 
 def unit_layout(unit: Unit) -> data.StructLayout:
-    """An instruction as it travels to its unit: ``pc`` names it in errors, ``op.<NAME>.<field>`` holds its fields."""
+    """An instruction as it travels to its unit: ``ticket`` names it in errors, ``op.<NAME>.<field>`` holds its fields."""
     rows = [row for row in INSTRUCTIONS if row.unit is unit]
     return data.StructLayout({
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
         "opcode": unsigned(4),
         "op": data.UnionLayout({
             row.name: data.StructLayout({
@@ -78,7 +80,7 @@ def unit_layout(unit: Unit) -> data.StructLayout:
     })
 
 
-FAULT_LAYOUT = data.StructLayout({"code": unsigned(4), "pc": unsigned(32)})
+FAULT_LAYOUT = data.StructLayout({"code": unsigned(4), "ticket": unsigned(TICKET_BITS)})
 
 
 class FaultSignature(wiring.Signature):

@@ -177,7 +177,7 @@ class ConvUnit(wiring.Component):
     ) -> Queue:
         """Hand an instruction to all parts at once; returns the queue that says how unfinished ones will end."""
         m.submodules.unfinished = unfinished = Queue(1, _UNFINISHED)
-        pc = self.instruction.p.pc
+        ticket = self.instruction.p.ticket
         f = self.instruction.p.op.CONV
         accept = Signal()
         free = Cat(window.i.ready, sequences.i.ready, finishes.i.ready, placement.i.ready, unfinished.i.ready)
@@ -192,7 +192,7 @@ class ConvUnit(wiring.Component):
             unfinished.i.p.eq(f.acc_out),
         ]
         derived = {
-            "pc": pc,
+            "ticket": ticket,
             "outer": f.chunks,
             "outer_period": f.g_chunks,
             "outer_step": f.g_step,

@@ -67,7 +67,7 @@ class ResultWriter(wiring.Component):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.pc.eq(place.pc),
+                self.fault.fault.ticket.eq(place.ticket),
             ]
         mask = Signal(c.ic_p)
         with m.If(load):

@@ -115,7 +115,7 @@ class MiscUnit(wiring.Component):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.pc.eq(iteration.pc),
+                self.fault.fault.ticket.eq(iteration.ticket),
             ]
 
     def _begin(self, m: Module, settings: Queue, a: OperandFetch, b: OperandFetch, slicer: Slicer, results: HeadQueue) -> None:

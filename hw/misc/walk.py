@@ -8,7 +8,7 @@ from amaranth import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import FM_ADDRESS_BITS, unit_layout
+from hw.interfaces import FM_ADDRESS_BITS, TICKET_BITS, unit_layout
 from hw.misc.numbers import is_one_of
 from hw.misc.operand import TURN
 from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Unit
@@ -21,7 +21,7 @@ ITERATION = data.StructLayout({
     "reads_b": unsigned(1),
     "writes": unsigned(1),
     "turn": TURN,
-    "pc": unsigned(32),
+    "ticket": unsigned(TICKET_BITS),
 })
 """Addresses of both operands and the output; a reduction ``writes`` only when loop 4 closes."""
 
@@ -66,7 +66,7 @@ class Walk(wiring.Component):
             self.o.payload.turn.closes.eq(final[-1]),
             self.o.payload.reads_b.eq(~alone),
             self.o.payload.writes.eq(~reduces | final[-1]),
-            self.o.payload.pc.eq(now.pc),
+            self.o.payload.ticket.eq(now.ticket),
             step.eq(walking & self.o.ready),
             finish.eq(step & final.all()),
             self.i.ready.eq(~walking | finish),

@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.interfaces import FM_ADDRESS_BITS
+from hw.interfaces import FM_ADDRESS_BITS, TICKET_BITS
 from hw.move.chunks import chunk_layout
 from hw.move.words import word_layout
 from isa.config import MachineConfig
@@ -22,7 +22,7 @@ def cut_context(config: MachineConfig) -> data.StructLayout:
     is one; ``empty``: there are no chunks, all is fill.
     """
     return data.StructLayout({
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
         "fill": unsigned(8),
         "window": unsigned(1),
         "step": unsigned(config.window_bytes.bit_length()),
@@ -57,7 +57,7 @@ class Packer(wiring.Component):
     of a segment the rest of its chunks is dropped, one per cycle. So a chunk per cycle is taken whenever words are
     at least as wide as chunks, whatever the lengths and the alignment.
 
-    ``error`` strobes, with ``error_pc``, when a chunk that DRAM reported as bad is passed. ``starved``: a word waits
+    ``error`` strobes, with ``error_ticket``, when a chunk that DRAM reported as bad is passed. ``starved``: a word waits
     for chunks.
     """
 
@@ -72,7 +72,7 @@ class Packer(wiring.Component):
             "o": Out(stream.Signature(packed_layout(config))),
             "starved": Out(1),
             "error": Out(1),
-            "error_pc": Out(32),
+            "error_ticket": Out(TICKET_BITS),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -147,7 +147,7 @@ class Packer(wiring.Component):
         passed = Signal()
         finished = Signal()
         purge_end = Signal()
-        purge_pc = Signal(32)
+        purge_ticket = Signal(TICKET_BITS)
         m.d.comb += passed.eq(drop & queue[0].last)
         with m.If(purge):
             m.d.comb += [drop.eq(present[0] & advance), finished.eq(passed)]
@@ -155,7 +155,7 @@ class Packer(wiring.Component):
                 m.d.sync += [purge.eq(0), fresh.eq(1)]
         with m.Elif(cut & end_segment):
             m.d.comb += [drop.eq(~spent), finished.eq(spent | passed)]
-            m.d.sync += [fresh.eq(finished), purge.eq(~finished), purge_end.eq(word.end), purge_pc.eq(word.context.pc)]
+            m.d.sync += [fresh.eq(finished), purge.eq(~finished), purge_end.eq(word.end), purge_ticket.eq(word.context.ticket)]
         with m.Elif(cut | ~fresh):
             m.d.comb += drop.eq(~spent & present[0] & (next_base >= size))
             m.d.sync += [
@@ -166,7 +166,7 @@ class Packer(wiring.Component):
             ]
         m.d.comb += [
             self.error.eq(drop & queue[0].error),
-            self.error_pc.eq(Mux(purge, purge_pc, word.context.pc)),
+            self.error_ticket.eq(Mux(purge, purge_ticket, word.context.ticket)),
         ]
 
         span = self.reach * size

@@ -10,6 +10,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.axi.burst import RUN_BYTES_BITS, run_layout
+from hw.interfaces import TICKET_BITS
 from isa.config import MachineConfig
 
 OFFSET_BITS = 32
@@ -18,7 +19,7 @@ OFFSET_BITS = 32
 
 def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
     """``rows`` rows of ``pieces`` runs of ``bytes`` bytes, ``step`` bytes apart within a row; ``limit`` is that of the region,
-    ``pc`` names the instruction in errors."""
+    ``ticket`` names the instruction in errors."""
     return data.StructLayout({
         "base": unsigned(config.axi_addr_bits),
         "limit": unsigned(OFFSET_BITS),
@@ -28,7 +29,7 @@ def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
         "pieces": unsigned(12),
         "step": unsigned(16),
         "bytes": unsigned(RUN_BYTES_BITS),
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
         "tag": tag,
     })
 
@@ -38,7 +39,7 @@ class RunGenerator(wiring.Component):
 
     The offset of the next row is ready a row ahead, so that a cycle never holds more than one addition.
 
-    ``outside`` is high, for the instruction at ``pc``, while the run on ``o`` goes beyond the region's limit. The run is
+    ``outside`` is high, for the instruction ``ticket``, while the run on ``o`` goes beyond the region's limit. The run is
     not kept from leaving: its first burst is two cycles away, and a unit that stops in the next cycle lets none out.
     """
 
@@ -49,7 +50,7 @@ class RunGenerator(wiring.Component):
             "i": In(stream.Signature(transfer_layout(config, tag))),
             "o": Out(stream.Signature(run_layout(config, tag))),
             "outside": Out(1),
-            "pc": Out(32),
+            "ticket": Out(TICKET_BITS),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -74,7 +75,7 @@ class RunGenerator(wiring.Component):
             self.o.payload.last.eq(end),
             self.o.payload.tag.eq(transfer.tag),
             self.outside.eq(valid & ~transfer.limit.all() & (transfer.bytes > room)),
-            self.pc.eq(transfer.pc),
+            self.ticket.eq(transfer.ticket),
         ]
         new = self.i.payload
         with m.If(self.i.ready):

@@ -73,7 +73,7 @@ class OperandFetch(wiring.Component):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.pc.eq(step.pc),
+                self.fault.fault.ticket.eq(step.ticket),
             ]
 
         answer = port.o.p

@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from hw.interfaces import TICKET_BITS
 from hw.window.fields import greatest, shape_of, shapes_of
 from hw.window.raster import ADDRESS, PIXEL_LAYOUT, ROW_NUMBER, RasterWalk, ring_add
 
@@ -17,7 +18,7 @@ _TAPS = {
     "inner": shape_of("vectors"),
     "inner_step": shape_of("i_cs"),
     "pad_value": shape_of("pad_value"),
-    "pc": 32,
+    "ticket": TICKET_BITS,
 }
 _TAP_SETTINGS = data.StructLayout(_TAPS)
 """What is still needed once the output pixels are known."""
@@ -51,7 +52,7 @@ def step_layout(lanes: int, taps: int = 1) -> data.StructLayout:
         "lanes": words,
         **({"count": unsigned(taps.bit_length()), "side_by_side": unsigned(1)} if taps > 1 else {}),
         "pad_value": signed(8),
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
         "first": unsigned(1),
         "last": unsigned(1),
         "last_of_outer": unsigned(1),
@@ -215,7 +216,7 @@ class WindowGenerator(wiring.Component):
 
     def _sum(self, m: Module, go: Signal, tap: data.View) -> None:
         """Stages sum, wrap and address."""
-        settings = {**shapes_of("i_ring", "i_h", "i_w", "pad_value"), "pc": 32}
+        settings = {**shapes_of("i_ring", "i_h", "i_w", "pad_value"), "ticket": TICKET_BITS}
         flags: tuple[str, ...] = ("first", "last", "last_of_outer", "last_of_instruction")
         several: dict[str, int] = {}
         if self.taps > 1:
@@ -231,7 +232,7 @@ class WindowGenerator(wiring.Component):
             m.d.sync += [summed.valid.eq(tap.valid), wrapped.eq(summed), self.o.valid.eq(wrapped.valid)]
             m.d.sync += [summed[name].eq(tap.settings[name]) for name in settings]
             m.d.sync += [summed[name].eq(tap[name]) for name in flags]
-            m.d.sync += [out[name].eq(wrapped[name]) for name in ("pad_value", "pc", *flags)]
+            m.d.sync += [out[name].eq(wrapped[name]) for name in ("pad_value", "ticket", *flags)]
             for p in range(self.lanes):
                 pixel = tap.pixels[p]
                 row = Signal(ADDRESS + 1, name=f"row{p}")

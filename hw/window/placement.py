@@ -8,12 +8,13 @@ from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.interfaces import TICKET_BITS
 from hw.window.queue import Queue
 from hw.window.raster import ADDRESS, RasterWalk
 from isa.config import MachineConfig
 
 PLACEMENT_LAYOUT = data.StructLayout({
-    "pc": 32,
+    "ticket": TICKET_BITS,
     "o_addr": 20,
     "o_xs": 8,
     "o_ys": 20,
@@ -24,14 +25,14 @@ PLACEMENT_LAYOUT = data.StructLayout({
 })
 """The output fields of an instruction; ``outer`` is the number of chunks (CONV) or channel vectors (POOL)."""
 
-_CARRIED = data.StructLayout({"pc": 32, "o_addr": 20, "o_cs": 20})
+_CARRIED = data.StructLayout({"ticket": TICKET_BITS, "o_addr": 20, "o_cs": 20})
 
 
 def place_layout(lanes: int, chunks_per_word: int, words_per_chunk: int) -> data.StructLayout:
     """Where the results of one cycle go.
 
     ``part``: which chunk of the word this is; ``word``: which word of the chunk. ``outside``: an address
-    is beyond the buffer. ``last`` of the instruction ``pc``.
+    is beyond the buffer. ``last`` of the instruction ``ticket``.
     """
     return data.StructLayout({
         "lanes": data.ArrayLayout(data.StructLayout({"valid": unsigned(1), "addr": unsigned(ADDRESS)}), lanes),
@@ -39,7 +40,7 @@ def place_layout(lanes: int, chunks_per_word: int, words_per_chunk: int) -> data
         "word": unsigned(max(1, (words_per_chunk - 1).bit_length())),
         "outside": unsigned(1),
         "last": unsigned(1),
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
     })
 
 
@@ -87,7 +88,8 @@ class Placement(wiring.Component):
         settings = group.carried
         summed = Signal(data.StructLayout({
             "sums": data.ArrayLayout(ADDRESS, self.lanes), "valid": self.lanes, "base": ADDRESS,
-            "part": self.places["part"].shape, "word": self.places["word"].shape, "last": 1, "pc": 32,
+            "part": self.places["part"].shape, "word": self.places["word"].shape, "last": 1,
+            "ticket": TICKET_BITS,
         }))  # fmt: skip
         summing = Signal()
         part = Signal(self.places["part"].shape)
@@ -112,7 +114,7 @@ class Placement(wiring.Component):
                     summed.part.eq(part),
                     summed.word.eq(word),
                     summed.last.eq(group.last & group_over),
-                    summed.pc.eq(settings.pc),
+                    summed.ticket.eq(settings.ticket),
                 ]
                 for p in range(self.lanes):
                     pixel = group.pixels[p]
@@ -139,7 +141,7 @@ class Placement(wiring.Component):
                 place.part.eq(summed.part),
                 place.word.eq(summed.word),
                 place.last.eq(summed.last),
-                place.pc.eq(summed.pc),
+                place.ticket.eq(summed.ticket),
             ]
             for p in range(self.lanes):
                 m.d.sync += [
@@ -163,7 +165,7 @@ class Placement(wiring.Component):
             r.repeats.eq(self.i.p.outer),
             r.row_step.eq(self.i.p.o_ys),
             r.column_step.eq(self.i.p.o_xs),
-            r.carried.pc.eq(self.i.p.pc),
+            r.carried.ticket.eq(self.i.p.ticket),
             r.carried.o_addr.eq(self.i.p.o_addr),
             r.carried.o_cs.eq(self.i.p.o_cs),
         ]

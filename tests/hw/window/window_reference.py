@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+from hw.interfaces import TICKET_BITS
+
 MOD = 1 << 24
 
 
@@ -56,7 +58,7 @@ def random_window(rng: random.Random) -> dict[str, int]:
         "d_y": rng.choice([1, 2, 63]), "d_x": rng.choice([1, 1, 2]), "o_h": rng.randint(1, 5), "o_w": rng.randint(1, 6),
         "outer": rng.randint(1, 4), "outer_period": rng.randint(0, 3), "outer_step": rng.randrange(MOD),
         "inner": rng.randint(1, 3), "inner_step": rng.randrange(1 << 20), "pad_value": rng.randint(-128, 127),
-        "pc": rng.randrange(1 << 32),
+        "ticket": rng.randrange(1 << TICKET_BITS),
     }  # fmt: skip
 
 
@@ -64,7 +66,7 @@ def plain_window(**fields: int) -> dict[str, int]:
     """One output pixel of a 1x1 window; name what differs."""
     base = dict.fromkeys(
         ("i_addr", "i_ring", "i_off", "i_ys", "t_ys", "pad_t", "pad_l", "outer_period", "outer_step", "inner_step",
-         "pad_value", "pc"), 0,
+         "pad_value", "ticket"), 0,
     )  # fmt: skip
     ones = dict.fromkeys(("i_h", "i_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "o_h", "o_w", "outer", "inner"), 1)
     return {**base, **ones, **fields}
