@@ -195,6 +195,12 @@ class MachineConfig:
         return self.fm_banks * self.fm_depth
 
     @cached_property
+    def fm_address_bits(self) -> int:
+        """Bits of feature-map word addresses, modulo which all their arithmetic is: one more than the buffer needs, so that
+        what lies below it or beyond it is seen to."""
+        return (self.fm_words - 1).bit_length() + 1
+
+    @cached_property
     def fm_word_bytes(self) -> int:
         return self.ic_p
 

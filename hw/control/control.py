@@ -53,7 +53,7 @@ class Control(wiring.Component):
             "irq": Out(1),
         }
         for unit in self._units:
-            members[unit.name.lower()] = In(UnitSignature(unit))
+            members[unit.name.lower()] = In(UnitSignature(unit, config))
             members[f"trace_{unit.name.lower()}"] = Out(TraceSignature())
         super().__init__(members)
 

@@ -58,7 +58,7 @@ class Receiver(wiring.Component):
         self.config = config
         super().__init__({
             "words": In(stream.Signature(unsigned(32))),
-            "instruction": Out(stream.Signature(unit_layout(unit))),
+            "instruction": Out(stream.Signature(unit_layout(unit, config))),
             "done": In(1),
             "halt": In(1),
             "available": In(_UNITS),
@@ -81,7 +81,7 @@ class Receiver(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         rows = unit_rows(self.unit)
-        layout = unit_layout(self.unit)
+        layout = unit_layout(self.unit, self.config)
 
         pc = Signal(32)
         header = Signal(HEADER_LAYOUT)

@@ -73,7 +73,7 @@ class ConvUnit(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            **UnitSignature(Unit.CONV).members,
+            **UnitSignature(Unit.CONV, config).members,
             "fm_read": Out(FeatureMapRead(config)).array(config.px_p),
             "fm_write": Out(FeatureMapWrite(config)).array(config.conv_ports),
             "weights": Out(weight_read(config)),
@@ -88,7 +88,7 @@ class ConvUnit(wiring.Component):
         advances = (c.conv_ports,) * (c.px_p // c.conv_ports)
         results_depth = 1 << (array_latency(c) + postprocess.LATENCY + drain_cycles + 7).bit_length()
 
-        m.submodules.window = window = WindowGenerator(c.px_p)
+        m.submodules.window = window = WindowGenerator(c, c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
         m.submodules.sequences = sequences = Queue(SEQUENCE_LAYOUT, _INSTRUCTIONS)
         m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth)

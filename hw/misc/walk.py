@@ -8,22 +8,25 @@ from amaranth import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import FM_ADDRESS_BITS, TICKET_BITS, unit_layout
+from hw.interfaces import TICKET_BITS, unit_layout
 from hw.misc.numbers import is_one_of
 from hw.misc.operand import TURN
+from isa.config import MachineConfig
 from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Unit
 
 LOOPS = 5
 OPERANDS = ("a", "b", "o")
 
-ITERATION = data.StructLayout({
-    **{operand: unsigned(FM_ADDRESS_BITS) for operand in OPERANDS},
-    "reads_b": unsigned(1),
-    "writes": unsigned(1),
-    "turn": TURN,
-    "ticket": unsigned(TICKET_BITS),
-})
-"""Addresses of both operands and the output; a reduction ``writes`` only when loop 4 closes."""
+
+def iteration_layout(config: MachineConfig) -> data.StructLayout:
+    """Addresses of both operands and the output; a reduction ``writes`` only when loop 4 closes."""
+    return data.StructLayout({
+        **{operand: unsigned(config.fm_address_bits) for operand in OPERANDS},
+        "reads_b": unsigned(1),
+        "writes": unsigned(1),
+        "turn": TURN,
+        "ticket": unsigned(TICKET_BITS),
+    })
 
 
 class Walk(wiring.Component):
@@ -37,22 +40,24 @@ class Walk(wiring.Component):
     the last iteration of the one before leaves: no cycle is lost between them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
         super().__init__({
-            "i": In(stream.Signature(unit_layout(Unit.MISC))),
-            "o": Out(stream.Signature(ITERATION)),
+            "i": In(stream.Signature(unit_layout(Unit.MISC, config))),
+            "o": Out(stream.Signature(iteration_layout(config))),
         })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         taken = self.i.payload.op.MISC
-        now = Signal(unit_layout(Unit.MISC))
+        now = Signal(unit_layout(Unit.MISC, self.config))
         fields = now.op.MISC
         walking = Signal()
         left = [Signal(len(taken.n0), name=f"left{loop}") for loop in range(LOOPS)]
         final = Signal(LOOPS)
         final_at_start = Signal(LOOPS)
-        starts = {operand: [Signal(FM_ADDRESS_BITS, name=f"{operand}{loop}") for loop in range(LOOPS)] for operand in OPERANDS}
+        bits = self.config.fm_address_bits
+        starts = {operand: [Signal(bits, name=f"{operand}{loop}") for loop in range(LOOPS)] for operand in OPERANDS}
 
         opens = Signal()
         alone = Signal()
@@ -82,7 +87,7 @@ class Walk(wiring.Component):
                     m.d.sync += [left[loop].eq(fields[f"n{loop}"]), final[loop].eq(final_at_start[loop])]
         for operand in OPERANDS:
             m.d.comb += self.o.payload[operand].eq(starts[operand][-1])
-            following = Signal(FM_ADDRESS_BITS, name=f"{operand}_following")
+            following = Signal(bits, name=f"{operand}_following")
             strides = [fields[f"{operand}_s{loop}"] for loop in range(LOOPS)]
             m.d.comb += following.eq(_pick(moves, starts[operand]) + _pick(moves, strides))
             with m.If(step):

@@ -46,7 +46,7 @@ def back_layout(config: MachineConfig) -> data.StructLayout:
     """What the back needs of an instruction: that of LOAD (``is_load``) or that of LOADP."""
     return data.StructLayout({
         "is_load": unsigned(1),
-        "of": data.UnionLayout({"load": walk_layout(cut_context(config)), "fill": FILL_LAYOUT}),
+        "of": data.UnionLayout({"load": walk_layout(config, cut_context(config)), "fill": FILL_LAYOUT}),
     })
 
 
@@ -69,7 +69,7 @@ class LoadUnit(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            **UnitSignature(Unit.LOAD).members,
+            **UnitSignature(Unit.LOAD, config).members,
             "bases": In(region_bases(config)),
             "limits": region_limits(),
             "axi": Out(AxiRead(config)),
@@ -82,7 +82,7 @@ class LoadUnit(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         config = self.config
-        layout = unit_layout(Unit.LOAD)
+        layout = unit_layout(Unit.LOAD, config)
         m.submodules.runs = runs = RunGenerator(config, LOAD_TAG)
         m.submodules.engine = engine = ReadEngine(config, LOAD_TAG)
         m.submodules.feeder = feeder = ChunkFeeder(config)
@@ -197,7 +197,7 @@ class LoadUnit(wiring.Component):
     def _hand_on(self, m: Module, queue: RamFifo, taken: Any, is_load: Value, window: Value, apart: Value) -> None:
         load, loadp = taken.op.LOAD, taken.op.LOADP
         back = data.View(back_layout(self.config), queue.w_data)
-        i = Signal(walk_layout(cut_context(self.config)))
+        i = Signal(walk_layout(self.config, cut_context(self.config)))
         fill = Signal(FILL_LAYOUT)
         m.d.comb += [
             back.is_load.eq(is_load),

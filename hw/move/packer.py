@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.interfaces import FM_ADDRESS_BITS, TICKET_BITS
+from hw.interfaces import TICKET_BITS
 from hw.move.chunks import chunk_layout
 from hw.move.words import word_layout
 from isa.config import MachineConfig
@@ -34,7 +34,7 @@ def cut_context(config: MachineConfig) -> data.StructLayout:
 def packed_layout(config: MachineConfig) -> data.StructLayout:
     """A finished word; ``done``: with it its transfer is finished (an item may be a ``done`` and no ``write``)."""
     return data.StructLayout({
-        "addr": unsigned(FM_ADDRESS_BITS),
+        "addr": unsigned(config.fm_address_bits),
         "data": unsigned(8 * config.ic_p),
         "write": unsigned(1),
         "done": unsigned(1),
@@ -175,7 +175,7 @@ class Packer(wiring.Component):
         shift = Signal(size_bits)
         used = Signal(lanes)
         fill = Signal(8)
-        addr = Signal(FM_ADDRESS_BITS)
+        addr = Signal(self.config.fm_address_bits)
         write = Signal()
         done = Signal()
         m.d.comb += advance.eq(~self.o.valid | self.o.ready)

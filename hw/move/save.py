@@ -43,7 +43,7 @@ class SaveUnit(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            **UnitSignature(Unit.SAVE).members,
+            **UnitSignature(Unit.SAVE, config).members,
             "bases": In(region_bases(config)),
             "limits": region_limits(),
             "axi": Out(AxiWrite(config)),
@@ -75,7 +75,7 @@ class SaveUnit(wiring.Component):
             self.idle.eq(engine.idle),
         ]
 
-        taken = Signal(unit_layout(Unit.SAVE))
+        taken = Signal(unit_layout(Unit.SAVE, config))
         walk_due = Signal()
         runs_due = Signal()
         save = taken.op.SAVE

@@ -48,7 +48,7 @@ class PoolUnit(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            **dict(UnitSignature(Unit.POOL).members),
+            **dict(UnitSignature(Unit.POOL, config).members),
             "fm_read": Out(FeatureMapRead(config)).array(config.px_p + config.pool_taps - 1),
             "fm_write": Out(FeatureMapWrite(config)),
             "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)).array(config.pool_taps),
@@ -59,7 +59,7 @@ class PoolUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.window = window = WindowGenerator(c.px_p, c.pool_taps)
+        m.submodules.window = window = WindowGenerator(c, c.px_p, c.pool_taps)
         m.submodules.fetch = fetch = OperandFetch(c, c.pool_taps)
         m.submodules.reduce = reduce = WindowReduce(c)
         m.submodules.reductions = reductions = Queue(REDUCTION_LAYOUT, _IN_FLIGHT)

@@ -32,7 +32,7 @@ class OperandFetch(wiring.Component):
 
     def __init__(self, config: MachineConfig, taps: int = 1) -> None:
         self.config = config
-        self.steps = step_layout(config.px_p, taps)
+        self.steps = step_layout(config, config.px_p, taps)
         self.tag = _tag(taps)
         self.lanes = config.px_p + taps - 1
         super().__init__({

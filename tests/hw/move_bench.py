@@ -176,7 +176,7 @@ def naive_load(config: MachineConfig, memory: bytes, op: Op) -> Words:
                 pixel.append(byte)
             for j in range(-(-op["run"] // config.ic_p)):
                 part = pixel[j * config.ic_p : (j + 1) * config.ic_p]
-                address = (op["d_addr"] + r * op["d_ys"] + x * op["d_xs"] + j * op["d_cs"]) % (1 << 24)
+                address = (op["d_addr"] + r * op["d_ys"] + x * op["d_xs"] + j * op["d_cs"]) % (1 << config.fm_address_bits)
                 words[address] = bytes(part + [fill] * (config.ic_p - len(part)))
     return words
 
@@ -188,7 +188,7 @@ def naive_save(config: MachineConfig, memory: bytearray, words: Words, op: Op) -
         for x in range(op["pixels"]):
             for n in range(op["run"]):
                 address = op["s_addr"] + r * op["s_ys"] + x * op["s_xs"] + n // config.ic_p * op["s_cs"]
-                byte = words.get(address % (1 << 24), bytes(config.ic_p))[n % config.ic_p]
+                byte = words.get(address % (1 << config.fm_address_bits), bytes(config.ic_p))[n % config.ic_p]
                 memory[start + x * op["step"] + n] = byte ^ (0x80 if op["flip"] else 0)
 
 

@@ -73,7 +73,8 @@ def test_every_field_arrives_in_its_place(row: Any) -> None:
             assert (payload.ticket, payload.opcode) == (ticket, row.opcode)
             await ctx.tick()
         fields = payload.op[row.name]
-        assert {n: fields[n] for n in row.fields} == dict(expected.namespace().__dict__)
+        counted = {n: expected[n] % (1 << NANO.fm_address_bits) if f.words else expected[n] for n, f in row.fields.items()}
+        assert {n: fields[n] for n in row.fields} == counted
 
     bench.run(script)
 

@@ -13,6 +13,7 @@ from isa.config import PRESETS
 from tests.hw.window.window_bench import run_walks
 
 FM_WORDS = PRESETS["nano"].fm_words
+MOD = 1 << PRESETS["nano"].fm_address_bits
 
 
 class Place(NamedTuple):
@@ -38,7 +39,7 @@ def reference(f: dict[str, int], lanes: int, advances: tuple[int, ...], g: int, 
                     vector = k // g * words + j
                     addresses = tuple(
                         None if p is None
-                        else (f["o_addr"] + p[0] * f["o_ys"] + p[1] * f["o_xs"] + vector * f["o_cs"]) % (1 << 24)
+                        else (f["o_addr"] + p[0] * f["o_ys"] + p[1] * f["o_xs"] + vector * f["o_cs"]) % MOD
                         for p in now
                     )  # fmt: skip
                     outside = any(a is not None and a >= FM_WORDS for a in addresses)
@@ -47,7 +48,7 @@ def reference(f: dict[str, int], lanes: int, advances: tuple[int, ...], g: int, 
 
 
 def random_fields(rng: random.Random) -> dict[str, int]:
-    reach = rng.choice([40, 1 << 20])
+    reach = rng.choice([40, MOD])
     return {
         "ticket": rng.randrange(1 << TICKET_BITS), "o_addr": rng.randrange(reach), "o_ys": rng.randrange(reach),
         "o_cs": rng.randrange(reach), "o_xs": rng.randrange(256), "o_h": rng.randint(1, 5), "o_w": rng.randint(1, 6),

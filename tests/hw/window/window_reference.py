@@ -6,8 +6,10 @@ import random
 from typing import NamedTuple
 
 from hw.interfaces import TICKET_BITS
+from isa.config import preset
 
-MOD = 1 << 24
+CONFIG = preset("nano")
+MOD = 1 << CONFIG.fm_address_bits
 
 
 class Step(NamedTuple):
@@ -49,15 +51,15 @@ def steps(w: dict[str, int], lanes: int) -> list[Step]:
 def random_window(rng: random.Random) -> dict[str, int]:
     """A small walk; addresses anywhere, for the generator does not care what lies there."""
     ring = rng.choice([0, 0, rng.randint(1, 50)])
-    within = ring or 1 << 20
+    within = ring or MOD
     return {
-        "i_addr": rng.randrange(1 << 20), "i_ring": ring, "i_off": rng.randrange(ring or MOD),
+        "i_addr": rng.randrange(MOD), "i_ring": ring, "i_off": rng.randrange(ring or MOD),
         "i_ys": rng.randint(0, within if ring else within - 1), "t_ys": rng.randint(0, within if ring else within - 1),
         "i_h": rng.randint(1, 6), "i_w": rng.randint(1, 6), "pad_t": rng.randint(0, 3), "pad_l": rng.randint(0, 3),
         "s_y": rng.choice([1, 2, 15, 63]), "s_x": rng.choice([1, 1, 2, 63]), "k_h": rng.randint(1, 3), "k_w": rng.randint(1, 3),
         "d_y": rng.choice([1, 2, 63]), "d_x": rng.choice([1, 1, 2]), "o_h": rng.randint(1, 5), "o_w": rng.randint(1, 6),
         "outer": rng.randint(1, 4), "outer_period": rng.randint(0, 3), "outer_step": rng.randrange(MOD),
-        "inner": rng.randint(1, 3), "inner_step": rng.randrange(1 << 20), "pad_value": rng.randint(-128, 127),
+        "inner": rng.randint(1, 3), "inner_step": rng.randrange(MOD), "pad_value": rng.randint(-128, 127),
         "ticket": rng.randrange(1 << TICKET_BITS),
     }  # fmt: skip
 
