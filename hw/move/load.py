@@ -20,7 +20,8 @@ from hw.move.chunks import LOAD_TAG, ChunkFeeder
 from hw.move.packer import Packer, cut_context, packed_layout
 from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, write_ports
 from hw.move.runs import OFFSET_BITS, RunGenerator
-from hw.move.words import WordWalk, walk_layout
+from hw.move.words import WordWalk, walk_layout, word_layout
+from hw.window.queue import Queue
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Region, Unit
@@ -89,13 +90,15 @@ class LoadUnit(wiring.Component):
         back = back_layout(config)
         m.submodules.queue = queue = RamFifo(config, width=back.size, depth=AHEAD)
         m.submodules.walk = walk = WordWalk(config, cut_context(config))
+        m.submodules.words = words = Queue(word_layout(config, cut_context(config)))
         m.submodules.packer = packer = Packer(config)
         m.submodules.packed = packed = RegisterSlice(packed_layout(config))
         m.submodules.parameters = parameters = ParameterWriter(config)
         connect(m, runs.o, engine.runs)
         connect(m, engine.axi, flipped(self.axi))
         connect(m, feeder.chunks, packer.chunks)
-        connect(m, walk.o, packer.words)
+        connect(m, walk.o, words.i)
+        connect(m, words.o, packer.words)
         connect(m, packer.o, packed.i)
         stop = Signal()
         m.d.comb += [stop.eq(self.halt | self.fault.valid), engine.halt.eq(stop), self.idle.eq(engine.idle)]
