@@ -134,7 +134,7 @@ class Dispatch(wiring.Component):
             m.d.comb += code.eq(Fault.ILLEGAL_OPCODE)
         with m.Elif((header.length != expected) | header.reserved.any() | (tokens_asked & ~tokens)):
             m.d.comb += code.eq(Fault.ILLEGAL_FIELD)
-        with m.Elif(remaining < expected):
+        with m.Elif(~remaining[len(expected) :].any() & (remaining[: len(expected)] < expected)):
             m.d.comb += code.eq(Fault.PROGRAM_END)
 
     def _check_word(self, m: Module, header: data.View, index: Signal, first: Signal, code: Signal) -> None:

@@ -47,8 +47,8 @@ class Packer(wiring.Component):
     """One word per cycle, cut at any byte; two cycles of latency; everything stalls with ``o``.
 
     Chunks wait in a ring of ``depth`` places; what must be known of all of them at once (``last``, whether they are there)
-    moves down by one as chunk 0 is used up. ``base`` is the first byte still wanted and ``start`` the first byte of the next word,
-    both counted from chunk 0 (they differ within an overlapping pixel, which stays until it is passed)::
+    moves down by one as chunk 0 is used up. ``base`` is the first byte still wanted and ``start`` the first byte of the next
+    word, both counted from chunk 0 (they differ within an overlapping pixel, which stays until it is passed)::
 
         chunk      0               1               2
         bytes      . . . . . b . . | . . s s s s s s | s s . .      b: base, s: the word at start
