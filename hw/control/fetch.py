@@ -58,7 +58,8 @@ class Fetch(wiring.Component):
 
         size = Signal(range(self.burst + 1))
         to_boundary = self.burst - beat_addr % self.burst
-        m.d.comb += size.eq(Mux(left < to_boundary, left, to_boundary))
+        few = len(size)
+        m.d.comb += size.eq(Mux(~left[few:].any() & (left[:few] < to_boundary), left, to_boundary))
         issue = Signal()
         m.d.comb += issue.eq(~ar.valid & ~self.stop & (left != 0) & (taken.out <= depth - self.burst))
         with m.If(self.start):
