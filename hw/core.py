@@ -89,7 +89,7 @@ class Core(wiring.Component):
 
         for unit, part in parts.items():
             name = unit.name.lower()
-            connect(m, getattr(control, name), _control_side(part, unit))
+            connect(m, getattr(control, name), _control_side(part, unit, self.config))
             connect(m, getattr(control, f"trace_{name}"), flipped(getattr(self, f"trace_{name}")))
         connect(m, flipped(self.axi_lite), control.bus)
         m.d.comb += self.irq.eq(control.irq)
@@ -149,9 +149,9 @@ class Core(wiring.Component):
                     m.d.comb += getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name))
 
 
-def _control_side(part: Any, unit: Unit) -> SimpleNamespace:
+def _control_side(part: Any, unit: Unit, config: MachineConfig) -> SimpleNamespace:
     """The members of a unit that control is connected to, and nothing else."""
-    members = {name: part.signature.members[name] for name in UnitSignature(unit).members}
+    members = {name: part.signature.members[name] for name in UnitSignature(unit, config).members}
     return SimpleNamespace(signature=wiring.Signature(members), **{name: getattr(part, name) for name in members})
 
 

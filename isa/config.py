@@ -101,12 +101,13 @@ class MachineConfig:
     array_clock: int = 1
     """Cycles of the array's multipliers in a cycle of the machine; 2 halves their number and asks for a second clock."""
     fm_ram: str = "auto"
-    """One of ``RAM_STYLES``, like the five that follow: see ``RAM_FIELDS``."""
+    """One of ``RAM_STYLES``, like the six that follow: see ``RAM_FIELDS``."""
     weight_ram: str = "auto"
     param_ram: str = "auto"
     taps_ram: str = "auto"
     pool_param_ram: str = "auto"
     acc_ram: str = "auto"
+    queue_ram: str = "auto"
     chip: str = ""
     """The chip that it is meant for, one of ``isa.chips.CHIPS``; none: sizes are compared with nothing."""
     chip_cores: int = 1
@@ -221,6 +222,12 @@ class MachineConfig:
     @cached_property
     def fm_words(self) -> int:
         return self.fm_banks * self.fm_depth
+
+    @cached_property
+    def fm_address_bits(self) -> int:
+        """Bits of feature-map word addresses, modulo which all their arithmetic is: one more than the buffer needs, so that
+        what lies below it or beyond it is seen to."""
+        return (self.fm_words - 1).bit_length() + 1
 
     @cached_property
     def fm_word_bytes(self) -> int:
@@ -376,7 +383,7 @@ _NANO = MachineConfig(
     name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1, misc_lanes=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
-    dsp_packing=False, chip="LFE5U-25F",
+    dsp_packing=False, acc_ram="block", queue_ram="block", chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,

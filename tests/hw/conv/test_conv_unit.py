@@ -111,7 +111,7 @@ def test_outside_a_buffer(fields: dict[str, int], fault: Fault) -> None:
         "i_h": 5, "i_w": 5, "o_h": 2, "o_w": 2, "chunks": 2, "o_addr": 300, "o_ys": 2, "o_cs": 4,
     }  # fmt: skip
     outcome = run(Memory(c, rng), [sound, {**sound, **fields}], limit=1000)
-    assert outcome.fault == (1, fault, 101)
+    assert outcome.fault == (1, fault, 2)
 
 
 def test_unused_parameters_and_entries_may_lie_anywhere() -> None:
