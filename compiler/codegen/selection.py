@@ -10,6 +10,7 @@ from math import inf
 
 from compiler.codegen.columns import ColumnCut
 from compiler.codegen.cut import Cut
+from compiler.codegen.fields import within_fields
 from compiler.codegen.objective import Cost, Objective
 from compiler.codegen.operations import Group
 from compiler.codegen.parts import Parts, tiles
@@ -216,6 +217,8 @@ class Planner:
         if pipelined not in self._skews:
             self._skews[pipelined] = _skew(group, pipelined)
         ranges, skew = self._ranges_in(steps), self._skews[pipelined]
+        if not within_fields(group, ranges):
+            return None
         if self.wanted.rings is None:
             placed = place(self.config, group, ranges, skew, self.upwards, held)
         else:
