@@ -38,7 +38,7 @@ class RegisterSlice(wiring.Component):
 
 
 class BackwardSlice(wiring.Component):
-    """Cuts the path from ``o.ready`` to ``i.ready`` alone: no latency, one item per cycle. It holds the item that was refused."""
+    """Cuts the path from ``o.ready`` to ``i.ready`` alone: no latency, one item per cycle. It holds what was refused."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
