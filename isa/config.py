@@ -24,7 +24,16 @@ REQUANT_WORD_BYTES = 8
 
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
-OF_NO_PROGRAM = (*ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", *RAM_FIELDS)
+OF_NO_PROGRAM = (
+    *ONLY_FOR_REPORTS,
+    "axi_burst_beats",
+    "axi_reads",
+    "axi_prot",
+    "axi_cache",
+    "axi_qos",
+    "array_clock",
+    *RAM_FIELDS,
+)
 """Fields that no program depends on: they are not in the hash."""
 
 
@@ -89,6 +98,8 @@ class MachineConfig:
     build_misc: bool = True
     dsp_packing: bool = True
     """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
+    array_clock: int = 1
+    """Cycles of the array's multipliers in a cycle of the machine; 2 halves their number and asks for a second clock."""
     fm_ram: str = "auto"
     """One of ``RAM_STYLES``, like the six that follow: see ``RAM_FIELDS``."""
     weight_ram: str = "auto"
@@ -135,6 +146,24 @@ class MachineConfig:
         if self.dsp_packing and self.px_p % 2 and self.oc_p % 2:
             raise ConfigError(
                 "configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false"
+            )
+        self._check_array_clock()
+
+    def _check_array_clock(self) -> None:
+        """A multiplier that works twice in a cycle needs two pairs of products that share one operand."""
+        if self.array_clock == 1:
+            return
+        if not self.dsp_packing:
+            raise ConfigError(
+                "configuration field array_clock: 2 is for packed products (dsp_packing), which it is without; "
+                "make dsp_packing true, or array_clock 1"
+            )
+        turns = 2 if self.packs_pixels else 4
+        if self.oc_p % turns:
+            raise ConfigError(
+                f"configuration field array_clock: 2 needs an oc_p that is a multiple of {turns} (px_p is {self.px_p}), "
+                f"for each multiplier makes two pairs of products by turns, and {self.oc_p} is none; "
+                f"make array_clock 1, or oc_p {-(-self.oc_p // turns) * turns}"
             )
 
     def _check_finish(self) -> None:
@@ -213,6 +242,11 @@ class MachineConfig:
     def words_per_chunk(self) -> int:
         """Feature-map words that one output chunk fills."""
         return max(1, self.oc_p // self.ic_p)
+
+    @property
+    def packs_pixels(self) -> bool:
+        """Whether packed products are those of two pixels with one weight, not of two weights with one input."""
+        return self.px_p % 2 == 0
 
     @cached_property
     def cascades(self) -> int:

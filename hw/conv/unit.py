@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.conv import window_sum
 from hw.conv.accumulate import READ_AHEAD, Accumulate
-from hw.conv.array import MacArray, array_latency
+from hw.conv.array import MacArray
 from hw.conv.sequence import SEQUENCE_LAYOUT, BeatSequencer, address_bits
 from hw.conv.window_sum import WindowSum
 from hw.conv.write import ResultWriter
@@ -23,6 +23,7 @@ from hw.window.placement import Placement
 from hw.window.queue import Queue, RamQueue
 from isa.config import MachineConfig
 from isa.instructions import Unit
+from isa.latency import array_latency
 
 _INSTRUCTIONS = 4
 """Instructions that may be between two parts of the unit."""

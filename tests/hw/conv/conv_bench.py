@@ -16,6 +16,7 @@ from hw.conv.unit import ConvUnit
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME, Activation
+from tests.hw.clocks import add_clocks
 from tests.hw.conv.conv_reference import Memory
 
 
@@ -147,7 +148,7 @@ def run(
                 break
 
     sim = Simulator(m)
-    sim.add_clock(1e-6)
+    add_clocks(sim, c)
     sim.add_testbench(machine)
     sim.run()
     outcome.fm = [unpack_bytes(word, c.ic_p) for word in fm]

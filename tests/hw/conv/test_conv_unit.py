@@ -22,6 +22,10 @@ SHAPES = {
     "one input lane": {"ic_p": 1, "oc_p": 3, "px_p": 1},
     "pixels packed": {"ic_p": 6, "oc_p": 3, "px_p": 4, "conv_finish": 12, "fm_banks": 16, "dsp_packing": True},
     "channels packed": {"ic_p": 3, "oc_p": 4, "px_p": 1, "dsp_packing": True},
+    "pixels by turns": {
+        "ic_p": 9, "oc_p": 4, "px_p": 2, "conv_finish": 4, "fm_banks": 16, "dsp_packing": True, "array_clock": 2,
+    },
+    "channels by turns": {"ic_p": 3, "oc_p": 4, "px_p": 1, "dsp_packing": True, "array_clock": 2},
     "two cascades": {"ic_p": 9, "oc_p": 2, "px_p": 2, "conv_finish": 2, "fm_banks": 16, "dsp_packing": True},
 }
 
