@@ -134,7 +134,8 @@ PROOFS = (
         (Fault(PORT, "axi.arvalid.eq(ar.o.valid)", "axi.arvalid.eq(ar.o.valid | ar.i.valid)"),),
     ),
     Proof(
-        "axi4-lite", LITE, "AW and W taken together; each request answered once, in three cycles; no answer withdrawn or changed",
+        "axi4-lite", LITE, "AW and W taken together; each request answered once, in three cycles; no answer withdrawn or "
+        "changed",
         lambda _: LiteEndpoint(), lite_answers,
         (
             Fault(LITE, "bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid", "bus.awvalid & ~self.write & ~bus.bvalid"),

@@ -139,7 +139,7 @@ PROOFS = (
         "first-fault", FAULTS, "the first report is kept unchanged; of one cycle the one with the lowest index",
         lambda _: Faults(list(SOURCES)), first_fault_stays,
         (
-            Fault(FAULTS, "in reversed([*zip(self.reports, self.units, strict=True)])", "in zip(self.reports, self.units, strict=True)"),
+            Fault(FAULTS, "in reversed(sources)", "in sources"),
             Fault(FAULTS, "report.valid & ~self.valid", "report.valid"),
         ),
     ),
