@@ -42,12 +42,13 @@ from tilewright.progress import stage_reporter
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
 )
+@click.option("--arena", type=click.Path(path_type=Path), help="SVG file: feature maps in DRAM over the steps, and their peak.")
 @click.option("-v", "--verbose", is_flag=True, help="List groups, and every node on the CPU; with --json, layers too.")
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, memory: str | None, groups: Path | None,
     validate: Path | None, save_onnx: Path | None, batch: int | None, shapes: tuple[tuple[str, tuple[int, ...]], ...],
-    table: Path | None, dump: Path | None, verbose: bool, as_json: bool, **how: Any,
+    table: Path | None, dump: Path | None, arena: Path | None, verbose: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -56,7 +57,7 @@ def command(
       tilewright compile model.onnx --config base -o model.elf
       tilewright compile float.onnx --calibrate images.npz -o float.elf
       tilewright compile detector.onnx --shape image:1x3x480x640 -o detector.elf
-      tilewright compile model.onnx --config nano --memory 192K -o small.elf
+      tilewright compile model.onnx --config nano --memory 192K -o small.elf --arena small.svg
       tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
       tilewright compile float.onnx --calibrate pixels.npz --input-type uint8 --input-mean 127.5 --input-scale 127.5 -o u8.elf
     """
@@ -64,9 +65,10 @@ def command(
     from tilewright.api import compile_model, quantised_onnx, read_arrays, read_groups, validated
     from tilewright.dump import Dump
     from tilewright.noise import measure_noise, noise_text, with_noise
+    from tilewright.report.arena import picture_of
     from tilewright.summary import as_csv, causes, details, facts, layer_table
 
-    for path in (output, save_onnx, table):
+    for path in (output, save_onnx, table, arena):
         if path:
             check_output(path)
     stages = Dump()
@@ -95,6 +97,8 @@ def command(
     if dump:
         for name, text in stages.texts(compiled):
             write_file(dump / name, text.encode())
+    if arena:
+        write_file(arena, picture_of(compiled.program).encode())
     if as_json:
         told = [{"layer": row.layer, "tensor": row.tensor, "signal to noise": noise_text(row.decibels)} for row in noise]
         more = details(compiled) if verbose else {}
