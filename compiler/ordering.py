@@ -67,5 +67,7 @@ def in_least_order(
     for number, index in enumerate(order.tasks):
         step = steps[index]
         # Neighbours lie at opposite ends of the buffer.
-        moved.append(step if isinstance(step, Cpu) else plan_group(config, step.group, objective, upwards=number % 2 == 0))
+        if isinstance(step, Plan):
+            step = plan_group(config, step.group, objective, upwards=number % 2 == 0, bands=step.bands)
+        moved.append(step)
     return moved

@@ -42,6 +42,8 @@ class Plan:
     reloaded: int
     """Bytes of parameters that were on chip before, of the whole batch."""
     make: Callable[[int], Pass]
+    bands: int = 1
+    """Bands of rows that are finished one after the other, each in as many passes."""
 
     @cached_property
     def passes(self) -> tuple[Pass, ...]:

@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import dropwhile, islice
 from math import inf
 
-from compiler.codegen.columns import ColumnCut
+from compiler.codegen.bands import in_bands
+from compiler.codegen.columns import TileCut
 from compiler.codegen.cut import Cut, cut_of
 from compiler.codegen.misfit import misfit
 from compiler.codegen.objective import CYCLES, Cost, Objective
@@ -32,7 +33,7 @@ NEAR = 1 + 1 / 64
 
 def plan_group(
     config: MachineConfig, group: Group, objective: Objective = CYCLES, upwards: bool = True, rows_only: bool = False,
-    columns: bool = True,
+    columns: bool = True, bands: int = 1,
 ) -> Plan:  # fmt: skip
     """The best plan; ``upwards``: placed from the bottom of the buffer, else from the top.
 
@@ -40,7 +41,7 @@ def plan_group(
 
     ``rows_only``: tiled as in DNNVM and Optimus, over rows alone, where a layer's parameters all stay on chip or are all
     loaded again with each tile; passes only where no tile of rows fits. ``columns``: whether columns may be tiled, too, if
-    nothing else fits.
+    nothing else fits; if so, in how many ``bands`` of rows, if they fit.
     """
     planner = _Planner(config, group, objective, upwards, rows_only)
     best = planner.plan(whole(group), ())
@@ -51,6 +52,8 @@ def plan_group(
                 plan = planner.plan(passes(cut, count), held, inf if best is None or objective.byte else best.cost.cycles)
                 if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
                     best = plan
+    if best is None and columns and bands > 1:
+        best = in_bands(config, group, bands, lambda band: plan_group(config, band, objective, upwards))
     if best is None and columns:
         best = planner.in_tiles(cut)
     if best is None:
@@ -102,10 +105,10 @@ class _Planner:
     def smallest(self, cut: Cut | None, columns: bool) -> Group:
         """A part of the group in as many passes, and as many tiles, as there can be."""
         group = self.group if cut is None else cut.part(cut.most - 1, cut.most)
-        narrow = ColumnCut(self.config, group)
+        narrow = TileCut(self.config, group)
         if not columns or narrow.most == 1:
             return group
-        return narrow.widest(narrow.part(number, narrow.most) for number in range(narrow.most))
+        return narrow.widest((narrow.part(number, narrow.most) for number in range(narrow.most)), narrow.most)
 
     def plan(self, parts: Parts, held: Sequence[str], most: float = inf) -> Plan | None:
         """The best in these parts, of which all walk alike, as suits the widest of them; ``held``: maps that stay on chip.
@@ -197,7 +200,7 @@ class _Planner:
         ]  # fmt: skip
         possible = {residence: None for _, _, _, residence in candidates}
         # All of a pass over some channels counts. One less for rounding.
-        if (group.first_channel or group.first_column) and all(
+        if (group.first_channel or group.first_column or group.first_row) and all(
             (least_cycles(self.config, group, residence, self.rows) - 1) * self.batch > most for residence in possible
         ):
             return None
@@ -277,7 +280,7 @@ class _Planner:
         known = id(way), id(residence), len(loads)
         if known not in self._walks:
             share = max(way.words / self.config.fm_words, residence.weights / self.config.weight_depth)
-            ends = 1.0 if group.first_channel or group.first_column else max(0.0, 2 * min(1.0, share) - 1)
+            ends = 1.0 if group.first_channel or group.first_column or group.first_row else max(0.0, 2 * min(1.0, share) - 1)
             taken = walk(self.config, group, way, residence, loads, limit / self.batch, ends, most / self.batch)
             if taken is None:
                 return None

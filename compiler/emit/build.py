@@ -19,11 +19,11 @@ KnownPlans = dict[tuple[tuple[Op, ...], bool], Plan]
 
 def plans_of(
     config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES,
-    known: KnownPlans | None = None,
+    known: KnownPlans | None = None, bands: int = 1,
 ) -> list[Plan | Cpu]:  # fmt: skip
     """Plans and CPU parts in the order of execution; neighbouring groups lie at opposite ends of the buffer.
 
-    ``known``: of other partitions of the graph, to take from and add to.
+    ``known``: of other partitions of the graph, to take from and add to. ``bands``: as for ``plan_group``.
     """
     known = {} if known is None else known
     steps: list[Plan | Cpu] = []
@@ -36,12 +36,12 @@ def plans_of(
             continue
         key = ops, number % 2 == 0
         if key not in known:
-            known[key] = plan_group(config, make_group(config, graph, ops), objective, upwards=key[1])
+            known[key] = plan_group(config, make_group(config, graph, ops), objective, upwards=key[1], bands=bands)
         steps.append(known[key])
     return steps
 
 
 def build(
-    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES
+    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES, bands: int = 1
 ) -> Emitted:
-    return emit_program(config, graph, plans_of(config, graph, partition, objective))
+    return emit_program(config, graph, plans_of(config, graph, partition, objective, bands=bands))
