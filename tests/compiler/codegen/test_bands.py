@@ -6,18 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from compiler.codegen.bands import in_bands
-from compiler.codegen.objective import CYCLES, DRAM
+from compiler.codegen.objective import DRAM
 from compiler.codegen.plan import Plan
-from compiler.codegen.planner import plan_group
 from compiler.emit.build import plans_of
-from compiler.emit.grouping import make_group
-from compiler.emit.overlaps import leads_of
-from compiler.xgraph.ops import Concat, EltwiseKind, Upsample
+from compiler.xgraph.ops import Concat, Upsample
 from isa.config import MachineConfig
-from tests.compiler.codegen import test_columns
 from tests.compiler.codegen.bytes_moved import moved
-from tests.compiler.codegen.test_columns import CASES, NANO, ODD, TINY, WIDE
+from tests.compiler.codegen.test_columns import CASES, ODD, TINY, WIDE
 from tests.compiler.graphs import Builder, check
 
 
