@@ -1,7 +1,7 @@
 """WORK of whole networks before and after; and the least DRAM for feature maps. Rows go into docs/memory.md.
 
-``python -m bench.memory_work [--strategy dnnvm] [network ...]``: on ``base``, with the groups of the search: bytes of WORK in the order
-that the search leaves, in the order of least memory, and with outputs over inputs; what is taken (at most 1% slower), its
+``python -m bench.memory_work [--strategy dnnvm] [network ...]``: on ``base``, with the groups of the search: bytes of WORK as
+the search leaves it, in the order of least memory, and with outputs over inputs; what is taken (at most 1% slower), its
 cycles, and the seconds that order and overlap took, beside those of the search. ``--strategy``: with the groups of one
 strategy by its sums, not the best of all as whole programs, which takes minutes for the largest networks.
 

@@ -86,7 +86,7 @@ def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError
 
 def least_memory(evaluator: Evaluator, objective: Objective, bands: Sequence[int] = BANDS) -> Frugal:
     """Of all partitions that are tried; of those with equally little the first tried, at the least cost."""
-    return _Frugal(evaluator, objective).least_of_all(bands)
+    return _Frugal(evaluator, objective).least_of_all(bands)[0]
 
 
 def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], points: int) -> list[Frugal]:
@@ -96,9 +96,10 @@ def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu
     until there are so many points, or so many questions that no answer changed (``DULL``).
     """
     frugal = _Frugal(evaluator, objective, given)
-    found = [min(frugal.reordered(given, host=False), key=lambda each: each.bytes), frugal.least_of_all()]
-    front = _front(found, frugal.cost)
-    limits = {limit for way in frugal.ways for limit in way.candidates.overlapping.limits}
+    least, way = frugal.least_of_all()
+    front = _front([min(frugal.reordered(given, host=False), key=lambda each: each.bytes), least], frugal.cost)
+    # Later ways only reach further down.
+    limits = {limit for each in frugal.ways[: frugal.ways.index(way) + 1] for limit in each.candidates.overlapping.limits}
     dull = 0
     while len(front) < points and dull < DULL:
         gaps = [(high.bytes - low.bytes, low.bytes, high.bytes) for high, low in pairwise(front)]
@@ -139,6 +140,7 @@ class _Frugal:
     def __init__(self, evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu] = ()) -> None:
         self._evaluator, self._objective = evaluator, objective
         plans = [step for step in given if isinstance(step, Plan)]
+        self._programs: dict[tuple[Groups, bool, int], Frugal] = {}
         self._timed: dict[int, tuple[Frugal, int]] = {}
         self._favoured = frozenset(evaluator.sets.mask([layer.op for layer in plan.group.layers]) for plan in plans)
 
@@ -164,7 +166,8 @@ class _Frugal:
             for limits in (way.candidates.overlapping, way.candidates.apart)
             for favoured in (self._favoured, frozenset[Mask]())
         ]  # fmt: skip
-        return min((each for each in found if each is not None), key=self.cost, default=None)
+        different = [*{id(each): each for each in found if each is not None}.values()]
+        return min(different, key=self.cost) if len(different) > 1 else next(iter(different), None)
 
     def first_within(self, limit: int) -> Frugal | None:
         """By the first of the ways that leads to one."""
@@ -183,8 +186,9 @@ class _Frugal:
             most = min(most, limits.most(groups)) - max(ALIGN, found.bytes - limit)
         return None
 
-    def least_of_all(self, bands: Sequence[int] = BANDS) -> Frugal:
-        return min((self.least(way) for way in self.ways if way.bands in bands), key=lambda found: found.bytes)
+    def least_of_all(self, bands: Sequence[int] = BANDS) -> tuple[Frugal, _Way]:
+        """And the first way that leads to it."""
+        return min(((self.least(way), way) for way in self.ways if way.bands in bands), key=lambda found: found[0].bytes)
 
     def least(self, way: _Way) -> Frugal:
         """By the least limits that leave a partition, and some after them."""
@@ -212,8 +216,11 @@ class _Frugal:
 
     def _made(self, groups: Groups, way: _Way) -> Frugal:
         evaluator = self._evaluator
-        steps = plans_of(evaluator.config, evaluator.graph, groups, self._objective, bands=max(1, way.bands))
-        return self._ordered(steps, Sharing(way.host, overlap=True))
+        key = groups, way.host, way.bands
+        if key not in self._programs:
+            steps = plans_of(evaluator.config, evaluator.graph, groups, self._objective, bands=max(1, way.bands))
+            self._programs[key] = self._ordered(steps, Sharing(way.host, overlap=True))
+        return self._programs[key]
 
     def _ordered(self, steps: Sequence[Plan | Cpu], sharing: Sharing) -> Frugal:
         evaluator = self._evaluator

@@ -7,7 +7,8 @@ of them: ``compiler/limit.py`` sees to that.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from compiler.codegen.objective import Objective
@@ -40,15 +41,25 @@ class Limits:
 
     @cached_property
     def least(self) -> int:
-        """The place in ``limits`` of the first that leaves a partition."""
-        low, high = 0, len(self.limits)
-        while low < high:
-            middle = (low + high) // 2
-            if self.cheapest(self.limits[middle]) is None:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        """The place in ``limits`` of the first that leaves a partition.
+
+        Every limit has its candidates planned, which takes the longer the more there are: so from below, in growing strides.
+        """
+        limits = self.limits
+        low = bisect_left(limits, True, key=lambda limit: self._cover_all(self._within(limit)))
+        stride = 1
+        while low + stride <= len(limits) and self.cheapest(limits[low + stride - 1]) is None:
+            low, stride = low + stride, 2 * stride
+        return low + bisect_left(limits[low : low + stride - 1], True, key=lambda limit: self.cheapest(limit) is not None)
+
+    def _within(self, limit: int) -> list[Mask]:
+        return [mask for mask, need in self.bytes.items() if need <= limit] if self._of_host <= limit else []
+
+    def _cover_all(self, masks: Iterable[Mask]) -> bool:
+        covered = 0
+        for mask in masks:
+            covered |= mask
+        return covered == self._evaluator.sets.everything
 
     def cheapest(self, limit: int, favoured: Collection[Mask] = ()) -> Groups | None:
         """The cheapest partition into groups that need no more; None: there is none.
@@ -57,13 +68,11 @@ class Limits:
         """
         evaluator = self._evaluator
         sets = evaluator.sets
-        prices = priced(evaluator, self._objective, [mask for mask, need in self.bytes.items() if need <= limit])
-        covered = 0
-        for mask in prices:
-            covered |= mask
+        masks = self._within(limit)
+        prices = priced(evaluator, self._objective, masks) if self._cover_all(masks) else {}
         for mask in prices.keys() & set(favoured):
             prices[mask] -= prices[mask] >> FAVOUR
-        if self._of_host > limit or covered != sets.everything:
+        if not self._cover_all(prices):
             return None
         found = certify(sets, prices)
         return None if found.groups is None else made_of(evaluator, self._objective, found.groups).groups
