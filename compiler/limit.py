@@ -28,8 +28,8 @@ from isa.errors import TilewrightError
 
 TRIES = 8
 """Limits of groups that are tried for one limit of the whole, where branches make the whole need more than its groups."""
-BANDS = (0, 1, 4, 1 << 16)
-"""Of rows, in which groups are computed that do not fit row by row; 0: none are; the last: each row by itself."""
+BANDS = (0, 1, 4, 16)
+"""Of rows, in which groups are computed that do not fit row by row; 0: none are. More of them save little, and cost much."""
 DULL = 12
 """Limits in a row whose programs are no new points of a curve."""
 NAMED = 4

@@ -55,6 +55,15 @@ class TileCut:
 
     def spans(self, number: int, count: int) -> dict[str, Span]:
         """Of each map in tile ``number`` of ``count``."""
+        if (number, count) not in self._spans:
+            self._spans[number, count] = self._deduced(number, count)
+        return self._spans[number, count]
+
+    @cached_property
+    def _spans(self) -> dict[tuple[int, int], dict[str, Span]]:
+        return {}
+
+    def _deduced(self, number: int, count: int) -> dict[str, Span]:
         tensors = self.group.tensors
         asked: dict[str, Span] = {}
 

@@ -33,10 +33,10 @@ def passes(cut: Cut, count: int) -> Parts:
     return Parts(count, part, lambda number: cut.shape(number, count), lambda: part(count - 1))
 
 
-def tiles(config: MachineConfig, group: Group, cut: Cut | None) -> Iterator[Iterator[Parts]]:
+def tiles(config: MachineConfig, group: Group, cut: Cut | None) -> Iterator[list[Parts]]:
     """For each number of channel passes, the fewest first: numbers of column tiles, the fewest first."""
     for count in (1, *(cut.counts() if cut else ())):
-        yield _tiles(config, whole(group) if cut is None or count == 1 else passes(cut, count))
+        yield [*_tiles(config, whole(group) if cut is None or count == 1 else passes(cut, count))]
 
 
 def _tiles(config: MachineConfig, outer: Parts) -> Iterator[Parts]:
@@ -55,6 +55,7 @@ def _grid(outer: Parts, cuts: Callable[[int], TileCut], count: int) -> Parts:
     def part(number: int) -> Group:
         return cuts(number // count).part(number % count, count)
 
+    @cache
     def widest() -> Group:
         last = outer.count - 1
         distinct = {cuts(last).shape(number, count): number for number in range(count)}

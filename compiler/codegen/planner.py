@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -89,7 +90,9 @@ class _Planner:
         """The best with column tiles: for each number of channel passes, the fewest tiles that fit."""
         best: Plan | None = None
         for pieces in tiles(self.config, self.group, cut):
-            plans = (self.plan(parts, ()) for parts in pieces if self.may_fit(parts.widest()))
+            # Narrower tiles fit where wider ones do.
+            first = bisect_left(pieces, True, key=lambda parts: self.may_fit(parts.widest()))
+            plans = (self.plan(parts, ()) for parts in pieces[first:] if self.may_fit(parts.widest()))
             plan = next((plan for plan in plans if plan is not None), None)
             if plan is not None and (best is None or self.objective.rank(plan.cost) < self.objective.rank(best.cost)):
                 best = plan
