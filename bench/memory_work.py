@@ -5,14 +5,16 @@ the search leaves it, in the order of least memory, and with outputs over inputs
 cycles, and the seconds that order and overlap took, beside those of the search. ``--strategy``: with the groups of one
 strategy by its sums, not the best of all as whole programs, which takes minutes for the largest networks.
 
-``python -m bench.memory_work --least [--config nano] [network ...]``: the least DRAM for feature maps that is found (inputs and
-outputs in it), tiled by rows alone and by columns too, what a limit of 192 KiB answers, and seconds.
+``python -m bench.memory_work --least [--config nano] [--bands 1 4 16] [network ...]``: the least DRAM for feature maps that is
+found (inputs and outputs in it), by rows alone, and in column tiles and so many bands too; what a limit of 192 KiB answers; and
+seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.network_table import put_row, put_text, rows_of
@@ -79,31 +81,33 @@ def work_text() -> None:
     put_text(WORK, " ".join(texts), PAGE)
 
 
-def least_row(name: str, config_name: str) -> None:
+def least_row(name: str, config_name: str, bands: Sequence[int]) -> None:
     config = preset(config_name)
     begun = time.perf_counter()
     model, known = fitted(imported(sources()[name](), "power_of_two"), config, CYCLES)
     evaluator = Evaluator(config, model.graph, None, known)
-    found = [least_memory(evaluator, CYCLES, bands) for bands in ((0,), BANDS)]
-    least = found[-1]
+    by_rows = least_memory(evaluator, CYCLES, (0,))
+    least = min(by_rows, least_memory(evaluator, CYCLES, [count for count in bands if count]), key=lambda each: each.bytes)
     cycles = program_cycles(config, model.graph, least.steps, least.sharing)
     groups = sum(isinstance(step, Plan) for step in least.steps)
+    in_bands = max(step.bands for step in least.steps if isinstance(step, Plan))
     fits = "yes" if least.bytes <= LIMIT else f"no, {least.bytes - LIMIT} bytes more"
-    columns = ("network", "configuration", "least by rows", "least", "groups", "cycles", "within 192 KiB", "s")
+    columns = ("network", "configuration", "least by rows", "least", "bands", "groups", "cycles", "within 192 KiB", "s")
     seconds = f"{time.perf_counter() - begun:.0f}"
-    put(LEAST, columns, (name, config.name, *(each.bytes for each in found), groups, cycles, fits, seconds), 2)
+    put(LEAST, columns, (name, config.name, by_rows.bytes, least.bytes, in_bands, groups, cycles, fits, seconds), 2)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--least", action="store_true")
+    parser.add_argument("--bands", nargs="+", type=int, default=BANDS)
     parser.add_argument("--strategy", choices=[*STRATEGIES])
     parser.add_argument("--config", default="nano")
     asked = parser.parse_args()
     for name in asked.networks or (("resnet8_int8_qdq", "mobilenet_v2") if asked.least else sources()):
         if asked.least:
-            least_row(name, asked.config)
+            least_row(name, asked.config, asked.bands)
         else:
             work_row(name, asked.strategy)
             work_text()
