@@ -47,9 +47,10 @@ def in_bands(config: MachineConfig, group: Group, count: int, planned: Planned) 
         own = plans[kinds[number]].passes[inner]
         return replace(own, group=replace(own.group, first_row=first(number)))
 
+    begin = plans[kinds[0]]
     return Plan(
-        group, len(order), max(plan.steps for plan in plans.values()), (), sum(costs[1:], start=costs[0]),
-        sum(plans[kind].reloaded for kind in kinds), make, count,
+        group, len(order), len(order), begin.widest, begin.way, begin.upwards, (), sum(costs[1:], start=costs[0]),
+        sum(plans[kind].reloaded for kind in kinds), make, bands=count,
     )  # fmt: skip
 
 

@@ -9,16 +9,19 @@ import pytest
 
 from compiler.codegen.objective import DRAM
 from compiler.codegen.plan import Plan
+from compiler.decisions import decisions
 from compiler.emit.build import plans_of
+from compiler.emit.described import schedule_text
 from compiler.emit.grouping import make_group
 from compiler.emit.overlaps import leads_in_bands, leads_of
 from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program
+from compiler.schedule.reading import parse_schedule
 from compiler.xgraph.ops import Concat, Upsample
 from compiler.xgraph.reference import execute
 from isa.config import MachineConfig
 from tests.compiler.codegen.bytes_moved import moved
-from tests.compiler.codegen.test_columns import CASES, ODD, TINY, WIDE, residual
+from tests.compiler.codegen.test_columns import CASES, NANO, ODD, TINY, WIDE, residual
 from tests.compiler.graphs import Builder, check, run_functional
 
 
@@ -89,3 +92,17 @@ def test_what_fits_by_rows_needs_no_bands() -> None:
     (plan,) = plans_of(TINY, graph, [b.ops], DRAM, bands=4)
     assert isinstance(plan, Plan)
     assert (plan.bands, plan.count) == (1, 1)
+
+
+def test_a_schedule_says_how_many_bands() -> None:
+    """Written, read and planned again it is the same program; a group that would fit by rows goes in bands, too."""
+    b = Builder(2)
+    graph = b.graph(*narrowing(b))
+    steps = plans_of(TINY, graph, [b.ops], DRAM, bands=3)
+    found = decisions(TINY, graph, parse_schedule(schedule_text(TINY, graph, steps)))
+    again = plans_of(TINY, graph, found.groups, DRAM, wanted=found.wanted, listed=True)
+    assert emit_program(TINY, graph, again).words == emit_program(TINY, graph, steps).words
+    asked = decisions(NANO, graph, parse_schedule('[[group]]\noperations = ["conv0", "conv1"]\nbands = 4\nend = "top"\n'))
+    (plan,) = plans_of(NANO, graph, [b.ops], wanted=asked.wanted)
+    assert isinstance(plan, Plan)
+    assert (plan.bands, plan.upwards) == (4, False)
