@@ -24,8 +24,8 @@ MAY_IMPORT = {
     "soc": set(PACKAGES),
 }
 """The packages of this project that a package may import."""
-ELABORATES_HARDWARE = ("sim/rtl/", "sim/random/")
-"""Where ``sim`` may import ``hw``: to elaborate the RTL that it runs."""
+ELABORATES_HARDWARE = ("sim/rtl/", "sim/random/", "sim/proof/")
+"""Where ``sim`` may import ``hw``: to elaborate the RTL that it runs or proves."""
 LINES = 400
 
 SOURCES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))

@@ -15,6 +15,8 @@ import pytest
 
 from hw.delivery.style import Style
 from isa.config import MachineConfig, preset
+from sim.proof.engine import Verdict
+from sim.proof.proofs import PROOFS
 from sim.synthesis.place import Placed, Step
 from sim.synthesis.size import Size
 from sim.synthesis.targets import TARGETS, Target
@@ -162,6 +164,19 @@ def test_regress_prints_a_line_for_each_bench_and_goes_on_after_a_failure(
     assert passed.startswith("pass  watchdog ")
     assert main(["regress", "--json"]) == 1
     assert [row["passed"] for row in json.loads(capsys.readouterr().out)["benches"]] == [False, True]
+
+
+def test_prove_prints_a_line_for_each_proof_and_goes_on_after_a_failure(
+    stand_in: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = Verdict(PROOFS["credits"], "from the reset: Assert failed", 1.26)
+    stand_in("sim.proof.proofs", "run_proofs", lambda *_: [failed, Verdict(PROOFS["tokens"], None, 0.5)])
+    assert main(["prove", "--config", "nano"]) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split() == ["FAIL", "credits", "induction,", "2", "1.3", "s", "from", "the", "reset:", "Assert", "failed"]
+    assert second.startswith("proved  tokens ")
+    assert main(["prove", "--json"]) == 1
+    assert [row["failure"] for row in json.loads(capsys.readouterr().out)["proofs"]] == [failed.failure, None]
 
 
 def test_regress_is_done_when_every_bench_passes(stand_in: Install) -> None:
