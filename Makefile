@@ -8,13 +8,17 @@ JOBS ?= 2
 CONFIG ?= nano
 SEED ?= 0
 COUNT ?= 20000
+MEMORY ?= bench
+DEVICE ?= LFE5U-85F
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help demo test check fuzz prove mutants networks rtl-full bench wheel lint types env lock clean
+.PHONY: help demo soc ulx3s test check fuzz prove mutants networks rtl-full bench wheel lint types env lock clean
 
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
+	@echo "make soc     firmware on a RISC-V processor with nano beside it, in Verilator; MEMORY=sdram: as on the board"
+	@echo "make ulx3s   the same system as a bitstream for the ULX3S board (DEVICE=$(DEVICE)): an hour or so"
 	@echo "make test    lint, types and the whole suite (JOBS=$(JOBS) processes)"
 	@echo "make lint    ruff"
 	@echo "make types   mypy, strict"
@@ -32,6 +36,12 @@ help:
 
 demo: tools $(READY)
 	@$(BIN)/python -m demo.run
+
+soc: tools $(READY)
+	@$(BIN)/python -m soc simulate --memory $(MEMORY)
+
+ulx3s: tools $(READY)
+	@$(BIN)/python -m soc ulx3s --device $(DEVICE)
 
 test: lint types check
 

@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("isa", "hw", "compiler", "sim", "driver", "tilewright")
+PACKAGES = ("isa", "hw", "compiler", "sim", "driver", "tilewright", "soc")
 MAY_IMPORT = {
     "isa": {"isa"},
     "hw": {"hw", "isa"},
     "compiler": {"compiler", "isa", "sim"},
     "sim": {"sim", "isa", "hw"},
     "driver": {"driver", "isa"},
-    "tilewright": set(PACKAGES),
+    "tilewright": set(PACKAGES) - {"soc"},
+    "soc": set(PACKAGES),
 }
 """The packages of this project that a package may import."""
 ELABORATES_HARDWARE = ("sim/rtl/", "sim/random/", "sim/proof/")
