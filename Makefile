@@ -8,18 +8,23 @@ JOBS ?= 2
 CONFIG ?= nano
 SEED ?= 0
 COUNT ?= 20000
+MEMORY ?= bench
+DEVICE ?= LFE5U-85F
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help demo test check fuzz networks rtl-full bench wheel lint types env lock clean
+.PHONY: help demo soc ulx3s test check fuzz prove networks rtl-full bench wheel lint types env lock clean
 
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
+	@echo "make soc     firmware on a RISC-V processor with nano beside it, in Verilator; MEMORY=sdram: as on the board"
+	@echo "make ulx3s   the same system as a bitstream for the ULX3S board (DEVICE=$(DEVICE)): an hour or so"
 	@echo "make test    lint, types and the whole suite (JOBS=$(JOBS) processes)"
 	@echo "make lint    ruff"
 	@echo "make types   mypy, strict"
 	@echo "make check   the suite alone; ARGS='tests/isa -k assembler' chooses"
 	@echo "make fuzz    $(COUNT) random programs from seed $(SEED) on the RTL of $(CONFIG), whole memories compared"
+	@echo "make prove   properties of the parts of $(CONFIG), proved for every input"
 	@echo "make networks  all networks at full size on the functional simulator, into docs/networks.md; ARGS chooses"
 	@echo "make rtl-full  the large networks on the RTL of base, the short ones on zu2 too, into docs/networks.md"
 	@echo "make bench     every table of the documentation, one script of bench/ after the other (hours)"
@@ -31,6 +36,12 @@ help:
 demo: tools $(READY)
 	@$(BIN)/python -m demo.run
 
+soc: tools $(READY)
+	@$(BIN)/python -m soc simulate --memory $(MEMORY)
+
+ulx3s: tools $(READY)
+	@$(BIN)/python -m soc ulx3s --device $(DEVICE)
+
 test: lint types check
 
 check: tools $(READY)
@@ -38,6 +49,9 @@ check: tools $(READY)
 
 fuzz: tools $(READY)
 	$(BIN)/tilewright fuzz --config $(CONFIG) --seed $(SEED) --count $(COUNT) --engine rtl
+
+prove: $(READY)
+	$(BIN)/tilewright prove --config $(CONFIG)
 
 networks: $(READY)
 	$(BIN)/python -m bench.networks --workers 1 $(ARGS)

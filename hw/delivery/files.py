@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hw.delivery.constraints import constraints
 from hw.delivery.fusesoc import core_file
@@ -20,6 +20,17 @@ _MEMORY = "memory_"
 """How the names of memory modules begin."""
 
 
+@dataclass(frozen=True)
+class Arranged:
+    """What the Verilog becomes."""
+
+    files: dict[str, str]
+    """Text by name."""
+    sources: list[str]
+    """Those of them that hold the machine; the first has the outermost module."""
+    top: VerilogModule
+
+
 def deliver(config: MachineConfig, style: Style) -> dict[str, str]:
     """The text of every file, by its name; the first is the one with the outermost module."""
     return arrange(verilog(config, dsp48e2=style.dsp48e2), config, style)
@@ -27,6 +38,11 @@ def deliver(config: MachineConfig, style: Style) -> dict[str, str]:
 
 def arrange(text: str, config: MachineConfig, style: Style) -> dict[str, str]:
     """The files made of the Verilog that ``hw.emit`` wrote."""
+    return arranged(text, config, style).files
+
+
+def arranged(text: str, config: MachineConfig, style: Style) -> Arranged:
+    """These files, and the outermost module, for those who describe its ports."""
     head, parts = split_modules(text)
     emitted = [*parts]
     names = {module.name: _renamed(module.name, style.top) for module in emitted}
@@ -49,7 +65,7 @@ def arrange(text: str, config: MachineConfig, style: Style) -> dict[str, str]:
         f"{style.top}.vlt": waiver_file([*sources]),
         f"{style.top}.{suffix}": clock,
     }
-    return {**files, f"{style.top}.core": core_file(files, config, style)}
+    return Arranged({**files, f"{style.top}.core": core_file(files, config, style)}, [*sources], top)
 
 
 def _renamed(name: str, top: str) -> str:

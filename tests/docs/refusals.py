@@ -45,6 +45,7 @@ REMEDIES = {
     "MissingToolError": "run the line that the sentence ends with",
     "ModelError": "export the model again",
     "ProgramError": "compile or assemble the program again",
+    "ProofError": "look at the part by itself: `tilewright prove NAME`; a solver that is slow has more time on an idle machine",
     "RtlTimeout": "see where the units wait with `tilewright trace --engine rtl`",
     "RuntimeRefusal": "run the model in onnxruntime alone, and export it again",
     "SimulatorError": "run it once more with the same seed; if it stays, the machine or its bench is wrong: report it",
@@ -129,10 +130,10 @@ def page() -> str:
     lines = [HEAD.format(faults="\n".join(rows), reasons="\n".join(reasons)).rstrip()]
     found = list(refusals())
     for package, title in AREAS.items():
-        rows = {(each.error, *each.parts) for each in found if each.path.startswith(f"{package}/")}
-        if rows:
+        cells = {(each.error, *each.parts) for each in found if each.path.startswith(f"{package}/")}
+        if cells:
             lines += ["", f"## {title}", "", "| error | thing | wrong, and expected | remedy |", "|---|---|---|---|"]
-            lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in sorted(rows)]
+            lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in sorted(cells)]
     return "\n".join(lines) + "\n"
 
 

@@ -50,6 +50,7 @@ USES: dict[str, Use] = {
     "ops": Use(("ops", "Conv")),
     "pack": Use(("pack", "model.elf", "-o", "new.bin"), ("model.elf",), "new.bin"),
     "place": Use(("place", "--config", "mine.toml", "-o", "new"), ("mine.toml",)),
+    "prove": Use(("prove", "--config", "mine.toml"), ("mine.toml",)),
     "regress": Use(("regress", "--config", "mine.toml"), ("mine.toml",)),
     "report": Use(
         ("report", "model.elf", "--engine", "cycle", "--input", "image.npz", "-o", "new"), ("model.elf",), "new", folder=True
@@ -60,7 +61,7 @@ USES: dict[str, Use] = {
     "verilog": Use(("verilog", "--config", "mine.toml", "-o", "new"), ("mine.toml",), "new", folder=True),
 }  # fmt: skip
 WRITERS = [name for name, use in USES.items() if use.writes]
-QUICK = [name for name in USES if name not in ("place", "regress", "size")]
+QUICK = [name for name in USES if name not in ("place", "prove", "regress", "size")]
 """These work for minutes before they have anything to print; their lines are tested in ``test_commands.py``."""
 
 
@@ -113,7 +114,7 @@ def test_a_wrong_flag(name: str, here: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("name", USES)
 def test_a_word_too_many(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    expected = "operator 'surplus'" if name == "ops" else "Got unexpected extra argument"
+    expected = {"ops": "operator 'surplus'", "prove": "proof 'surplus'"}.get(name, "Got unexpected extra argument")
     assert expected in complaint((*USES[name].words, "surplus"), capsys)
 
 

@@ -17,6 +17,8 @@ import pytest
 from hw.delivery.style import Style
 from isa.config import MachineConfig, preset
 from sim.campaign.run import How
+from sim.proof.engine import Verdict
+from sim.proof.proofs import PROOFS
 from sim.synthesis.place import Placed, Step
 from sim.synthesis.size import Size
 from sim.synthesis.targets import TARGETS, Target
@@ -172,6 +174,19 @@ def test_regress_prints_a_line_for_each_bench_and_goes_on_after_a_failure(
     assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("nano.verilator", "2", "1")
     told = [(case.get("name"), [failure.get("message") for failure in case]) for case in suite]
     assert told == [("tokens", ["scenario 2: hangs"]), ("watchdog", [])]
+
+
+def test_prove_prints_a_line_for_each_proof_and_goes_on_after_a_failure(
+    stand_in: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = Verdict(PROOFS["credits"], "from the reset: Assert failed", 1.26)
+    stand_in("sim.proof.proofs", "run_proofs", lambda *_: [failed, Verdict(PROOFS["tokens"], None, 0.5)])
+    assert main(["prove", "--config", "nano"]) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split() == ["FAIL", "credits", "induction,", "2", "1.3", "s", "from", "the", "reset:", "Assert", "failed"]
+    assert second.startswith("proved  tokens ")
+    assert main(["prove", "--json"]) == 1
+    assert [row["failure"] for row in json.loads(capsys.readouterr().out)["proofs"]] == [failed.failure, None]
 
 
 def test_regress_is_done_when_every_bench_passes(stand_in: Install) -> None:

@@ -1,0 +1,38 @@
+"""The table of proofs in docs/trust.md: ``python -m bench.proofs [--config nano] [name ...]``.
+
+A row for each proof: unit, property, how it is proved, how many ways of breaking the part it notices, and the seconds that
+all of this took of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bench.network_table import put_row
+from isa.config import load_config
+from sim.proof.proofs import run_proofs
+
+PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
+COLUMNS = ("configuration", "proof", "unit", "property", "method", "faults noticed", "s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--config", default="nano")
+    arguments = parser.parse_intermixed_args()
+    config = load_config(arguments.config)
+    failed = False
+    for verdict in run_proofs(config, arguments.names):
+        proof = verdict.proof
+        print(f"{proof.name}: {verdict.failure or proof.method}, {verdict.seconds:.1f} s", flush=True)
+        failed |= verdict.failure is not None
+        if verdict.failure is None:
+            row = [config.name, proof.name, f"`{proof.unit}`", proof.text, proof.method, str(len(proof.faults))]
+            put_row("Proofs", COLUMNS, [*row, f"{verdict.seconds:.0f}"], 5, PAGE)
+    raise SystemExit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""The machine as a module for LiteX: a Python file around the Verilog, its ports as the emitted machine has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hw.axi.signature import ID_BITS, LITE_DATA_BITS
+from hw.delivery.modules import Port, VerilogModule
+from hw.delivery.style import ACTIVE_LOW, Style
+from isa.config import MachineConfig
+
+_BUSES = {"m_axi": "axi", "s_axil": "axi_lite"}
+_CHANNEL = re.compile(r"(aw|ar|w|b|r)(\w+)")
+_CLOCK = "signal:clock:"
+REGISTER_BYTES = 4096
+LITEX_FILE = "tilewright_litex.py"
+
+
+class _Connection(NamedTuple):
+    way: str
+    """``i`` or ``o``, as migen writes it."""
+    port: str
+    to: str
+
+
+def litex_module(top: VerilogModule, config: MachineConfig, style: Style, sources: list[str]) -> str:
+    """Text of the module, for the machine whose outermost module this is."""
+    clocks = [port.name for port in top.ports if _CLOCK in port.attributes]
+    connections = [found for port in top.ports if (found := _connection(port, clocks))]
+    width = max(len(connection.port) for connection in connections) + 2
+    lines = [f"            {way}_{port:{width - 2}} = {to}," for way, port, to in connections]
+    domains = [f'{_argument(clock)}="sys2x"' for clock in clocks[1:]]
+    return _TEXT.format(
+        name=config.name, hash=f"{config.hash:#010x}", top=top.name, data_bits=config.axi_data_bits, id_bits=ID_BITS,
+        address_bits=config.axi_addr_bits, lite_data_bits=LITE_DATA_BITS, register_bytes=REGISTER_BYTES,
+        arguments="".join(f", {domain}" for domain in ["platform=None", *domains]), connections="\n".join(lines),
+        domains=_domains(clocks[1:]), sources=", ".join(f'"{name}"' for name in sources),
+    )  # fmt: skip
+
+
+def _argument(clock: str) -> str:
+    return f"{clock}_domain"
+
+
+def _domains(clocks: list[str]) -> str:
+    """What the user is to know about further clocks."""
+    return "".join(
+        f"    ``{_argument(clock)}`` names the domain of port ``{clock}``, whose edges belong to those of ``sys``.\n"
+        for clock in clocks
+    )
+
+
+def _connection(port: Port, clocks: list[str]) -> _Connection | None:
+    """What a port is connected to; None leaves it open."""
+    way = port.way[0]
+    name = port.name
+    if name in clocks:
+        domain = '"sys"' if name == clocks[0] else _argument(name)
+        return _Connection(way, name, f"ClockSignal({domain})")
+    if "signal:reset:" in port.attributes:
+        return _Connection(way, name, f"{'~' * (name == ACTIVE_LOW)}ResetSignal()")
+    if "signal:interrupt:" in port.attributes:
+        return _Connection(way, name, "self.ev.irq")
+    return next(_bus_connections(port, way), None)
+
+
+def _bus_connections(port: Port, way: str) -> Iterator[_Connection]:
+    for prefix, bus in _BUSES.items():
+        if port.name.startswith(f"{prefix}_"):
+            found = _CHANNEL.fullmatch(port.name.removeprefix(f"{prefix}_"))
+            assert found is not None, port.name
+            channel, signal = found.groups()
+            part = port.range if bus == "axi_lite" and signal == "addr" else ""
+            high = part.removeprefix("[").partition(":")[0]
+            yield _Connection(way, port.name, f"self.{bus}.{channel}.{signal}{f'[:{int(high) + 1}]' if part else ''}")
+
+
+_TEXT = '''"""Tilewright's machine {name!r} as a module for LiteX. Made by `tilewright package --for litex`.
+
+    from tilewright_litex import add_tilewright
+
+    add_tilewright(soc)     # registers on the bus, interrupt, memory through a port of LiteDRAM
+"""
+
+from pathlib import Path
+
+from migen import ClockSignal, Instance, ResetSignal, Signal
+
+from litex.gen import LiteXModule
+from litex.soc.integration.soc import SoCRegion
+from litex.soc.interconnect import axi
+
+
+class TilewrightInterrupt:
+    """A level, high while an enabled interrupt is pending: as LiteX asks for the interrupts of a module."""
+
+    def __init__(self):
+        self.irq = Signal()
+
+
+class Tilewright(LiteXModule):
+    """The machine: ``axi`` to memory, ``axi_lite`` to its registers, ``ev.irq`` its interrupt.
+
+    With a platform given its Verilog becomes one of the platform's sources.
+{domains}    """
+
+    config_hash = {hash}
+    register_bytes = {register_bytes}
+    sources = ({sources},)
+
+    def __init__(self{arguments}):
+        self.axi = axi.AXIInterface(data_width={data_bits}, address_width={address_bits}, id_width={id_bits}, bursting=True)
+        self.axi_lite = axi.AXILiteInterface(data_width={lite_data_bits}, address_width=32)
+        self.ev = TilewrightInterrupt()
+        self.specials += Instance("{top}",
+{connections}
+        )
+        if platform is not None:
+            for source in self.sources:
+                platform.add_source(str(Path(__file__).parent / source))
+
+
+def add_tilewright(soc, name="tilewright", origin=None, sdram="sdram", **options):
+    """Put a machine into ``soc``: its registers at ``origin`` (None: where there is place), its interrupt, and its memory port.
+
+    ``sdram`` names the controller that the port leads to; None: connect ``axi`` of the returned module yourself. The machine's
+    addresses are the processor's.
+    """
+    machine = Tilewright(platform=soc.platform, **options)
+    setattr(soc, name, machine)
+    soc.bus.add_slave(name, machine.axi_lite, SoCRegion(origin=origin, size=machine.register_bytes, cached=False))
+    if soc.irq.enabled:
+        soc.irq.add(name, use_loc_if_exists=True)
+    if sdram is not None:
+        from litedram.frontend.axi import LiteDRAMAXI2Native
+
+        port = getattr(soc, sdram).crossbar.get_port(data_width=machine.axi.data_width)
+        bridge = LiteDRAMAXI2Native(machine.axi, port, base_address=soc.bus.regions["main_ram"].origin)
+        soc.add_module(name=name + "_memory", module=bridge)
+    return machine
+'''

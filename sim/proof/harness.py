@@ -1,0 +1,111 @@
+"""What stands around a part while it is proved: free inputs, and a way to what is inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from amaranth import ClockDomain, Const, Elaboratable, Module, Signal, Value
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Fragment
+from amaranth.lib import wiring
+from amaranth.utils import ceil_log2
+
+
+class Inside:
+    """The registers and wires within an elaborated part, by name."""
+
+    def __init__(self, fragment: Any) -> None:
+        self._fragment = fragment
+
+    def part(self, name: str) -> Inside:
+        """A part within this one."""
+        return Inside(self._fragment.find_subfragment(name))
+
+    def signal(self, name: str) -> Any:
+        """The signal of that name that is assigned here."""
+        found = {
+            id(signal): signal
+            for statements in self._fragment.statements.values()
+            for statement in statements
+            for signal in statement._lhs_signals()
+            if signal.name == name
+        }
+        (signal,) = found.values()
+        return signal
+
+    def stored(self, name: str, address: Any) -> Any:
+        """What memory ``name`` holds at an address: one more read port, for the proof alone."""
+        memory = self._fragment.find_subfragment(name)
+        index, data = Signal(ceil_log2(memory._data.depth)), Signal(len(memory._read_ports[0]._data))
+        memory.read_port(domain="comb", addr=index, data=data, en=Const(1, 1), transparent_for=())
+        self._fragment.add_statements("comb", index.eq(address))
+        return data
+
+
+class Checks:
+    """Collects what is assumed of the inputs and what must hold, in every cycle."""
+
+    def __init__(self, m: Module) -> None:
+        self.m = m
+        self.begun = Signal()
+        m.d.sync += self.begun.eq(1)
+
+    def past(self, value: Any, init: int = 0) -> Any:
+        """The value one cycle ago (``init`` in the first)."""
+        value = Value.cast(value)
+        before = Signal(value.shape(), init=init)
+        self.m.d.sync += before.eq(value)
+        return before
+
+    def holds(self, value: Any, *, callers: int = 1) -> None:
+        """Must be true. ``callers``: how many calls above this one the failure is to point at."""
+        self.m.d.comb += Assert(value, src_loc_at=callers)
+
+    def given(self, value: Any) -> None:
+        """Assumed of whoever drives the part."""
+        self.m.d.comb += Assume(value)
+
+    def if_then(self, condition: Any, value: Any, *, callers: int = 1) -> None:
+        self.holds(~Value.cast(condition).bool() | Value.cast(value).bool(), callers=callers + 1)
+
+    def steady(self, valid: Any, ready: Any, *payload: Any, given: bool = False) -> None:
+        """Once offered, an item stays as it is until it is taken; ``given``: so its sender promises."""
+        refused = self.past(valid & ~ready)
+        for value in (valid, *((self.past(value) == value) for value in payload)):
+            if given:
+                self.given(~refused | value)
+            else:
+                self.if_then(refused, value, callers=2)
+
+
+Properties = Callable[[Checks, Any, Inside], None]
+
+
+class Harness(Elaboratable):
+    """A part in its state after reset, every input free in every cycle, and what must hold of it."""
+
+    def __init__(self, part: wiring.Component, properties: Properties) -> None:
+        self._part = part
+        self._properties = properties
+        self.domain = ClockDomain("sync", reset_less=True)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.domains.sync = self.domain
+        fragment = Fragment.get(self._part, None)
+        m.submodules.part = _Elaborated(fragment)
+        if isinstance(self._part, wiring.Component):
+            for _, member, value in self._part.signature.flatten(self._part):
+                if member.flow is wiring.In:
+                    m.d.comb += Value.cast(value).eq(AnySeq(len(Value.cast(value))))
+        self._properties(Checks(m), self._part, Inside(fragment))
+        return m
+
+
+class _Elaborated(Elaboratable):
+    def __init__(self, fragment: Any) -> None:
+        self._fragment = fragment
+
+    def elaborate(self, platform: Any) -> Any:
+        return self._fragment

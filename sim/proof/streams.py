@@ -1,0 +1,161 @@
+"""Slices and FIFOs hand on every item once, in order, as it came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, Mux, Signal, unsigned
+from amaranth.asserts import AnySeq
+from amaranth.lib import data, wiring
+from amaranth.lib.fifo import SyncFIFO, SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from hw.axi.slice import RegisterSlice
+from isa.config import MachineConfig
+from sim.proof.engine import Proof
+from sim.proof.fault import Fault
+from sim.proof.harness import Checks, Inside
+
+ITEM = data.StructLayout({"value": unsigned(8)})
+DEPTH = 5
+
+
+class Followed:
+    """One item, chosen freely, on its way through a queue: ``ahead`` items leave before it, ``value`` is what it must be."""
+
+    def __init__(self, checks: Checks, enters: Any, entering: Any, leaves: Any, level: Any, most: int) -> None:
+        m = checks.m
+        self.on = Signal()
+        self.ahead = Signal(range(most + 1))
+        self.value = Signal(len(entering))
+        chosen = Signal()
+        m.d.comb += chosen.eq(AnySeq(1) & enters & ~self.on)
+        self.due = Signal()
+        """It is the one that leaves."""
+        m.d.comb += self.due.eq(self.on & (self.ahead == 0))
+        with m.If(chosen):
+            m.d.sync += [self.on.eq(1), self.value.eq(entering), self.ahead.eq(level - leaves)]
+        with m.Elif(self.on & leaves):
+            m.d.sync += [self.on.eq(self.ahead != 0), self.ahead.eq(self.ahead - 1)]
+
+
+def slice_keeps_order(checks: Checks, part: Any, inside: Inside) -> None:
+    spare_valid, spare = inside.signal("spare_valid"), inside.signal("spare")
+    i, o = part.i, part.o
+    enters, leaves = i.valid & i.ready, o.valid & o.ready
+    item = Followed(checks, enters, i.payload.as_value(), leaves, o.valid + spare_valid, 2)
+    checks.if_then(spare_valid, o.valid)
+    checks.if_then(item.on, item.ahead < o.valid + spare_valid)
+    checks.if_then(item.due, o.payload.as_value() == item.value)
+    checks.if_then(item.on & (item.ahead == 1), spare == item.value)
+    checks.steady(o.valid, o.ready, o.payload.as_value())
+
+
+def slice_never_blocks(checks: Checks, part: Any, inside: Inside) -> None:
+    """With a reader that is always ready, an item is taken in every cycle but the first after a stall, and is out a cycle
+    after it was taken."""
+    i, o = part.i, part.o
+    ready_before = checks.past(o.ready)
+    checks.if_then(ready_before, i.ready)
+    checks.if_then(checks.past(i.valid & i.ready), o.valid)
+
+
+class Queue(wiring.Component):
+    """A FIFO of Amaranth's library in the sizes that are proved."""
+
+    def __init__(self, fifo: type, depth: int) -> None:
+        self.fifo = fifo(width=8, depth=depth)
+        super().__init__({"w_en": In(1), "w_data": In(8), "r_en": In(1), "w_rdy": Out(1), "r_rdy": Out(1), "r_data": Out(8)})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.fifo = fifo = self.fifo
+        for name in ("w_en", "w_data", "r_en"):
+            m.d.comb += getattr(fifo, name).eq(getattr(self, name))
+        for name in ("w_rdy", "r_rdy", "r_data"):
+            m.d.comb += getattr(self, name).eq(getattr(fifo, name))
+        return m
+
+
+def fifo_keeps_order(checks: Checks, part: Any, inside: Inside) -> None:
+    _fifo(checks, part, inside, "level", part.fifo.depth, registered=False)
+
+
+def buffered_fifo_keeps_order(checks: Checks, part: Any, inside: Inside) -> None:
+    _fifo(checks, part, inside, "inner_level", part.fifo.depth - 1, registered=True)
+
+
+def _fifo(checks: Checks, part: Any, inside: Inside, level_name: str, depth: int, *, registered: bool) -> None:
+    """``depth`` words of memory, behind them a register or none."""
+    fifo = inside.part("fifo")
+    level, produce, consume = (fifo.signal(name) for name in (level_name, "produce", "consume"))
+    held = level + part.r_rdy if registered else level
+    enters, leaves = part.w_en & part.w_rdy, part.r_en & part.r_rdy
+    item = Followed(checks, enters, part.w_data, leaves, held, depth + registered)
+    in_memory = item.ahead - (part.r_rdy if registered else 0)
+    stored = fifo.stored("storage", _wrapped(consume + in_memory, depth))
+    checks.holds((produce < depth) & (consume < depth) & (level <= depth))
+    checks.holds(produce == _wrapped(consume + level, depth))
+    checks.if_then(item.on, item.ahead < held)
+    checks.if_then(item.on & (in_memory >= 0), stored == item.value)
+    checks.if_then(item.due & part.r_rdy, part.r_data == item.value)
+    checks.holds(part.w_rdy == (level != depth))
+
+
+def _wrapped(index: Any, depth: int) -> Any:
+    return Mux(index >= depth, index - depth, index)
+
+
+def fifo_answers(checks: Checks, part: Any, inside: Inside) -> None:
+    """What is written can be read two cycles later at the latest; a read makes room for the next cycle."""
+    wrote, read = part.w_en & part.w_rdy, part.r_en & part.r_rdy
+    quiet = ~checks.past(part.r_en) & ~checks.past(checks.past(part.r_en))
+    checks.holds(inside.part("fifo").signal("inner_level") < part.fifo.depth)
+    checks.if_then(checks.past(checks.past(wrote)) & quiet, part.r_rdy)
+    checks.if_then(checks.past(read), part.w_rdy)
+
+
+def _queue(fifo: type) -> Any:
+    return lambda config: Queue(fifo, DEPTH)
+
+
+def _slice(config: MachineConfig) -> Any:
+    return RegisterSlice(ITEM)
+
+
+SLICE = "hw.axi.slice"
+FIFO = "amaranth.lib.fifo"
+PROOFS = (
+    Proof(
+        "slice-order", SLICE, "every item once, in order, unchanged; VALID and payload steady until READY", _slice,
+        slice_keeps_order,
+        (
+            Fault(SLICE, "self.o.payload.eq(spare)", "self.o.payload.eq(self.i.payload)"),
+            Fault(SLICE, "with m.If(~self.o.valid | self.o.ready):", "with m.If(~self.o.valid | self.i.valid):"),
+        ),
+    ),
+    Proof(
+        "slice-flow", SLICE, "an item per cycle while the reader is ready, one cycle of latency", _slice, slice_never_blocks,
+        (Fault(SLICE, "spare_valid.eq(0)", "spare_valid.eq(spare_valid)"),)
+    ),
+    Proof(
+        "fifo-order", FIFO, "SyncFIFO: every item once, in order, unchanged; levels within bounds", _queue(SyncFIFO),
+        fifo_keeps_order,
+        (Fault(FIFO, "self.w_rdy.eq(self.level != self.depth),", "self.w_rdy.eq(1),"),)
+    ),
+    Proof(
+        "buffered-fifo-order", FIFO, "SyncFIFOBuffered: every item once, in order, unchanged; levels within bounds",
+        _queue(SyncFIFOBuffered), buffered_fifo_keeps_order,
+        (
+            Fault(FIFO, "do_inner_read  = inner_r_rdy & (~self.r_rdy | self.r_en)", "do_inner_read = inner_r_rdy"),
+            Fault(FIFO, "self.w_rdy.eq(inner_level != inner_depth),", "self.w_rdy.eq(1),"),
+        )
+    ),
+    Proof(
+        "buffered-fifo-flow", FIFO, "SyncFIFOBuffered: what is written is there two cycles later; what is read makes room",
+        _queue(SyncFIFOBuffered), fifo_answers,
+        (Fault(FIFO, "with m.If(do_inner_read):\n            m.d.sync += self.r_rdy.eq(1)",
+               "with m.If(do_inner_read & do_write):\n            m.d.sync += self.r_rdy.eq(1)"),),
+        depth=4,
+    ),
+)  # fmt: skip

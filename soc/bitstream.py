@@ -1,0 +1,64 @@
+"""From the system's Verilog to a bitstream with the open tools: yosys, nextpnr-ecp5, ecppack."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isa.program import Program
+from sim.synthesis.tools import find_tool
+from soc.build import TOP
+from soc.firmware import build_firmware, system_header
+
+ARCHITECTURES = {"LFE5U-25F": "--25k", "LFE5U-85F": "--85k"}
+NEXTPNR_PACKAGE, SPEED = "CABGA381", "6"
+
+
+@dataclass(frozen=True)
+class Bitstream:
+    """What the tools made of a system."""
+
+    path: Path
+    tools: str
+    cells: dict[str, tuple[int, int]]
+    """Used and available, by type."""
+    clocks: dict[str, tuple[float, float]]
+    """MHz reached and asked, by clock."""
+
+
+def write_sources(soc: Any, folder: Path, program: Program, images: NDArray[np.float32]) -> None:
+    """Verilog, pins (``system.lpf``) and yosys' script (``system.ys``), the firmware in the ROM."""
+    soc.finalize()
+    words = build_firmware(folder / "firmware", system_header(soc), soc.mem_regions, soc.machine_config, program, images)
+    soc.init_rom("rom", words)
+    soc.platform.build(soc, build_dir=str(folder), build_name=TOP, run=False)
+
+
+def make_bitstream(folder: Path, device: str, mhz: float, report: Callable[[str], None], seed: int = 1) -> Bitstream:
+    """Synthesise, place, route and pack what lies in ``folder``; logs and nextpnr's report stay there."""
+    yosys, nextpnr, ecppack = (find_tool(name) for name in ("yosys", "nextpnr-ecp5", "ecppack"))
+    report(f"{yosys.version}: synthesis")
+    yosys.run(["-q", "-l", "yosys.log", f"{TOP}.ys"], folder)
+    report(f"{nextpnr.version}: place and route")
+    nextpnr.run([
+        "--quiet", ARCHITECTURES[device], "--package", NEXTPNR_PACKAGE, "--speed", SPEED, "--json", f"{TOP}.json", "--lpf",
+        f"{TOP}.lpf", "--textcfg", f"{TOP}.config", "--report", "report.json", "--freq", f"{mhz:g}", "--seed", str(seed),
+        "--timing-allow-fail", "--log", "nextpnr.log",
+    ], folder)  # fmt: skip
+    report("ecppack")
+    ecppack.run(["--compress", f"{TOP}.config", "--bit", f"{TOP}.bit"], folder)
+    return read_report(folder, f"{yosys.version}, {nextpnr.version}")
+
+
+def read_report(folder: Path, tools: str) -> Bitstream:
+    found = json.loads((folder / "report.json").read_text())
+    cells = {name: (use["used"], use["available"]) for name, use in found["utilization"].items() if use["used"]}
+    clocks = {re.sub(r"^\$glbnet\$", "", name): (c["achieved"], c["constraint"]) for name, c in found["fmax"].items()}
+    return Bitstream(folder / f"{TOP}.bit", tools, cells, clocks)

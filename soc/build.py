@@ -1,0 +1,56 @@
+"""From a described system to its Verilog with the firmware in its ROM, and to a simulator of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isa.program import Program
+from sim.rtl.build import cache_directory, compiler_versions, run_tool, verilator_environment
+from sim.rtl.interrupts import temporary_folder
+from soc.firmware import build_firmware, system_header
+
+HARNESS = Path(__file__).parent / "harness.cpp"
+TOP = "system"
+OPTIONS = (
+    "--cc", "--exe", "--build", "--build-jobs", "2", "-O3", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
+    "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style", "-Wno-MULTIDRIVEN", "-Wno-COMBDLY", "-Wno-UNOPTFLAT",
+    "--top-module", TOP, "-Mdir", "obj",
+)  # fmt: skip
+"""The last three are what LiteX's Verilog asks for: it assigns with <= everywhere, and `memory.v` has two writers."""
+_COMMENT = re.compile(r"^//.*$", re.MULTILINE)
+
+
+def write_system(soc: Any, folder: Path, program: Program, images: NDArray[np.float32]) -> list[Path]:
+    """Its Verilog, with the firmware in the ROM, in ``folder``; all of its sources."""
+    soc.finalize()
+    words = build_firmware(folder / "firmware", system_header(soc), soc.mem_regions, soc.machine_config, program, images)
+    soc.init_rom("rom", words, auto_size=False)
+    written = soc.platform.get_verilog(soc, name=TOP)
+    for name, text in {f"{TOP}.v": written.main_source, **written.data_files}.items():
+        (folder / name).write_text(text)
+    return [folder / f"{TOP}.v", *(Path(name) for name, *_ in soc.platform.sources)]
+
+
+def simulator(sources: Sequence[Path]) -> Path:
+    """A program that runs the system, from the cache or built; the ROM's content is read when it runs, from its folder."""
+    texts = [_COMMENT.sub("", path.read_text()) for path in [*sources, HARNESS]]  # LiteX's comments tell the time
+    key = hashlib.sha256(repr((texts, OPTIONS, compiler_versions("verilator"))).encode()).hexdigest()[:24]
+    target = cache_directory() / "soc" / key
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(target.parent) as work:
+            verilator, environment = verilator_environment()
+            # Compiled quickly: the runs are short.
+            flags = environment["MAKEFLAGS"].replace("OPT_FAST=-O3", "OPT_FAST=-O1 OPT_SLOW=-O0")
+            command = [str(verilator), *OPTIONS, "-o", str(work / "simulator"), *map(str, [*sources, HARNESS])]
+            run_tool(command, cwd=work, env={**environment, "MAKEFLAGS": flags}, what="the Verilator build")
+            os.replace(work / "simulator", target)
+    return target
