@@ -38,7 +38,7 @@ KEPT = "kept on the CPU by the configuration"
 COLUMNS = ("network", "size", "configurations", "elements that differ", "of", "operations", KEPT)
 LARGE = "Large networks on nano"
 LARGE_COLUMNS = ("network", "elements that differ", "of", KEPT, "cycles", "compile s", "run s")
-ON_NANO = ("resnet50", "vgg16", "inception_resnet_v2", "yolov3_tiny")
+ON_NANO = ("resnet50", "vgg16", "inception_v3", "yolov3_tiny")
 SMALL: dict[str, tuple[Callable[..., ModelProto], int]] = {
     "efficientnet_b0": (efficientnet_b0, 32),
     "efficientnet_lite0": (efficientnet_lite0, 32),

@@ -1,6 +1,6 @@
 """Damaged files: ``python -m bench.damaged [--count N] [--seed S] [kind ...]``.
 
-Kinds are onnx, elf, toml and npz. Small good files are changed at random: bytes, runs of bytes, fields of the format. Each is
+Kinds are onnx, elf, toml, schedule and npz. Small good files are changed at random: bytes, runs of bytes, fields of the format. Each is
 given to a command that reads its kind, in a process that is ended after 10 seconds. Wrong is a traceback, a hang, more than one
 line on stderr, an exit code that is none of 0, 1 and 2, and an output file after anything but 0. Wrong files are kept.
 """
@@ -40,6 +40,9 @@ MEMORY = 6 << 30
 """Bytes of address space that a command has: sizes from a damaged file must not take all that there is."""
 OPERATORS = ("Conv", "Add", "Loop", "If", "", "Konv", "Resize", "MatMul", "LSTM", "Softmax", "Reshape", "QLinearConv")
 NANO = ("--config", "nano")
+MODEL = ("model.onnx", "--calibrate", "image.npz", *NANO, "--strategy", "naive")
+FILES = {"onnx": "model.onnx", "elf": "model.elf", "toml": "mine.toml", "npz": "image.npz", "schedule": "schedule.toml"}
+"""The good file of each kind; the suffix of a damaged one is the same."""
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "onnx": (
         ("compile", "bad.onnx", *NANO, "--strategy", "naive", "-o", "new.elf"),
@@ -55,6 +58,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("config", "show", "bad.toml"),
         ("asm", "program.s", "--config", "bad.toml", "-o", "new.elf"),
     ),
+    "schedule": (("compile", *MODEL, "--schedule", "bad.toml", "-o", "new.elf"),),
     "npz": (
         ("run", "model.elf", "--input", "bad.npz", "-o", "new.npz"),
         ("compile", "model.onnx", *NANO, "--strategy", "naive", "--calibrate", "bad.npz", "-o", "new.elf"),
@@ -89,15 +93,17 @@ def good() -> dict[str, bytes]:
         Path("mine.toml").write_text(preset("nano").to_toml())
         Path("program.s").write_text("START config=CONFIG\nEND\n")
         with redirect_stdout(io.StringIO()):
-            assert tilewright(["compile", "model.onnx", "--calibrate", "image.npz", *NANO, "-o", "model.elf"]) == 0
+            assert tilewright(["compile", *MODEL, "--save-schedule", "schedule.toml", "-o", "model.elf"]) == 0
         return {path.name: path.read_bytes() for path in Path().iterdir()}
 
 
 def damaged(kind: str, seed: int) -> bytes:
     """The file of that kind with that seed's damage."""
     rng = random.Random(f"{kind} {seed}")
-    whole = good()[{"onnx": "model.onnx", "elf": "model.elf", "toml": "mine.toml", "npz": "image.npz"}[kind]]
-    inside: dict[str, Callable[[random.Random, bytes], bytes]] = {"onnx": _model, "npz": _arrays, "toml": _lines, "elf": _words}
+    whole = good()[FILES[kind]]
+    inside: dict[str, Callable[[random.Random, bytes], bytes]] = {
+        "onnx": _model, "npz": _arrays, "toml": _lines, "schedule": _lines, "elf": _words,
+    }  # fmt: skip
     result = inside[kind](rng, whole) if rng.random() < 0.6 else whole
     while result == whole or rng.random() < 0.2:
         result = _bytes(rng, result)
@@ -258,7 +264,7 @@ def tried(item: tuple[str, int]) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder, chdir(folder):
         for name, content in good().items():
             Path(name).write_bytes(content)
-        Path(f"bad.{kind}").write_bytes(damaged(kind, seed))
+        Path("bad").with_suffix(Path(FILES[kind]).suffix).write_bytes(damaged(kind, seed))
         before = {path.name for path in Path().rglob("*")}
         try:
             with redirect_stdout(out), redirect_stderr(err):
@@ -296,7 +302,7 @@ def run_damaged(
             codes["lost" if isinstance(found, Lost) else found["code"]] += 1
             if wrong:
                 directory.mkdir(parents=True, exist_ok=True)
-                path = directory / f"{kind}-{number}.{kind}"
+                path = directory / f"{kind}-{number}{Path(FILES[kind]).suffix}"
                 path.write_bytes(damaged(kind, number))
                 failures.append(f"{path}: {' '.join(random.Random(number).choice(COMMANDS[kind]))}: {wrong}")
                 report(failures[-1])

@@ -1,23 +1,27 @@
-"""Current networks as PyTorch exports them, without trained weights: ``python -m bench.exports [--naive] [network ...]``.
+"""Current networks as PyTorch exports them, without trained weights: ``python -m bench.exports [network ...]``.
 
 For each: products of its convolutions and dense layers, the share of them on the machine (products of two activations are
-left out), machine segments, nodes on the CPU, copies, cycles and utilisation by the cycle model on ``base``, and seconds of
-``tilewright compile`` without and with its default search. Rows go into docs/networks.md.
+left out), machine segments, nodes on the CPU, copies, output elements of the functional simulator that differ from
+onnxruntime's, cycles and utilisation by the cycle model on ``base``, and processor seconds of import and of everything
+behind it. ``--naive``: one operation per group. ``--dynamo``: in the form of the newer exporter. Rows go into
+docs/networks.md.
 """
-
 from __future__ import annotations
 
 import math
 import sys
 import time
+from collections.abc import Callable
+
+import onnx
 
 from bench.network_table import put_row
-from bench.networks import imported, utilisation
-from compiler.driver import Compiled, Stages, compile_graph
+from bench.networks import differing, imported, utilisation
+from compiler.driver import Compiled, compile_graph
 from compiler.emit.grouping import machine_ops
 from compiler.frontend.pipeline import ImportedModel
 from compiler.xgraph.ops import Cpu
-from compiler.zoo.exports import exports
+from compiler.zoo.exports import DYNAMO, TORCHSCRIPT, exports
 from isa.config import MachineConfig, preset
 from isa.program import MachineStep
 from tilewright.api import estimated_cycles
@@ -25,8 +29,8 @@ from tilewright.profile.macs import WEIGHTS
 
 TITLE = "As PyTorch exports them"
 COLUMNS = (
-    "network", "MACs", "on the machine", "segments", "nodes on the CPU", "operations", "copies", "cycles", "utilisation",
-    "import s", "compile s",
+    "network", "form", "groups", "MACs", "on the machine", "segments", "nodes on the CPU", "operations", "copies", "differ",
+    "of", "cycles", "utilisation", "import s", "compile s",
 )  # fmt: skip
 
 
@@ -64,38 +68,40 @@ def segments_of(compiled: Compiled) -> int:
     return sum(isinstance(step, MachineStep) for step in compiled.program.steps)
 
 
-def measured(name: str, config: MachineConfig, *, search: bool) -> list[str]:
-    """The cells of one network's row, after its name."""
-    stages = Stages()
-    stages.begin("import")
-    model = imported(exports()[name](), "power_of_two")
-    stages.end()
-    since = time.perf_counter()
-    found = compile_graph(model, config, strategy="best" if search else "naive")
-    seconds = time.perf_counter() - since
+def measured(build: Callable[[], onnx.ModelProto], config: MachineConfig, strategy: str) -> list[str]:
+    """The cells of one network's row, after its name, form and groups."""
+    source = build()
+    since = time.process_time()
+    model = imported(source, "power_of_two")
+    between = time.process_time()
+    found = compile_graph(model, config, strategy=strategy)
+    until = time.process_time()
     total, kept = macs_of(found.imported)
     operations = machine_ops(found.imported.graph)
     hosted = sum(len(op.reasons) for op in found.imported.graph.ops if isinstance(op, Cpu))
     copies = sum("/copy" in op.name for op in operations)
+    differ, elements, _ = differing(found.program)
     cycles = estimated_cycles(found.program)
     return [
         f"{total:,}", f"{kept / total:.1%}", str(segments_of(found)), str(hosted), str(len(operations)), str(copies),
-        str(cycles), f"{utilisation(found, cycles):.3f}", f"{stages.seconds['import']:.1f}", f"{seconds:.1f}",
+        str(differ), str(elements), str(cycles), f"{utilisation(found, cycles):.3f}", f"{between - since:.1f}",
+        f"{until - between:.1f}",
     ]  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:
+    form = DYNAMO if "--dynamo" in arguments else TORCHSCRIPT
+    strategy = "naive" if "--naive" in arguments else "best"
+    known = exports(form)
     names = [name for name in arguments if not name.startswith("-")]
-    unknown = [name for name in names if name not in exports()]
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join(exports())}")
-    search = "--naive" not in arguments
+        raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join(known)}")
     print(" | ".join(COLUMNS))
-    for name in names or exports():
-        row = [name, *measured(name, preset("base"), search=search)]
+    for name in names or known:
+        row = [name, form, strategy, *measured(known[name], preset("base"), strategy)]
         print(" | ".join(row), flush=True)
-        if search:
-            put_row(TITLE, COLUMNS, row, 1)
+        put_row(TITLE, COLUMNS, row, 3)
 
 
 if __name__ == "__main__":

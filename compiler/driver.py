@@ -10,18 +10,22 @@ import onnx
 
 from compiler.codegen.objective import CYCLES
 from compiler.codegen.plan import Plan
+from compiler.decisions import decisions
 from compiler.emit.buffers import buffer_of
 from compiler.emit.build import plans_of
 from compiler.emit.conversions import conversions_of
+from compiler.emit.described import schedule_of
 from compiler.emit.grouping import machine_ops
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import ImportedModel
 from compiler.limit import least_memory, limited, refusal
-from compiler.ordering import Frugal, frugal
+from compiler.ordering import ANY, Frugal, frugal
+from compiler.schedule.document import Schedule
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
+from compiler.search.decided import Decided
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest
 from compiler.xgraph.graph import XGraph
@@ -72,6 +76,11 @@ class Compiled:
     def plans(self) -> list[Plan]:
         return [step for step in self.steps if isinstance(step, Plan)]
 
+    @property
+    def schedule(self) -> Schedule:
+        """Everything that was decided: given to the compiler again, it makes the same program."""
+        return schedule_of(self.program.config, self.imported.graph, self.steps, self.sharing)
+
 
 def compile_graph(
     imported: ImportedModel,
@@ -83,8 +92,10 @@ def compile_graph(
     stages: Stages | None = None,
     database: Database | None = None,
     memory: int | None = None,
+    schedule: Schedule | None = None,
 ) -> Compiled:
-    """``groups`` (names of operations) overrides the strategy; operations that it leaves out run alone.
+    """``groups`` (names of operations) overrides the strategy; operations that it leaves out run alone. ``schedule`` decides
+    what it says; what it leaves out is searched.
 
     ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
     may take.
@@ -94,7 +105,9 @@ def compile_graph(
     imported, known = fitted(imported, config, objective_of(objective), database)
     graph = imported.graph
     if groups is None:
-        found = frugal_steps(config, graph, strategy, objective, database, known, memory)
+        found = frugal_steps(config, graph, strategy, objective, database, known, memory, schedule)
+    elif schedule is not None:
+        raise TilewrightError("groups: a schedule is given, which has groups, too; leave one of them out")
     else:
         named = plans_of(config, graph, named_groups(graph, groups), objective_of(objective))
         found = _kept_to(Evaluator(config, graph), named, objective_of(objective), memory, free=False)
@@ -119,25 +132,53 @@ def steps_of(
 
 def frugal_steps(
     config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None,
-    known: Costs | None = None, memory: int | None = None,
+    known: Costs | None = None, memory: int | None = None, schedule: Schedule | None = None,
 ) -> Frugal:  # fmt: skip
     """The same, with what they need; ``memory``: at most so many bytes of DRAM for feature maps."""
     check_choices(strategy, objective)
+    if schedule is not None:
+        return _as_decided(config, graph, strategy, objective, database, known, memory, schedule)
     wanted = objective_of(objective)
     evaluator = Evaluator(config, graph, database, {} if known is None else known)
-    free = strategy == "best"
     if objective == LEAST_MEMORY:
         found = least_memory(evaluator, wanted)
         if memory is not None and found.bytes > memory:
             raise refusal(evaluator, memory, found)
     else:
-        if free and objective == CYCLES.name:
-            steps = fastest(evaluator)
-        else:
-            steps = plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, wanted).groups, wanted)
-        found = _kept_to(evaluator, steps, wanted, memory, free)
+        found = _kept_to(evaluator, _chosen(evaluator, strategy, wanted), wanted, memory, free=strategy == "best")
     if database is not None:
         database.save()
+    return found
+
+
+def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> list[Plan | Cpu]:
+    """What a strategy makes of a graph, in an order in which it can run."""
+    if strategy == "best" and objective is CYCLES:
+        return fastest(evaluator)
+    groups = evaluator.whole(STRATEGIES[strategy](evaluator.graph, evaluator, objective).groups)
+    return plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
+
+
+def _as_decided(
+    config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None, known: Costs | None,
+    memory: int | None, schedule: Schedule,
+) -> Frugal:  # fmt: skip
+    """What a schedule leaves out is searched: groups of other operations, how groups are executed, order and places."""
+    if objective == LEAST_MEMORY:
+        raise TilewrightError(f"objective {objective!r}: chooses all groups itself; leave the schedule out")
+    decided, wanted = decisions(config, graph, schedule), objective_of(objective)
+    evaluator = Decided(config, graph, database, {} if known is None else known, wanted=decided.wanted)
+    if decided.whole:
+        steps = plans_of(config, graph, decided.groups, wanted, wanted=decided.wanted, listed=schedule.listed)
+    else:
+        steps = _chosen(evaluator, strategy, wanted)
+    found = frugal(config, graph, steps, wanted, decided.arrangement)
+    if database is not None:
+        database.save()
+    if memory is not None and found.bytes > memory:
+        if decided.arrangement != ANY:
+            raise refusal(evaluator, memory, found)
+        return limited(evaluator, wanted, steps, memory, free=False)
     return found
 
 

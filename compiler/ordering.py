@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from compiler.codegen.objective import CYCLES, Objective
 from compiler.codegen.plan import Plan
 from compiler.codegen.planner import plan_group
-from compiler.emit.places import APART, Sharing, places
+from compiler.emit.places import APART, Given, Sharing, places
 from compiler.emit.steps import memory_tasks
 from compiler.memory.order import memory_order
 from compiler.timing import program_cycles
@@ -33,19 +33,38 @@ class Frugal:
     bytes: int
 
 
-def frugal(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective) -> Frugal:
+@dataclass(frozen=True)
+class Arrangement:
+    """What is decided of the order of steps and of what shares bytes; None: to be found."""
+
+    listed: bool = False
+    """The steps run in the order in which they are given."""
+    host: bool = False
+    overlap: bool | None = None
+    places: Given | None = None
+
+
+ANY = Arrangement()
+
+
+def frugal(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, decided: Arrangement = ANY
+) -> Frugal:
     """The same steps; of what needs equally little, what changes less."""
-    given = placed(graph, steps)
-    moved = in_least_order(config, graph, steps, objective)
-    ways = [given, placed(graph, steps, Sharing(overlap=True))]
-    if moved != ways[0].steps:
-        ways += [placed(graph, moved), placed(graph, moved, Sharing(overlap=True))]
+    overlaps = (False, True) if decided.overlap is None else (decided.overlap,)
+    if decided.places is not None:
+        return placed(graph, steps, Sharing(decided.host, overlaps[-1], decided.places))
+    given = placed(graph, steps, Sharing(decided.host, overlaps[0]))
+    ways = [given, *(placed(graph, steps, Sharing(decided.host, overlap)) for overlap in overlaps[1:])]
+    moved = given.steps if decided.listed else in_least_order(config, graph, steps, objective, decided.host)
+    if moved != given.steps:
+        ways += [placed(graph, moved, Sharing(decided.host, overlap)) for overlap in overlaps]
     ways = sorted((way for way in ways if way.bytes < given.bytes), key=lambda way: way.bytes)
     if not ways:
         return given
     if objective is not CYCLES:
         return ways[0]
-    limit = (1 + MOST_LOSS) * program_cycles(config, graph, steps)
+    limit = (1 + MOST_LOSS) * program_cycles(config, graph, steps, given.sharing)
     return next((way for way in ways if program_cycles(config, graph, way.steps, way.sharing) <= limit), given)
 
 
@@ -67,5 +86,7 @@ def in_least_order(
     for number, index in enumerate(order.tasks):
         step = steps[index]
         # Neighbours lie at opposite ends of the buffer.
-        moved.append(step if isinstance(step, Cpu) else plan_group(config, step.group, objective, upwards=number % 2 == 0))
+        if isinstance(step, Plan):
+            step = plan_group(config, step.group, objective, upwards=number % 2 == 0, wanted=step.wanted)
+        moved.append(step)
     return moved

@@ -23,6 +23,7 @@ from compiler.emit.grouping import make_group, ordered_groups
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import machine_segments
 from compiler.fusion.legal import Mask
+from compiler.schedule.document import FREE
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.partition import partition_by, price_of
@@ -83,6 +84,7 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     graph = evaluator.graph
     found = [partition_by(strategy, graph, evaluator, CYCLES).groups for strategy in STRATEGIES.values()]
     found.append(best(graph, replace(evaluator, planned_for=CYCLES), LEAN).groups)
+    found = [evaluator.whole(groups) for groups in found]
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in found}
     least = min(costs.values())
     neighbours = Neighbours(evaluator)
@@ -122,7 +124,9 @@ class Neighbours:
 
     def steps(self, path: Sequence[Mask]) -> list[Plan | Cpu]:
         groups = [self.evaluator.sets.members(mask) for mask in path if mask & self._machine]
-        return plans_of(self.evaluator.config, self.evaluator.graph, groups, known=self._known)
+        return plans_of(
+            self.evaluator.config, self.evaluator.graph, groups, known=self._known, wanted=self.evaluator.wanted
+        )  # fmt: skip
 
     def behind(self, stretch: Sequence[Mask]) -> list[int]:
         """Cycles that each step but the first takes behind the one before it; the machine rests before and during a CPU part.
@@ -180,7 +184,8 @@ class Neighbours:
         key = tuple(evaluator.sets.members(mask)), upwards
         if key not in self._known:
             group = make_group(evaluator.config, evaluator.graph, key[0])
-            self._known[key] = plan_group(evaluator.config, group, upwards=upwards)
+            wanted = evaluator.wanted.get(frozenset(key[0]), FREE)
+            self._known[key] = plan_group(evaluator.config, group, upwards=upwards, wanted=wanted)
         return self._known[key]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from amaranth import Module, ResetInserter
+from amaranth import ClockDomain, Module, ResetInserter
 from amaranth.lib import wiring
-from amaranth.lib.wiring import Out, connect, flipped
+from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.arithmetic.doubled import FAST, FAST_CLOCK
 from hw.axi.port import AxiPort
 from hw.axi.signature import Axi4, AxiLite
 from hw.buffers.feature_map import FeatureMap
@@ -59,7 +60,8 @@ class Core(wiring.Component):
 
     POOL and MISC are left out if the configuration does not build them; so are the memories only they read.
     ``trace_<unit>`` tells benches when instructions start and finish. ``axi`` is AXI4, ``axi_lite`` AXI4-Lite; both,
-    like everything here, run on one clock with a synchronous reset, after which the machine waits for a start.
+    like everything here, run on one clock with a synchronous reset, after which the machine waits for a start. With
+    ``array_clock`` 2 the array's multipliers run on ``clk2x``: twice that clock, with an edge at each of its edges.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -69,11 +71,15 @@ class Core(wiring.Component):
             "axi": Out(Axi4(config)),
             "axi_lite": Out(AxiLite()),
             "irq": Out(1),
+            **({FAST_CLOCK: In(1)} if config.array_clock > 1 else {}),
             **{f"trace_{unit.name.lower()}": Out(TraceSignature()) for unit in self.units},
         })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
+        if self.config.array_clock > 1:
+            m.domains += (fast := ClockDomain(FAST, reset_less=True))
+            fast.clk = getattr(self, FAST_CLOCK)
         m.submodules.control = control = Control(self.config)
         parts = {unit: _UNIT_TYPES[unit](self.config) for unit in self.units}
         port = AxiPort(self.config)
@@ -83,7 +89,7 @@ class Core(wiring.Component):
 
         for unit, part in parts.items():
             name = unit.name.lower()
-            connect(m, getattr(control, name), _control_side(part, unit))
+            connect(m, getattr(control, name), _control_side(part, unit, self.config))
             connect(m, getattr(control, f"trace_{name}"), flipped(getattr(self, f"trace_{name}")))
         connect(m, flipped(self.axi_lite), control.bus)
         m.d.comb += self.irq.eq(control.irq)
@@ -143,9 +149,9 @@ class Core(wiring.Component):
                     m.d.comb += getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name))
 
 
-def _control_side(part: Any, unit: Unit) -> SimpleNamespace:
+def _control_side(part: Any, unit: Unit, config: MachineConfig) -> SimpleNamespace:
     """The members of a unit that control is connected to, and nothing else."""
-    members = {name: part.signature.members[name] for name in UnitSignature(unit).members}
+    members = {name: part.signature.members[name] for name in UnitSignature(unit, config).members}
     return SimpleNamespace(signature=wiring.Signature(members), **{name: getattr(part, name) for name in members})
 
 

@@ -43,8 +43,8 @@ class Emitted:
 
 
 def verilog(config: MachineConfig, *, dsp48e2: bool = False) -> str:
-    """The Verilog of the machine; its ports are ``clk``, ``rst`` (synchronous, active high), ``irq``, the AXI4 manager
-    ``m_axi_*``, the AXI4-Lite subordinate ``s_axil_*`` and, for benches, ``trace_<unit>_*``."""
+    """The Verilog of the machine; its ports are ``clk`` (with ``array_clock`` 2 ``clk2x``, too), ``rst`` (synchronous, active
+    high), ``irq``, the AXI4 manager ``m_axi_*``, the AXI4-Lite subordinate ``s_axil_*`` and ``trace_<unit>_*`` for benches."""
     return emit(config, dsp48e2=dsp48e2).text
 
 

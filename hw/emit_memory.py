@@ -63,9 +63,13 @@ class MemoryShape:
             f"    if (write_en[{part}]) words[write_addr]{written if self.parts > 1 else ''} <= write_data{written};"
             for part, written in enumerate(bits)
         ]
+        # What a read in the cycle of a write returns, nobody needs: without this word yosys builds around block RAMs what they
+        # do not promise.
+        attributes = ["no_rw_check"] if self.registered else []
+        attributes += [f'ram_style = "{self.style}"'] if self.style else []
         numbers = {
             "name": self.name,
-            "attribute": f'(* ram_style = "{self.style}" *) ' if self.style else "",
+            "attribute": f"(* {', '.join(attributes)} *) " if attributes else "",
             "depth": self.depth,
             "width": self.width,
             "last": self.depth - 1,

@@ -20,7 +20,9 @@ import re
 from collections import Counter
 
 _INTERNAL = re.compile(r"\\\$\d+ ")
-_CLOCKED = re.compile(r"^  always @\(posedge clk\)\n    (?P<register>[^\n<]+?) <= (?P<next>\\\$\d+ );\n", re.MULTILINE)
+_CLOCKED = re.compile(
+    r"^  always @\(posedge (?P<clock>\w+)\)\n    (?P<register>[^\n<]+?) <= (?P<next>\\\$\d+ );\n", re.MULTILINE
+)
 _COMBINATIONAL = re.compile(
     r"^  always @\* begin\n    if \(kickstart\) begin end\n(?P<body>    (?P<next>\\\$\d+ ) = .*?)^  end\n",
     re.MULTILINE | re.DOTALL,
@@ -52,7 +54,7 @@ def fold_registers(module: str) -> str:
         body = rest if keep == f"    {name} = {register};" else blocks[name]
         assignment = rf"^( *){re.escape(name)}((?:\[[0-9:]+\])?) = "
         assigned = re.sub(assignment, rf"\1{_escaped(register)}\2 <= ", body, flags=re.MULTILINE)
-        return f"  always @(posedge clk) begin\n{assigned}  end\n"
+        return f"  always @(posedge {match['clock']}) begin\n{assigned}  end\n"
 
     folded = _CLOCKED.sub(fold, _COMBINATIONAL.sub(drop, module))
     declaration = re.compile(r"^  reg (?:\[\d+:0\] )?(\\\$\d+ );\n", re.MULTILINE)

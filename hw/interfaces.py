@@ -1,20 +1,22 @@
 """The wires between units: every interface that two files of ``hw`` share.
 
 Feature-map reads and writes are per lane. A lane is granted when its bank serves it in this cycle
-(``valid & ready``); read data follows exactly ``READ_LATENCY`` cycles after the grant and cannot be refused.
+(``valid & ready``); read data follows exactly ``READ_LATENCY`` cycles after the grant and cannot be refused. Word addresses
+are computed modulo ``2^fm_address_bits``; the unit that asks checks the bound, for it knows the instruction.
 """
 
 from __future__ import annotations
 
-from amaranth import signed, unsigned
+from amaranth import Shape, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from isa.config import MachineConfig
 from isa.instructions import INSTRUCTIONS, Unit
+from isa.table import Field
 
-FM_ADDRESS_BITS = 24
-"""Word addresses are computed modulo 2^24; the unit that asks checks the bound, for it knows the instruction."""
+TICKET_BITS = 4
+"""An instruction in its unit, and in what the unit reports, is a number; the receiver knows the pc that belongs to it."""
 READ_LATENCY = 3
 """Cycles from the grant of a feature-map read to its data: bank's address, bank, bank's output register."""
 
@@ -25,7 +27,7 @@ class FeatureMapRead(wiring.Signature):
     def __init__(self, config: MachineConfig) -> None:
         super().__init__({
             "valid": Out(1),
-            "addr": Out(FM_ADDRESS_BITS),
+            "addr": Out(config.fm_address_bits),
             "ready": In(1),
             "data": In(8 * config.ic_p),
         })
@@ -37,7 +39,7 @@ class FeatureMapWrite(wiring.Signature):
     def __init__(self, config: MachineConfig) -> None:
         super().__init__({
             "valid": Out(1),
-            "addr": Out(FM_ADDRESS_BITS),
+            "addr": Out(config.fm_address_bits),
             "data": Out(8 * config.ic_p),
             "mask": Out(config.ic_p),
             "ready": In(1),
@@ -63,22 +65,28 @@ class BufferWrite(wiring.Signature):
         })
 
 
-def unit_layout(unit: Unit) -> data.StructLayout:
-    """An instruction as it travels to its unit: ``pc`` names it in errors, ``op.<NAME>.<field>`` holds its fields."""
+def field_shape(field: Field, config: MachineConfig) -> Shape:
+    """The bits of a field that a unit sees: of word addresses those that count."""
+    bits = min(field.bits, config.fm_address_bits) if field.words else field.bits
+    return signed(bits) if field.signed else unsigned(bits)
+
+
+def unit_layout(unit: Unit, config: MachineConfig) -> data.StructLayout:
+    """An instruction as it travels to its unit: ``ticket`` names it in errors, ``op.<NAME>.<field>`` holds its fields."""
     rows = [row for row in INSTRUCTIONS if row.unit is unit]
     return data.StructLayout({
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
         "opcode": unsigned(4),
         "op": data.UnionLayout({
             row.name: data.StructLayout({
-                name: signed(f.bits) if f.signed else unsigned(f.bits) for name, f in row.fields.items()
+                name: field_shape(f, config) for name, f in row.fields.items()
             })
             for row in rows
         }),
     })
 
 
-FAULT_LAYOUT = data.StructLayout({"code": unsigned(4), "pc": unsigned(32)})
+FAULT_LAYOUT = data.StructLayout({"code": unsigned(4), "ticket": unsigned(TICKET_BITS)})
 
 
 class FaultSignature(wiring.Signature):
@@ -123,9 +131,9 @@ class UnitSignature(wiring.Signature):
     The four activity lines feed the counters.
     """
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, config: MachineConfig) -> None:
         super().__init__({
-            "instruction": In(stream.Signature(unit_layout(unit))),
+            "instruction": In(stream.Signature(unit_layout(unit, config))),
             "done": Out(1),
             "halt": In(1),
             "fault": Out(FaultSignature()),

@@ -24,7 +24,16 @@ REQUANT_WORD_BYTES = 8
 
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
-OF_NO_PROGRAM = (*ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", *RAM_FIELDS)
+OF_NO_PROGRAM = (
+    *ONLY_FOR_REPORTS,
+    "axi_burst_beats",
+    "axi_reads",
+    "axi_prot",
+    "axi_cache",
+    "axi_qos",
+    "array_clock",
+    *RAM_FIELDS,
+)
 """Fields that no program depends on: they are not in the hash."""
 
 
@@ -89,13 +98,16 @@ class MachineConfig:
     build_misc: bool = True
     dsp_packing: bool = True
     """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
+    array_clock: int = 1
+    """Cycles of the array's multipliers in a cycle of the machine; 2 halves their number and asks for a second clock."""
     fm_ram: str = "auto"
-    """One of ``RAM_STYLES``, like the five that follow: see ``RAM_FIELDS``."""
+    """One of ``RAM_STYLES``, like the six that follow: see ``RAM_FIELDS``."""
     weight_ram: str = "auto"
     param_ram: str = "auto"
     taps_ram: str = "auto"
     pool_param_ram: str = "auto"
     acc_ram: str = "auto"
+    queue_ram: str = "auto"
     chip: str = ""
     """The chip that it is meant for, one of ``isa.chips.CHIPS``; none: sizes are compared with nothing."""
     chip_cores: int = 1
@@ -134,6 +146,24 @@ class MachineConfig:
         if self.dsp_packing and self.px_p % 2 and self.oc_p % 2:
             raise ConfigError(
                 "configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false"
+            )
+        self._check_array_clock()
+
+    def _check_array_clock(self) -> None:
+        """A multiplier that works twice in a cycle needs two pairs of products that share one operand."""
+        if self.array_clock == 1:
+            return
+        if not self.dsp_packing:
+            raise ConfigError(
+                "configuration field array_clock: 2 is for packed products (dsp_packing), which it is without; "
+                "make dsp_packing true, or array_clock 1"
+            )
+        turns = 2 if self.packs_pixels else 4
+        if self.oc_p % turns:
+            raise ConfigError(
+                f"configuration field array_clock: 2 needs an oc_p that is a multiple of {turns} (px_p is {self.px_p}), "
+                f"for each multiplier makes two pairs of products by turns, and {self.oc_p} is none; "
+                f"make array_clock 1, or oc_p {-(-self.oc_p // turns) * turns}"
             )
 
     def _check_finish(self) -> None:
@@ -194,6 +224,12 @@ class MachineConfig:
         return self.fm_banks * self.fm_depth
 
     @cached_property
+    def fm_address_bits(self) -> int:
+        """Bits of feature-map word addresses, modulo which all their arithmetic is: one more than the buffer needs, so that
+        what lies below it or beyond it is seen to."""
+        return (self.fm_words - 1).bit_length() + 1
+
+    @cached_property
     def fm_word_bytes(self) -> int:
         return self.ic_p
 
@@ -206,6 +242,11 @@ class MachineConfig:
     def words_per_chunk(self) -> int:
         """Feature-map words that one output chunk fills."""
         return max(1, self.oc_p // self.ic_p)
+
+    @property
+    def packs_pixels(self) -> bool:
+        """Whether packed products are those of two pixels with one weight, not of two weights with one input."""
+        return self.px_p % 2 == 0
 
     @cached_property
     def cascades(self) -> int:
@@ -342,7 +383,7 @@ _NANO = MachineConfig(
     name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1, misc_lanes=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
-    dsp_packing=False, chip="LFE5U-25F",
+    dsp_packing=False, acc_ram="block", queue_ram="block", chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,

@@ -35,7 +35,7 @@ def parts(config: MachineConfig) -> dict[str, float]:
     pool_finish = config.pool_finish if config.build_pool else 0
     return {
         "machine": 1,
-        "products": config.macs_per_cycle / (2 if config.dsp_packing else 1),
+        "products": config.macs_per_cycle / (2 if config.dsp_packing else 1) / config.array_clock,
         "sums": config.oc_p * config.px_p,
         "finishing lanes": config.conv_finish + pool_finish,
         "pool lanes": pool_lanes * config.px_p,

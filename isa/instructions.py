@@ -83,7 +83,7 @@ _ADDRESS = 20
 
 
 def _fm(name: str, doc: str) -> Field:
-    return Field(name, _ADDRESS, doc)
+    return Field(name, _ADDRESS, doc, words=True)
 
 
 _DRAM = (Field("offset", 32, "first byte, from the base of the region"),)
@@ -95,7 +95,7 @@ _WINDOW: tuple[tuple[Field, ...], ...] = (
         Field("s_x", 6, "horizontal stride", nonzero=True),
     ),
     (
-        Field("i_off", 24, "row offset of the first tap of output row 0 (modulo 2^24, or within the ring)"),
+        Field("i_off", 24, "row offset of the first tap of output row 0 (modulo 2^24, or within the ring)", words=True),
         Field("pad_value", 8, "what every channel of a padding pixel holds", signed=True),
     ),
     (
@@ -129,8 +129,9 @@ _WINDOW: tuple[tuple[Field, ...], ...] = (
 )
 
 _RING_RULE = Rule(
-    "with a ring, i_off < i_ring, i_ys <= i_ring and t_ys <= i_ring",
-    lambda f, c: (f.i_ring == 0) | ((f.i_off < f.i_ring) & (f.i_ys <= f.i_ring) & (f.t_ys <= f.i_ring)),
+    "with a ring, i_off < i_ring, i_ys <= i_ring and t_ys <= i_ring, and i_ring <= the words of the feature-map buffer",
+    lambda f, c: (f.i_ring == 0)
+    | ((f.i_off < f.i_ring) & (f.i_ys <= f.i_ring) & (f.t_ys <= f.i_ring) & (f.i_ring <= c.fm_words)),
 )
 
 _POST: tuple[Field, ...] = (
@@ -245,7 +246,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
                 Field("w_zp", 8, "zero-point of the weights", signed=True),
                 reserved(2),
             ),
-            (Field("g_step", 24, "words from the first channel vector of one group to that of the next"), reserved(8)),
+            (Field("g_step", 24, "words from the first channel vector of one group to that of the next", words=True), reserved(8)),
             (Field("w_addr", 16, "first weight word"), Field("p_addr", 16, "first parameter word: one for each chunk")),
             _POST,
             (Field("alpha", 16, "LEAKY: slope below zero, in 1/65536"), Field("a_addr", 16, "first accumulator entry")),

@@ -11,6 +11,7 @@ RAM_FIELDS = {
     "taps_ram": "the tap buffer",
     "pool_param_ram": "POOL's parameter buffer",
     "acc_ram": "accumulator entries",
+    "queue_ram": "queues of instructions and of their words",
 }
 """The fields of a configuration that choose, and for which memories."""
 

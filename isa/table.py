@@ -29,6 +29,8 @@ class Field:
     """A count of nothing: zero makes the instruction illegal."""
     enum: type[enum.IntEnum] | None = None
     """The names of the values; a value without one makes the instruction illegal."""
+    words: bool = False
+    """Counts feature-map words, modulo those that the machine's addresses tell apart."""
 
     @property
     def low(self) -> int:

@@ -21,6 +21,8 @@ from compiler.limit import bytes_of
 from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.quantise.choices import Choices
+from compiler.schedule.document import Schedule
+from compiler.schedule.reading import read_schedule
 from compiler.search.database import open_database
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
@@ -50,6 +52,8 @@ def compile_model(
     method: str = "mse",
     bias_correction: bool = False,
     keep_float: Sequence[str] = (),
+    quantise_rest: bool = False,
+    exact: bool = False,
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -57,29 +61,34 @@ def compile_model(
     cache: bool = True,
     watch: Watch | None = None,
     memory: int | str | None = None,
+    schedule: Schedule | Path | str | None = None,
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
-    ``scheme``, ``method``, ``bias_correction`` and ``keep_float``: how a float model is quantised
-    (``compiler.quantise.choices``); ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
+    ``scheme``, ``method``, ``bias_correction``, ``keep_float``: how a float model is quantised, or with ``quantise_rest``
+    the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``exact``: the CPU computes what
+    the machine cannot in every bit; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
     ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
+    ``schedule``: decisions, or the file that holds them; what they leave out is searched. ``.schedule`` of the result has all.
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
     limit = None if memory is None else bytes_of(memory)
+    decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
     how = import_arguments(
         calibration=calibration, scheme=scheme, method=method, bias_correction=bias_correction, keep_float=keep_float,
-        edges=edges,
+        quantise_rest=quantise_rest, exact=exact, edges=edges,
     )  # fmt: skip
     stages = Stages(progress)
     stages.begin("import")
     imported = import_model(model, batch=batch, shapes=shapes, progress=progress, watch=watch, **how)
     database = open_database(machine) if cache else None
     compiled = compile_graph(
-        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database, memory=limit
+        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database,
+        memory=limit, schedule=decided,
     )  # fmt: skip
     warn_of_empty(compiled.imported)
     return compiled
@@ -87,10 +96,10 @@ def compile_model(
 
 def import_arguments(
     *, calibration: Mapping[str, Array] | None = None, scheme: str, method: str, bias_correction: bool,
-    keep_float: Sequence[str], edges: Edges,
+    keep_float: Sequence[str], quantise_rest: bool = False, exact: bool = False, edges: Edges,
 ) -> dict[str, Any]:  # fmt: skip
     """Of ``import_model``; names that nothing goes by are refused."""
-    choices = Choices(scheme, method, bias_correction, tuple(keep_float))
+    choices = Choices(scheme, method, bias_correction, tuple(keep_float), quantise_rest, exact)
     choices.check()
     edges.check()
     return {"calibration": calibration, "choices": choices, "edges": edges}

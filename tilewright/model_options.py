@@ -38,6 +38,10 @@ OPTIONS: tuple[Decorator, ...] = (
         "--keep-float", multiple=True, metavar="NAME",
         help="Node, or pattern as 'head/*', that stays on the CPU, in float if the model is.",
     ),
+    click.option("--quantise-rest", is_flag=True, help="Quantise what is float in a model that is quantised in part, too."),
+    click.option(
+        "--exact", is_flag=True, help="Leave to the CPU what cannot follow onnxruntime's integer kernels in all cases."
+    ),
     click.option("--input-type", type=_EIGHT_BITS, default="model", show_default=True, help="Type of the float inputs."),
     click.option("--output-type", type=_EIGHT_BITS, default="model", show_default=True, help="Type of float outputs."),
     click.option("--input-mean", "mean", type=NumbersOption(), default=(), help="Taken off each input, before its scale."),
@@ -68,6 +72,6 @@ def model_arguments(how: Mapping[str, Any]) -> dict[str, Any]:
     edges = ("input_type", "output_type", "mean", "scale", "input_layout")
     return {
         "calibration": read_arrays(how["calibrate"]) if how["calibrate"] else None,
-        **{name: how[name] for name in ("scheme", "method", "bias_correction", "keep_float")},
+        **{name: how[name] for name in ("scheme", "method", "bias_correction", "keep_float", "quantise_rest", "exact")},
         "edges": Edges(**{name: how[name] for name in edges}),
     }

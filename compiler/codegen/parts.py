@@ -22,6 +22,8 @@ class Parts:
     """Equal for parts that planning cannot tell apart."""
     widest: Callable[[], Group]
     """What suits it suits all parts; of channel passes, the last one."""
+    tiles: int = 1
+    """Of columns, in each pass; ``count`` counts them all."""
 
 
 def whole(group: Group) -> Parts:
@@ -31,6 +33,11 @@ def whole(group: Group) -> Parts:
 def passes(cut: Cut, count: int) -> Parts:
     part = lru_cache(maxsize=None)(lambda number: cut.part(number, count))
     return Parts(count, part, lambda number: cut.shape(number, count), lambda: part(count - 1))
+
+
+def grid(config: MachineConfig, outer: Parts, count: int) -> Parts:
+    """So many column tiles in each of the outer parts."""
+    return _grid(outer, lru_cache(maxsize=None)(lambda number: ColumnCut(config, outer.part(number))), count)
 
 
 def tiles(config: MachineConfig, group: Group, cut: Cut | None) -> Iterator[Iterator[Parts]]:
@@ -60,4 +67,4 @@ def _grid(outer: Parts, cuts: Callable[[int], ColumnCut], count: int) -> Parts:
         distinct = {cuts(last).shape(number, count): number for number in range(count)}
         return cuts(last).widest(part(last * count + number) for number in distinct.values())
 
-    return Parts(outer.count * count, part, shape, widest)
+    return Parts(outer.count * count, part, shape, widest, count)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.codegen.operations import Group
 from compiler.codegen.placed import Placed
 from compiler.codegen.ranges import Ranges
 from compiler.codegen.tenancy import tenancies
+from compiler.schedule.document import GroupSchedule
 from isa.config import MachineConfig
 
 
@@ -70,6 +71,41 @@ def place(
         else:
             return dict(_placed(group, bases))
     return None
+
+
+def place_as(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str], wanted: GroupSchedule
+) -> dict[str, Placed]:
+    """Rings as a schedule has them; refused where one is too short, too narrow, or meets another."""
+    assert wanted.rings is not None
+    rooms = {room.planes[0][0]: room for room in _rooms(config, group, ranges, skew, held)}
+    for name in (*wanted.rings, *rooms):
+        if name not in rooms:
+            raise wanted.refused(f"rings.{name}", f"no ring begins with map {name!r}; expected {', '.join(rooms)}")
+        if name not in wanted.rings:
+            raise wanted.refused("rings", f"map {name!r} has no ring; expected all of {', '.join(rooms)}, or no rings")
+    bases = []
+    taken: dict[str, range] = {}
+    for name, room in rooms.items():
+        ring, height = wanted.rings[name], group.tensors[name].height
+        steps = f"in {ranges.steps} steps"
+        if not room.ring <= ring.rows <= height:
+            raise wanted.refused(f"rings.{name}", f"ring {name}: {ring.rows} rows; expected {room.ring} to {height} {steps}")
+        if ring.pitch < group.width(name):
+            raise wanted.refused(f"rings.{name}", f"ring {name}: pitch {ring.pitch}; expected at least {group.width(name)}")
+        room = replace(room, ring=ring.rows, pitch=ring.pitch)
+        words = range(ring.word, ring.word + room.words(ring.apart))
+        if words.stop > config.fm_words:
+            raise wanted.refused(
+                f"rings.{name}", f"ring {name}: ends at word {words.stop}; configuration {config.name} has {config.fm_words}"
+            )
+        for other, own in taken.items():
+            if max(words.start, own.start) < min(words.stop, own.stop):
+                what = f"ring {name}: words {words.start} to {words.stop - 1} meet those of ring {other}"
+                raise wanted.refused(f"rings.{name}", what)
+        taken[name] = words
+        bases.append((room, ring.word, ring.apart))
+    return dict(_placed(group, bases))
 
 
 def _placed(group: Group, bases: Sequence[tuple[_Room, int, int]]) -> Iterator[tuple[str, Placed]]:

@@ -11,6 +11,10 @@ from compiler.codegen.operations import Group
 from compiler.codegen.placed import Placed
 from compiler.codegen.ranges import Ranges
 from compiler.codegen.residence import Residence
+from compiler.codegen.tenancy import tenancies
+from compiler.codegen.walk import Way
+from compiler.schedule.document import FREE, GroupSchedule
+from isa.config import MachineConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +37,37 @@ class Plan:
 
     group: Group
     count: int
-    """Passes."""
-    steps: int
-    """Of each pass."""
+    """Passes, each column tile of one counted."""
+    tiles: int
+    """Of columns, in each pass over channels."""
+    widest: Group
+    """What suits it suits the group of every pass."""
+    way: Way
+    """Of all passes."""
+    upwards: bool
+    """From which end of the buffer the maps are placed."""
     held: Sequence[str]
     """Maps that stay on chip from pass to pass. If there are any, all passes of an image come before the next image."""
     cost: Cost
     reloaded: int
     """Bytes of parameters that were on chip before, of the whole batch."""
     make: Callable[[int], Pass]
+    wanted: GroupSchedule = FREE
+    """What was decided before planning."""
+
+    @property
+    def steps(self) -> int:
+        """Of each pass."""
+        return self.way.ranges.steps
+
+    @property
+    def pipelined(self) -> bool:
+        return any(self.way.skew.values())
+
+    def rings(self, config: MachineConfig) -> dict[str, Placed]:
+        """By the first of the maps that share each."""
+        firsts = (tenancy.planes[0][0] for tenancy in tenancies(config, self.widest))
+        return {name: self.way.placed[name] for name in firsts}
 
     @cached_property
     def passes(self) -> tuple[Pass, ...]:

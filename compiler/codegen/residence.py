@@ -23,6 +23,8 @@ Words = dict[Buffer, int]
 class Residence:
     """Parameter blocks of each layer, by its output."""
 
+    budgets: Mapping[str, Mapping[Buffer, int]]
+    """Words of each buffer that a block of the layer may take."""
     blocks: Mapping[str, tuple[Block, ...]]
     kept: Mapping[str, int]
     """So many first blocks are loaded once; the others in every step."""
@@ -73,7 +75,7 @@ def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Res
         if all(blocks.values()) and (share is None or any(kept[name] for name in streaming)):
             streamed = {name: total[name] - kept_bytes[name] for name in blocks}
             most = {layer.output: layer.rows_at_most(budgets[layer.output]) for layer in group.layers}
-            yield Residence(blocks, kept, most, kept_bytes, streamed)
+            yield Residence(budgets, blocks, kept, most, kept_bytes, streamed)
 
 
 def _whole_layers(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from compiler.codegen.misfit import FitError
+from compiler.codegen.misfit import Fit, FitError
 from compiler.passes.finish import function_of
 from compiler.xgraph.ops import (
     OVER_CHANNELS,
@@ -45,7 +45,7 @@ def _check_reduced(config: MachineConfig, op: Eltwise, source: Tensor) -> None:
     most = MAX_REDUCED_LANES // config.ic_p * config.ic_p
     if source.channels > most:
         reason = f"MISC sums and compares {most} channels at most, {source.name} has {source.channels}"
-        raise FitError(f"layer {op.name}", reason, "the CPU computes it")
+        raise FitError(Fit.OVER_CHANNELS, f"layer {op.name}", reason, "the CPU computes it")
 
 
 def _without_misc(config: MachineConfig, op: Eltwise | Upsample, tensors: Mapping[str, Tensor]) -> Op:
@@ -80,7 +80,7 @@ def _without_pool(config: MachineConfig, op: Pool, tensors: Mapping[str, Tensor]
 
 def _unbuilt(config: MachineConfig, op: Op, unit: str, does: str) -> FitError:
     reason = f"configuration {config.name} builds no {unit} unit, which {does}"
-    return FitError(f"operation {op.name}", reason, f"set build_{unit.lower()} = true")
+    return FitError(Fit.UNIT, f"operation {op.name}", reason, f"set build_{unit.lower()} = true")
 
 
 def _stays_inside(op: Pool, source: Tensor, target: Tensor) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compiler.codegen.fields import MOST_SIDE
 from compiler.codegen.layer import Ends
 from compiler.codegen.placed import Placed, Rows
 from compiler.xgraph.ops import Window
@@ -51,7 +52,7 @@ def window_values(window: Window, source: Placed, rows: Rows, columns: Rows, pad
         "d_y": d_y if k_h > 1 else 1, "d_x": d_x if k_w > 1 else 1,
         "i_cs": source.plane,
         "i_ys": s_y * source.pitch, "t_ys": (d_y if k_h > 1 else 1) * source.pitch,
-        "i_h": source.height - top, "i_w": source.width - left,
+        "i_h": min(source.height - top, MOST_SIDE), "i_w": source.width - left,
         "pad_value": pad_value,
         "o_h": len(rows), "o_w": len(columns),
     }  # fmt: skip

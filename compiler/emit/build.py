@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from compiler.codegen.objective import CYCLES, Objective
 from compiler.codegen.plan import Plan
 from compiler.codegen.planner import plan_group
 from compiler.emit.grouping import make_group, ordered_groups
 from compiler.emit.program import Emitted, emit_program
+from compiler.schedule.document import FREE, GroupSchedule
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
 from isa.config import MachineConfig
 
 KnownPlans = dict[tuple[tuple[Op, ...], bool], Plan]
 """Plans for one objective, by operations and the end of the buffer that they lie at."""
+Wanted = Mapping[frozenset[Op], GroupSchedule]
+"""What a schedule decides of groups."""
+NOTHING: Wanted = {}
 
 
 def plans_of(
     config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES,
-    known: KnownPlans | None = None,
+    known: KnownPlans | None = None, wanted: Wanted = NOTHING, listed: bool = False,
 ) -> list[Plan | Cpu]:  # fmt: skip
     """Plans and CPU parts in the order of execution; neighbouring groups lie at opposite ends of the buffer.
 
-    ``known``: of other partitions of the graph, to take from and add to.
+    ``known``: of other partitions of the graph, to take from and add to. ``wanted``: what is decided of some groups.
+    ``listed``: the partition is in order, CPU parts among its groups.
     """
     known = {} if known is None else known
     steps: list[Plan | Cpu] = []
-    cpu = [op for op in graph.ops if isinstance(op, Cpu)]
-    ordered = ordered_groups(graph, [*partition, *((op,) for op in cpu)])
+    named = {op for ops in partition for op in ops}
+    cpu = [op for op in graph.ops if isinstance(op, Cpu) and op not in named]
+    ordered = [tuple(ops) for ops in partition] if listed else ordered_groups(graph, [*partition, *((op,) for op in cpu)])
     for number, ops in enumerate(ordered):
         first = ops[0]
         if isinstance(first, Cpu):
@@ -36,7 +42,8 @@ def plans_of(
             continue
         key = ops, number % 2 == 0
         if key not in known:
-            known[key] = plan_group(config, make_group(config, graph, ops), objective, upwards=key[1])
+            decided = wanted.get(frozenset(ops), FREE)
+            known[key] = plan_group(config, make_group(config, graph, ops), objective, upwards=key[1], wanted=decided)
         steps.append(known[key])
     return steps
 

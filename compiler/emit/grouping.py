@@ -50,7 +50,7 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
         for name in op.inputs:
             if name in joined and not reads_joined(config, op, parts[name]):
                 raise FitError(
-                    f"group {'+'.join(op.name for op in ops)}",
+                    None, f"group {'+'.join(op.name for op in ops)}",
                     f"operation {op.name} reads {name} channel by channel, but on configuration {config.name} its parts leave "
                     "lanes between them", "put the operation into another group",
                 )

@@ -7,21 +7,32 @@ else shares WORK with what does not live at the same time, and as far as ``Shari
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from compiler.codegen.plan import Plan
 from compiler.codegen.views import View
 from compiler.emit.overlaps import overlaps_of
 from compiler.emit.steps import touched
 from compiler.memory.blocks import Block
-from compiler.memory.lifetimes import ALIGN, Storage, lives_of
+from compiler.memory.lifetimes import ALIGN, Lives, Storage, lives_of
+from compiler.memory.overlap import Overlaps
 from compiler.memory.overlay import overlaid
 from compiler.memory.storage import Home, storage_of
+from compiler.schedule.document import Origin
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from isa.instructions import Region
 
-__all__ = ["ALIGN", "APART", "Sharing", "places"]
+__all__ = ["ALIGN", "APART", "Given", "Sharing", "offsets_of", "places"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Places that a schedule has decided."""
+
+    offsets: tuple[tuple[str, int], ...]
+    """Of all storages, by their roots."""
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,8 @@ class Sharing:
     """Inputs and outputs, with all other maps: a run destroys its input."""
     overlap: bool = False
     """What a group writes, with what it has read by then."""
+    given: Given | None = None
+    """Where everything lies, if that is not to be found."""
 
 
 APART = Sharing()
@@ -41,25 +54,72 @@ def places(
     graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
 ) -> tuple[dict[str, View], dict[Region, int]]:
     """Where every map lies that leaves a step, and the bytes of each region; the steps are in the order of execution."""
-    lives = lives_of(graph, [touched(step) for step in steps])
-    of_host = lives.of_host
-    if sharing.host:
-        lives = lives.in_work()
-    regions = {Region.WORK: lives.work, Region.INPUT: lives.input, Region.OUTPUT: lives.output}
+    lives, of_host = _lives(graph, steps, sharing)
     where: dict[str, tuple[Region, int]] = {}
     sizes: dict[Region, int] = {}
+    regions = {Region.WORK: lives.work, Region.INPUT: lives.input, Region.OUTPUT: lives.output}
+    if sharing.given is not None:
+        _check_names(sharing.given, [root for storages in regions.values() for root in storages])
     for region, storages in regions.items():
         blocks = [_block(storage, region, len(steps)) for storage in storages.values()]
         overlaps = overlaps_of(graph, steps, storages) if sharing.overlap and region is Region.WORK else {}
-        arena = overlaid(blocks, overlaps)
-        sizes[region] = arena.total
-        where |= {root: (region, offset) for root, offset in zip(storages, arena.offsets, strict=True)}
+        if sharing.given is not None:
+            offsets, sizes[region] = _as_given(sharing.given, [*storages], blocks, overlaps)
+        else:
+            arena = overlaid(blocks, overlaps)
+            offsets, sizes[region] = [*arena.offsets], arena.total
+        where |= {root: (region, offset) for root, offset in zip(storages, offsets, strict=True)}
     views = {
         name: _final(home, *where[home.root], graph.tensors[home.root].flip and home.root in of_host)
         for name, home in storage_of(graph).items()
         if home.root in where
     }
     return views, sizes
+
+
+def offsets_of(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing) -> dict[str, int]:
+    """Of every storage in its region, by its root."""
+    lives, _ = _lives(graph, steps, sharing)
+    views, _ = places(graph, steps, sharing)
+    return {root: views[root].offset for root in (*lives.work, *lives.input, *lives.output)}
+
+
+def _lives(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing) -> tuple[Lives, frozenset[str]]:
+    """Of all storages, and those that the host sees."""
+    lives = lives_of(graph, [touched(step) for step in steps])
+    return (lives.in_work() if sharing.host else lives), lives.of_host
+
+
+def _check_names(given: Given, roots: Sequence[str]) -> None:
+    named = dict(given.offsets)
+    for root in (*named, *roots):
+        if root not in roots:
+            raise given.origin.error(f"places.{root}", f"places: no map {root!r} has storage in DRAM; leave it out")
+        if root not in named:
+            raise given.origin.error("places", f"places: map {root!r} is missing; expected all, or no places")
+
+
+def _as_given(given: Given, roots: Sequence[str], blocks: Sequence[Block], overlaps: Overlaps) -> tuple[list[int], int]:
+    """Offsets, and what they take; refused where two that live at a time meet."""
+    named = dict(given.offsets)
+    offsets = [named[root] for root in roots]
+    for n, (root, offset) in enumerate(zip(roots, offsets, strict=True)):
+        if offset % ALIGN:
+            raise given.origin.error(f"places.{root}", f"places: {root} at {offset}; expected a multiple of {ALIGN}")
+        for other in range(n):
+            if blocks[n].meets(blocks[other]) and not _clear(n, other, offsets, blocks, overlaps):
+                raise given.origin.error(
+                    f"places.{root}", f"places: {root} at {offset} meets {roots[other]}, which lives at the same time"
+                )
+    return offsets, max((offset + block.size for offset, block in zip(offsets, blocks, strict=True)), default=0)
+
+
+def _clear(a: int, b: int, offsets: Sequence[int], blocks: Sequence[Block], overlaps: Overlaps) -> bool:
+    """Whether one ends before the other, or begins as far below it as rows that are still unread allow."""
+    return any(
+        offsets[low] + min(blocks[low].size, overlaps.get((high, low), blocks[low].size)) <= offsets[high]
+        for low, high in ((a, b), (b, a))
+    )
 
 
 def _block(storage: Storage, region: Region, steps: int) -> Block:

@@ -16,6 +16,8 @@ _FOREIGN: dict[int, str] = {
     onnx.TensorProto.INT16: "16 bits", onnx.TensorProto.UINT16: "16 bits",
 }  # fmt: skip
 
+_LAYERS = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
+
 
 class NothingOnMachine(UserWarning):
     """Every node of the model runs on the CPU."""
@@ -27,17 +29,20 @@ def warn_of_empty(imported: ImportedModel) -> None:
         reasons = Counter(imported.reasons.values()).most_common(1)
         why = f" ({reasons[0][0].rstrip('.')})" if reasons else ""
         warnings.warn(
-            f"nothing of the model runs on the machine{why}: {_remedy(imported.oracle)}", NothingOnMachine, stacklevel=3
+            f"nothing of the model runs on the machine{why}: {_remedy(imported)}", NothingOnMachine, stacklevel=3
         )
 
 
-def _remedy(model: onnx.ModelProto) -> str:
+def _remedy(imported: ImportedModel) -> str:
+    model = imported.oracle
     operators = {node.op_type for node in model.graph.node}
     if operators & {"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"}:
         return "it is quantised dynamically; give the float model with calibration data, or quantise it statically"
     kinds = {_FOREIGN[elem] for elem in _types(model) if elem in _FOREIGN}
     if kinds:
         return f"it computes in {' and '.join(sorted(kinds))}; give the model in float32, or quantised to 8 bits"
+    if imported.float_model is None and operators & _LAYERS:
+        return "its layers are in float; --quantise-rest quantises them, with --calibrate for calibration data"
     return "`tilewright compile --verbose` says why for each node, `tilewright ops` what each operator asks for"
 
 

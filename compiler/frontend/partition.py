@@ -21,6 +21,13 @@ MOVED_FOR_CPU = "it only moves data"
 READ_ON_CPU = "its float result is read on the CPU"
 OPERANDS_ON_CPU = "its operands are on the CPU"
 UNQUANTISED_FOR_CPU = "its result is not quantised"
+NEIGHBOURS = {
+    MOVED_FOR_CPU: "A node that only moves data has the machine on one side: it makes what is moved, or computes with it.",
+    READ_ON_CPU: "The float form of a quantised tensor is read on the machine.",
+    OPERANDS_ON_CPU: "The operands are on the machine, or come to it quantised.",
+    UNQUANTISED_FOR_CPU: "The result is quantised before the CPU reads it, or before it is an output of the model.",
+}
+"""What a node that the machine could compute asks of those around it, by the reason that it is given."""
 
 
 @dataclass
@@ -125,7 +132,7 @@ def _why(ctx: Context, node: Node, reader: str) -> str:
         return OPERANDS_ON_CPU
     if reader:
         return f"{UNQUANTISED_FOR_CPU} before {reader} reads it, which is on the CPU"
-    return "its result is an output of the model and is not quantised"
+    return f"{UNQUANTISED_FOR_CPU}, and it is an output of the model"
 
 
 def _machine(ctx: Context, demand: _Demand, makers: dict[str, Op], tensor: str) -> Iterable[str]:

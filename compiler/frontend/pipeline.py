@@ -20,12 +20,14 @@ from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import Choices
 from compiler.quantise.quantise import DEFAULT, CalibrationData, is_float, quantise
+from compiler.quantise.rest import with_rest_quantised
 from compiler.quantise.statistics import Statistics
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Port
 
 Progress = Callable[[str], None]
 AS_ASKED = "kept on the CPU as asked"
+INEXACT = "not exact in all cases, as was asked for"
 PLAIN = Edges()
 
 
@@ -71,7 +73,7 @@ def import_model(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> ImportedModel:
-    """``calibration`` and ``choices`` concern float models; ``batch`` is what a free first dimension becomes.
+    """``calibration`` and ``choices`` concern what is float in the model; ``batch`` is what a free first dimension becomes.
 
     ``edges``: what inputs and outputs are, where not what the model says. ``watch`` is shown the graph as it is imported,
     and after each pass.
@@ -100,11 +102,18 @@ def _import(
         if edges.raw:
             raise ModelError(f"model {model.name}: is quantised, mean and scale ask for a float model; leave them out")
         kept = choices.kept(model)
+        if choices.rest:
+            reasons = _imported(with_types(model), dict.fromkeys(kept, AS_ASKED)).reasons
+            done = with_rest_quantised(with_types(model), reasons.keys() - kept, calibration, choices, report)
+            float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
+            model = quantised_model
         model = prepared(typed(model, edges), edges, float_inputs(model))
     found = replace(
         _imported(with_types(model), dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
         quantised_model=quantised_model,
     )  # fmt: skip
+    while choices.exact and found.inexact:
+        found = without(found, {found.origins[name]: f"{INEXACT}: {cases}" for name, cases in found.inexact.items()})
     report(f"imported {len(found.graph.ops)} operations")
     return found
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.codegen.misfit import Fit
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, sentence
 from compiler.frontend.importer import run
 from compiler.frontend.importer.context import RULES
 from compiler.frontend.importer.tables import TABLE_OPERATORS
+from compiler.frontend.partition import NEIGHBOURS
 
 HOST = "runs on the CPU, in onnxruntime"
 
@@ -38,9 +40,29 @@ def common_conditions() -> tuple[str, ...]:
     return tuple(sentence(constraint) for constraint in ALWAYS)
 
 
+def neighbour_conditions() -> tuple[str, ...]:
+    """What a node asks of those around it, even if the machine can compute it."""
+    return tuple(NEIGHBOURS.values())
+
+
+def fitting_conditions() -> tuple[str, ...]:
+    """What every operation asks of the configuration."""
+    return tuple(condition.value for condition in Fit)
+
+
+def common_lists() -> dict[str, tuple[str, ...]]:
+    """What all operators ask for, under their titles."""
+    return {
+        "Every operator asks for this, too:": common_conditions(),
+        "And of the nodes around it:": neighbour_conditions(),
+        "And of the configuration, which each operation must fit by itself:": fitting_conditions(),
+    }
+
+
 def support_text() -> str:
     """The table as Markdown."""
     lines = ["| operator | domain | how | runs on the machine if |", "|---|---|---|---|"]
     lines += [f"| {row.operator} | {row.domain} | {row.form} | {' '.join(row.conditions)} |" for row in support_table()]
-    common = ["", "Every operator asks for this, too:", "", *(f"- {condition}" for condition in common_conditions()), ""]
-    return "\n".join([*lines, *common, f"Every other operator {HOST}.", ""])
+    for title, conditions in common_lists().items():
+        lines += ["", title, "", *(f"- {condition}" for condition in conditions)]
+    return "\n".join([*lines, "", f"Every other operator {HOST}.", ""])

@@ -17,12 +17,16 @@ class Choices:
     """``keep_float``: names of nodes, or patterns such as ``head/*``, that stay on the CPU in float.
 
     ``bias_correction``: biases take over the mean error that rounding the weights makes, for the means of the calibration data.
+    ``rest``: the float nodes of a model that is quantised in part are quantised, too. ``exact``: what cannot follow
+    onnxruntime's integer kernel in all cases stays on the CPU.
     """
 
     scheme: str = "power_of_two"
     method: str = "mse"
     bias_correction: bool = False
     keep_float: tuple[str, ...] = ()
+    rest: bool = False
+    exact: bool = False
 
     def check(self) -> None:
         """Refuses names that nothing goes by, before any work is done."""

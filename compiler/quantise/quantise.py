@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from compiler.quantise.statistics import (
     CalibrationError,
     Progress,
     Statistics,
+    batches,
     collected,
     load_data,
     random_data,
@@ -31,6 +32,8 @@ from compiler.quantise.statistics import (
 
 CalibrationData = Mapping[str, Array | Statistics] | str | Path | None
 """Inputs by name (first dimension: samples), an .npz of them, statistics by tensor, or nothing: random noise."""
+Batches = Iterable[Mapping[str, Array]]
+"""Inputs by name, batch after batch, read once."""
 
 MOST_MEAN_RATIO = 128.0
 """Of a mean's input scale over its output scale and the pixels; onnxruntime's kernel takes less than 256."""
@@ -57,7 +60,7 @@ def is_float(model: Model) -> bool:
 
 def quantise(
     model: Model,
-    calibration: CalibrationData = None,
+    calibration: CalibrationData | Batches = None,
     choices: Choices = DEFAULT,
     progress: Progress | None = None,
     given: Mapping[str, Params] | None = None,
@@ -109,15 +112,18 @@ def _simplified(model: Model) -> Model:
 
 
 def _statistics(
-    model: Model, names: list[str], calibration: CalibrationData, progress: Progress | None
+    model: Model, names: list[str], calibration: CalibrationData | Batches, progress: Progress | None
 ) -> Mapping[str, Statistics]:
     if isinstance(calibration, str | Path):
         calibration = load_data(calibration)
     if calibration is None:
         calibration = random_data(model)
+    if not isinstance(calibration, Mapping):
+        return collected(model, names, calibration, progress)
     known = {name: value for name, value in calibration.items() if isinstance(value, Statistics)}
     if not known:
-        return collected(model, names, {k: v for k, v in calibration.items() if not isinstance(v, Statistics)}, progress)
+        data = {k: v for k, v in calibration.items() if not isinstance(v, Statistics)}
+        return collected(model, names, batches(model, data), progress)
     missing = [name for name in names if name not in known]
     if missing:
         raise CalibrationError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,8 +144,10 @@ def batches(model: Model, data: Feeds) -> Iterator[dict[str, Array]]:
         yield feeds
 
 
-def collected(model: Model, names: Sequence[str], data: Feeds, progress: Progress | None = None) -> dict[str, Statistics]:
-    """Statistics of these tensors over all the data."""
+def collected(
+    model: Model, names: Sequence[str], data: Iterable[Feeds], progress: Progress | None = None
+) -> dict[str, Statistics]:
+    """Statistics of these tensors over all batches."""
     rng = np.random.default_rng(_SEED)
     outputs = [name for name in names if name not in model.inputs]
     options = onnxruntime.SessionOptions()
@@ -156,7 +158,7 @@ def collected(model: Model, names: Sequence[str], data: Feeds, progress: Progres
     except Exception as error:  # onnxruntime's exceptions have no common base but this
         raise RuntimeRefusal(f"onnxruntime cannot load the float model: {' '.join(str(error).split())[:300]}") from None
     found: dict[str, Statistics] = {}
-    for index, feeds in enumerate(batches(model, data)):
+    for index, feeds in enumerate(data):
         values = run_session(session, feeds, outputs) if outputs else {}
         for name in names:
             value = feeds[name] if name in feeds else values[name]

@@ -12,6 +12,7 @@ from compiler.codegen.operations import Group
 from compiler.codegen.plan import Plan
 from compiler.codegen.planner import needs_tiles, plan_group
 from compiler.codegen.residence import PARAMETER_BUFFERS
+from compiler.emit.build import Wanted
 from compiler.emit.grouping import Lowered, make_group
 from compiler.emit.joining import joinable
 from compiler.fusion.legal import Mask, OpSets, bits_of
@@ -20,12 +21,14 @@ from compiler.search.floors import Floors
 from compiler.search.remember import Memory, remembering
 from compiler.search.shape import Shapes
 from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Op
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 
 __all__ = ["OBJECTIVES", "Cost", "Evaluator", "Objective"]
 
 Costs = dict[object, Cost | None]
+Groups = tuple[tuple[Op, ...], ...]
 
 
 @dataclass
@@ -44,6 +47,8 @@ class Evaluator:
     """Whether any group that does not fit row by row may be tiled in columns; ``database`` does not keep such costs."""
     planned_for: Objective | None = None
     """The objective of all plans; None: whatever is asked for."""
+    wanted: Wanted = field(default_factory=dict)
+    """What a schedule decides of some groups; ``Decided`` heeds it."""
     evaluated: int = 0
     """Groups that were planned."""
     partitions: dict[object, object] = field(default_factory=dict)
@@ -139,6 +144,10 @@ class Evaluator:
         self.evaluated += 1
         plan = self.plan(mask, objective)
         return None if plan is None else plan.cost
+
+    def whole(self, groups: Groups) -> Groups:
+        """The groups of a partition, as they are run."""
+        return groups
 
     def group(self, mask: Mask) -> Group:
         """The group, of layers that remember what they were asked in other groups."""

@@ -1,6 +1,8 @@
-"""MobileNetV1, MobileNetV2 and EfficientNet-Lite0: depthwise and point-wise convolutions, batch normalisation folded."""
+"""MobileNetV1 and V2, MnasNet, EfficientNet-Lite0: depthwise and point-wise convolutions, batch normalisation folded."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from onnx import ModelProto
 
@@ -10,6 +12,7 @@ from compiler.zoo.network import Network, Value
 V1_BLOCKS = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1))
 """Output channels and stride (Howard et al., 2017, table 1)."""
 
+Activation = Callable[[Network, Value], Value]
 Stage = tuple[int, int, int, int, int]
 """Expansion, output channels, blocks, stride of the first one, kernel."""
 V2_STAGES: tuple[Stage, ...] = (
@@ -22,6 +25,13 @@ LITE0_STAGES: tuple[Stage, ...] = (
     (6, 320, 1, 1, 3),
 )  # fmt: skip
 """EfficientNet-B0's, which Lite0 runs without squeeze-and-excitation and with ReLU6 for Swish."""
+
+
+MNASNET_STAGES: tuple[Stage, ...] = (
+    (1, 16, 1, 1, 3), (3, 24, 3, 2, 3), (3, 40, 3, 2, 5), (6, 80, 3, 2, 5), (6, 96, 2, 1, 3), (6, 192, 4, 2, 5),
+    (6, 320, 1, 1, 3),
+)  # fmt: skip
+"""MnasNet-A1's sibling B1 (Tan et al., 2019), which torchvision has."""
 
 
 def mobilenet_v1(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:
@@ -43,21 +53,29 @@ def efficientnet_lite0(batch: int = 1, size: int = 224, seed: int = 0, classes: 
     return _inverted("efficientnet_lite0", LITE0_STAGES, "same", batch, size, seed, classes)
 
 
+def mnasnet(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:
+    return _inverted("mnasnet", MNASNET_STAGES, "centred", batch, size, seed, classes, Network.relu)
+
+
 def _inverted(
-    name: str, stages: tuple[Stage, ...], padding: Padding, batch: int, size: int, seed: int, classes: int
-) -> ModelProto:
+    name: str, stages: tuple[Stage, ...], padding: Padding, batch: int, size: int, seed: int, classes: int,
+    act: Activation = Network.relu6,
+) -> ModelProto:  # fmt: skip
     net = Network(name, seed)
-    x = net.relu6(net.conv(net.image(batch, size), 32, 3, 2, padding))
+    x = act(net, net.conv(net.image(batch, size), 32, 3, 2, padding))
     for stage, (expansion, channels, blocks, stride, kernel) in enumerate(stages, start=1):
         for block in range(blocks):
             with net.scope(f"stage{stage}.{block}"):
-                x = _block(net, x, expansion, channels, stride if block == 0 else 1, kernel, padding)
-    x = net.relu6(net.conv(x, 1280))
+                x = inverted_block(net, x, expansion, channels, stride if block == 0 else 1, kernel, padding, act)
+    x = act(net, net.conv(x, 1280))
     return net.model(logits=net.dense(net.global_average(x), classes))
 
 
-def _block(net: Network, x: Value, expansion: int, channels: int, stride: int, kernel: int, padding: Padding) -> Value:
-    y = net.relu6(net.conv(x, expansion * x.channels)) if expansion > 1 else x
-    y = net.relu6(net.depthwise(y, kernel, stride, padding))
+def inverted_block(
+    net: Network, x: Value, expansion: int, channels: int, stride: int, kernel: int, padding: Padding = "centred",
+    act: Activation = Network.relu6,
+) -> Value:  # fmt: skip
+    y = act(net, net.conv(x, expansion * x.channels)) if expansion > 1 else x
+    y = act(net, net.depthwise(y, kernel, stride, padding))
     y = net.conv(y, channels)
     return net.add(x, y) if stride == 1 and x.channels == channels else y

@@ -146,10 +146,11 @@ class Network:
         return self._pool("MaxPool", x, kernel, stride, padding, ceil_mode, x.moments.maximum(kernel**2))
 
     def average_pool(
-        self, x: Value, kernel: int = 2, stride: int = 2, padding: Padding = (0, 0, 0, 0), ceil_mode: bool = False
-    ) -> Value:
-        """Padding does not count."""
-        return self._pool("AveragePool", x, kernel, stride, padding, ceil_mode, x.moments.average(kernel**2))
+        self, x: Value, kernel: int = 2, stride: int = 2, padding: Padding = (0, 0, 0, 0), ceil_mode: bool = False,
+        count_padding: bool = False,
+    ) -> Value:  # fmt: skip
+        counted = {"count_include_pad": 1} if count_padding else {}
+        return self._pool("AveragePool", x, kernel, stride, padding, ceil_mode, x.moments.average(kernel**2), **counted)
 
     def global_average(self, x: Value) -> Value:
         shape = (x.shape[0], x.channels, 1, 1)
@@ -194,10 +195,12 @@ class Network:
             self._graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape))
         return self._model
 
-    def _pool(self, kind: str, x: Value, kernel: int, stride: int, padding: Padding, ceil_mode: bool, result: Moments) -> Value:
+    def _pool(
+        self, kind: str, x: Value, kernel: int, stride: int, padding: Padding, ceil_mode: bool, result: Moments, **more: int
+    ) -> Value:
         pads = resolve(padding, x.size, kernel, stride)
         shape = (*x.shape[:2], *output_size(x.size, pads, kernel, stride, ceil_mode=ceil_mode))
-        attributes: dict[str, Any] = {"ceil_mode": 1} if ceil_mode else {}
+        attributes: dict[str, Any] = {**more, "ceil_mode": 1} if ceil_mode else more
         return self._node(kind, [x], shape, result, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pads, **attributes)
 
     def _resize(self, x: Value, size: tuple[int, int], mode: str, parameters: list[str]) -> Value:

@@ -13,6 +13,7 @@ from compiler.zoo.deeplab import deeplab
 from compiler.zoo.densenet import densenet
 from compiler.zoo.googlenet import googlenet
 from compiler.zoo.hrnet import hrnet
+from compiler.zoo.inception import inception_v3
 from compiler.zoo.inception_resnet import inception_resnet_v2
 from compiler.zoo.mobilenet import efficientnet_lite0, mobilenet_v1, mobilenet_v2
 from compiler.zoo.nasnet import nasnet_a
@@ -40,6 +41,7 @@ def networks() -> dict[str, Callable[..., ModelProto]]:
         "hrnet_w18_small_v2": partial(hrnet, width=18, first=(2, 64), modules=(1, 3, 2), blocks=2, name="hrnet_w18_small_v2"),
         "hrnet_w32": partial(hrnet, name="hrnet_w32"),
         "inception_resnet_v2": inception_resnet_v2,
+        "inception_v3": inception_v3,
         "mobilenet_v1": mobilenet_v1,
         "mobilenet_v2": mobilenet_v2,
         "nasnet_a": nasnet_a,

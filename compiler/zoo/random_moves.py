@@ -27,7 +27,8 @@ def _sliced(net: AnyNetwork, maps: Maps) -> Made:
 @layer("Split")
 def _split(net: AnyNetwork, maps: Maps) -> Made:
     x = maps.one()
-    return net.halves(x) if x.channels % 2 == 0 else None
+    first = maps.rng.randint(1, x.channels)
+    return tuple(net.split(x, 1, [first, x.channels - first])) if first < x.channels else None
 
 
 @layer("Pad")

@@ -25,6 +25,20 @@ def resnet50(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000
     return _bottlenecks("resnet50", (3, 4, 6, 3), batch, size, seed, classes, v1)
 
 
+def resnext50(
+    batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, blocks: tuple[int, ...] = (3, 4, 6, 3)
+) -> ModelProto:
+    """32 groups of 4 channels (Xie et al., 2017)."""
+    return _bottlenecks("resnext50", blocks, batch, size, seed, classes, wider=2, groups=32)
+
+
+def wide_resnet50(
+    batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, blocks: tuple[int, ...] = (3, 4, 6, 3)
+) -> ModelProto:
+    """Twice as wide within the bottlenecks (Zagoruyko and Komodakis, 2016)."""
+    return _bottlenecks("wide_resnet50", blocks, batch, size, seed, classes, wider=2)
+
+
 def resnet152(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, v1: bool = False) -> ModelProto:
     return _bottlenecks("resnet152", (3, 8, 36, 3), batch, size, seed, classes, v1)
 
@@ -36,23 +50,40 @@ def basic_block(net: Network, x: Value, channels: int, stride: int = 1, dilation
     return net.relu(net.add(y, _shortcut(net, x, channels, stride)))
 
 
-def _bottlenecks(name: str, blocks: tuple[int, ...], batch: int, size: int, seed: int, classes: int, v1: bool) -> ModelProto:
+def _bottlenecks(
+    name: str, blocks: tuple[int, ...], batch: int, size: int, seed: int, classes: int, v1: bool = False, wider: int = 1,
+    groups: int = 1,
+) -> ModelProto:  # fmt: skip
     net = Network(name, seed)
     x = _stem(net, net.image(batch, size))
     for stage, count in enumerate(blocks, start=1):
         for block in range(count):
             with net.scope(f"stage{stage}.{block}"):
-                x = _bottleneck(net, x, 32 << stage, 2 if stage > 1 and block == 0 else 1, v1)
+                x = _bottleneck(net, x, 32 << stage, 2 if stage > 1 and block == 0 else 1, v1, wider, groups)
     return net.model(logits=net.dense(net.global_average(x), classes))
+
+
+def dilated_features(net: Network, x: Value, blocks: tuple[int, ...] = (3, 4, 6, 3)) -> Value:
+    """ResNet-50 at an eighth of the size: the last two stages dilate where they would halve it, as torchvision's do."""
+    x = _stem(net, x)
+    dilation = 1
+    for stage, count in enumerate(blocks, start=1):
+        for block in range(count):
+            with net.scope(f"stage{stage}.{block}"):
+                x = _bottleneck(net, x, 32 << stage, 2 if stage == 2 and block == 0 else 1, False, dilation=dilation)
+            dilation = 1 << max(stage - 2, 0)
+    return x
 
 
 def _stem(net: Network, x: Value) -> Value:
     return net.max_pool(net.relu(net.conv(x, 64, 7, 2)), 3, 2, "centred")
 
 
-def _bottleneck(net: Network, x: Value, channels: int, stride: int, v1: bool) -> Value:
-    y = net.relu(net.conv(x, channels, 1, stride if v1 else 1))
-    y = net.relu(net.conv(y, channels, 3, 1 if v1 else stride))
+def _bottleneck(
+    net: Network, x: Value, channels: int, stride: int, v1: bool, wider: int = 1, groups: int = 1, dilation: int = 1
+) -> Value:
+    y = net.relu(net.conv(x, wider * channels, 1, stride if v1 else 1))
+    y = net.relu(net.conv(y, wider * channels, 3, 1 if v1 else stride, dilation=dilation, groups=groups))
     y = net.conv(y, 4 * channels)
     return net.relu(net.add(y, _shortcut(net, x, 4 * channels, stride)))
 

@@ -24,7 +24,7 @@ def shufflenet_v2(
 
 def _unit(net: TokenNetwork, x: Value, width: int, stride: int) -> Value:
     if stride == 1:
-        passed, y = net.halves(x)
+        passed, y = net.split(x, 1, (x.channels // 2, x.channels // 2))
     else:
         passed, y = net.relu(net.conv(net.depthwise(x, 3, 2), width)), x
     y = net.relu(net.conv(y, width))

@@ -70,15 +70,15 @@ class TokenNetwork(Network):
         shape = (*x.shape[:axis], end - first, *x.shape[axis + 1 :])
         return self._node("Slice", [x], shape, x.moments, [*bounds, axes])
 
-    def halves(self, x: Value) -> tuple[Value, Value]:
-        """The channels in two parts, by Split."""
-        shape = (x.shape[0], x.channels // 2, *x.shape[2:])
-        sizes = self._constant("sizes", np.full(2, x.channels // 2, np.int64))
-        first = self._node("Split", [x], shape, x.moments, [sizes], axis=1)
-        second = Value(f"{first.name}/second", shape, x.moments)
-        self._graph.node[-1].output.append(second.name)
-        self._graph.value_info.append(helper.make_tensor_value_info(second.name, TensorProto.FLOAT, shape))
-        return first, second
+    def split(self, x: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
+        shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
+        given = self._constant("sizes", np.array(sizes, np.int64))
+        parts = [self._node("Split", [x], shapes[0], x.moments, [given], axis=axis)]
+        for number, shape in enumerate(shapes[1:], start=1):
+            parts.append(Value(f"{parts[0].name}/{number}", shape, x.moments))
+            self._graph.node[-1].output.append(parts[-1].name)
+            self._graph.value_info.append(helper.make_tensor_value_info(parts[-1].name, TensorProto.FLOAT, shape))
+        return parts
 
     def joined_along(self, parts: Sequence[Value], axis: int) -> Value:
         first = parts[0].shape

@@ -16,8 +16,6 @@ from amaranth import Cat, Const, Module, Signal, Value, signed
 from hw.arithmetic.dsp48e2 import P_BITS, Enables, Sum, dsp48e2
 from hw.arithmetic.packing import GAP, pack
 
-OPERAND_LATENCY = 2
-"""Cycles from the operands of a cascade's last DSP to the sum, without the sum's own register: operand, product."""
 SPLIT = 17
 """Bits of a factor that the first of two DSPs takes."""
 _ALWAYS = Const(1, 1)

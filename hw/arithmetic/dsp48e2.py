@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth import ClockSignal, Const, Instance, Value
+from amaranth import Cat, ClockSignal, Const, Instance, Value
 
 from hw.arithmetic.sums import extended
 
@@ -14,6 +14,12 @@ _FROM_C, _FROM_PCIN, _FROM_PCIN_SHIFTED = (_PRODUCT | z << 4 for z in (0b011, 0b
 """OPMODE: the product, and C, PCIN or PCIN / 2^17."""
 _ADDED_D = 0b00100
 """INMODE: the factor is A + D."""
+_UNUSED_REGISTERS = ("ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "CREG", "OPMODEREG")
+_STILL = (
+    "CEA1", "CEA2", "CEAD", "CEALUMODE", "CEB1", "CEB2", "CEC", "CECARRYIN", "CECTRL", "CED", "CEINMODE", "CEM", "CEP",
+    "RSTA", "RSTALLCARRYIN", "RSTALUMODE", "RSTB", "RSTC", "RSTCTRL", "RSTD", "RSTINMODE", "RSTM", "RSTP", "CARRYIN",
+)  # fmt: skip
+"""Inputs of one bit that are 0 unless given."""
 
 
 @dataclass(frozen=True)
@@ -50,33 +56,72 @@ def dsp48e2(
     without ``keeps_sum`` two cycles later, for the sum has none. ``a`` and ``d`` have 27 bits at most, ``b`` 18, all signed."""
     registers = {
         "AREG": int(d is None), "ACASCREG": int(d is None), "ADREG": int(d is not None), "DREG": 0, "BREG": 1, "BCASCREG": 1,
-        "MREG": 1, "PREG": int(keeps_sum),
+        "MREG": 1, "PREG": int(keeps_sum), "INMODEREG": 0,
     }  # fmt: skip
-    unused = dict.fromkeys(("ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "CREG", "INMODEREG", "OPMODEREG"), 0)
-    still = dict.fromkeys(
-        ("CEA1", "CEB1", "CEALUMODE", "CEC", "CECARRYIN", "CECTRL", "CED", "CEINMODE", "RSTA", "RSTALLCARRYIN",
-         "RSTALUMODE", "RSTB", "RSTC", "RSTCTRL", "RSTD", "RSTINMODE", "RSTM", "RSTP", "CARRYIN"), 0
+    moves = {"CEB2": enables.factors, "CEM": enables.product, "CEA2" if d is None else "CEAD": enables.factors}
+    return _instance(
+        registers | {"AMULTSEL": "A" if d is None else "AD"},
+        moves | ({"CEP": enables.total} if keeps_sum else {}),
+        {"A": extended(a, 30), "B": extended(b, 18), "D": Const(0, 27) if d is None else extended(d, 27)},
+        before, Const(0 if d is None else _ADDED_D, 5), p, pcout, "sync",
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Which half of a slower cycle this one is: registers, one the other's opposite."""
+
+    first: Value
+    second: Value
+
+
+def dsp48e2_in_turns(
+    held: Value, first: Value, second: Value, before: Sum, halves: Halves, p: Value, pcout: Value,
+    *, wide_turns: bool, late: bool, domain: str,
+) -> Instance:  # fmt: skip
+    """``p = held * first + before`` and then ``p = held * second + before``, four and five cycles after a first half in which
+    all three are shown, as in the second half; ``late``: a cycle later each. ``wide_turns``: ``first`` and ``second`` have
+    27 bits at most and ``held`` 18, else it is the other way round; all are signed.
+
+    The adder before the multiplier adds nothing: it lets one of its operands through. Inputs, that one, the product and the
+    sum have a register each; ``late`` inputs are taken at the end of the second half, and kept.
+    """
+    takes = halves.second if late else Const(1, 1)
+    always = Const(1, 1)
+    ways: dict[str, int | str]
+    if wide_turns:
+        ways = {"AMULTSEL": "AD", "PREADDINSEL": "A", "BMULTSEL": "B", "AREG": 1, "ACASCREG": 1, "BREG": 2, "BCASCREG": 2}
+        moves = {"CEA2": takes, "CEB1": takes, "CEB2": always}
+    else:
+        ways = {"AMULTSEL": "A", "PREADDINSEL": "B", "BMULTSEL": "AD", "AREG": 2, "ACASCREG": 2, "BREG": 1, "BCASCREG": 1}
+        moves = {"CEA1": takes, "CEA2": always, "CEB2": takes}
+    a, b = (first, held) if wide_turns else (held, first)
+    # Seen from the register of INMODE, a cycle later: D instead of A or B.
+    turn = halves.first if late else halves.second
+    return _instance(
+        ways | {"DREG": 1, "ADREG": 1, "MREG": 1, "PREG": 1, "INMODEREG": 1},
+        {"CED": takes, "CEAD": always, "CEM": always, "CEP": always, "CEINMODE": always} | moves,
+        {"A": extended(a, 30), "B": extended(b, 18), "D": extended(second, 27)},
+        before, Cat(Const(0, 1), turn, turn, Const(0, 2)), p, pcout, domain,
+    )  # fmt: skip
+
+
+def _instance(
+    parameters: dict[str, int | str], moves: dict[str, Value], factors: dict[str, Value], before: Sum, inmode: Value,
+    p: Value, pcout: Value, domain: str,
+) -> Instance:  # fmt: skip
+    """``moves``: the enables that are not 0."""
     return Instance(
         "DSP48E2",
-        **{f"p_{name}": value for name, value in (registers | unused).items()},
+        **{f"p_{name}": value for name, value in (dict.fromkeys(_UNUSED_REGISTERS, 0) | parameters).items()},
         p_USE_MULT="MULTIPLY",
-        p_AMULTSEL="A" if d is None else "AD",
-        **{f"i_{name}": Const(value, 1) for name, value in still.items()},
-        i_CEA2=Const(0, 1) if d is not None else enables.factors,
-        i_CEAD=Const(0, 1) if d is None else enables.factors,
-        i_CEB2=enables.factors,
-        i_CEM=enables.product,
-        i_CEP=enables.total if keeps_sum else Const(0, 1),
-        i_CLK=ClockSignal(),
-        i_A=extended(a, 30),
-        i_B=extended(b, 18),
+        **{f"i_{name}": value for name, value in (dict.fromkeys(_STILL, Const(0, 1)) | moves | factors).items()},
+        i_CLK=ClockSignal(domain),
         i_C=Const(before.constant, P_BITS),
-        i_D=Const(0, 27) if d is None else extended(d, 27),
         i_PCIN=Const(0, P_BITS) if before.neighbour is None else before.neighbour,
         i_OPMODE=Const(before.mode(), 9),
         i_ALUMODE=Const(0, 4),
-        i_INMODE=Const(0 if d is None else _ADDED_D, 5),
+        i_INMODE=inmode,
         i_CARRYINSEL=Const(0, 3),
         o_P=p,
         o_PCOUT=pcout,

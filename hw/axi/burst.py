@@ -76,18 +76,21 @@ class BurstSplitter(wiring.Component):
         take = Signal()
 
         lane = self.i.payload.addr[:beat_bits]
-        end_byte = Signal(RUN_BYTES_BITS + 1)
+        behind = Signal(RUN_BYTES_BITS + 1)
+        """The last byte, counted from the beginning of the first beat, and a beat more: whole beats of it are all beats."""
+        before = Signal(beat_bits + 1)
         m.d.comb += [
             self.i.ready.eq(~counted_valid | take),
-            end_byte.eq(self.i.payload.bytes + lane - 1),
+            before.eq(lane + (self.config.axi_bytes - 1)),
+            behind.eq(self.i.payload.bytes + before),
         ]
         with m.If(self.i.ready):
             m.d.sync += [
                 counted_valid.eq(self.i.valid),
                 counted.beat.eq(self.i.payload.addr[beat_bits:]),
-                counted.beats.eq((end_byte >> beat_bits) + 1),
+                counted.beats.eq(behind >> beat_bits),
                 counted.first.eq(lane),
-                counted.final.eq(end_byte[:beat_bits]),
+                counted.final.eq(behind[:beat_bits]),
                 counted.last.eq(self.i.payload.last),
                 counted.tag.eq(self.i.payload.tag),
             ]
@@ -96,7 +99,7 @@ class BurstSplitter(wiring.Component):
         end = Signal()
         room = most - run.beat[:most_bits]
         m.d.comb += [
-            end.eq(run.beats <= room),
+            end.eq(~run.beats[most_bits + 1 :].any() & (run.beats[: most_bits + 1] <= room)),
             length.eq(Mux(end, run.beats, room)),
             self.o.valid.eq(run_valid),
             self.o.payload.addr.eq(Cat(Const(0, beat_bits), run.beat)),

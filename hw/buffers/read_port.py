@@ -7,7 +7,7 @@ from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import FM_ADDRESS_BITS, READ_LATENCY, FeatureMapRead
+from hw.interfaces import READ_LATENCY, FeatureMapRead
 from hw.window.queue import Queue
 from isa.config import MachineConfig
 
@@ -15,13 +15,13 @@ ANSWERS = READ_LATENCY + 2
 """Answers between a grant and the reader's taking them, when both happen in every cycle."""
 
 
-def request_layout(lanes: int, tag: ShapeLike) -> data.StructLayout:
+def request_layout(config: MachineConfig, lanes: int, tag: ShapeLike) -> data.StructLayout:
     """The words to read, at most one for each lane; a lane that does not ``read`` gets ``fill`` in every byte. ``tag``
     comes out beside the words."""
     return data.StructLayout({
         "read": unsigned(lanes),
         "fill": unsigned(8),
-        "addr": data.ArrayLayout(FM_ADDRESS_BITS, lanes),
+        "addr": data.ArrayLayout(config.fm_address_bits, lanes),
         "tag": tag,
     })
 
@@ -48,7 +48,7 @@ class ReadPort(wiring.Component):
         self.tag = tag
         self.answers = answers
         super().__init__({
-            "i": In(stream.Signature(request_layout(lanes, tag))),
+            "i": In(stream.Signature(request_layout(config, lanes, tag))),
             "o": Out(stream.Signature(answer_layout(config, lanes, tag))),
             "fm_read": Out(FeatureMapRead(config)).array(lanes),
             "wait_bank": Out(1),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, ResetInserter, Signal, unsigned
+from amaranth import Cat, Const, Module, Mux, ResetInserter, Signal, Value, unsigned
 from amaranth.lib import data, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hw.axi.signature import AxiLite, AxiRead
-from hw.control.counters import MachineCounters, UnitCounters
+from hw.buffers.fifo import RamFifo
+from hw.control.counters import CounterFile, CycleCounter
 from hw.control.dispatch import Dispatch
-from hw.control.faults import Faults
+from hw.control.faults import NO_UNIT, Faults
 from hw.control.fetch import Fetch
 from hw.control.receiver import Receiver
-from hw.control.registers import Registers
+from hw.control.registers import COUNTERS, READ_BEATS, WRITE_BEATS, Registers, counter_number
 from hw.control.sequencer import Sequencer
 from hw.control.tokens import Tokens
 from hw.control.units import BusActivity, TraceSignature
@@ -23,6 +23,7 @@ from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Region, Unit
+from isa.registers import Counter
 
 
 class Control(wiring.Component):
@@ -52,7 +53,7 @@ class Control(wiring.Component):
             "irq": Out(1),
         }
         for unit in self._units:
-            members[unit.name.lower()] = In(UnitSignature(unit))
+            members[unit.name.lower()] = In(UnitSignature(unit, config))
             members[f"trace_{unit.name.lower()}"] = Out(TraceSignature())
         super().__init__(members)
 
@@ -66,10 +67,11 @@ class Control(wiring.Component):
             m.submodules[name] = ResetInserter(sequencer.clear)(part)
 
         fetch, dispatch, tokens, watchdog = Fetch(self.config), Dispatch(self.config), Tokens(), Watchdog()
-        counters, faults = MachineCounters(), Faults(5 + 2 * len(self._units))
+        sources = [NO_UNIT, NO_UNIT, *(int(unit) for unit in self._units for _ in range(2)), None, None, NO_UNIT]
+        cycles, counters, faults = CycleCounter(), CounterFile(COUNTERS), Faults(sources)
         for name, part in {
             "fetch": fetch, "dispatch": dispatch, "tokens": tokens, "watchdog": watchdog,
-            "machine_counters": counters, "faults": faults,
+            "cycles": cycles, "counters": counters, "faults": faults,
         }.items():  # fmt: skip
             cleared(name, part)
 
@@ -78,24 +80,23 @@ class Control(wiring.Component):
         for number, unit in enumerate(self._units):
             name = unit.name.lower()
             receiver = Receiver(unit, self.config)
-            queue = SyncFIFOBuffered(width=32, depth=self.config.queue_words)
-            unit_counters = UnitCounters()
+            queue = RamFifo(self.config, width=32, depth=self.config.queue_words)
             cleared(f"queue_{name}", queue)
             cleared(f"receiver_{name}", receiver)
-            cleared(f"counters_{name}", unit_counters)
             wiring.connect(m, dispatch.queues[number], queue.w_stream)
             wiring.connect(m, queue.r_stream, receiver.words)
-            self._connect_unit(m, unit, receiver, tokens, unit_counters, registers, sequencer)
+            self._connect_unit(m, unit, receiver, tokens, counters)
             receivers.append(receiver)
             queues_empty.append(queue.level == 0)
 
         self._report(m, dispatch, receivers, watchdog, faults, sequencer, registers)
+        self._name(m, dispatch, receivers, faults, registers)
         self._connect_fetch(m, fetch, dispatch, sequencer, registers)
         self._watch(m, watchdog, dispatch, receivers, sequencer, registers)
 
         idle = [*queues_empty, *(r.idle for r in receivers), *(~self._unit(unit).busy for unit in self._units)]
         m.d.comb += [
-            self.halt.eq(faults.first.valid),
+            self.halt.eq(faults.valid),
             self.unit_reset.eq(sequencer.clear),
             self.irq.eq(registers.irq),
             self.bases.eq(registers.bases),
@@ -105,20 +106,22 @@ class Control(wiring.Component):
             registers.wipe.eq(sequencer.wipe),
             registers.idle.eq(sequencer.idle),
             sequencer.complete.eq(dispatch.ended & Cat(*idle).all() & fetch.idle & self.activity.drained),
-            sequencer.fault.eq(faults.first.valid),
+            sequencer.fault.eq(faults.valid),
             sequencer.drained.eq(self.activity.drained & fetch.idle),
             sequencer.expired.eq(watchdog.expired),
             registers.busy.eq(sequencer.busy),
             registers.done.eq(sequencer.done),
             registers.error.eq(sequencer.error),
             registers.finished.eq(sequencer.finished),
-            registers.fault.eq(faults.first.fault),
-            registers.cycles.eq(counters.cycles),
-            registers.read_beats.eq(counters.read_beats),
-            registers.write_beats.eq(counters.write_beats),
+            registers.fault.code.eq(faults.first.code),
+            registers.cycles.eq(cycles.cycles),
+            cycles.run.eq(sequencer.busy),
             counters.run.eq(sequencer.busy),
-            counters.read_beat.eq(self.activity.read_beat),
-            counters.write_beat.eq(self.activity.write_beat),
+            counters.events[READ_BEATS].eq(self.activity.read_beat),
+            counters.events[WRITE_BEATS].eq(self.activity.write_beat),
+            counters.ask.eq(registers.counter_ask),
+            counters.index.eq(registers.counter_index),
+            registers.counter_value.eq(counters.value),
         ]
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
         return m
@@ -127,9 +130,8 @@ class Control(wiring.Component):
         return getattr(self, unit.name.lower())
 
     def _connect_unit(
-        self, m: Module, unit: Unit, receiver: Receiver, tokens: Tokens, counters: UnitCounters,
-        registers: Registers, sequencer: Sequencer,
-    ) -> None:  # fmt: skip
+        self, m: Module, unit: Unit, receiver: Receiver, tokens: Tokens, counters: CounterFile
+    ) -> None:
         port = self._unit(unit)
         wiring.connect(m, receiver.instruction, wiring.flipped(port.instruction))
         wiring.connect(m, receiver.trace, wiring.flipped(getattr(self, f"trace_{unit.name.lower()}")))
@@ -141,10 +143,9 @@ class Control(wiring.Component):
             receiver.full.eq(tokens.full[unit]),
             tokens.take[unit].eq(receiver.take),
             tokens.give[unit].eq(receiver.give),
-            counters.run.eq(sequencer.busy),
-            counters.events.eq(Cat(port.busy, receiver.waiting, port.wait_bank, port.wait_dram, port.active)),
-            registers.counters[unit].eq(counters.values),
         ]
+        events = (port.busy, receiver.waiting, port.wait_bank, port.wait_dram, port.active)
+        m.d.comb += [counters.events[counter_number(unit, counter)].eq(events[counter]) for counter in Counter]
 
     def _report(
         self, m: Module, dispatch: Dispatch, receivers: list[Receiver], watchdog: Watchdog, faults: Faults,
@@ -152,26 +153,38 @@ class Control(wiring.Component):
     ) -> None:  # fmt: skip
         reports = iter(faults.reports)
 
-        def report(valid: object, code: object, pc: object) -> None:
+        def report(valid: object, code: object, ticket: object = 0, unit: object = 0) -> None:
             target = next(reports)
-            m.d.comb += [target.valid.eq(valid), target.fault.code.eq(code), target.fault.pc.eq(pc)]
+            m.d.comb += [target.valid.eq(valid), target.p.code.eq(code), target.p.ticket.eq(ticket), target.p.unit.eq(unit)]
 
-        report(sequencer.begin & registers.misaligned, Fault.MISALIGNED, 0)
-        report(dispatch.fault.valid, dispatch.fault.fault.code, dispatch.fault.fault.pc)
-        stuck_pc = owing_pc = dispatch.pc
+        report(sequencer.begin & registers.misaligned, Fault.MISALIGNED)
+        report(dispatch.fault, dispatch.code)
         for unit, receiver in zip(self._units, receivers, strict=True):
             running = self._unit(unit).fault
-            report(running.valid, running.fault.code, running.fault.pc)
-            report(receiver.illegal, Fault.ILLEGAL_FIELD, receiver.head_pc)
-        for receiver in reversed(receivers):
-            stuck_pc = Mux(receiver.stuck, receiver.stuck_pc, stuck_pc)
+            report(running.valid, running.fault.code, running.fault.ticket)
+            report(receiver.illegal, Fault.ILLEGAL_FIELD, receiver.head_ticket)
+        stuck: tuple[Value, Value] = (Const(0), Const(NO_UNIT))
+        owing = stuck
         for unit, receiver in reversed([*zip(self._units, receivers, strict=True)]):
+            stuck = Mux(receiver.stuck, receiver.stuck_ticket, stuck[0]), Mux(receiver.stuck, int(unit), stuck[1])
             if unit in (Unit.LOAD, Unit.SAVE):
-                owing_pc = Mux(receiver.at_work, receiver.oldest_pc, owing_pc)
+                owing = Mux(receiver.at_work, receiver.oldest_ticket, owing[0]), Mux(receiver.at_work, int(unit), owing[1])
         expired = watchdog.expired & ~sequencer.complete
-        report(expired & self.activity.drained, Fault.WATCHDOG, stuck_pc)
-        report(expired & ~self.activity.drained, Fault.BUS_TIMEOUT, owing_pc)
-        report(registers.abort & sequencer.running & ~sequencer.complete, Fault.ABORTED, dispatch.pc)
+        report(expired & self.activity.drained, Fault.WATCHDOG, *stuck)
+        report(expired & ~self.activity.drained, Fault.BUS_TIMEOUT, *owing)
+        report(registers.abort & sequencer.running & ~sequencer.complete, Fault.ABORTED)
+
+    def _name(
+        self, m: Module, dispatch: Dispatch, receivers: list[Receiver], faults: Faults, registers: Registers
+    ) -> None:
+        """The pc of the instruction that the first fault is about: it stays what it is until the next program."""
+        m.d.comb += [receiver.look.eq(faults.first.ticket) for receiver in receivers]
+        with m.If(faults.valid), m.Switch(faults.first.unit):
+            for unit, receiver in zip(self._units, receivers, strict=True):
+                with m.Case(int(unit)):
+                    m.d.comb += registers.fault.pc.eq(receiver.pc)
+            with m.Default():
+                m.d.comb += registers.fault.pc.eq(dispatch.pc)
 
     def _connect_fetch(
         self, m: Module, fetch: Fetch, dispatch: Dispatch, sequencer: Sequencer, registers: Registers

@@ -2,57 +2,73 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Signal, unsigned
-from amaranth.lib import data, wiring
+from amaranth import Module, Mux, Signal, unsigned
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
-from isa.registers import Counter
+from hw.window.raster import pick
 
 COUNTER_BITS = 32
 
 
-class UnitCounters(wiring.Component):
-    """The counters of one unit: each counts the cycles with ``run`` in which its bit of ``events`` is high.
+class CounterFile(wiring.Component):
+    """As many counters as there are ``events``: each counts the cycles with ``run`` in which its event's bit is high.
 
-    Events are registered first, so a counter lags by one cycle; counters wrap and start at 0 after reset.
+    What they hold is in one memory, with one adder. Beside it every counter has a few bits of its own, which count until the
+    counter is visited and are then added to its word; the counters are visited in turn, and whichever is asked for at once:
+    ``value`` is that of counter ``index`` while ``ask`` is high, in the same cycle, with every event up to the last but one.
+    ``ask`` is never high in two cycles in a row, so that no counter waits longer than twice its turn.
+
+    Counters wrap, and are 0 after reset: a word that has not been visited since then counts as 0.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, events: int) -> None:
+        self.number = events
         super().__init__({
             "run": In(1),
-            "events": In(len(Counter)),
-            "values": Out(data.ArrayLayout(unsigned(COUNTER_BITS), len(Counter))),
+            "events": In(events),
+            "ask": In(1),
+            "index": In(range(events)),
+            "value": Out(COUNTER_BITS),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        seen = Signal(len(Counter))
-        m.d.sync += seen.eq(self.events & self.run.replicate(len(Counter)))
-        for counter in Counter:
-            with m.If(seen[counter]):
-                m.d.sync += self.values[counter].eq(self.values[counter] + 1)
+        m.submodules.words = words = memory.Memory(shape=unsigned(COUNTER_BITS), depth=self.number, init=[])
+        write, read = words.write_port(), words.read_port(domain="comb")
+        seen = Signal(self.number)
+        known = Signal(self.number)
+        turn = Signal(range(self.number))
+        visited = Signal(range(self.number))
+        few = [Signal(bits_for(2 * self.number + 2), name=f"few_{number}") for number in range(self.number)]
+        m.d.comb += [
+            visited.eq(Mux(self.ask, self.index, turn)),
+            read.addr.eq(visited),
+            self.value.eq(Mux(pick(list(known), visited), read.data, 0) + pick(few, visited)),
+            write.en.eq(1),
+            write.addr.eq(visited),
+            write.data.eq(self.value),
+        ]
+        m.d.sync += seen.eq(Mux(self.run, self.events, 0))
+        for number, count in enumerate(few):
+            here = visited == number
+            m.d.sync += count.eq(Mux(here, 0, count) + seen[number])
+            with m.If(here):
+                m.d.sync += known[number].eq(1)
+        with m.If(~self.ask):
+            m.d.sync += turn.eq(Mux(turn == self.number - 1, 0, turn + 1))
         return m
 
 
-class MachineCounters(wiring.Component):
-    """Cycles with ``run`` (64 bits), and data beats on the AXI read and write channels, all since reset."""
+class CycleCounter(wiring.Component):
+    """Cycles with ``run`` since reset, 64 bits."""
 
     def __init__(self) -> None:
-        super().__init__({
-            "run": In(1),
-            "read_beat": In(1),
-            "write_beat": In(1),
-            "cycles": Out(64),
-            "read_beats": Out(COUNTER_BITS),
-            "write_beats": Out(COUNTER_BITS),
-        })
+        super().__init__({"run": In(1), "cycles": Out(64)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         with m.If(self.run):
-            m.d.sync += [
-                self.cycles.eq(self.cycles + 1),
-                self.read_beats.eq(self.read_beats + self.read_beat),
-                self.write_beats.eq(self.write_beats + self.write_beat),
-            ]
+            m.d.sync += self.cycles.eq(self.cycles + 1)
         return m

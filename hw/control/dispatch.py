@@ -7,7 +7,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.control.units import HEADER_LAYOUT
-from hw.interfaces import FaultSignature
 from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.faults import Fault
@@ -31,6 +30,7 @@ class Dispatch(wiring.Component):
 
     ``start`` sets out with ``program_words`` at pc 0. ``ended`` rises after END; nothing is taken after that, after a
     fault, or with ``halt``. ``pc`` is the instruction being dispatched, ``moved`` strobes for every word taken.
+    ``fault``, with its ``code``, is that of the instruction at ``pc``, which then stays.
     ``queues`` are in the order of ``built_units``.
     """
 
@@ -47,7 +47,8 @@ class Dispatch(wiring.Component):
             "ended": Out(1),
             "moved": Out(1),
             "pc": Out(32),
-            "fault": Out(FaultSignature()),
+            "fault": Out(1),
+            "code": Out(4),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -70,7 +71,7 @@ class Dispatch(wiring.Component):
         self._connect_queues(m, target, send, sink_ready)
 
         def fail(code: Signal) -> None:
-            m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.pc.eq(self.pc)]
+            m.d.sync += [self.fault.eq(1), self.code.eq(code)]
             m.next = "IDLE"
 
         m.d.comb += self.moved.eq(self.words.valid & self.words.ready)
@@ -133,7 +134,7 @@ class Dispatch(wiring.Component):
             m.d.comb += code.eq(Fault.ILLEGAL_OPCODE)
         with m.Elif((header.length != expected) | header.reserved.any() | (tokens_asked & ~tokens)):
             m.d.comb += code.eq(Fault.ILLEGAL_FIELD)
-        with m.Elif(remaining < expected):
+        with m.Elif(~remaining[len(expected) :].any() & (remaining[: len(expected)] < expected)):
             m.d.comb += code.eq(Fault.PROGRAM_END)
 
     def _check_word(self, m: Module, header: data.View, index: Signal, first: Signal, code: Signal) -> None:

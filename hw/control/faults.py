@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from amaranth import Module
-from amaranth.lib import wiring
+from amaranth import Const, Module, unsigned
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import FaultSignature
+from hw.interfaces import FAULT_LAYOUT
+from isa.instructions import Unit
+
+NO_UNIT = len(Unit)
+"""The fault belongs to the instruction that is being dispatched."""
+KEPT_LAYOUT = data.StructLayout({**FAULT_LAYOUT.members, "unit": unsigned(NO_UNIT.bit_length())})
+"""Code, and the instruction: a ticket of that unit."""
 
 
 class Faults(wiring.Component):
-    """Keeps the first of ``sources`` reports; among those of one cycle, the one with the lowest index.
+    """Keeps the first of the reports, one source for each entry of ``units``; among those of one cycle, the one with the lowest
+    index. ``units`` says whose tickets a source tells; None: its report has the unit beside the ticket.
 
-    Latency one cycle. A report need not last longer than a cycle. ``first`` stays until reset; its ``valid`` halts the
-    machine.
+    Latency one cycle. A report need not last longer than a cycle. ``valid`` stays until reset, and halts the machine.
     """
 
-    def __init__(self, sources: int) -> None:
-        super().__init__({"reports": In(FaultSignature()).array(sources), "first": Out(FaultSignature())})
+    def __init__(self, units: list[int | None]) -> None:
+        self.units = units
+        super().__init__({
+            "reports": In(wiring.Signature({"valid": Out(1), "p": Out(KEPT_LAYOUT)})).array(len(units)),
+            "valid": Out(1),
+            "first": Out(KEPT_LAYOUT),
+        })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        for report in reversed(self.reports):
-            with m.If(report.valid & ~self.first.valid):
-                m.d.sync += [self.first.valid.eq(1), self.first.fault.eq(report.fault)]
+        for report, unit in reversed([*zip(self.reports, self.units, strict=True)]):
+            with m.If(report.valid & ~self.valid):
+                m.d.sync += [self.valid.eq(1), self.first.eq(report.p)]
+                if unit is not None:
+                    m.d.sync += self.first.unit.eq(Const(unit))
         return m

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hw.axi.credits import Credits
 from hw.axi.signature import AxiRead
+from hw.buffers.fifo import RamFifo
 from hw.control.dispatch import FETCHED_LAYOUT
 from isa.config import MachineConfig
 
@@ -48,7 +48,7 @@ class Fetch(wiring.Component):
         words_per_beat = self.config.axi_bytes // 4
         depth = 2 * self.burst
         beat_shift = (self.config.axi_bytes - 1).bit_length()
-        m.submodules.queue = queue = SyncFIFOBuffered(width=self.config.axi_data_bits + 1, depth=depth)
+        m.submodules.queue = queue = RamFifo(self.config, width=self.config.axi_data_bits + 1, depth=depth)
 
         beat_addr = Signal(self.config.axi_addr_bits - beat_shift)
         left = Signal(range((1 << 32) // words_per_beat + 1))
@@ -58,7 +58,8 @@ class Fetch(wiring.Component):
 
         size = Signal(range(self.burst + 1))
         to_boundary = self.burst - beat_addr % self.burst
-        m.d.comb += size.eq(Mux(left < to_boundary, left, to_boundary))
+        few = len(size)
+        m.d.comb += size.eq(Mux(~left[few:].any() & (left[:few] < to_boundary), left, to_boundary))
         issue = Signal()
         m.d.comb += issue.eq(~ar.valid & ~self.stop & (left != 0) & (taken.out <= depth - self.burst))
         with m.If(self.start):
@@ -92,7 +93,7 @@ class Fetch(wiring.Component):
         self._cut(m, queue, leaves, words_per_beat)
         return m
 
-    def _cut(self, m: Module, queue: SyncFIFOBuffered, leaves: Signal, words_per_beat: int) -> None:
+    def _cut(self, m: Module, queue: RamFifo, leaves: Signal, words_per_beat: int) -> None:
         """A beat leaves the queue with its last word."""
         position = Signal(range(words_per_beat))
         m.d.comb += [

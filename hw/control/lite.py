@@ -13,9 +13,9 @@ class LiteEndpoint(wiring.Component):
     """One read and one write at a time, each on its own; answers SLVERR where nothing is mapped.
 
     A write is taken, address and data together, in the cycle after both are there: ``write`` strobes, and
-    ``write_mapped`` must answer at once. A read takes its address in one cycle, in which ``read`` strobes and ``read_data`` and
-    ``read_mapped`` must answer ``read_addr``; R follows in the next. Each waits for its response to be taken before the
-    next is begun. Addresses are those of whole words: the two lowest bits count as zero.
+    ``write_mapped`` must answer at once. A read takes its address in one cycle; in the next ``read`` strobes, and ``read_data``
+    and ``read_mapped`` must answer ``read_addr``; R follows in the one after. Each waits for its response to be taken before
+    the next is begun. Addresses are those of whole words: the two lowest bits count as zero.
     """
 
     def __init__(self) -> None:
@@ -35,16 +35,19 @@ class LiteEndpoint(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bus = self.bus
+        asked_word = Signal(LITE_ADDRESS_BITS - 2)
         m.d.comb += [
             self.write_addr.eq(Cat(Const(0, 2), bus.awaddr[2:])),
             self.write_data.eq(bus.wdata),
             self.write_strobe.eq(bus.wstrb),
             bus.awready.eq(self.write),
             bus.wready.eq(self.write),
-            self.read_addr.eq(Cat(Const(0, 2), bus.araddr[2:])),
-            bus.arready.eq(~bus.rvalid),
-            self.read.eq(bus.arvalid & bus.arready),
+            self.read_addr.eq(Cat(Const(0, 2), asked_word)),
+            bus.arready.eq(~bus.rvalid & ~self.read),
         ]
+        m.d.sync += self.read.eq(bus.arvalid & bus.arready)
+        with m.If(bus.arvalid & bus.arready):
+            m.d.sync += asked_word.eq(bus.araddr[2:])
         m.d.sync += self.write.eq(bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid)
         with m.If(self.write):
             m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(self._response(self.write_mapped))]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth import Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from hw.control.legality import fields_legal
 from hw.control.units import HEADER_LAYOUT, TraceSignature, unit_rows
-from hw.interfaces import unit_layout
+from hw.interfaces import TICKET_BITS, unit_layout
 from isa.config import MachineConfig
 from isa.instructions import Unit
 from isa.table import Placed
@@ -18,7 +20,7 @@ IN_FLIGHT = 8
 """Instructions that a unit may have accepted and not yet finished."""
 
 _UNITS = len(Unit)
-_IN_FLIGHT_LAYOUT = data.StructLayout({"pc": unsigned(32), "signal": unsigned(_UNITS)})
+assert IN_FLIGHT < 1 << TICKET_BITS, "the offered instruction and those in flight have tickets of their own"
 
 
 class Receiver(wiring.Component):
@@ -37,14 +39,18 @@ class Receiver(wiring.Component):
     a unit that works longer than that on each finds the next one offered in the cycle after it accepted the last.
 
     Tokens are taken in the first cycle in which all of them are available, which is never later than the cycle in
-    which the unit accepts. The ``signal`` mask waits, with the pc, among the ``IN_FLIGHT`` instructions that the unit
+    which the unit accepts. The ``signal`` mask waits among the ``IN_FLIGHT`` instructions that the unit
     has accepted; when those are full nothing is offered. Each ``done`` gives the tokens of the oldest in that cycle, or
     in the first in which there is room for all of them (``full`` has the units that can take no more).
 
+    In the unit an instruction is known by its *ticket*, a number that counts up from offer to offer. The pcs of all tickets
+    that are about are kept here, in a memory with one read port: ``pc`` is that of the instruction that finishes in this
+    cycle, and that of ``look`` when there is none.
+
     ``illegal`` is high while the offered instruction breaks a rule; it takes no tokens and never reaches the unit.
     ``waiting`` is high while it is legal and lacks a token, ``stuck`` also while a finished instruction finds no room for
-    its tokens; ``stuck_pc`` is then the older of the two. ``at_work``: the unit has accepted an instruction that is not
-    finished, the oldest at ``oldest_pc``. With ``halt`` nothing is taken or offered.
+    its tokens; ``stuck_ticket`` is then the older of the two. ``at_work``: the unit has accepted an instruction that is not
+    finished, the oldest is ``oldest_ticket``. With ``halt`` nothing is taken or offered.
     """
 
     def __init__(self, unit: Unit, config: MachineConfig) -> None:
@@ -52,7 +58,7 @@ class Receiver(wiring.Component):
         self.config = config
         super().__init__({
             "words": In(stream.Signature(unsigned(32))),
-            "instruction": Out(stream.Signature(unit_layout(unit))),
+            "instruction": Out(stream.Signature(unit_layout(unit, config))),
             "done": In(1),
             "halt": In(1),
             "available": In(_UNITS),
@@ -62,10 +68,12 @@ class Receiver(wiring.Component):
             "illegal": Out(1),
             "waiting": Out(1),
             "stuck": Out(1),
-            "stuck_pc": Out(32),
-            "head_pc": Out(32),
+            "stuck_ticket": Out(TICKET_BITS),
+            "head_ticket": Out(TICKET_BITS),
             "at_work": Out(1),
-            "oldest_pc": Out(32),
+            "oldest_ticket": Out(TICKET_BITS),
+            "look": In(TICKET_BITS),
+            "pc": Out(32),
             "idle": Out(1),
             "trace": Out(TraceSignature()),
         })
@@ -73,7 +81,7 @@ class Receiver(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         rows = unit_rows(self.unit)
-        layout = unit_layout(self.unit)
+        layout = unit_layout(self.unit, self.config)
 
         pc = Signal(32)
         header = Signal(HEADER_LAYOUT)
@@ -91,9 +99,15 @@ class Receiver(wiring.Component):
 
         accepted = Signal()
         m.d.comb += accepted.eq(self.instruction.valid & self.instruction.ready)
-        with m.If(complete & (~full | accepted)):
+        move = Signal()
+        offered_pc = Signal(32)
+        ticket = Signal(TICKET_BITS)
+        m.d.comb += move.eq(complete & (~full | accepted))
+        with m.If(move):
             m.d.sync += [
-                offered.pc.eq(pc),
+                offered_pc.eq(pc),
+                offered.ticket.eq(ticket),
+                ticket.eq(ticket + 1),
                 offered.opcode.eq(header.opcode),
                 wait.eq(header.wait),
                 signal.eq(header.signal),
@@ -109,9 +123,9 @@ class Receiver(wiring.Component):
         with m.Elif(accepted):
             m.d.sync += full.eq(0)
 
-        in_flight = m.submodules.in_flight = SyncFIFO(width=_IN_FLIGHT_LAYOUT.size, depth=IN_FLIGHT)
-        entry = data.View(_IN_FLIGHT_LAYOUT, in_flight.w_data)
-        oldest = data.View(_IN_FLIGHT_LAYOUT, in_flight.r_data)
+        in_flight = m.submodules.in_flight = SyncFIFO(width=_UNITS, depth=IN_FLIGHT)
+        m.submodules.pcs = pcs = memory.Memory(shape=unsigned(32), depth=1 << TICKET_BITS, init=[])
+        write, read = pcs.write_port(), pcs.read_port(domain="comb")
 
         have = Signal()
         taking = Signal()
@@ -127,31 +141,34 @@ class Receiver(wiring.Component):
             self.instruction.valid.eq(full & legal & (taken | have) & in_flight.w_rdy & ~self.halt),
             self.illegal.eq(full & ~legal),
             self.waiting.eq(full & legal & ~taken & ~have),
-            self.head_pc.eq(offered.pc),
+            self.head_ticket.eq(offered.ticket),
             self.at_work.eq(in_flight.r_rdy),
-            self.oldest_pc.eq(oldest.pc),
-            entry.pc.eq(offered.pc),
-            entry.signal.eq(signal),
+            in_flight.w_data.eq(signal),
             in_flight.w_en.eq(accepted),
-            room.eq((oldest.signal & self.full) == 0),
+            room.eq((in_flight.r_data & self.full) == 0),
             pay.eq((self.done | (unpaid != 0)) & room),
             in_flight.r_en.eq(pay),
-            self.give.eq(Mux(pay, oldest.signal, 0)),
+            self.give.eq(Mux(pay, in_flight.r_data, 0)),
             self.stuck.eq(self.waiting | ((unpaid != 0) & ~room)),
-            self.stuck_pc.eq(Mux(unpaid != 0, oldest.pc, offered.pc)),
+            self.stuck_ticket.eq(Mux(unpaid != 0, self.oldest_ticket, offered.ticket)),
+            write.en.eq(move),
+            write.addr.eq(ticket),
+            write.data.eq(pc),
+            read.addr.eq(Mux(pay, self.oldest_ticket, self.look)),
+            self.pc.eq(read.data),
             self.idle.eq((index == 0) & ~complete & ~full & ~in_flight.r_rdy),
             self.trace.start.eq(accepted),
-            self.trace.start_pc.eq(offered.pc),
+            self.trace.start_pc.eq(offered_pc),
             self.trace.finish.eq(pay),
-            self.trace.finish_pc.eq(oldest.pc),
+            self.trace.finish_pc.eq(read.data),
         ]
-        m.d.sync += unpaid.eq(unpaid + self.done - pay)
+        m.d.sync += [unpaid.eq(unpaid + self.done - pay), self.oldest_ticket.eq(self.oldest_ticket + pay)]
         with m.If(taking & ~accepted):
             m.d.sync += taken.eq(1)
         return m
 
     def _collect(
-        self, m: Module, pc: Signal, header: data.View, body: list[Signal], index: Signal, complete: Signal
+        self, m: Module, pc: Signal, header: Any, body: list[Signal], index: Signal, complete: Signal
     ) -> None:
         """Word 0 is the pc, word 1 the header, word ``n + 1`` word ``n`` of the instruction."""
         m.d.comb += self.words.ready.eq(~complete)

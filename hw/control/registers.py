@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Const, Module, Mux, Signal, unsigned
+from amaranth import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.axi.signature import AxiLite
 from hw.control.counters import COUNTER_BITS
 from hw.control.lite import LiteEndpoint
-from hw.interfaces import FAULT_LAYOUT
 from isa.capabilities import capability_words
 from isa.config import MachineConfig
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_BUS_WATCHDOG, DEFAULT_WATCHDOG, ID_VALUE, NO_LIMIT, Control, Counter, Register, counter_offset
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
-UNIT_COUNTERS_LAYOUT = data.ArrayLayout(data.ArrayLayout(unsigned(COUNTER_BITS), len(Counter)), len(Unit))
+READ_BEATS = len(Unit) * len(Counter)
+WRITE_BEATS = READ_BEATS + 1
+COUNTERS = WRITE_BEATS + 1
+"""How many counters there are: those of the units in the order of ``counter_number``, then the beats."""
+
+
+def counter_number(unit: int, counter: Counter) -> int:
+    return unit * len(Counter) + counter
 
 
 class Registers(wiring.Component):
@@ -50,7 +56,7 @@ class Registers(wiring.Component):
             "done": In(1),
             "error": In(1),
             "finished": In(1),
-            "fault": In(FAULT_LAYOUT),
+            "fault": In(data.StructLayout({"code": 4, "pc": 32})),
             "program": Out(address),
             "program_words": Out(32),
             "watchdog": Out(32, init=DEFAULT_WATCHDOG),
@@ -59,9 +65,9 @@ class Registers(wiring.Component):
             "limits": Out(data.ArrayLayout(unsigned(32), len(Region)), init=[NO_LIMIT] * len(Region)),
             "misaligned": Out(1),
             "cycles": In(64),
-            "read_beats": In(COUNTER_BITS),
-            "write_beats": In(COUNTER_BITS),
-            "counters": In(UNIT_COUNTERS_LAYOUT),
+            "counter_ask": Out(1),
+            "counter_index": Out(range(COUNTERS)),
+            "counter_value": In(COUNTER_BITS),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -98,16 +104,13 @@ class Registers(wiring.Component):
             Register.ERROR_PC: self.fault.pc,
             Register.CYCLES_LO: self.cycles[:32],
             Register.CYCLES_HI: cycles_high,
-            Register.READ_BEATS: self.read_beats,
-            Register.WRITE_BEATS: self.write_beats,
             **setup,
             **{offset: Const(word, 32) for offset, word in capability_words(self.config).items()},
         }
-        for unit in Unit:
-            for counter in Counter:
-                readable[counter_offset(unit, counter)] = self.counters[unit][counter]
-
-        self._answer_reads(m, endpoint, readable)
+        counters = {counter_offset(unit, counter): counter_number(unit, counter) for unit in Unit for counter in Counter}
+        counters |= {Register.READ_BEATS: READ_BEATS, Register.WRITE_BEATS: WRITE_BEATS}
+        self._answer_reads(m, endpoint, readable, counters)
+        readable |= counters
         with m.If(endpoint.read & (endpoint.read_addr == Register.CYCLES_LO)):
             m.d.sync += cycles_high.eq(self.cycles[32:])
         self._store(m, endpoint, {Register.IRQ_ENABLE: irq_enable}, Const(1))
@@ -148,11 +151,22 @@ class Registers(wiring.Component):
             ]
         return m
 
-    def _answer_reads(self, m: Module, endpoint: LiteEndpoint, readable: dict[int, Any]) -> None:
+    def _answer_reads(
+        self, m: Module, endpoint: LiteEndpoint, readable: dict[int, Any], counters: dict[int, int]
+    ) -> None:
+        """Registers are chosen bit by bit of the address; where there is none the word may be any, for it is not mapped."""
+        counted = Signal()
         with m.Switch(endpoint.read_addr):
-            for offset, value in readable.items():
+            for offset, number in counters.items():
                 with m.Case(offset):
-                    m.d.comb += [endpoint.read_data.eq(value), endpoint.read_mapped.eq(1)]
+                    m.d.comb += [self.counter_index.eq(number), counted.eq(1)]
+        word_bits = max(readable).bit_length() - 2
+        words = {offset >> 2: value for offset, value in readable.items()}
+        m.d.comb += [
+            self.counter_ask.eq(endpoint.read & counted),
+            endpoint.read_data.eq(Mux(counted, self.counter_value, _chosen(words, endpoint.read_addr[2:], word_bits))),
+            endpoint.read_mapped.eq(endpoint.read_addr.matches(*sorted({*readable, *counters}))),
+        ]
 
     def _store(self, m: Module, endpoint: LiteEndpoint, stored: dict[int, Any], allowed: Any) -> None:
         with m.Switch(endpoint.write_addr):
@@ -162,3 +176,15 @@ class Registers(wiring.Component):
                         lanes = slice(8 * byte, min(8 * byte + 8, len(target)))
                         with m.If(endpoint.write & endpoint.write_strobe[byte] & allowed):
                             m.d.sync += target[lanes].eq(endpoint.write_data[lanes])
+
+
+def _chosen(words: dict[int, Any], address: Value, bits: int) -> Value:
+    """The word of that number, as a tree of multiplexers; any other where there is none."""
+    if len(words) == 1:
+        (word,) = words.values()
+        return Value.cast(word)
+    top = 1 << (bits - 1)
+    low = {number: word for number, word in words.items() if not number & top}
+    high = {number: word for number, word in words.items() if number & top}
+    halves = [_chosen(half, address, bits - 1) for half in (low, high) if half]
+    return Mux(address[bits - 1], halves[1], halves[0]) if len(halves) == 2 else halves[0]

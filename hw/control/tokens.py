@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Signal, unsigned
+from amaranth import Cat, Const, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -44,9 +44,10 @@ class Tokens(wiring.Component):
                 count = Signal(range(TOKEN_MAX + 1), name=f"count_{Unit(producer).name}_{Unit(consumer).name}".lower())
                 give = self.give[producer][consumer]
                 take = self.take[consumer][producer]
-                m.d.comb += self.available[consumer][producer].eq(count != 0)
-                with m.If(give & ~take):
-                    m.d.sync += [count.eq(count + 1), self.full[producer][consumer].eq(count == TOKEN_MAX - 1)]
-                with m.Elif(take & ~give):
-                    m.d.sync += [count.eq(count - 1), self.full[producer][consumer].eq(0)]
+                with m.If(give ^ take):
+                    m.d.sync += [
+                        count.eq(count + Cat(Const(1, 1), take.replicate(len(count) - 1))),
+                        self.available[consumer][producer].eq(give | (count != 1)),
+                        self.full[producer][consumer].eq(give & (count == TOKEN_MAX - 1)),
+                    ]
         return m

@@ -23,10 +23,11 @@ class Watchdog(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        quiet = Signal(32)
-        m.d.comb += self.expired.eq(self.run & ~self.progress & (self.limit != 0) & (quiet + 1 >= self.limit))
+        quiet = Signal(32, init=1)
+        """Cycles without progress, this one included if it is one."""
+        m.d.comb += self.expired.eq(self.run & ~self.progress & (self.limit != 0) & (quiet >= self.limit))
         with m.If(~self.run | self.progress):
-            m.d.sync += quiet.eq(0)
+            m.d.sync += quiet.eq(1)
         with m.Elif(~self.expired):
             m.d.sync += quiet.eq(quiet + 1)
         return m

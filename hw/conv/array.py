@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sized
 from typing import Any
 
 from amaranth import Module, Shape, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arithmetic.cascade import OPERAND_LATENCY, Cascades, cascades_of
+from hw.arithmetic.cascade import Cascades, cascades_of
+from hw.arithmetic.doubled import DoubledCascades, Operand, Turns, doubled_cascades
 from hw.arithmetic.packing import GAP, SEED, pack, unpack
 from hw.conv.skew import Skew
-from hw.conv.tree import add_tree, register, tree_stages
+from hw.conv.tree import add_tree, register
 from isa.config import MachineConfig
-
-
-def array_latency(config: MachineConfig) -> int:
-    """Cycles from operands to sums.
-
-    Plain: operand register, product register, one for each stage of the tree over the lanes. Packed: operand and product
-    register, one for each DSP of a cascade, and the stages of the tree over the cascades.
-    """
-    if not config.dsp_packing:
-        return 2 + tree_stages(config.ic_p)
-    return OPERAND_LATENCY + config.cascade_length + tree_stages(config.cascades)
 
 
 def sum_shape(ic_p: int) -> Shape:
@@ -33,7 +24,7 @@ def sum_shape(ic_p: int) -> Shape:
 
 def is_one_less(config: MachineConfig, pixel: int, lane: int) -> bool:
     """Whether the array shows this sum less one: the low one of two that are packed."""
-    return config.dsp_packing and (pixel if config.px_p % 2 == 0 else lane) % 2 == 0
+    return config.dsp_packing and (pixel if config.packs_pixels else lane) % 2 == 0
 
 
 class MacArray(wiring.Component):
@@ -46,19 +37,26 @@ class MacArray(wiring.Component):
     of up to ``TERMS`` input lanes are added along a cascade of DSPs, a few cascades by a tree. A DSP further on in its cascade
     works on a later cycle's operands: ``x`` is delayed here; weights are read from their memory so much later, up to
     what columns of the memory have in common (``Skew``).
+
+    With ``array_clock`` 2 each cascade makes the sums of two output lanes (or, if these are packed, of two pairs) in a cycle,
+    one after the other, at twice the clock (``hw/arithmetic/doubled.py``); operands and sums are registered in the machine's.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
-        super().__init__({
-            "x": In(data.ArrayLayout(data.ArrayLayout(signed(8), config.ic_p), config.px_p)),
-            "w": In(data.ArrayLayout(data.ArrayLayout(signed(8), config.oc_p), config.ic_p)),
-            "sums": Out(data.ArrayLayout(data.ArrayLayout(sum_shape(config.ic_p), config.oc_p), config.px_p)),
-        })
+        super().__init__(
+            {
+                "x": In(data.ArrayLayout(data.ArrayLayout(signed(8), config.ic_p), config.px_p)),
+                "w": In(data.ArrayLayout(data.ArrayLayout(signed(8), config.oc_p), config.ic_p)),
+                "sums": Out(data.ArrayLayout(data.ArrayLayout(sum_shape(config.ic_p), config.oc_p), config.px_p)),
+            }
+        )
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        if self.config.dsp_packing:
+        if self.config.array_clock > 1:
+            self._doubled(m, doubled_cascades(m, platform))
+        elif self.config.dsp_packing:
             self._cascades(m, cascades_of(platform))
         else:
             self._trees(m)
@@ -75,35 +73,73 @@ class MacArray(wiring.Component):
                 m.d.comb += self.sums[p][o].eq(add_tree(m, products, f"sum_{p}_{o}"))
 
     def _cascades(self, m: Module, kind: Cascades) -> None:
-        c = self.config
-        skew = Skew(c)
-        lanes = range(c.ic_p)
-        x = [[_later(m, self.x[p][i], skew.position(i), f"x_{p}_{i}") for i in lanes] for p in range(c.px_p)]
-        w = [[_later(m, self.w[i][o], skew.left_over(i, o), f"w_{o}_{i}") for i in lanes] for o in range(c.oc_p)]
-        by_pixels = c.px_p % 2 == 0
-        paired, single = (x, w) if by_pixels else (w, x)
-        wide = [
-            [kind.operand(m, pack(paired[n + 1][i], paired[n][i]), f"wide_{n}_{i}") for i in lanes]
-            for n in range(0, len(paired), 2)
-        ]
-        narrow = [[kind.operand(m, row[i], f"narrow_{n}_{i}") for i in lanes] for n, row in enumerate(single)]
+        skew = Skew(self.config)
+        wide, narrow = self._operands(m, skew, lambda value, name: kind.operand(m, value, name))
         for n, row in enumerate(wide):
             for s, shared in enumerate(narrow):
-                for half, total in enumerate(self._sums(m, kind, skew, row, shared, f"{n}_{s}")):
-                    pixel, lane = (2 * n + half, s) if by_pixels else (s, 2 * n + half)
-                    m.d.comb += self.sums[pixel][lane].eq(total)
+                totals = []
+                for k in range(self.config.cascades):
+                    operands = [(row[i], shared[i]) for i in skew.lanes(k)]
+                    totals.append(kind.chain(m, operands, SEED, _sum_bits(operands), f"{n}_{s}_{k}"))
+                self._show(m, totals, n, s)
 
-    def _sums(
-        self, m: Module, kind: Cascades, skew: Skew, wide: list[Value], shared: list[Value], name: str
-    ) -> tuple[Value, Value]:
-        """Of the low products, less one, and of the high ones."""
-        halves = []
-        for k in range(self.config.cascades):
-            operands = [(wide[i], shared[i]) for i in skew.lanes(k)]
-            bits = GAP + 15 + len(operands).bit_length()
-            halves.append(unpack(kind.chain(m, operands, SEED, bits, f"{name}_{k}")))
+    def _doubled(self, m: Module, kind: DoubledCascades) -> None:
+        skew = Skew(self.config)
+        wide, narrow = self._operands(m, skew, lambda value, name: register(m, value, name))
+        pixels = self.config.packs_pixels
+        rows, columns = (wide, _by_turns(narrow)) if pixels else (_by_turns(wide), narrow)
+        taken = [
+            [
+                [kind.operand(m, value, skew.late(i), f"{side}_{n}_{i}_taken") for i, value in enumerate(row)]
+                for n, row in enumerate(all_)
+            ]
+            for side, all_ in (("wide", rows), ("narrow", columns))
+        ]
+        for n, row in enumerate(taken[0]):
+            for s, shared in enumerate(taken[1]):
+                totals = []
+                for k in range(self.config.cascades):
+                    operands = [(row[i], shared[i]) for i in skew.lanes(k)]
+                    name = f"{n}_{s}_{k}"
+                    totals.append(kind.take(m, kind.chain(m, operands, SEED, _sum_bits(operands), name), name))
+                for turn, of_turn in enumerate(zip(*totals, strict=True)):
+                    place = (n, 2 * s + turn) if pixels else (2 * n + turn, s)
+                    self._show(m, list(of_turn), *place)
+
+    def _operands(
+        self, m: Module, skew: Skew, registered: Callable[[Value, str], Value]
+    ) -> tuple[list[list[Value]], list[list[Value]]]:
+        """Of each input lane, in the cycle in which its DSPs take them: those that are packed by twos, and the others."""
+        c = self.config
+        lanes = range(c.ic_p)
+        x = [[_later(m, self.x[p][i], skew.delay(i), f"x_{p}_{i}") for i in lanes] for p in range(c.px_p)]
+        w = [[_later(m, self.w[i][o], skew.left_over(i, o), f"w_{o}_{i}") for i in lanes] for o in range(c.oc_p)]
+        paired, single = (x, w) if c.packs_pixels else (w, x)
+        wide = [
+            [registered(pack(paired[n + 1][i], paired[n][i]), f"wide_{n}_{i}") for i in lanes] for n in range(0, len(paired), 2)
+        ]
+        return wide, [[registered(row[i], f"narrow_{n}_{i}") for i in lanes] for n, row in enumerate(single)]
+
+    def _show(self, m: Module, totals: list[Value], wide: int, narrow: int) -> None:
+        """The sums of cascades, taken apart and added: of the low products, less one, and of the high ones."""
+        halves = [unpack(total) for total in totals]
+        name = f"{wide}_{narrow}"
         low = add_tree(m, [low for _, low in halves], f"low_{name}", one_more=True)
-        return low, add_tree(m, [high for high, _ in halves], f"high_{name}")
+        high = add_tree(m, [high for high, _ in halves], f"high_{name}")
+        for half, total in enumerate((low, high)):
+            pixel, lane = (2 * wide + half, narrow) if self.config.packs_pixels else (narrow, 2 * wide + half)
+            m.d.comb += self.sums[pixel][lane].eq(total)
+
+
+def _sum_bits(operands: Sized) -> int:
+    return GAP + 15 + len(operands).bit_length()
+
+
+def _by_turns(rows: list[list[Value]]) -> list[list[Operand]]:
+    """Neighbouring rows, lane by lane."""
+    return [
+        [Turns(*pair) for pair in zip(first, second, strict=True)] for first, second in zip(rows[::2], rows[1::2], strict=True)
+    ]
 
 
 def _later(m: Module, value: Value, cycles: int, name: str) -> Value:

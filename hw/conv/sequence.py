@@ -6,7 +6,7 @@ from amaranth import Cat, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import FaultSignature, operand_layout
+from hw.interfaces import TICKET_BITS, FaultSignature, operand_layout
 from isa.config import MachineConfig
 from isa.faults import Fault
 
@@ -15,7 +15,7 @@ STORE_DISTANCE = 4
 stages before it is added and written one stage after the sum is made."""
 
 SEQUENCE_LAYOUT = data.StructLayout({
-    "pc": 32,
+    "ticket": TICKET_BITS,
     "w_addr": 16,
     "p_addr": 16,
     "a_addr": 16,
@@ -81,7 +81,7 @@ class BeatSequencer(wiring.Component):
         m = Module()
         c = self.config
         loaded = Signal()
-        pc = Signal(32)
+        ticket = Signal(TICKET_BITS)
         acc_in = Signal()
         acc_out = Signal()
         weight = Signal(17)
@@ -120,7 +120,7 @@ class BeatSequencer(wiring.Component):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 self.fault.fault.code.eq(Fault.BUFFER_ADDRESS),
-                self.fault.fault.pc.eq(pc),
+                self.fault.fault.ticket.eq(ticket),
             ]
 
         with m.If(self.fire):
@@ -133,7 +133,7 @@ class BeatSequencer(wiring.Component):
             m.d.comb += self.instruction.ready.eq(1)
             m.d.sync += [
                 loaded.eq(self.instruction.valid),
-                pc.eq(self.instruction.p.pc),
+                ticket.eq(self.instruction.p.ticket),
                 acc_in.eq(self.instruction.p.acc_in),
                 acc_out.eq(self.instruction.p.acc_out),
                 weight.eq(self.instruction.p.w_addr),

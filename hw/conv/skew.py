@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isa.config import MachineConfig
+from isa.latency import cascade_start
 
 
 class Skew:
@@ -17,11 +18,12 @@ class Skew:
                     cascade 1      x1   x3   x5   ...  x15
 
     All cascades end at the last position; where lanes do not fill them, the first ones begin one later. A lane at position
-    ``n`` works ``n`` cycles after the first. Weight words hold the weights of an input lane together (byte ``i * oc_p + o``),
-    so a column of the weight memory, one AXI beat wide, belongs to few positions: it is read as late as the first of them,
-    and what is left over is a register or two for the bytes of the others.
+    ``n`` works ``n`` cycles of its clock after the first. Weight words hold the weights of an input lane together (byte
+    ``i * oc_p + o``), so a column of the weight memory, one AXI beat wide, belongs to few positions: it is read as late as the
+    first of them, and what is left over is a register or two for the bytes of the others.
 
-    Without ``dsp_packing`` there is no cascade, and nothing is skewed.
+    At twice the clock the delays are half as long: every second position works from the second half of a cycle to the first
+    of the next (``late``). Without ``dsp_packing`` there is no cascade, and nothing is skewed.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -30,6 +32,17 @@ class Skew:
 
     def position(self, lane: int) -> int:
         return (lane + self._missing) // self.config.cascades
+
+    def delay(self, lane: int) -> int:
+        """Whole cycles by which the lane works later than the first ones could."""
+        return self._start(lane) // self.config.array_clock
+
+    def late(self, lane: int) -> bool:
+        """Whether it works half a cycle later still."""
+        return self._start(lane) % self.config.array_clock > 0
+
+    def _start(self, lane: int) -> int:
+        return self.position(lane) + (cascade_start(self.config) if self.config.array_clock > 1 else 0)
 
     def lanes(self, cascade: int) -> Sequence[int]:
         """The input lanes of a cascade, in its order."""
@@ -40,8 +53,8 @@ class Skew:
         """By how many cycles each column of the weight memory is read later than the first."""
         c = self.config
         firsts = range(0, c.ic_p * c.oc_p, c.axi_bytes)
-        return tuple(self.position(byte // c.oc_p) for byte in firsts)
+        return tuple(self.delay(byte // c.oc_p) for byte in firsts)
 
     def left_over(self, lane: int, output: int) -> int:
         """Cycles by which the weight must still be delayed when it comes out of the memory."""
-        return self.position(lane) - self.columns[(lane * self.config.oc_p + output) // self.config.axi_bytes]
+        return self.delay(lane) - self.columns[(lane * self.config.oc_p + output) // self.config.axi_bytes]

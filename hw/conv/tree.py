@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from amaranth import Module, Signal, Value
 
-_RADIX = 4
-"""Operands that one register stage of the tree adds."""
-
-
-def tree_stages(terms: int) -> int:
-    """Register stages of a tree over so many operands."""
-    stages = 0
-    while terms > 1:
-        terms = -(-terms // _RADIX)
-        stages += 1
-    return stages
+from isa.latency import TREE_RADIX
 
 
 def add_tree(m: Module, terms: list[Value], name: str, *, one_more: bool = False) -> Value:
@@ -24,7 +14,7 @@ def add_tree(m: Module, terms: list[Value], name: str, *, one_more: bool = False
     """
     level = 0
     while len(terms) > 1:
-        groups = [terms[i : i + _RADIX] for i in range(0, len(terms), _RADIX)]
+        groups = [terms[i : i + TREE_RADIX] for i in range(0, len(terms), TREE_RADIX)]
         terms = [register(m, _balanced(group, one_more), f"{name}_{level}_{n}") for n, group in enumerate(groups)]
         level += 1
     return terms[0]

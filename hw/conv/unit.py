@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.conv import window_sum
 from hw.conv.accumulate import READ_AHEAD, Accumulate
-from hw.conv.array import MacArray, array_latency
+from hw.conv.array import MacArray
 from hw.conv.sequence import SEQUENCE_LAYOUT, BeatSequencer, address_bits
 from hw.conv.window_sum import WindowSum
 from hw.conv.write import ResultWriter
@@ -23,6 +23,7 @@ from hw.window.placement import Placement
 from hw.window.queue import Queue
 from isa.config import MachineConfig
 from isa.instructions import Unit
+from isa.latency import array_latency
 
 _INSTRUCTIONS = 4
 """Instructions that may be between two parts of the unit."""
@@ -73,7 +74,7 @@ class ConvUnit(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            **UnitSignature(Unit.CONV).members,
+            **UnitSignature(Unit.CONV, config).members,
             "fm_read": Out(FeatureMapRead(config)).array(config.px_p),
             "fm_write": Out(FeatureMapWrite(config)).array(config.conv_ports),
             "weights": Out(weight_read(config)),
@@ -88,7 +89,7 @@ class ConvUnit(wiring.Component):
         advances = (c.conv_ports,) * (c.px_p // c.conv_ports)
         results_depth = 1 << (array_latency(c) + postprocess.LATENCY + drain_cycles + 7).bit_length()
 
-        m.submodules.window = window = WindowGenerator(c.px_p)
+        m.submodules.window = window = WindowGenerator(c, c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
         m.submodules.sequences = sequences = Queue(SEQUENCE_LAYOUT, _INSTRUCTIONS)
         m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth)
@@ -177,7 +178,7 @@ class ConvUnit(wiring.Component):
     ) -> Queue:
         """Hand an instruction to all parts at once; returns the queue that says how unfinished ones will end."""
         m.submodules.unfinished = unfinished = Queue(1, _UNFINISHED)
-        pc = self.instruction.p.pc
+        ticket = self.instruction.p.ticket
         f = self.instruction.p.op.CONV
         accept = Signal()
         free = Cat(window.i.ready, sequences.i.ready, finishes.i.ready, placement.i.ready, unfinished.i.ready)
@@ -192,7 +193,7 @@ class ConvUnit(wiring.Component):
             unfinished.i.p.eq(f.acc_out),
         ]
         derived = {
-            "pc": pc,
+            "ticket": ticket,
             "outer": f.chunks,
             "outer_period": f.g_chunks,
             "outer_step": f.g_step,

@@ -12,8 +12,9 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.conv.sequence import beat_flags
-from hw.conv.tree import add_tree, tree_stages
+from hw.conv.tree import add_tree
 from isa.config import MachineConfig
+from isa.latency import tree_stages
 from isa.ram import ram_attributes
 
 LATENCY = 2

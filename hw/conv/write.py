@@ -29,7 +29,7 @@ class ResultWriter(wiring.Component):
         c = config
         super().__init__({
             "results": In(stream.Signature(data.ArrayLayout(8, c.conv_ports * c.oc_p))),
-            "places": In(stream.Signature(place_layout(c.conv_ports, c.chunks_per_word, c.words_per_chunk))),
+            "places": In(stream.Signature(place_layout(c, c.conv_ports, c.chunks_per_word, c.words_per_chunk))),
             "fm_write": Out(FeatureMapWrite(c)).array(c.conv_ports),
             "taken": Out(1),
             "finished": Out(1),
@@ -67,7 +67,7 @@ class ResultWriter(wiring.Component):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.pc.eq(place.pc),
+                self.fault.fault.ticket.eq(place.ticket),
             ]
         mask = Signal(c.ic_p)
         with m.If(load):

@@ -1,10 +1,13 @@
-"""What the place and route tool of a chip must be told: the clock.
+"""What the place and route tool of a chip must be told: the clocks.
 
 The machine has one clock, and a reset that is synchronous to it: no path of it is an exception, so none is constrained away.
+With ``array_clock`` 2 there is a second one of half the period, with an edge at each edge of the first: tools take clocks that
+begin at the same time for related, so that paths between the two have a cycle of the faster, which is what they need.
 """
 
 from __future__ import annotations
 
+from hw.arithmetic.doubled import FAST_CLOCK
 from isa.chips import CHIPS
 from isa.config import MachineConfig
 
@@ -16,8 +19,16 @@ def constraints(config: MachineConfig) -> tuple[str, str]:
     """The suffix and the text of the constraints of the machine when it is built alone."""
     suffix = _SUFFIX[CHIPS[config.chip].family] if config.chip else "sdc"
     place = f" on {config.chip}" if config.chip else ""
+    fast = config.array_clock > 1
     told = f"# The clock of configuration {config.name!r}{place}: {config.clock_mhz} MHz.\n"
+    if fast:
+        told += f"# {FAST_CLOCK} is twice as fast and comes from the same source, each edge of clk at one of its edges.\n"
     if suffix == "lpf":
-        return suffix, f'{told}FREQUENCY PORT "clk" {config.clock_mhz} MHZ;\n'
-    alone = "# For the machine built alone: inside a design its clock comes constrained, and this file is left out.\n"
-    return suffix, f"{told}{alone}create_clock -name clk -period {1000 / config.clock_mhz:.3f} [get_ports clk]\n"
+        second = f'FREQUENCY PORT "{FAST_CLOCK}" {2 * config.clock_mhz} MHZ;\n' if fast else ""
+        return suffix, f'{told}FREQUENCY PORT "clk" {config.clock_mhz} MHZ;\n{second}'
+    alone = "# For the machine built alone: inside a design its clocks come constrained, and this file is left out.\n"
+    half = round(500 / config.clock_mhz, 3)
+    period = 2 * half if fast else 1000 / config.clock_mhz
+    lines = [("clk", period), *([(FAST_CLOCK, half)] if fast else [])]
+    clocks = "".join(f"create_clock -name {name} -period {time:.3f} [get_ports {name}]\n" for name, time in lines)
+    return suffix, f"{told}{alone}{clocks}"

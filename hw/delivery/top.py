@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from hw.arithmetic.doubled import FAST_CLOCK
 from hw.axi.signature import ID_BITS
 from hw.axi.write_engine import OPEN_BURSTS
 from hw.delivery.modules import Port, VerilogModule
 from hw.delivery.style import ACTIVE_HIGH, ACTIVE_LOW
 from isa.config import MachineConfig
 
-_ORDER = ("clk", ACTIVE_HIGH, "irq", "s_axil_aw", "s_axil_w", "s_axil_b", "s_axil_ar", "s_axil_r",
+_ORDER = ("clk", FAST_CLOCK, ACTIVE_HIGH, "irq", "s_axil_aw", "s_axil_w", "s_axil_b", "s_axil_ar", "s_axil_r",
           "m_axi_aw", "m_axi_w", "m_axi_b", "m_axi_ar", "m_axi_r", "trace_")  # fmt: skip
 _BUS = re.compile(r"(?P<bus>m_axi|s_axil)_(?P<signal>\w+)")
 
@@ -57,7 +58,7 @@ def _interface(port: str, reset: str) -> tuple[str, str]:
     if bus := _BUS.fullmatch(port):
         return bus["bus"], f"interface:aximm:1.0 {bus['bus']} {bus['signal'].upper()}"
     signals = {
-        "clk": ("clk", "signal:clock:1.0 clk CLK"),
+        **{name: (name, f"signal:clock:1.0 {name} CLK") for name in ("clk", FAST_CLOCK)},
         ACTIVE_HIGH: (ACTIVE_HIGH, f"signal:reset:1.0 {reset} RST"),
         "irq": ("irq", "signal:interrupt:1.0 irq INTERRUPT"),
     }

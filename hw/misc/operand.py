@@ -9,15 +9,18 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.buffers.read_port import ReadPort
-from hw.interfaces import FM_ADDRESS_BITS, FeatureMapRead
+from hw.interfaces import FeatureMapRead
 from hw.window.queue import HeadQueue
 from isa.config import MachineConfig
 
 TURN = data.StructLayout({"last": unsigned(1), "opens": unsigned(1), "closes": unsigned(1)})
 """What goes along with an operand: ``last`` of its instruction, first and last iteration of loop 4."""
-REQUEST = data.StructLayout({"addr": unsigned(FM_ADDRESS_BITS), "turn": TURN})
 AHEAD = 4
 ANSWERS = 8
+
+
+def request_layout(config: MachineConfig) -> data.StructLayout:
+    return data.StructLayout({"addr": unsigned(config.fm_address_bits), "turn": TURN})
 
 
 class OperandFetch(wiring.Component):
@@ -32,14 +35,14 @@ class OperandFetch(wiring.Component):
         self.config = config
         self.answer = data.StructLayout({"word": unsigned(8 * config.ic_p), "turn": TURN})
         super().__init__({
-            "i": In(stream.Signature(REQUEST)),
+            "i": In(stream.Signature(request_layout(config))),
             "fm_read": Out(FeatureMapRead(config)),
             "o": Out(stream.Signature(self.answer)),
         })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.requests = requests = HeadQueue(REQUEST, AHEAD)
+        m.submodules.requests = requests = HeadQueue(request_layout(self.config), AHEAD)
         m.submodules.port = port = ReadPort(self.config, 1, TURN, ANSWERS, always=True)
         wiring.connect(m, wiring.flipped(self.i), requests.i)
         wiring.connect(m, port.fm_read[0], wiring.flipped(self.fm_read))

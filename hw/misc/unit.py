@@ -8,7 +8,7 @@ from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import FM_ADDRESS_BITS, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
+from hw.interfaces import FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.misc import finish
 from hw.misc.arithmetic import Arithmetic
 from hw.misc.delay import Delay
@@ -22,7 +22,6 @@ from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Unit
 
-OUTPUT = data.StructLayout({"addr": unsigned(FM_ADDRESS_BITS), "last": unsigned(1)})
 IN_FLIGHT = 32
 """Words between the loops and the write port, so many that the pipeline never waits for their addresses."""
 AROUND = 5
@@ -52,7 +51,7 @@ class MiscUnit(wiring.Component):
         self.room = -(-(self.latency + AROUND + config.misc_parts - 1) // config.misc_parts) + 1
         """Words that may be between the slicer and the write port."""
         super().__init__({
-            **UnitSignature(Unit.MISC).members,
+            **UnitSignature(Unit.MISC, config).members,
             "fm_read": Out(FeatureMapRead(config)).array(2),
             "fm_write": Out(FeatureMapWrite(config)).array(1),
             "table_write": In(TableWrite(config)),
@@ -60,11 +59,12 @@ class MiscUnit(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.walk = walk = Walk()
+        m.submodules.walk = walk = Walk(self.config)
         m.submodules.settings = settings = Queue(SETTINGS, depth=4)
         m.submodules.operand_a = a = OperandFetch(self.config)
         m.submodules.operand_b = b = OperandFetch(self.config)
-        m.submodules.outputs = outputs = HeadQueue(OUTPUT, depth=IN_FLIGHT)
+        output = data.StructLayout({"addr": unsigned(self.config.fm_address_bits), "last": unsigned(1)})
+        m.submodules.outputs = outputs = HeadQueue(output, depth=IN_FLIGHT)
         m.submodules.slicer = slicer = Slicer(self.config)
         m.submodules.results = results = HeadQueue(8 * self.config.ic_p, depth=self.room)
         wiring.connect(m, a.fm_read, wiring.flipped(self.fm_read[0]))
@@ -115,7 +115,7 @@ class MiscUnit(wiring.Component):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.pc.eq(iteration.pc),
+                self.fault.fault.ticket.eq(iteration.ticket),
             ]
 
     def _begin(self, m: Module, settings: Queue, a: OperandFetch, b: OperandFetch, slicer: Slicer, results: HeadQueue) -> None:

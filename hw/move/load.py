@@ -8,19 +8,20 @@ from typing import Any
 
 from amaranth import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.axi.burst import RUN_BYTES_BITS
 from hw.axi.read_engine import ReadEngine
 from hw.axi.signature import AxiRead
 from hw.axi.slice import RegisterSlice
+from hw.buffers.fifo import RamFifo
 from hw.interfaces import FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder
 from hw.move.packer import Packer, cut_context, packed_layout
-from hw.move.parameters import MEMORIES, ParameterWriter, choose, write_ports
+from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, write_ports
 from hw.move.runs import OFFSET_BITS, RunGenerator
-from hw.move.words import WordWalk
+from hw.move.words import WordWalk, walk_layout, word_layout
+from hw.window.queue import Queue
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Region, Unit
@@ -42,6 +43,14 @@ def region_limits() -> In:
     return In(data.ArrayLayout(unsigned(OFFSET_BITS), len(Region)), init=[NO_LIMIT] * len(Region))
 
 
+def back_layout(config: MachineConfig) -> data.StructLayout:
+    """What the back needs of an instruction: that of LOAD (``is_load``) or that of LOADP."""
+    return data.StructLayout({
+        "is_load": unsigned(1),
+        "of": data.UnionLayout({"load": walk_layout(config, cut_context(config)), "fill": FILL_LAYOUT}),
+    })
+
+
 class LoadUnit(wiring.Component):
     """LOAD and LOADP in two halves: the front asks DRAM, the back writes what comes, many instructions later.
 
@@ -61,7 +70,7 @@ class LoadUnit(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            **UnitSignature(Unit.LOAD).members,
+            **UnitSignature(Unit.LOAD, config).members,
             "bases": In(region_bases(config)),
             "limits": region_limits(),
             "axi": Out(AxiRead(config)),
@@ -74,19 +83,22 @@ class LoadUnit(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         config = self.config
-        layout = unit_layout(Unit.LOAD)
+        layout = unit_layout(Unit.LOAD, config)
         m.submodules.runs = runs = RunGenerator(config, LOAD_TAG)
         m.submodules.engine = engine = ReadEngine(config, LOAD_TAG)
         m.submodules.feeder = feeder = ChunkFeeder(config)
-        m.submodules.queue = queue = SyncFIFOBuffered(width=layout.size, depth=AHEAD)
+        back = back_layout(config)
+        m.submodules.queue = queue = RamFifo(config, width=back.size, depth=AHEAD)
         m.submodules.walk = walk = WordWalk(config, cut_context(config))
+        m.submodules.words = words = Queue(word_layout(config, cut_context(config)))
         m.submodules.packer = packer = Packer(config)
         m.submodules.packed = packed = RegisterSlice(packed_layout(config))
         m.submodules.parameters = parameters = ParameterWriter(config)
         connect(m, runs.o, engine.runs)
         connect(m, engine.axi, flipped(self.axi))
         connect(m, feeder.chunks, packer.chunks)
-        connect(m, walk.o, packer.words)
+        connect(m, walk.o, words.i)
+        connect(m, words.o, packer.words)
         connect(m, packer.o, packed.i)
         stop = Signal()
         m.d.comb += [stop.eq(self.halt | self.fault.valid), engine.halt.eq(stop), self.idle.eq(engine.idle)]
@@ -100,20 +112,17 @@ class LoadUnit(wiring.Component):
         with m.Else():
             m.d.comb += [feeder.beats.valid.eq(beat.valid), beat.ready.eq(feeder.beats.ready)]
 
-        head = data.View(layout, queue.r_data)
-        is_load = head.opcode == BY_NAME["LOAD"].opcode
+        head = data.View(back, queue.r_data)
+        is_load = head.is_load
         loads = Signal(range(IN_WORK + 1))
         fills = Signal(range(IN_WORK + 1))
         m.d.comb += [
             walk.i.valid.eq(queue.r_rdy & is_load & (fills == 0) & (loads != IN_WORK)),
             parameters.fill.valid.eq(queue.r_rdy & ~is_load & (loads == 0) & (fills != IN_WORK)),
             queue.r_en.eq((walk.i.valid & walk.i.ready) | (parameters.fill.valid & parameters.fill.ready)),
-            parameters.fill.payload.pc.eq(head.pc),
-            parameters.fill.payload.buffer.eq(head.op.LOADP.buffer),
-            parameters.fill.payload.dst.eq(head.op.LOADP.dst),
-            parameters.fill.payload.count.eq(head.op.LOADP.count),
+            parameters.fill.payload.eq(head.of.fill),
+            walk.i.payload.eq(head.of.load),
         ]
-        self._walk_input(m, head, walk)
 
         write = self.fm_write
         load_done = Signal()
@@ -141,8 +150,8 @@ class LoadUnit(wiring.Component):
         ]
         return m
 
-    def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: SyncFIFOBuffered, stop: Signal) -> Signal:
-        """Takes an instruction, hands its runs to the generator and a copy to the queue; high while it holds one."""
+    def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: RamFifo, stop: Signal) -> Signal:
+        """Takes an instruction, hands on its runs and what the back needs of it; high while it holds one."""
         taken = Signal(layout)
         valid = Signal()
         leave = Signal()
@@ -155,44 +164,51 @@ class LoadUnit(wiring.Component):
 
         load, loadp = taken.op.LOAD, taken.op.LOADP
         transfer = runs.i.payload
-        m.d.comb += transfer.pc.eq(taken.pc)
-        with m.If(taken.opcode == BY_NAME["LOAD"].opcode):
-            apart = load.step > load.run
-            m.d.comb += [
-                silent.eq(load.valid == 0),
-                transfer.base.eq(self.bases[load.region]),
-                transfer.limit.eq(self.limits[load.region]),
-                transfer.offset.eq(load.offset),
-                transfer.row_stride.eq(load.row_stride),
-                transfer.rows.eq(load.rows),
-                transfer.pieces.eq(Mux(apart, load.pixels, 1)),
-                transfer.step.eq(load.step),
-                transfer.bytes.eq(Mux(apart, load.run, load.valid)),
-                transfer.tag.lead.eq(load.lead),
-                transfer.tag.flip.eq(load.flip),
-            ]
+        is_load, apart, window = Signal(), Signal(), Signal()
+        region = Signal(Region)
+        m.d.comb += [
+            is_load.eq(taken.opcode == BY_NAME["LOAD"].opcode),
+            apart.eq(load.step > load.run),
+            window.eq(load.step < load.run),
+            region.eq(Mux(is_load, load.region, loadp.region)),
+            transfer.ticket.eq(taken.ticket),
+            transfer.base.eq(self.bases[region]),
+            transfer.limit.eq(self.limits[region]),
+            transfer.offset.eq(Mux(is_load, load.offset, loadp.offset)),
+            transfer.rows.eq(Mux(is_load, load.rows, 1)),
+            transfer.pieces.eq(Mux(is_load & apart, load.pixels, 1)),
+            transfer.tag.parameter.eq(~is_load),
+            # LOADP has one row of one piece: what follows it does not need.
+            transfer.row_stride.eq(load.row_stride),
+            transfer.step.eq(load.step),
+            transfer.tag.lead.eq(load.lead),
+            transfer.tag.flip.eq(load.flip),
+        ]
+        with m.If(is_load):
+            m.d.comb += [silent.eq(load.valid == 0), transfer.bytes.eq(Mux(apart, load.run, load.valid))]
         with m.Else():
-            m.d.comb += [
-                transfer.base.eq(self.bases[loadp.region]),
-                transfer.limit.eq(self.limits[loadp.region]),
-                transfer.offset.eq(loadp.offset),
-                transfer.rows.eq(1),
-                transfer.pieces.eq(1),
-                transfer.tag.parameter.eq(1),
-            ]
             count = loadp.count
             choose(m, loadp.buffer, transfer.bytes, lambda kind: _times(count, self.config.buffer_dram_bytes(kind.name)))
         m.d.comb += [
             runs.i.valid.eq(valid & ~silent & queue.w_rdy),
             leave.eq(valid & queue.w_rdy & (silent | runs.i.ready)),
             queue.w_en.eq(leave),
-            queue.w_data.eq(taken),
         ]
+        self._hand_on(m, queue, taken, is_load, window, apart)
         return valid
 
-    def _walk_input(self, m: Module, head: Any, walk: WordWalk) -> None:
-        load, i = head.op.LOAD, walk.i.payload
+    def _hand_on(self, m: Module, queue: RamFifo, taken: Any, is_load: Value, window: Value, apart: Value) -> None:
+        load, loadp = taken.op.LOAD, taken.op.LOADP
+        back = data.View(back_layout(self.config), queue.w_data)
+        i = Signal(walk_layout(self.config, cut_context(self.config)))
+        fill = Signal(FILL_LAYOUT)
         m.d.comb += [
+            back.is_load.eq(is_load),
+            back.of.as_value().eq(Mux(is_load, i.as_value(), fill.as_value())),
+            fill.ticket.eq(taken.ticket),
+            fill.buffer.eq(loadp.buffer),
+            fill.dst.eq(loadp.dst),
+            fill.count.eq(loadp.count),
             i.addr.eq(load.d_addr),
             i.row_step.eq(load.d_ys),
             i.pixel_step.eq(load.d_xs),
@@ -200,11 +216,11 @@ class LoadUnit(wiring.Component):
             i.rows.eq(load.rows),
             i.pixels.eq(load.pixels),
             i.run.eq(load.run),
-            i.context.pc.eq(head.pc),
+            i.context.ticket.eq(taken.ticket),
             i.context.fill.eq(load.fill),
-            i.context.window.eq(load.step < load.run),
+            i.context.window.eq(window),
             i.context.step.eq(load.step),
-            i.context.apart.eq(load.step > load.run),
+            i.context.apart.eq(apart),
             i.context.empty.eq(load.valid == 0),
         ]
 
@@ -215,15 +231,15 @@ class LoadUnit(wiring.Component):
     def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter, stop: Signal) -> None:
         word = packer.words
         causes = [
-            (packer.error, Fault.READ_ERROR, packer.error_pc),
-            (word.valid & word.ready & word.payload.outside, Fault.FM_ADDRESS, word.payload.context.pc),
-            (parameters.outside, Fault.BUFFER_ADDRESS, parameters.pc),
-            (parameters.error, Fault.READ_ERROR, parameters.pc),
-            (runs.outside, Fault.REGION_LIMIT, runs.pc),
+            (packer.error, Fault.READ_ERROR, packer.error_ticket),
+            (word.valid & word.ready & word.payload.outside, Fault.FM_ADDRESS, word.payload.context.ticket),
+            (parameters.outside, Fault.BUFFER_ADDRESS, parameters.ticket),
+            (parameters.error, Fault.READ_ERROR, parameters.ticket),
+            (runs.outside, Fault.REGION_LIMIT, runs.ticket),
         ]
-        for cause, code, pc in reversed(causes):
+        for cause, code, ticket in reversed(causes):
             with m.If(cause & ~stop):
-                m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.pc.eq(pc)]
+                m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.ticket.eq(ticket)]
 
 
 def _times(value: Value, constant: int) -> Value:

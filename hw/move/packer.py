@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import C, Cat, Module, Mux, Signal, unsigned
+from amaranth import C, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.interfaces import FM_ADDRESS_BITS
+from hw.interfaces import TICKET_BITS
 from hw.move.chunks import chunk_layout
 from hw.move.words import word_layout
+from hw.window.raster import pick
 from isa.config import MachineConfig
 
 
@@ -22,7 +24,7 @@ def cut_context(config: MachineConfig) -> data.StructLayout:
     is one; ``empty``: there are no chunks, all is fill.
     """
     return data.StructLayout({
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
         "fill": unsigned(8),
         "window": unsigned(1),
         "step": unsigned(config.window_bytes.bit_length()),
@@ -34,7 +36,7 @@ def cut_context(config: MachineConfig) -> data.StructLayout:
 def packed_layout(config: MachineConfig) -> data.StructLayout:
     """A finished word; ``done``: with it its transfer is finished (an item may be a ``done`` and no ``write``)."""
     return data.StructLayout({
-        "addr": unsigned(FM_ADDRESS_BITS),
+        "addr": unsigned(config.fm_address_bits),
         "data": unsigned(8 * config.ic_p),
         "write": unsigned(1),
         "done": unsigned(1),
@@ -44,35 +46,37 @@ def packed_layout(config: MachineConfig) -> data.StructLayout:
 class Packer(wiring.Component):
     """One word per cycle, cut at any byte; two cycles of latency; everything stalls with ``o``.
 
-    Chunks wait in a queue of ``depth`` places whose contents move down by one as chunk 0 is used up. ``base`` is the
-    first byte still wanted and ``start`` the first byte of the next word, both counted from chunk 0 (they
-    differ within an overlapping pixel, which stays until it is passed). A word takes ``reach`` neighbouring
-    chunks, chosen in the first cycle, and is shifted into place by less than one chunk in the second: the only
-    shifter there is::
+    Chunks wait in a ring of ``depth`` places; what must be known of all of them at once (``last``, whether they are there)
+    moves down by one as chunk 0 is used up. ``base`` is the first byte still wanted and ``start`` the first byte of the next
+    word, both counted from chunk 0 (they differ within an overlapping pixel, which stays until it is passed)::
 
         chunk      0               1               2
         bytes      . . . . . b . . | . . s s s s s s | s s . .      b: base, s: the word at start
+
+    Every byte of a chunk has a memory of its own. Those in front of the word's first byte are read one place further on, so
+    that a chunk's width of neighbouring bytes comes in one cycle, turned; in the next they are turned back. A word wider than
+    a chunk takes several such reads.
 
     A word goes when its last chunk is there, or the segment's last one is: what follows it is fill. At the end
     of a segment the rest of its chunks is dropped, one per cycle. So a chunk per cycle is taken whenever words are
     at least as wide as chunks, whatever the lengths and the alignment.
 
-    ``error`` strobes, with ``error_pc``, when a chunk that DRAM reported as bad is passed. ``starved``: a word waits
+    ``error`` strobes, with ``error_ticket``, when a chunk that DRAM reported as bad is passed. ``starved``: a word waits
     for chunks.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         size = config.axi_bytes
-        self.reach = -(-(size - 1 + config.ic_p) // size)
-        self.depth = max(-(-(size - 1 + config.window_bytes) // size), self.reach + 1)
+        reach = -(-(size - 1 + config.ic_p) // size)
+        self.depth = max(-(-(size - 1 + config.window_bytes) // size), reach + 1)
         super().__init__({
             "chunks": In(stream.Signature(chunk_layout(config))),
             "words": In(stream.Signature(word_layout(config, cut_context(config)))),
             "o": Out(stream.Signature(packed_layout(config))),
             "starved": Out(1),
             "error": Out(1),
-            "error_pc": Out(32),
+            "error_ticket": Out(TICKET_BITS),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -81,7 +85,8 @@ class Packer(wiring.Component):
         size_bits = exact_log2(size)
         word = self.words.payload
 
-        queue = [Signal(chunk_layout(self.config), name=f"chunk{n}") for n in range(depth)]
+        flags = data.StructLayout({name: chunk_layout(self.config)[name].shape for name in ("skip", "last", "error")})
+        queue = [Signal(flags, name=f"chunk{n}") for n in range(depth)]
         present = Signal(depth)
         drop = Signal()
         push = Signal()
@@ -89,9 +94,10 @@ class Packer(wiring.Component):
         kept = Signal(depth)
         m.d.comb += kept.eq(Mux(drop, present >> 1, present))
         m.d.sync += present.eq(kept | Mux(push, kept + 1, 0))
+        arriving = Cat(self.chunks.payload[name] for name in flags.members)
         for n in range(depth):
             with m.If(push & ~kept[n] & (kept[n - 1] if n else C(1))):
-                m.d.sync += queue[n].eq(self.chunks.payload)
+                m.d.sync += queue[n].as_value().eq(arriving)
             with m.Elif(drop):
                 m.d.sync += queue[n].eq(queue[min(n + 1, depth - 1)])
 
@@ -106,13 +112,11 @@ class Packer(wiring.Component):
         base = Signal(position)
         start = Signal(position)
         stop = Signal(position)
-        final_byte = Signal(position)
         m.d.comb += [
             spent.eq(Mux(fresh, word.context.empty, was_spent)),
             base.eq(Mux(fresh, queue[0].skip, base_kept)),
             start.eq(Mux(fresh, queue[0].skip, start_kept)),
             stop.eq(start + word.count),
-            final_byte.eq(stop - 1),
             last_here.eq((Cat(chunk.last for chunk in queue) & present) != 0),
         ]
         own = Signal(depth)
@@ -124,7 +128,11 @@ class Packer(wiring.Component):
         advance = Signal()
         fed = Signal()
         cut = Signal()
-        enough = (present >> final_byte[size_bits:])[0]
+        within, first_chunk = start[:size_bits], start[size_bits:]
+        further = Signal(range(-(-lanes // size) + 1))
+        """Chunks from that of the word's first byte to that of its last."""
+        m.d.comb += further.eq((within + word.count - 1)[size_bits:])
+        enough = pick([(present >> first_chunk)[n] for n in range(-(-lanes // size) + 1)], further)
         end_segment = word.end_row | (word.context.apart & word.end_pixel)
         m.d.comb += [
             fed.eq(spent | ((base < size) & (last_here | enough))),
@@ -147,7 +155,7 @@ class Packer(wiring.Component):
         passed = Signal()
         finished = Signal()
         purge_end = Signal()
-        purge_pc = Signal(32)
+        purge_ticket = Signal(TICKET_BITS)
         m.d.comb += passed.eq(drop & queue[0].last)
         with m.If(purge):
             m.d.comb += [drop.eq(present[0] & advance), finished.eq(passed)]
@@ -155,36 +163,35 @@ class Packer(wiring.Component):
                 m.d.sync += [purge.eq(0), fresh.eq(1)]
         with m.Elif(cut & end_segment):
             m.d.comb += [drop.eq(~spent), finished.eq(spent | passed)]
-            m.d.sync += [fresh.eq(finished), purge.eq(~finished), purge_end.eq(word.end), purge_pc.eq(word.context.pc)]
+            m.d.sync += [fresh.eq(finished), purge.eq(~finished), purge_end.eq(word.end), purge_ticket.eq(word.context.ticket)]
         with m.Elif(cut | ~fresh):
             m.d.comb += drop.eq(~spent & present[0] & (next_base >= size))
             m.d.sync += [
                 fresh.eq(0),
                 was_spent.eq(spent | passed),
-                base_kept.eq(Mux(drop, next_base - size, next_base)),
-                start_kept.eq(Mux(drop, next_start - size, next_start)),
+                base_kept.eq(Cat(next_base[:size_bits], next_base[size_bits:] - drop)),
+                start_kept.eq(Cat(next_start[:size_bits], next_start[size_bits:] - drop)),
             ]
         m.d.comb += [
             self.error.eq(drop & queue[0].error),
-            self.error_pc.eq(Mux(purge, purge_pc, word.context.pc)),
+            self.error_ticket.eq(Mux(purge, purge_ticket, word.context.ticket)),
         ]
 
-        span = self.reach * size
-        chosen = Signal(8 * span)
-        chosen_real = Signal(span)
         shift = Signal(size_bits)
         used = Signal(lanes)
         fill = Signal(8)
-        addr = Signal(FM_ADDRESS_BITS)
+        addr = Signal(self.config.fm_address_bits)
         write = Signal()
         done = Signal()
         m.d.comb += advance.eq(~self.o.valid | self.o.ready)
+        chosen = self._read(m, push, drop, start, own, advance)
+        turned = [_turned_back(bits, shift, min(size, lanes - read * size)) for read, bits in enumerate(chosen)]
         with m.If(advance):
             m.d.sync += [
                 write.eq(cut),
                 done.eq(finished & Mux(purge, purge_end, word.end)),
                 addr.eq(word.addr),
-                shift.eq(start[:size_bits]),
+                shift.eq(within),
                 used.eq(Cat(~spent & (n < word.count) for n in range(lanes))),
                 fill.eq(word.context.fill),
                 self.o.valid.eq(write | done),
@@ -192,20 +199,54 @@ class Packer(wiring.Component):
                 self.o.payload.done.eq(done),
                 self.o.payload.addr.eq(addr),
             ]
-            with m.Switch(start[size_bits:]):
-                for n in range(depth):
-                    with m.Case(n) if n < depth - 1 else m.Default():
-                        near = range(n, min(n + self.reach, depth))
-                        m.d.sync += [
-                            chosen.eq(Cat(queue[k].data for k in near)),
-                            chosen_real.eq(Cat(Mux(own[k], queue[k].real, 0) for k in near)),
-                        ]
-            # A multiple of four bytes first: two rows of 4:1 multiplexers, the first of them as narrow as the second.
-            coarse = Signal(8 * (lanes + 3))
-            m.d.comb += coarse.eq(chosen.bit_select(Cat(C(0, 5), shift[2:]), len(coarse)))
-            shifted = coarse.bit_select(Cat(C(0, 3), shift[:2]), 8 * lanes)
-            real = Signal(lanes)
-            m.d.comb += real.eq((chosen_real >> shift) & used)
             for n in range(lanes):
-                m.d.sync += self.o.payload.data.word_select(n, 8).eq(Mux(real[n], shifted.word_select(n, 8), fill))
+                byte = turned[n // size].word_select(n % size, _COLUMN_BITS)
+                m.d.sync += self.o.payload.data.word_select(n, 8).eq(Mux(byte[8] & used[n], byte[:8], fill))
         return m
+
+    def _read(self, m: Module, push: Value, drop: Value, start: Value, own: Value, advance: Value) -> list[Signal]:
+        """The memories of the ring: bytes, each with whether it is ``real`` and of this segment, a chunk's width in each read;
+        the first read begins with the word's first byte, in whichever column that is. Returns the registers."""
+        size, lanes = self.config.axi_bytes, self.config.ic_p
+        size_bits = exact_log2(size)
+        rows = 1 << (self.depth - 1).bit_length()
+        head, tail = Signal(range(rows)), Signal(range(rows))
+        m.d.sync += [head.eq(head + drop), tail.eq(tail + push)]
+        within, first_chunk = start[:size_bits], start[size_bits:]
+        reads = -(-lanes // size)
+        chosen = [Signal(_COLUMN_BITS * size, name=f"chosen{read}") for read in range(reads)]
+        mine = Signal(reads + 1)
+        m.d.comb += mine.eq((own >> first_chunk)[: reads + 1])
+        row = [Signal(range(rows), name=f"row{ahead}") for ahead in range(reads + 1)]
+        m.d.comb += [address.eq(head + first_chunk + ahead) for ahead, address in enumerate(row)]
+        chunk = self.chunks.payload
+        for column in range(size):
+            beyond = Signal(name=f"beyond{column}")
+            m.d.comb += beyond.eq(column < within)
+            for read in range(reads):
+                memory = Memory(shape=_COLUMN_BITS, depth=rows, init=[])
+                m.submodules[f"byte{column}_{read}"] = memory
+                write, look = memory.write_port(), memory.read_port(domain="comb")
+                m.d.comb += [
+                    write.en.eq(push),
+                    write.addr.eq(tail),
+                    write.data.eq(Cat(chunk.data.word_select(column, 8), chunk.real[column])),
+                    look.addr.eq(Mux(beyond, row[read + 1], row[read])),
+                ]
+                real = look.data[8] & Mux(beyond, mine[read + 1], mine[read])
+                with m.If(advance):
+                    m.d.sync += chosen[read].word_select(column, _COLUMN_BITS).eq(Cat(look.data[:8], real))
+        return chosen
+
+
+_COLUMN_BITS = 9
+"""A byte, and whether it is real."""
+
+
+def _turned_back(columns: Value, shift: Value, lanes: int) -> Value:
+    """The first ``lanes`` bytes of a ring of columns from column ``shift`` on. A multiple of four first: two rows of 4:1
+    multiplexers, the first of them as narrow as the second."""
+    twice = Cat(columns, columns)
+    size = len(columns) // _COLUMN_BITS
+    coarse = pick([twice[4 * n * _COLUMN_BITS :][: (lanes + 3) * _COLUMN_BITS] for n in range(-(-size // 4))], shift[2:])
+    return pick([coarse[n * _COLUMN_BITS :][: lanes * _COLUMN_BITS] for n in range(min(4, size))], shift[:2])

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
 from hw.axi.read_engine import beat_layout
-from hw.interfaces import BufferWrite, TableWrite
+from hw.interfaces import TICKET_BITS, BufferWrite, TableWrite
 from hw.move.chunks import LOAD_TAG
 from isa.config import MachineConfig
 from isa.instructions import Buffer
@@ -26,7 +26,7 @@ MEMORIES: dict[Buffer, str] = {
 """The buffers that are memories of words, and the names of their write ports."""
 
 FILL_LAYOUT = data.StructLayout({
-    "pc": unsigned(32),
+    "ticket": unsigned(TICKET_BITS),
     "buffer": unsigned(3),
     "dst": unsigned(16),
     "count": unsigned(16),
@@ -63,7 +63,7 @@ class ParameterWriter(wiring.Component):
     A beat takes every column in turn; the bytes beyond a word's width are left to the memory to drop. No cycle is lost
     from one instruction to the next. ``done`` strobes with the last write. ``outside`` is high, and nothing
     is written, when the words do not all lie within the buffer; ``error`` strobes with a beat that DRAM reported as
-    bad. Both belong to the instruction at ``pc``.
+    bad. Both belong to the instruction ``ticket``.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -75,7 +75,7 @@ class ParameterWriter(wiring.Component):
             "table_write": Out(TableWrite(config)),
             "active": Out(1),
             "done": Out(1),
-            "pc": Out(32),
+            "ticket": Out(TICKET_BITS),
             "outside": Out(1),
             "error": Out(1),
         })
@@ -118,7 +118,7 @@ class ParameterWriter(wiring.Component):
         with m.If(self.fill.ready):
             m.d.sync += [
                 occupied.eq(self.fill.valid),
-                self.pc.eq(new.pc),
+                self.ticket.eq(new.ticket),
                 self.outside.eq(self.fill.valid & (new.dst + new.count > new_depth)),
                 buffer.eq(new.buffer),
                 word.eq(new.dst),

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from hw.buffers.read_port import ReadPort
-from hw.interfaces import FeatureMapRead
+from hw.interfaces import TICKET_BITS, FeatureMapRead
 from hw.move.unpacker import piece_layout
 from hw.move.words import word_layout
 from isa.config import MachineConfig
@@ -24,7 +24,7 @@ def read_context(config: MachineConfig) -> data.StructLayout:
     next row begin, and whether every pixel is a run of its own (``apart``)."""
     lane = unsigned(exact_log2(config.axi_bytes))
     return data.StructLayout({
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
         "flip": unsigned(1),
         "apart": unsigned(1),
         "lane": lane,

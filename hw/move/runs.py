@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Signal, signed, unsigned
+from amaranth import Module, Signal, unsigned
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.axi.burst import RUN_BYTES_BITS, run_layout
+from hw.interfaces import TICKET_BITS
 from isa.config import MachineConfig
 
 OFFSET_BITS = 32
@@ -18,7 +19,7 @@ OFFSET_BITS = 32
 
 def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
     """``rows`` rows of ``pieces`` runs of ``bytes`` bytes, ``step`` bytes apart within a row; ``limit`` is that of the region,
-    ``pc`` names the instruction in errors."""
+    ``ticket`` names the instruction in errors."""
     return data.StructLayout({
         "base": unsigned(config.axi_addr_bits),
         "limit": unsigned(OFFSET_BITS),
@@ -28,7 +29,7 @@ def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
         "pieces": unsigned(12),
         "step": unsigned(16),
         "bytes": unsigned(RUN_BYTES_BITS),
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
         "tag": tag,
     })
 
@@ -36,9 +37,10 @@ def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
 class RunGenerator(wiring.Component):
     """One run per cycle, row by row, the first one cycle after its transfer; stalls with ``o``.
 
-    The offset of the next row is ready a row ahead, so that a cycle never holds more than one addition.
+    What is kept is the offset of the run from the base of its region; its address, and whether it ends within the limit, follow
+    from it while it is on ``o``. Rows begin modulo 2^32, what follows within a row does not wrap.
 
-    ``outside`` is high, for the instruction at ``pc``, while the run on ``o`` goes beyond the region's limit. The run is
+    ``outside`` is high, for the instruction ``ticket``, while the run on ``o`` goes beyond the region's limit. The run is
     not kept from leaving: its first burst is two cycles away, and a unit that stops in the next cycle lets none out.
     """
 
@@ -49,17 +51,16 @@ class RunGenerator(wiring.Component):
             "i": In(stream.Signature(transfer_layout(config, tag))),
             "o": Out(stream.Signature(run_layout(config, tag))),
             "outside": Out(1),
-            "pc": Out(32),
+            "ticket": Out(TICKET_BITS),
         })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         transfer = Signal(transfer_layout(self.config, self.tag))
         valid = Signal()
-        addr = Signal(self.config.axi_addr_bits)
+        row = Signal(OFFSET_BITS)
         next_row = Signal(OFFSET_BITS)
-        room = Signal(signed(OFFSET_BITS + 3))
-        """Bytes from the first of the run to the limit; a row is shorter than 2^29 bytes."""
+        offset = Signal(OFFSET_BITS + 1)
         rows_left = Signal(12)
         pieces_left = Signal(12)
         end_row = Signal()
@@ -69,37 +70,32 @@ class RunGenerator(wiring.Component):
             end.eq(end_row & (rows_left == 1)),
             self.i.ready.eq(~valid | (self.o.ready & end)),
             self.o.valid.eq(valid),
-            self.o.payload.addr.eq(addr),
+            self.o.payload.addr.eq(transfer.base + offset),
+            next_row.eq(row + transfer.row_stride),
             self.o.payload.bytes.eq(transfer.bytes),
             self.o.payload.last.eq(end),
             self.o.payload.tag.eq(transfer.tag),
-            self.outside.eq(valid & ~transfer.limit.all() & (transfer.bytes > room)),
-            self.pc.eq(transfer.pc),
+            self.outside.eq(valid & ~transfer.limit.all() & (offset + transfer.bytes > transfer.limit)),
+            self.ticket.eq(transfer.ticket),
         ]
         new = self.i.payload
         with m.If(self.i.ready):
             m.d.sync += [
                 valid.eq(self.i.valid),
                 transfer.eq(new),
-                addr.eq(new.base + new.offset),
-                room.eq(new.limit - new.offset),
-                next_row.eq(new.offset + new.row_stride),
+                row.eq(new.offset),
+                offset.eq(new.offset),
                 rows_left.eq(new.rows),
                 pieces_left.eq(new.pieces),
             ]
         with m.Elif(self.o.ready):
             with m.If(end_row):
                 m.d.sync += [
-                    addr.eq(transfer.base + next_row),
-                    room.eq(transfer.limit - next_row),
-                    next_row.eq(next_row + transfer.row_stride),
+                    row.eq(next_row),
+                    offset.eq(next_row),
                     rows_left.eq(rows_left - 1),
                     pieces_left.eq(transfer.pieces),
                 ]
             with m.Else():
-                m.d.sync += [
-                    addr.eq(addr + transfer.step),
-                    room.eq(room - transfer.step),
-                    pieces_left.eq(pieces_left - 1),
-                ]
+                m.d.sync += [offset.eq(offset + transfer.step), pieces_left.eq(pieces_left - 1)]
         return m

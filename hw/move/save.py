@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.axi.signature import AxiWrite
 from hw.axi.write_engine import NO_TAG, WriteEngine
-from hw.interfaces import FeatureMapRead, UnitSignature, unit_layout
+from hw.interfaces import TICKET_BITS, FeatureMapRead, UnitSignature, unit_layout
 from hw.move.load import region_bases, region_limits
 from hw.move.product import RowBytes
 from hw.move.reader import WordReader, read_context
@@ -43,7 +43,7 @@ class SaveUnit(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            **UnitSignature(Unit.SAVE).members,
+            **UnitSignature(Unit.SAVE, config).members,
             "bases": In(region_bases(config)),
             "limits": region_limits(),
             "axi": Out(AxiWrite(config)),
@@ -60,7 +60,7 @@ class SaveUnit(wiring.Component):
         m.submodules.reader = reader = WordReader(config)
         m.submodules.unpacker = unpacker = Unpacker(config)
         m.submodules.engine = engine = WriteEngine(config)
-        m.submodules.pcs = pcs = SyncFIFOBuffered(width=32, depth=AHEAD)
+        m.submodules.tickets = tickets = SyncFIFOBuffered(width=TICKET_BITS, depth=AHEAD)
         connect(m, runs.o, engine.runs)
         connect(m, walk.o, reader.words)
         connect(m, reader.pieces, unpacker.i)
@@ -75,16 +75,16 @@ class SaveUnit(wiring.Component):
             self.idle.eq(engine.idle),
         ]
 
-        taken = Signal(unit_layout(Unit.SAVE))
+        taken = Signal(unit_layout(Unit.SAVE, config))
         walk_due = Signal()
         runs_due = Signal()
         save = taken.op.SAVE
         accept = Signal()
         m.d.comb += [
-            self.instruction.ready.eq(~walk_due & ~runs_due & pcs.w_rdy & ~stop),
+            self.instruction.ready.eq(~walk_due & ~runs_due & tickets.w_rdy & ~stop),
             accept.eq(self.instruction.valid & self.instruction.ready),
-            pcs.w_en.eq(accept),
-            pcs.w_data.eq(self.instruction.payload.pc),
+            tickets.w_en.eq(accept),
+            tickets.w_data.eq(self.instruction.payload.ticket),
             row_bytes.start.eq(accept),
             row_bytes.pixels.eq(self.instruction.payload.op.SAVE.pixels),
             row_bytes.run.eq(self.instruction.payload.op.SAVE.run),
@@ -105,7 +105,7 @@ class SaveUnit(wiring.Component):
             runs.i.valid.eq(runs_due & (apart | row_bytes.ready)),
             transfer.base.eq(base),
             transfer.limit.eq(self.limits[save.region]),
-            transfer.pc.eq(taken.pc),
+            transfer.ticket.eq(taken.ticket),
             transfer.offset.eq(save.offset),
             transfer.row_stride.eq(save.row_stride),
             transfer.rows.eq(save.rows),
@@ -120,7 +120,7 @@ class SaveUnit(wiring.Component):
             walked.rows.eq(save.rows),
             walked.pixels.eq(save.pixels),
             walked.run.eq(save.run),
-            walked.context.pc.eq(taken.pc),
+            walked.context.ticket.eq(taken.ticket),
             walked.context.flip.eq(save.flip),
             walked.context.apart.eq(apart),
             walked.context.lane.eq(base + save.offset),
@@ -129,23 +129,23 @@ class SaveUnit(wiring.Component):
         ]
 
         begun = Signal(range(AHEAD + 3))
-        m.d.comb += pcs.r_en.eq(engine.done)
+        m.d.comb += tickets.r_en.eq(engine.done)
         m.d.sync += [begun.eq(begun + accept - engine.done), self.done.eq(engine.done & ~engine.error & ~stop)]
         fault = self.fault
         with m.If(~stop):
             with m.If(engine.error):
-                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.WRITE_ERROR), fault.fault.pc.eq(pcs.r_data)]
+                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.WRITE_ERROR), fault.fault.ticket.eq(tickets.r_data)]
             with m.Elif(reader.outside):
                 m.d.sync += [
                     fault.valid.eq(1),
                     fault.fault.code.eq(Fault.FM_ADDRESS),
-                    fault.fault.pc.eq(reader.words.payload.context.pc),
+                    fault.fault.ticket.eq(reader.words.payload.context.ticket),
                 ]
             with m.Elif(runs.outside):
                 m.d.sync += [
                     fault.valid.eq(1),
                     fault.fault.code.eq(Fault.REGION_LIMIT),
-                    fault.fault.pc.eq(runs.pc),
+                    fault.fault.ticket.eq(runs.ticket),
                 ]
         m.d.comb += [
             self.busy.eq(begun != 0),

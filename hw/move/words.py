@@ -9,17 +9,17 @@ from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import FM_ADDRESS_BITS
 from isa.config import MachineConfig
 
 
-def walk_layout(context: ShapeLike) -> data.StructLayout:
+def walk_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
     """``rows x pixels`` pixels of ``run`` bytes each; ``context`` goes along with each of their words."""
+    address = unsigned(min(20, config.fm_address_bits))
     return data.StructLayout({
-        "addr": unsigned(20),
-        "row_step": unsigned(20),
+        "addr": address,
+        "row_step": address,
         "pixel_step": unsigned(8),
-        "vector_step": unsigned(20),
+        "vector_step": address,
         "rows": unsigned(12),
         "pixels": unsigned(12),
         "run": unsigned(16),
@@ -30,7 +30,7 @@ def walk_layout(context: ShapeLike) -> data.StructLayout:
 def word_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
     """A word and the bytes in use; ``begin`` and ``end`` of the transfer, ``end_row``, ``end_pixel``."""
     return data.StructLayout({
-        "addr": unsigned(FM_ADDRESS_BITS),
+        "addr": unsigned(config.fm_address_bits),
         "count": unsigned(config.ic_p.bit_length()),
         "begin": unsigned(1),
         "end_pixel": unsigned(1),
@@ -52,19 +52,19 @@ class WordWalk(wiring.Component):
         self.config = config
         self.context = context
         super().__init__({
-            "i": In(stream.Signature(walk_layout(context))),
+            "i": In(stream.Signature(walk_layout(config, context))),
             "o": Out(stream.Signature(word_layout(config, context))),
         })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         lanes = self.config.ic_p
-        current = Signal(walk_layout(self.context))
+        current = Signal(walk_layout(self.config, self.context))
         valid = Signal()
         begin = Signal()
-        word = Signal(FM_ADDRESS_BITS)
-        pixel = Signal(FM_ADDRESS_BITS)
-        row = Signal(FM_ADDRESS_BITS)
+        word = Signal(self.config.fm_address_bits)
+        pixel = Signal(self.config.fm_address_bits)
+        row = Signal(self.config.fm_address_bits)
         bytes_left = Signal(16)
         pixels_left = Signal(12)
         rows_left = Signal(12)
@@ -93,7 +93,7 @@ class WordWalk(wiring.Component):
             ]
 
         new = self.i.payload
-        following = Signal(FM_ADDRESS_BITS)
+        following = Signal(self.config.fm_address_bits)
         with m.If(end_row):
             m.d.comb += following.eq(row + current.row_step)
         with m.Elif(end_pixel):

@@ -15,7 +15,6 @@ from hw.window.placement import place_layout
 from hw.window.queue import Queue
 from isa.config import MachineConfig
 
-PLACE_LAYOUT = place_layout(1, 1, 1)
 DEPTH = LATENCY + 4
 """Pixels on the way to the buffer: those in the pipeline, in the stages around it, and the returning credit."""
 
@@ -37,7 +36,7 @@ class PixelFinish(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(pixel_layout(config))),
             "settings": In(stream.Signature(FINISH_LAYOUT)),
-            "place": In(stream.Signature(PLACE_LAYOUT)),
+            "place": In(stream.Signature(place_layout(config, 1, 1, 1))),
             "params": Out(param_read(config)),
             "table_write": In(TableWrite(config)),
             "fm_write": Out(FeatureMapWrite(config)),

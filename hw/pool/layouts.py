@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth import signed, unsigned
 from amaranth.lib import data
 
-from hw.interfaces import BufferRead
+from hw.interfaces import TICKET_BITS, BufferRead
 from hw.post.activation import FINISH
 from isa.config import MachineConfig
 
@@ -13,7 +13,7 @@ WORD_BITS = 29
 """Tap and parameter words are counted exactly: 2^16 + 2^12 * 2^16 + 2^16 is the most that fields can name."""
 
 REDUCTION_LAYOUT = data.StructLayout({
-    "pc": unsigned(32),
+    "ticket": unsigned(TICKET_BITS),
     "mode": unsigned(2),
     "by_count": unsigned(1),
     "t_addr": unsigned(16),
@@ -24,7 +24,7 @@ REDUCTION_LAYOUT = data.StructLayout({
 })
 """The fields of an instruction that its taps need."""
 
-FINISH_LAYOUT = data.StructLayout({"pc": unsigned(32), "bypass": unsigned(1), **FINISH})
+FINISH_LAYOUT = data.StructLayout({"ticket": unsigned(TICKET_BITS), "bypass": unsigned(1), **FINISH})
 """The fields of an instruction that its results need; ``bypass``: they are maxima."""
 
 

@@ -12,7 +12,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arithmetic.cascade import OPERAND_LATENCY, Cascades, Pair, cascades_of
+from hw.arithmetic.cascade import Cascades, Pair, cascades_of
 from hw.arithmetic.packing import GAP, SEED, unpack
 from hw.arithmetic.sums import chosen_sum, extended
 from hw.interfaces import BufferRead, operand_layout
@@ -20,6 +20,7 @@ from hw.pool.layouts import REDUCTION_LAYOUT, WORD_BITS, pixel_layout
 from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.instructions import PoolMode
+from isa.latency import OPERAND_LATENCY
 
 
 def reduction_latency(config: MachineConfig) -> int:

@@ -48,7 +48,7 @@ class PoolUnit(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            **dict(UnitSignature(Unit.POOL).members),
+            **dict(UnitSignature(Unit.POOL, config).members),
             "fm_read": Out(FeatureMapRead(config)).array(config.px_p + config.pool_taps - 1),
             "fm_write": Out(FeatureMapWrite(config)),
             "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)).array(config.pool_taps),
@@ -59,7 +59,7 @@ class PoolUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.window = window = WindowGenerator(c.px_p, c.pool_taps)
+        m.submodules.window = window = WindowGenerator(c, c.px_p, c.pool_taps)
         m.submodules.fetch = fetch = OperandFetch(c, c.pool_taps)
         m.submodules.reduce = reduce = WindowReduce(c)
         m.submodules.reductions = reductions = Queue(REDUCTION_LAYOUT, _IN_FLIGHT)
@@ -87,11 +87,11 @@ class PoolUnit(wiring.Component):
     def _accept(self, m: Module, window: WindowGenerator, placement: Placement, reductions: Queue, endings: Queue) -> None:
         """Hands the instruction to all four parts in the same cycle."""
         op = self.instruction.p.op.POOL
-        pc = self.instruction.p.pc
+        ticket = self.instruction.p.ticket
         parts = (window.i, placement.i, reductions.i, endings.i)
         m.d.comb += self.instruction.ready.eq(~self.halt & Cat(part.ready for part in parts).all())
         m.d.comb += [part.valid.eq(self.instruction.valid & self.instruction.ready) for part in parts]
-        m.d.comb += [part.p.pc.eq(pc) for part in parts]
+        m.d.comb += [part.p.ticket.eq(ticket) for part in parts]
         m.d.comb += [window.i.p[name].eq(op[name]) for name in _WINDOW_FIELDS]
         m.d.comb += [
             window.i.p.outer.eq(op.vectors),
@@ -105,7 +105,7 @@ class PoolUnit(wiring.Component):
             m.d.comb += [window.i.p.several.eq(several), window.i.p.neighbours.eq(several & side_by_side)]
         m.d.comb += [placement.i.p[name].eq(op[name]) for name in _PLACE_FIELDS]
         m.d.comb += placement.i.p.outer.eq(op.vectors)
-        m.d.comb += [reductions.i.p[name].eq(op[name]) for name in REDUCTION_LAYOUT.members if name != "pc"]
+        m.d.comb += [reductions.i.p[name].eq(op[name]) for name in REDUCTION_LAYOUT.members if name != "ticket"]
         m.d.comb += [endings.i.p[name].eq(op[name]) for name in FINISH]
         m.d.comb += endings.i.p.bypass.eq(op.mode == PoolMode.MAX.value)
 
@@ -121,12 +121,12 @@ class PoolUnit(wiring.Component):
             self.wait_bank.eq(fetch.wait_bank | (self.fm_write.valid & ~self.fm_write.ready)),
         ]
         seen = (
-            (finish.write_outside, Fault.FM_ADDRESS, finish.place.p.pc),
-            (finish.param_outside, Fault.BUFFER_ADDRESS, finish.settings.p.pc),
-            (reduce.outside, Fault.BUFFER_ADDRESS, reduce.settings.p.pc),
-            (fetch.fault.valid, Fault.FM_ADDRESS, fetch.fault.fault.pc),
+            (finish.write_outside, Fault.FM_ADDRESS, finish.place.p.ticket),
+            (finish.param_outside, Fault.BUFFER_ADDRESS, finish.settings.p.ticket),
+            (reduce.outside, Fault.BUFFER_ADDRESS, reduce.settings.p.ticket),
+            (fetch.fault.valid, Fault.FM_ADDRESS, fetch.fault.fault.ticket),
         )
         with m.If(~self.fault.valid):
-            for wrong, code, pc in reversed(seen):
+            for wrong, code, ticket in reversed(seen):
                 with m.If(wrong):
-                    m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.pc.eq(pc)]
+                    m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.ticket.eq(ticket)]

@@ -32,7 +32,7 @@ class OperandFetch(wiring.Component):
 
     def __init__(self, config: MachineConfig, taps: int = 1) -> None:
         self.config = config
-        self.steps = step_layout(config.px_p, taps)
+        self.steps = step_layout(config, config.px_p, taps)
         self.tag = _tag(taps)
         self.lanes = config.px_p + taps - 1
         super().__init__({
@@ -73,7 +73,7 @@ class OperandFetch(wiring.Component):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.pc.eq(step.pc),
+                self.fault.fault.ticket.eq(step.ticket),
             ]
 
         answer = port.o.p

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from amaranth import Shape, signed, unsigned
+from amaranth import Shape
 
+from hw.interfaces import field_shape
+from isa.config import MachineConfig
 from isa.instructions import BY_NAME
 
 _FIELDS = BY_NAME["CONV"].fields
 
 
-def shape_of(name: str) -> Shape:
+def shape_of(config: MachineConfig, name: str) -> Shape:
     """The shape of a field that CONV and POOL share."""
-    field = _FIELDS[name]
-    return signed(field.bits) if field.signed else unsigned(field.bits)
+    return field_shape(_FIELDS[name], config)
 
 
 def greatest(name: str) -> int:
@@ -20,5 +21,5 @@ def greatest(name: str) -> int:
     return int((1 << _FIELDS[name].bits) - 1)
 
 
-def shapes_of(*names: str) -> dict[str, Shape]:
-    return {name: shape_of(name) for name in names}
+def shapes_of(config: MachineConfig, *names: str) -> dict[str, Shape]:
+    return {name: shape_of(config, name) for name in names}

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from hw.interfaces import TICKET_BITS
 from hw.window.fields import greatest, shape_of, shapes_of
-from hw.window.raster import ADDRESS, PIXEL_LAYOUT, ROW_NUMBER, RasterWalk, ring_add
+from hw.window.raster import ROW_NUMBER, RasterWalk, Widths, pixel_layout, ring_add
+from isa.config import MachineConfig
 
-_TAPS = {
-    **shapes_of("i_addr", "i_ring", "t_ys", "i_h", "i_w", "k_h", "k_w", "d_y", "d_x"),
-    "outer_period": 12,
-    "outer_step": ADDRESS,
-    "inner": shape_of("vectors"),
-    "inner_step": shape_of("i_cs"),
-    "pad_value": shape_of("pad_value"),
-    "pc": 32,
-}
-_TAP_SETTINGS = data.StructLayout(_TAPS)
-"""What is still needed once the output pixels are known."""
+
+def _taps(config: MachineConfig) -> dict[str, Any]:
+    """What is still needed once the output pixels are known."""
+    return {
+        **shapes_of(config, "i_addr", "i_ring", "t_ys", "i_h", "i_w", "k_h", "k_w", "d_y", "d_x"),
+        "outer_period": 12,
+        "outer_step": config.fm_address_bits,
+        "inner": shape_of(config, "vectors"),
+        "inner_step": shape_of(config, "i_cs"),
+        "pad_value": shape_of(config, "pad_value"),
+        "ticket": TICKET_BITS,
+    }
+
 
 _REACH = bits_for(max(greatest("k_h") * greatest("d_y"), greatest("k_w") * greatest("d_x")))
 """Bits of the distance from the first tap of a window to another."""
@@ -28,30 +34,30 @@ _REACH = bits_for(max(greatest("k_h") * greatest("d_y"), greatest("k_w") * great
 _SEVERAL = {"several": 1, "neighbours": 1}
 """More than one tap may be taken in a step; pixels and taps of a row are neighbours (both steps are 1, or one pixel lane)."""
 
-WINDOW_LAYOUT = data.StructLayout({
-    **_TAPS,
-    **shapes_of("i_off", "i_ys", "pad_t", "pad_l", "s_y", "s_x", "o_h", "o_w"),
-    "outer": 12,
-})
-"""A window walk; the fields are those of the instruction, and two loops around and inside it.
 
-``outer`` iterations outside everything: every ``outer_period`` of them (0: never) the input moves on by
-``outer_step`` words. ``inner`` channel vectors innermost, ``inner_step`` words apart.
-"""
+def window_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
+    """A window walk; the fields are those of the instruction, and two loops around and inside it.
+
+    ``outer`` iterations outside everything: every ``outer_period`` of them (0: never) the input moves on by
+    ``outer_step`` words. ``inner`` channel vectors innermost, ``inner_step`` words apart.
+    """
+    return data.StructLayout({
+        **_taps(config),
+        **shapes_of(config, "i_off", "i_ys", "pad_t", "pad_l", "s_y", "s_x", "o_h", "o_w"),
+        "outer": 12,
+        **(_SEVERAL if taps > 1 else {}),
+    })
 
 
-SEVERAL_LAYOUT = data.StructLayout({**WINDOW_LAYOUT.members, **_SEVERAL})
-"""The same for steps of more than one tap."""
-
-
-def step_layout(lanes: int, taps: int = 1) -> data.StructLayout:
+def step_layout(config: MachineConfig, lanes: int, taps: int = 1) -> data.StructLayout:
     """A step of ``lanes`` pixels: what each port reads, or that it reads nothing and sees ``pad_value``."""
-    words = data.ArrayLayout(data.StructLayout({"read": unsigned(1), "addr": unsigned(ADDRESS)}), lanes + taps - 1)
+    word = data.StructLayout({"read": unsigned(1), "addr": unsigned(config.fm_address_bits)})
+    words = data.ArrayLayout(word, lanes + taps - 1)
     return data.StructLayout({
         "lanes": words,
         **({"count": unsigned(taps.bit_length()), "side_by_side": unsigned(1)} if taps > 1 else {}),
         "pad_value": signed(8),
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
         "first": unsigned(1),
         "last": unsigned(1),
         "last_of_outer": unsigned(1),
@@ -91,18 +97,20 @@ class WindowGenerator(wiring.Component):
     stride 2. A step at a kernel row's end may have fewer taps; ports for none of them read nothing.
     """
 
-    def __init__(self, lanes: int, taps: int = 1) -> None:
+    def __init__(self, config: MachineConfig, lanes: int, taps: int = 1) -> None:
+        self.config = config
         self.lanes = lanes
         self.taps = taps
-        self.carried = data.StructLayout({**_TAPS, **_SEVERAL}) if taps > 1 else _TAP_SETTINGS
+        self.widths = Widths.of_input(config)
+        self.carried = data.StructLayout({**_taps(config), **(_SEVERAL if taps > 1 else {})})
         super().__init__({
-            "i": In(stream.Signature(SEVERAL_LAYOUT if taps > 1 else WINDOW_LAYOUT)),
-            "o": Out(stream.Signature(step_layout(lanes, taps))),
+            "i": In(stream.Signature(window_layout(config, taps))),
+            "o": Out(stream.Signature(step_layout(config, lanes, taps))),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.raster = raster = RasterWalk(self.lanes, (self.lanes,), self.carried)
+        m.submodules.raster = raster = RasterWalk(self.widths, self.lanes, (self.lanes,), self.carried)
         self._start(m, raster)
         go = Signal()
         m.d.comb += go.eq(~self.o.valid | self.o.ready)
@@ -111,17 +119,18 @@ class WindowGenerator(wiring.Component):
 
     def _loop(self, m: Module, go: Signal, raster: RasterWalk) -> data.View:
         """Count through the taps of a group; returns the tap at hand."""
+        address = self.config.fm_address_bits
         t = Signal(self.carried)
         tap = Signal(data.StructLayout({
             "valid": 1,
-            "pixels": data.ArrayLayout(PIXEL_LAYOUT, self.lanes),
+            "pixels": data.ArrayLayout(pixel_layout(self.widths), self.lanes),
             "settings": self.carried,
             "side_by_side": 1,
             "count": self.taps.bit_length(),
-            "row": ADDRESS,
+            "row": address,
             "y": _REACH,
             "x": _REACH,
-            "offset": ADDRESS,
+            "offset": address,
             "first": 1,
             "last": 1,
             "last_of_outer": 1,
@@ -130,8 +139,8 @@ class WindowGenerator(wiring.Component):
         pixels = Signal(tap.shape()["pixels"].shape)
         valid, first, last_of_repeat, last_of_walk = Signal(), Signal(), Signal(), Signal()
         vectors, columns, rows, period = Signal(12), Signal(8), Signal(8), Signal(12)
-        row, y, x = Signal(ADDRESS), Signal(_REACH), Signal(_REACH)
-        outer_base, column_base, offset, outer_next = (Signal(ADDRESS) for _ in range(4))
+        row, y, x = Signal(address), Signal(_REACH), Signal(_REACH)
+        outer_base, column_base, offset, outer_next = (Signal(address) for _ in range(4))
         vectors_over, columns_over, taps_over, period_over = Signal(), Signal(), Signal(), Signal()
         side_by_side = Signal()
         """All pixels of the group are in one row."""
@@ -215,11 +224,12 @@ class WindowGenerator(wiring.Component):
 
     def _sum(self, m: Module, go: Signal, tap: data.View) -> None:
         """Stages sum, wrap and address."""
-        settings = {**shapes_of("i_ring", "i_h", "i_w", "pad_value"), "pc": 32}
+        address = self.config.fm_address_bits
+        settings = {**shapes_of(self.config, "i_ring", "i_h", "i_w", "pad_value"), "ticket": TICKET_BITS}
         flags: tuple[str, ...] = ("first", "last", "last_of_outer", "last_of_instruction")
         several: dict[str, int] = {}
         if self.taps > 1:
-            settings["d_x"] = shape_of("d_x")
+            settings["d_x"] = shape_of(self.config, "d_x")
             several = {"side_by_side": 1, "count": self.taps.bit_length()}
         common = data.StructLayout({"valid": 1, **settings, **dict.fromkeys(flags, 1), **several})
         flags += tuple(several)
@@ -231,16 +241,16 @@ class WindowGenerator(wiring.Component):
             m.d.sync += [summed.valid.eq(tap.valid), wrapped.eq(summed), self.o.valid.eq(wrapped.valid)]
             m.d.sync += [summed[name].eq(tap.settings[name]) for name in settings]
             m.d.sync += [summed[name].eq(tap[name]) for name in flags]
-            m.d.sync += [out[name].eq(wrapped[name]) for name in ("pad_value", "pc", *flags)]
+            m.d.sync += [out[name].eq(wrapped[name]) for name in ("pad_value", "ticket", *flags)]
             for p in range(self.lanes):
                 pixel = tap.pixels[p]
-                row = Signal(ADDRESS + 1, name=f"row{p}")
+                row = Signal(address + 1, name=f"row{p}")
                 y = Signal(ROW_NUMBER.width, name=f"y{p}")
-                x = Signal(ADDRESS, name=f"x{p}")
-                base = Signal(ADDRESS, name=f"base{p}")
+                x = Signal(self.widths.column, name=f"x{p}")
+                base = Signal(address, name=f"base{p}")
                 inside = Signal(name=f"inside{p}")
-                row_in_ring = Signal(ADDRESS, name=f"row_in_ring{p}")
-                base_later = Signal(ADDRESS, name=f"base_later{p}")
+                row_in_ring = Signal(address, name=f"row_in_ring{p}")
+                base_later = Signal(address, name=f"base_later{p}")
                 read = Signal(name=f"read{p}")
                 m.d.sync += [
                     row.eq(pixel.row + tap.row),
@@ -262,14 +272,14 @@ class WindowGenerator(wiring.Component):
         self, m: Module, e: int, summed: data.View, inside: Value, x: Signal, base: Signal, row_in_ring: Signal
     ) -> None:
         """Port ``px_p + e``, whose word is in the row of pixel ``e mod px_p``."""
-        further = Signal(ADDRESS, name=f"further{e}")
+        further = Signal(self.config.fm_address_bits, name=f"further{e}")
         read = Signal(name=f"read_beside{e}")
         needed = Mux(summed.side_by_side, summed.count > e + 1, (summed.count > 1) & (e < self.lanes))
         away = Mux(summed.side_by_side, self.lanes * (1 + e // self.lanes), summed.d_x)
         port = self.o.p.lanes[self.lanes + e]
         m.d.sync += [
             further.eq(base + away),
-            read.eq(inside & needed & ((x + away)[:ADDRESS] < summed.i_w)),
+            read.eq(inside & needed & ((x + away)[: self.widths.column] < summed.i_w)),
             port.read.eq(read),
             port.addr.eq(further + row_in_ring),
         ]

@@ -8,38 +8,35 @@ from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.interfaces import TICKET_BITS
+from hw.window.fields import shapes_of
 from hw.window.queue import Queue
-from hw.window.raster import ADDRESS, RasterWalk
+from hw.window.raster import RasterWalk, Widths
 from isa.config import MachineConfig
 
-PLACEMENT_LAYOUT = data.StructLayout({
-    "pc": 32,
-    "o_addr": 20,
-    "o_xs": 8,
-    "o_ys": 20,
-    "o_cs": 20,
-    "o_h": 12,
-    "o_w": 12,
-    "outer": 12,
-})
-"""The output fields of an instruction; ``outer`` is the number of chunks (CONV) or channel vectors (POOL)."""
 
-_CARRIED = data.StructLayout({"pc": 32, "o_addr": 20, "o_cs": 20})
+def placement_layout(config: MachineConfig) -> data.StructLayout:
+    """The output fields of an instruction; ``outer`` is the number of chunks (CONV) or channel vectors (POOL)."""
+    return data.StructLayout({
+        "ticket": TICKET_BITS,
+        **shapes_of(config, "o_addr", "o_xs", "o_ys", "o_cs", "o_h", "o_w"),
+        "outer": 12,
+    })
 
 
-def place_layout(lanes: int, chunks_per_word: int, words_per_chunk: int) -> data.StructLayout:
+def place_layout(config: MachineConfig, lanes: int, chunks_per_word: int, words_per_chunk: int) -> data.StructLayout:
     """Where the results of one cycle go.
 
     ``part``: which chunk of the word this is; ``word``: which word of the chunk. ``outside``: an address
-    is beyond the buffer. ``last`` of the instruction ``pc``.
+    is beyond the buffer. ``last`` of the instruction ``ticket``.
     """
     return data.StructLayout({
-        "lanes": data.ArrayLayout(data.StructLayout({"valid": unsigned(1), "addr": unsigned(ADDRESS)}), lanes),
+        "lanes": data.ArrayLayout(data.StructLayout({"valid": unsigned(1), "addr": unsigned(config.fm_address_bits)}), lanes),
         "part": unsigned(max(1, (chunks_per_word - 1).bit_length())),
         "word": unsigned(max(1, (words_per_chunk - 1).bit_length())),
         "outside": unsigned(1),
         "last": unsigned(1),
-        "pc": unsigned(32),
+        "ticket": unsigned(TICKET_BITS),
     })
 
 
@@ -68,15 +65,18 @@ class Placement(wiring.Component):
         self.advances = tuple(advances)
         self.chunks_per_word = chunks_per_word
         self.words_per_chunk = words_per_chunk
-        self.places = place_layout(lanes, chunks_per_word, words_per_chunk)
+        self.places = place_layout(config, lanes, chunks_per_word, words_per_chunk)
         super().__init__({
-            "i": In(stream.Signature(PLACEMENT_LAYOUT)),
+            "i": In(stream.Signature(placement_layout(config))),
             "o": Out(stream.Signature(self.places)),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.raster = raster = RasterWalk(self.lanes, self.advances, _CARRIED)
+        address = self.config.fm_address_bits
+        carried = data.StructLayout({"ticket": TICKET_BITS, **shapes_of(self.config, "o_addr", "o_cs")})
+        widths = Widths.of_output(self.config)
+        m.submodules.raster = raster = RasterWalk(widths, self.lanes, self.advances, carried)
         m.submodules.queue = queue = Queue(self.places)
         wiring.connect(m, queue.o, wiring.flipped(self.o))
         self._start(m, raster)
@@ -86,14 +86,15 @@ class Placement(wiring.Component):
         group = raster.o.p
         settings = group.carried
         summed = Signal(data.StructLayout({
-            "sums": data.ArrayLayout(ADDRESS, self.lanes), "valid": self.lanes, "base": ADDRESS,
-            "part": self.places["part"].shape, "word": self.places["word"].shape, "last": 1, "pc": 32,
+            "sums": data.ArrayLayout(address, self.lanes), "valid": self.lanes, "base": address,
+            "part": self.places["part"].shape, "word": self.places["word"].shape, "last": 1,
+            "ticket": TICKET_BITS,
         }))  # fmt: skip
         summing = Signal()
         part = Signal(self.places["part"].shape)
         word = Signal(self.places["word"].shape)
-        vector = Signal(ADDRESS)
-        here = Signal(ADDRESS)
+        vector = Signal(address)
+        here = Signal(address)
         fresh = Signal(init=1)
         group_over = Signal()
         vector_over = Signal()
@@ -103,7 +104,7 @@ class Placement(wiring.Component):
             vector_over.eq(part == self.chunks_per_word - 1),
             raster.o.ready.eq(go & group_over),
         ]
-        chunk = Signal(ADDRESS)
+        chunk = Signal(address)
         with m.If(go):
             m.d.sync += summing.eq(raster.o.valid)
             with m.If(raster.o.valid):
@@ -112,7 +113,7 @@ class Placement(wiring.Component):
                     summed.part.eq(part),
                     summed.word.eq(word),
                     summed.last.eq(group.last & group_over),
-                    summed.pc.eq(settings.pc),
+                    summed.ticket.eq(settings.ticket),
                 ]
                 for p in range(self.lanes):
                     pixel = group.pixels[p]
@@ -139,7 +140,7 @@ class Placement(wiring.Component):
                 place.part.eq(summed.part),
                 place.word.eq(summed.word),
                 place.last.eq(summed.last),
-                place.pc.eq(summed.pc),
+                place.ticket.eq(summed.ticket),
             ]
             for p in range(self.lanes):
                 m.d.sync += [
@@ -163,7 +164,7 @@ class Placement(wiring.Component):
             r.repeats.eq(self.i.p.outer),
             r.row_step.eq(self.i.p.o_ys),
             r.column_step.eq(self.i.p.o_xs),
-            r.carried.pc.eq(self.i.p.pc),
+            r.carried.ticket.eq(self.i.p.ticket),
             r.carried.o_addr.eq(self.i.p.o_addr),
             r.carried.o_cs.eq(self.i.p.o_cs),
         ]

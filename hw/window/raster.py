@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from amaranth import Array, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.hdl import ShapeLike, ValueLike
@@ -10,13 +11,33 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from hw.window.fields import greatest, shape_of
+from hw.window.fields import greatest
+from isa.config import MachineConfig
 
-ADDRESS = 24
-"""Bits of address arithmetic; it wraps."""
 ROW_NUMBER = signed(bits_for(greatest("o_h") * greatest("s_y") + greatest("k_h") * greatest("d_y")) + 1)
 """Input row numbers: from the first padding row to the last tap of the last row."""
-_COLUMN_STEP = max(shape_of("s_x").width, shape_of("o_xs").width)
+COLUMN_NUMBER = bits_for(greatest("o_w") * greatest("s_x") + greatest("k_w") * greatest("d_x")) + 1
+"""Bits of input column numbers, in which those before the first column are great."""
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Bits of what a raster counts; rows and columns wrap."""
+
+    row: int
+    column: int
+    column_step: int
+
+    @classmethod
+    def of_input(cls, config: MachineConfig) -> Widths:
+        """Columns are numbers as well as parts of addresses."""
+        address = config.fm_address_bits
+        return cls(address, max(address, COLUMN_NUMBER), greatest("s_x").bit_length())
+
+    @classmethod
+    def of_output(cls, config: MachineConfig) -> Widths:
+        address = config.fm_address_bits
+        return cls(address, address, greatest("o_xs").bit_length())
 
 
 def ring_add(a: Value, b: Value, ring: Value) -> Value:
@@ -29,7 +50,7 @@ def pick(options: Sequence[ValueLike], index: Value) -> Value:
     return Value.cast(options[0] if len(options) == 1 else Array(options)[index])
 
 
-def raster_layout(carried: ShapeLike) -> data.StructLayout:
+def raster_layout(widths: Widths, carried: ShapeLike) -> data.StructLayout:
     """A walk: ``repeats`` times over ``height`` rows of ``width`` pixels.
 
     Each pixel has a ``row`` address (within ``ring`` if that is not 0), a row number ``y`` and a ``column``;
@@ -39,30 +60,31 @@ def raster_layout(carried: ShapeLike) -> data.StructLayout:
         "width": unsigned(12),
         "height": unsigned(12),
         "repeats": unsigned(12),
-        "row": unsigned(ADDRESS),
-        "row_step": shape_of("i_ys"),
-        "ring": shape_of("i_ring"),
+        "row": unsigned(widths.row),
+        "row_step": unsigned(widths.row),
+        "ring": unsigned(widths.row),
         "y": ROW_NUMBER,
-        "y_step": shape_of("s_y"),
-        "column": unsigned(ADDRESS),
-        "column_step": unsigned(_COLUMN_STEP),
+        "y_step": unsigned(greatest("s_y").bit_length()),
+        "column": unsigned(widths.column),
+        "column_step": unsigned(widths.column_step),
         "carried": carried,
     })
 
 
-PIXEL_LAYOUT = data.StructLayout({
-    "valid": unsigned(1),
-    "row": unsigned(ADDRESS),
-    "y": ROW_NUMBER,
-    "column": unsigned(ADDRESS),
-})
-"""One pixel lane; ``valid`` is low for lanes behind the last pixel."""
+def pixel_layout(widths: Widths) -> data.StructLayout:
+    """One pixel lane; ``valid`` is low for lanes behind the last pixel."""
+    return data.StructLayout({
+        "valid": unsigned(1),
+        "row": unsigned(widths.row),
+        "y": ROW_NUMBER,
+        "column": unsigned(widths.column),
+    })
 
 
-def group_layout(lanes: int, carried: ShapeLike) -> data.StructLayout:
+def group_layout(widths: Widths, lanes: int, carried: ShapeLike) -> data.StructLayout:
     """The pixels of one step, and where it stands: first or last of the walk, last of one repeat."""
     return data.StructLayout({
-        "pixels": data.ArrayLayout(PIXEL_LAYOUT, lanes),
+        "pixels": data.ArrayLayout(pixel_layout(widths), lanes),
         "first": unsigned(1),
         "last_of_repeat": unsigned(1),
         "last": unsigned(1),
@@ -89,14 +111,15 @@ class RasterWalk(wiring.Component):
     whatever the number of lanes. Latency ``lanes + 3``; stalls with ``o.ready``.
     """
 
-    def __init__(self, lanes: int, advances: Sequence[int], carried: ShapeLike) -> None:
+    def __init__(self, widths: Widths, lanes: int, advances: Sequence[int], carried: ShapeLike) -> None:
         if not advances or max(advances) > lanes or min(advances) < 1:
             raise ValueError(f"raster advances {tuple(advances)}: expected numbers from 1 to {lanes}, the lanes")
+        self.widths = widths
         self.lanes = lanes
         self.advances = tuple(advances)
         super().__init__({
-            "i": In(stream.Signature(raster_layout(carried))),
-            "o": Out(stream.Signature(group_layout(lanes, carried))),
+            "i": In(stream.Signature(raster_layout(widths, carried))),
+            "o": Out(stream.Signature(group_layout(widths, lanes, carried))),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -113,7 +136,7 @@ class RasterWalk(wiring.Component):
         armed = Signal()
         loaded = Signal()
         s = Signal(self.i.p.shape())
-        steps = Signal(_multiples(self.lanes))
+        steps = Signal(_multiples(self.widths, self.lanes))
         count = Signal(range(self.lanes + 1))
         m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == self.lanes) & ~release)]
         with m.If(self.i.valid & self.i.ready):
@@ -213,14 +236,15 @@ class RasterWalk(wiring.Component):
     ) -> None:
         """Turn each group's places into addresses."""
         n = self.lanes
-        steps = Signal(_multiples(n))
-        start = Signal(_START)
-        base = Signal(_START)
+        steps = Signal(_multiples(self.widths, n))
+        start_layout = _start_layout(self.widths)
+        start = Signal(start_layout)
+        base = Signal(start_layout)
         ring = Signal.like(s.ring)
         carried = Signal.like(s.carried)
         lanes = []
         for p in range(n + 1):
-            lane = Signal(_START, name=f"lane{p}")
+            lane = Signal(start_layout, name=f"lane{p}")
             wrapped = place.wraps[p] != 0
             rise = [pick([0, *(steps[part][k] for k in range(1, p + 1))], place.wraps[p]) for part in ("row", "y")]
             beside = pick([0, *(steps.column[k] for k in range(1, p + 1))], Mux(wrapped, place.after[p], p))
@@ -258,15 +282,16 @@ class RasterWalk(wiring.Component):
                 m.d.sync += [to.row.eq(s.row), to.y.eq(s.y), to.column.eq(s.column)]
 
 
-_START = data.StructLayout({"row": unsigned(ADDRESS), "y": ROW_NUMBER, "column": unsigned(ADDRESS)})
+def _start_layout(widths: Widths) -> data.StructLayout:
+    return data.StructLayout({"row": unsigned(widths.row), "y": ROW_NUMBER, "column": unsigned(widths.column)})
 
 
-def _multiples(lanes: int) -> data.StructLayout:
+def _multiples(widths: Widths, lanes: int) -> data.StructLayout:
     """Multiples 1 to ``lanes`` of the steps; entry 0 is zero and never driven."""
     return data.StructLayout({
-        "row": data.ArrayLayout(ADDRESS, lanes + 1),
+        "row": data.ArrayLayout(widths.row, lanes + 1),
         "y": data.ArrayLayout(bits_for(lanes * greatest("s_y")), lanes + 1),
-        "column": data.ArrayLayout(bits_for(lanes * ((1 << _COLUMN_STEP) - 1)), lanes + 1),
+        "column": data.ArrayLayout(bits_for(lanes * ((1 << widths.column_step) - 1)), lanes + 1),
     })
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isa.config import MachineConfig
+from isa.latency import array_latency
 
 DRAM_LATENCY = 64
 """Cycles from a read address to its first data beat in the DRAM model."""
@@ -51,8 +52,8 @@ LOAD_TAIL = 5
 """From the cycle after the last beat's read, or after the last word's, to ``done``: R, slice, packer (2), write, done."""
 LOADP_TAIL = 2
 """The same for LOADP: R, slice, writer, done."""
-LOAD_FILL = 3
-"""From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk."""
+LOAD_FILL = 4
+"""From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk, queue."""
 LOAD_CHUNKS = 5
 """Beats that wait in the packer when words are slower than beats: fetch then holds up nobody for so long."""
 LOAD_NEXT = 2
@@ -132,7 +133,7 @@ class Timing:
 
     @classmethod
     def of(cls, config: MachineConfig) -> Timing:
-        array = 2 + _stages(config.cascades) + (config.cascade_length if config.dsp_packing else 0)
+        array = array_latency(config)
         return cls(
             raster=config.px_p + 1,
             conv_done=array + POST_LATENCY + 5 + drain_of(config).last,
@@ -144,12 +145,3 @@ class Timing:
 def _pool_sums(config: MachineConfig) -> int:
     """From a tap to the sums: bytes, then products and their sum, or operands and a cascade over the taps, then sums."""
     return 4 + config.pool_taps if config.dsp_packing else 3 + (config.pool_taps > 1)
-
-
-def _stages(terms: int) -> int:
-    """Register stages of the array's adder tree, four operands each."""
-    stages = 0
-    while terms > 1:
-        terms = -(-terms // 4)
-        stages += 1
-    return stages

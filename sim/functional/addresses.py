@@ -1,4 +1,4 @@
-"""Feature-map word addresses: sums of independent loop offsets, modulo 2^24."""
+"""Word addresses: sums of independent loop offsets, modulo a power of two; those of feature maps as the machine has it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from isa.config import MachineConfig
+
 Ints = npt.NDArray[np.int64]
 
 MODULUS = 1 << 24
-MASK = MODULUS - 1
+"""Enough for every buffer but the feature maps, whose addresses wrap earlier."""
 
 Nest = Sequence[Ints]
-"""Words of a loop nest: every sum of one offset from each part, modulo 2^24; an empty part means no words."""
+"""Words of a loop nest: every sum of one offset from each part, modulo a power of two; an empty part means no words."""
+
+
+def fm_modulus(config: MachineConfig) -> int:
+    """Addresses of feature-map words count modulo this."""
+    return 1 << config.fm_address_bits
 
 
 def steps(count: int, stride: int) -> Ints:
@@ -28,18 +35,18 @@ def constant(value: int) -> Ints:
 def signed24(values: Ints) -> Ints:
     """The same residues in -2^23 .. 2^23 - 1, so that small negative offsets stay small."""
     half = MODULUS >> 1
-    return ((values + half) & MASK) - half
+    return ((values + half) & (MODULUS - 1)) - half
 
 
-def grid(*parts: Ints) -> Ints:
-    """All sums modulo 2^24, one axis for each part."""
+def grid(*parts: Ints, modulus: int) -> Ints:
+    """All sums, one axis for each part."""
     total = parts[0]
     for part in parts[1:]:
         total = total[..., None] + part
-    return total & MASK
+    return total & (modulus - 1)
 
 
-def outside(nest: Nest, limit: int) -> bool:
+def outside(nest: Nest, limit: int, modulus: int = MODULUS) -> bool:
     """Whether any word of the nest lies at or above ``limit``."""
     if any(part.size == 0 for part in nest):
         return False
@@ -47,35 +54,36 @@ def outside(nest: Nest, limit: int) -> bool:
     high = sum(int(part.max()) for part in nest)
     if low >= 0 and high < limit:
         return False
-    if low >= 0 and high < MODULUS:
+    if low >= 0 and high < modulus:
         return True
-    return _outside_wrapping(nest, limit)
+    return _outside_wrapping(nest, limit, modulus)
 
 
-def _outside_wrapping(nest: Nest, limit: int) -> bool:
+def _outside_wrapping(nest: Nest, limit: int, modulus: int) -> bool:
     """The general case: sums are collected part by part; as long as none is outside there are at most ``limit``."""
-    parts = [np.unique(part & MASK) for part in nest]
+    mask = modulus - 1
+    parts = [np.unique(part & mask) for part in nest]
     rest = sum(int(part[0]) for part in parts)
     words = constant(0)
     for part in parts:
         rest -= int(part[0])
         collected = [words[:0]]
         for block in np.array_split(part, 1 + words.size * part.size // MODULUS):
-            sums = np.unique((words[:, None] + block) & MASK)
-            if bool((((sums + rest) & MASK) >= limit).any()):
+            sums = np.unique((words[:, None] + block) & mask)
+            if bool((((sums + rest) & mask) >= limit).any()):
                 return True
             collected.append(sums)
         words = np.unique(np.concatenate(collected))
     return False
 
 
-def words_of(nest: Nest, limit: int) -> Ints:
+def words_of(nest: Nest, limit: int, modulus: int = MODULUS) -> Ints:
     """The distinct words of a nest that is not ``outside``, ascending."""
     if any(part.size == 0 for part in nest):
         return np.empty(0, dtype=np.int64)
     words = constant(0)
     for part in sorted(nest, key=lambda part: part.size):
-        words = ((words[:, None] + np.unique(part)) & MASK).ravel()
+        words = ((words[:, None] + np.unique(part)) & (modulus - 1)).ravel()
         if words.size > limit:
             words = np.unique(words)
     touched = np.zeros(limit, dtype=np.bool_)

@@ -8,7 +8,7 @@ import numpy as np
 
 from isa.config import MachineConfig
 from isa.instructions import Buffer
-from sim.functional.addresses import MASK, Ints, Nest, grid, steps
+from sim.functional.addresses import Ints, Nest, fm_modulus, grid, steps
 from sim.functional.requantise import Float32, finish, requantise, unpack_records
 from sim.functional.state import Context, Int8, Int32, MachineState
 from sim.functional.window import Window, output_pixels
@@ -90,7 +90,7 @@ def convolve(state: MachineState, f: SimpleNamespace, window: Window) -> Int32:
         weights = decode_weights(state, f.w_addr + chunks.start * beats, chunks.stop - chunks.start, beats)
         lanes = slice(chunks.start * config.oc_p, chunks.stop * config.oc_p)
         for rows in window.row_blocks(reduced, GATHERED_BYTES):
-            words = window.words(rows, window.vector_offsets() + offset, config.fm_words)
+            words = window.words(rows, window.vector_offsets() + offset, config)
             x = state.padded_words.take(words.reshape(-1, beats), axis=0).reshape(-1, reduced)
             acc[rows, :, lanes] = exact_product(x, weights).reshape(-1, f.o_w, weights.shape[0])
     return acc.reshape(f.o_h * f.o_w, f.chunks, config.oc_p)
@@ -105,7 +105,7 @@ def sum_inputs(state: MachineState, f: SimpleNamespace, window: Window) -> Int32
     sums = np.empty((f.o_h, f.o_w, len(group_offsets)), dtype=np.int32)
     for group, offset in enumerate(group_offsets):
         for rows in window.row_blocks(beats_of(f), GATHERED_BYTES):
-            words = window.words(rows, window.vector_offsets() + offset, config.fm_words)
+            words = window.words(rows, window.vector_offsets() + offset, config)
             sums[rows, :, group] = by_word.take(words.reshape(*words.shape[:2], -1)).sum(axis=2, dtype=np.int32)
     return sums.reshape(f.o_h * f.o_w, -1, 1).repeat(chunks_per_group, axis=1)[:, : f.chunks]
 
@@ -148,9 +148,10 @@ def write_chunks(state: MachineState, f: SimpleNamespace, y: Int8) -> None:
     in_word, per_chunk = config.chunks_per_word, config.words_per_chunk
     whole = chunks // in_word
     filled = y[:, : whole * in_word].reshape(pixels, whole, in_word * lanes)[:, :, : per_chunk * config.ic_p]
-    first = grid(*output_pixels(f)).reshape(-1)
-    words = grid(steps(whole, per_chunk * f.o_cs)[:, None] + first, steps(per_chunk, f.o_cs))
+    modulus = fm_modulus(config)
+    first = grid(*output_pixels(f), modulus=modulus).reshape(-1)
+    words = grid(steps(whole, per_chunk * f.o_cs)[:, None] + first, steps(per_chunk, f.o_cs), modulus=modulus)
     state.write_words(words, filled.transpose(1, 0, 2))
     rest = chunks - whole * in_word
     if rest:
-        state.feature_map[(whole * f.o_cs + first) & MASK, : rest * lanes] = y[:, whole * in_word :].reshape(pixels, -1)
+        state.feature_map[(whole * f.o_cs + first) % modulus, : rest * lanes] = y[:, whole * in_word :].reshape(pixels, -1)

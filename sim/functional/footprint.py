@@ -14,7 +14,7 @@ from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import MISC_ALONE, Activation, Buffer, PoolMode, Region
 from sim.functional import conv, misc, move, pool
-from sim.functional.addresses import Ints, Nest, constant, outside, steps, words_of
+from sim.functional.addresses import MODULUS, Ints, Nest, constant, fm_modulus, outside, steps, words_of
 from sim.functional.state import dram_address
 from sim.functional.window import Window
 
@@ -54,18 +54,21 @@ class _Footprinter:
         self.result = Footprint()
 
     def words(self, accesses: dict[Space, Runs], nests: list[Nest]) -> None:
-        self._locations(accesses, Space.FEATURE_MAP, nests, self.config.fm_words, Fault.FM_ADDRESS)
+        modulus = fm_modulus(self.config)
+        self._locations(accesses, Space.FEATURE_MAP, nests, self.config.fm_words, Fault.FM_ADDRESS, modulus)
 
     def entries(self, accesses: dict[Space, Runs], buffer: Buffer, nest: Nest) -> None:
         self._locations(accesses, Space[buffer.name], [nest], self.config.buffer_depth(buffer.name), Fault.BUFFER_ADDRESS)
 
-    def _locations(self, accesses: dict[Space, Runs], space: Space, nests: list[Nest], limit: int, fault: Fault) -> None:
+    def _locations(
+        self, accesses: dict[Space, Runs], space: Space, nests: list[Nest], limit: int, fault: Fault, modulus: int = MODULUS
+    ) -> None:
         for nest in nests:
-            if outside(nest, limit):
+            if outside(nest, limit, modulus):
                 raise MachineFault(fault, self.pc, f"a {space.value} is not below {limit}")
-        locations = words_of(nests[0], limit)
+        locations = words_of(nests[0], limit, modulus)
         for nest in nests[1:]:
-            locations = np.union1d(locations, words_of(nest, limit))
+            locations = np.union1d(locations, words_of(nest, limit, modulus))
         if locations.size:
             accesses[space] = runs_of(locations)
 
@@ -138,22 +141,22 @@ def footprint(op: Op, config: MachineConfig, bases: Mapping[Region, int], pc: in
     return collector.result
 
 
-def overlaps_itself(op: Op, result: Footprint) -> bool:
+def overlaps_itself(op: Op, result: Footprint, config: MachineConfig) -> bool:
     """Whether the instruction writes words that it also reads, other than in place (same iteration of MISC)."""
     if Space.FEATURE_MAP not in result.reads or Space.FEATURE_MAP not in result.writes:
         return False
     if lowest_common(result.reads[Space.FEATURE_MAP], result.writes[Space.FEATURE_MAP]) is None:
         return False
-    return op.name != "MISC" or not _in_place(op.namespace())
+    return op.name != "MISC" or not _in_place(op.namespace(), config)
 
 
-def _in_place(f: SimpleNamespace) -> bool:
+def _in_place(f: SimpleNamespace, config: MachineConfig) -> bool:
     """Every word of MISC that is both read and written is so in one and the same iteration."""
-    written = misc.in_order(misc.operand(f, "o"))
+    written = misc.in_order(misc.operand(f, "o"), config)
     order = np.argsort(written, kind="stable")
     ascending = written[order]
     for letter in "a" if f.mode in MISC_ALONE else "ab":
-        read = misc.in_order(misc.operand(f, letter))
+        read = misc.in_order(misc.operand(f, letter), config)
         first, past = np.searchsorted(ascending, read, "left"), np.searchsorted(ascending, read, "right")
         hit = first < past
         writer = order[first[hit]]

@@ -67,7 +67,7 @@ def find_races(program: Sequence[int] | bytes, config: MachineConfig, bases: Map
     lines = {space: _Segments(space, steps) for space in Space}
     history: dict[Unit, list[_Step]] = {unit: [] for unit in Unit}
     for step in steps:
-        if overlaps_itself(step.op, step.touched):
+        if overlaps_itself(step.op, step.touched, config):
             reads, writes = step.touched.reads[Space.FEATURE_MAP], step.touched.writes[Space.FEATURE_MAP]
             place = lowest_common(reads, writes) or 0
             yield Race("OVERLAP", step.pc, step.pc, step.op.name, step.op.name, Space.FEATURE_MAP, place)

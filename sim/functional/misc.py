@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 
+from isa.config import MachineConfig
 from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, MiscMode
-from sim.functional.addresses import Ints, Nest, constant, grid, steps
+from sim.functional.addresses import Ints, Nest, constant, fm_modulus, grid, steps
 from sim.functional.requantise import INT16, finish
 from sim.functional.state import Context, Int8
 
@@ -24,9 +25,9 @@ def operand(f: SimpleNamespace, letter: str) -> Nest:
     return [constant(values[f"{letter}_addr"]), *strides]
 
 
-def in_order(nest: Nest) -> Ints:
+def in_order(nest: Nest, config: MachineConfig) -> Ints:
     """The words one by one, as the loops visit them."""
-    return grid(*nest).reshape(-1)
+    return grid(*nest, modulus=fm_modulus(config)).reshape(-1)
 
 
 def misc(context: Context, f: SimpleNamespace) -> None:
@@ -36,7 +37,7 @@ def misc(context: Context, f: SimpleNamespace) -> None:
     for letter, nest in nests.items():
         context.require_words(nest, {"a": "operand A", "b": "operand B", "o": "output"}[letter])
 
-    words = {letter: in_order(nest) for letter, nest in nests.items()}
+    words = {letter: in_order(nest, context.config) for letter, nest in nests.items()}
     a = feature_map[words["a"]]
     if f.mode in MISC_REDUCTIONS:
         total = _reduced(a, f)

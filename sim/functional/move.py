@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Buffer
-from sim.functional.addresses import Nest, constant, grid, steps
+from sim.functional.addresses import Nest, constant, fm_modulus, grid, steps
 from sim.functional.state import Bytes, Context
 
 FEATURE_MAP = "FEATURE_MAP"
@@ -62,7 +62,7 @@ def load(context: Context, f: SimpleNamespace) -> None:
             source = context.memory[address : address + max(0, wanted)]
             logical[f.lead : f.lead + source.size] = source ^ FLIP if f.flip else source
         lanes[row, :, : f.run] = as_strided(logical, (f.pixels, f.run), (f.step, 1))
-    state.write_words(grid(*load_words(f, config)), lanes.view(np.int8))
+    state.write_words(grid(*load_words(f, config), modulus=fm_modulus(config)), lanes.view(np.int8))
 
 
 def save(context: Context, f: SimpleNamespace) -> None:
@@ -74,7 +74,7 @@ def save(context: Context, f: SimpleNamespace) -> None:
         context.require_dram(address, (f.pixels - 1) * f.step + f.run, Fault.WRITE_ERROR)
     context.dram_written[FEATURE_MAP] += f.rows * f.pixels * f.run
 
-    words = grid(*save_words(f, config))[0]
+    words = grid(*save_words(f, config), modulus=fm_modulus(config))[0]
     pixels: Bytes = state.feature_map[words].reshape(f.rows, f.pixels, -1)[:, :, : f.run].view(np.uint8)
     if f.flip:
         pixels = pixels ^ FLIP

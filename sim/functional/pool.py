@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from isa.instructions import Buffer, PoolMode
-from sim.functional.addresses import MASK, Ints, Nest, grid, steps
+from sim.functional.addresses import Ints, Nest, fm_modulus, grid, steps
 from sim.functional.requantise import Float32, FloatArray, finish, requantise, unpack_records
 from sim.functional.state import Context, Int8, Int32
 from sim.functional.window import Bools, Window, output_pixels
@@ -58,12 +58,12 @@ def pool(context: Context, f: SimpleNamespace) -> None:
     state.padded_words[-1] = f.pad_value
     y = np.empty((f.o_h, f.o_w, f.vectors, config.ic_p), dtype=np.int8)
     for rows in window.row_blocks(f.k_h * f.k_w * f.vectors, GATHERED_WORDS):
-        words = window.words(rows, window.vector_offsets(), config.fm_words)
+        words = window.words(rows, window.vector_offsets(), config)
         inside = window.inside(rows)
         x = state.padded_words.take(words.reshape(*words.shape[:2], f.k_h * f.k_w, f.vectors), axis=0)
         r = reduce_taps(context, f, x, inside.reshape(*inside.shape[:2], -1))
         y[rows] = finish(r, f, state.tables, f.alpha)
-    words = (steps(f.vectors, f.o_cs)[:, None, None] + grid(*output_pixels(f))[0]) & MASK
+    words = grid(steps(f.vectors, f.o_cs), *output_pixels(f), modulus=fm_modulus(config))
     state.write_words(words, y.transpose(2, 0, 1, 3))
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import Buffer, Region
-from sim.functional.addresses import Ints, Nest, outside
+from sim.functional.addresses import Ints, Nest, fm_modulus, outside
 
 Bytes = npt.NDArray[np.uint8]
 Int8 = npt.NDArray[np.int8]
@@ -69,7 +69,7 @@ class Context:
 
     def require_words(self, nest: Nest, what: str) -> None:
         """Stop the machine if the nest leaves the feature-map buffer."""
-        if outside(nest, self.config.fm_words):
+        if outside(nest, self.config.fm_words, fm_modulus(self.config)):
             raise MachineFault(Fault.FM_ADDRESS, self.pc, f"{what}: a word is not below {self.config.fm_words}")
 
     def require_entries(self, first: int, count: int, depth: int, what: str) -> None:

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 
-from sim.functional.addresses import MASK, Ints, Nest, constant, signed24, steps
+from isa.config import MachineConfig
+from sim.functional.addresses import Ints, Nest, constant, fm_modulus, signed24, steps
 
 Bools = npt.NDArray[np.bool_]
 
@@ -37,13 +38,14 @@ class Window:
         """``[oy, ox, ky, kx]``: the tap is read, not padding."""
         return self.row_inside[rows, None, :, None] & self.column_inside[None, :, None, :]
 
-    def words(self, rows: slice, vectors: Ints, padding_word: int) -> Ints:
-        """``[oy, ox, ky, kx, v]``: the word of each tap, for output rows ``rows`` and these vector offsets."""
+    def words(self, rows: slice, vectors: Ints, config: MachineConfig) -> Ints:
+        """``[oy, ox, ky, kx, v]``: the word of each tap, for output rows ``rows`` and these vector offsets; for a tap that is
+        padding the one behind the buffer."""
         first = self.f.i_addr + self.row[rows, None, :, None] + self.column[None, :, None, :]
-        words: Ints = (first[..., None] + vectors) & MASK
+        words: Ints = (first[..., None] + vectors) % fm_modulus(config)
         inside = self.inside(rows)
         if not inside.all():
-            words[~inside] = padding_word
+            words[~inside] = config.fm_words
         return words
 
     def vector_offsets(self) -> Ints:

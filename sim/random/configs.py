@@ -53,7 +53,7 @@ def _of_no_size(rng: random.Random) -> dict[str, object]:
 
 def _drawn(rng: random.Random, name: str) -> dict[str, object]:
     ic_p, oc_p, px_p = rng.randint(LEAST_LANES, MOST_LANES), rng.randint(LEAST_LANES, MOST_LANES), rng.choice((1, 1, 2, 3, 4))
-    return {
+    drawn: dict[str, object] = {
         "base": "nano", "name": name, "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p,
         "conv_finish": rng.choice(_divisors(px_p * oc_p)), "pool_finish": rng.choice(_divisors(ic_p)),
         "pool_taps": rng.randint(1, 4), "misc_lanes": rng.choice(_divisors(ic_p)),
@@ -64,6 +64,8 @@ def _drawn(rng: random.Random, name: str) -> dict[str, object]:
         "axi_burst_beats": 1 << rng.randint(0, 8), "queue_words": _between(rng, 32, 256),
         "build_pool": rng.random() < 0.75, "build_misc": rng.random() < 0.75, "dsp_packing": rng.random() < 0.5,
     }  # fmt: skip
+    by_turns = drawn["dsp_packing"] and oc_p % (4 if px_p % 2 else 2) == 0
+    return drawn | {"array_clock": rng.randint(1, 2) if by_turns else 1}
 
 
 def _between(rng: random.Random, low: int, high: int) -> int:

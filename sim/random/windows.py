@@ -147,6 +147,8 @@ def _outputs(rng: random.Random, v: dict[str, int], vectors: int) -> bool:
 
 
 def _placed(rng: random.Random, config: MachineConfig, name: str, v: dict[str, int], vectors: int) -> Op | None:
+    if v.get("i_ring", 0) > config.fm_words:
+        return None
     relative = window_words(Op(name, v), channel_steps(v))
     relative = np.where(relative >= ADDRESS_MODULUS // 2, relative - ADDRESS_MODULUS, relative)
     v["i_addr"] = place(rng, config, int(relative.min()), int(relative.max())) if relative.size else 0

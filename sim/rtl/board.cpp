@@ -6,6 +6,7 @@
 
 #include "Vtilewright_bench.h"
 #include "Vtilewright_bench___024root.h"
+#include "clocks.h"
 #include "verilated.h"
 
 #define HOST(name) top->rootp->tilewright_bench__DOT__host__DOT__##name
@@ -17,10 +18,7 @@ static uint32_t cycles;
 static const uint32_t PATIENCE = 100000;  // cycles for one access; the register file needs a few
 
 static void tick() {
-    top->clk = 1;
-    top->eval();
-    top->clk = 0;
-    top->eval();
+    cycle(*top);
     ++cycles;
 }
 

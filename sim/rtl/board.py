@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from isa.config import MachineConfig
-from sim.rtl.build import HERE, Build, bus_limits, core_verilog, executable, unit_defines
+from sim.rtl.build import HERE, Build, bench_defines, bus_limits, core_verilog, executable
 from sim.rtl.machine import READ_LATENCY, SMALLEST_MEMORY
 
 BOARD_HEADER = HERE / "board.h"
@@ -22,7 +22,7 @@ def board_library(config: MachineConfig, cache: Path | str | None = None, *, mem
         **bus_limits(config),
     }
     build = Build(
-        "verilator", core_verilog(config, cache), parameters, ("board.cpp",), defines=unit_defines(config),
+        "verilator", core_verilog(config, cache), parameters, ("board.cpp",), defines=bench_defines(config),
         host="port.v", library=True,
     )  # fmt: skip
     return executable(build, cache)

@@ -26,6 +26,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "dram.v", "stalls.v", "axi_checker.v")
+HEADERS = ("clocks.h",)
+FAST_CLOCK_DEFINE = "TILEWRIGHT_CLK2X"
+"""Says that the machine has a second clock."""
 VERILATOR_OPTIONS = (
     "--cc", "--exe", "--build", "--build-jobs", "2", "-O3", "--threads", "1", "--no-timing",
     "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
@@ -86,7 +89,7 @@ class Build:
             self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb, self.garbage, self.library,
         )  # fmt: skip
         digest = hashlib.sha256(repr(choices).encode())
-        for name in (*self.sources, "build.py"):
+        for name in (*self.sources, *HEADERS, "build.py"):
             digest.update((HERE / name).read_bytes())
         digest.update(self.verilog.encode())
         digest.update(repr(compiler_versions(self.simulator)).encode())
@@ -96,10 +99,14 @@ class Build:
         return digest.hexdigest()[:24]
 
 
-def unit_defines(config: MachineConfig) -> tuple[str, ...]:
-    """Names that tell the bench which optional units the machine lacks."""
-    units = {"TILEWRIGHT_NO_POOL": config.build_pool, "TILEWRIGHT_NO_MISC": config.build_misc}
-    return tuple(name for name, built in units.items() if not built)
+def bench_defines(config: MachineConfig) -> tuple[str, ...]:
+    """Names that tell the bench which optional units the machine lacks, and whether it has a second clock."""
+    told = {
+        "TILEWRIGHT_NO_POOL": not config.build_pool,
+        "TILEWRIGHT_NO_MISC": not config.build_misc,
+        FAST_CLOCK_DEFINE: config.array_clock > 1,
+    }
+    return tuple(name for name, holds in told.items() if holds)
 
 
 def bus_limits(config: MachineConfig) -> dict[str, int]:
@@ -217,8 +224,9 @@ def _make(build: Build, directory: Path, target: Path) -> None:
             for option, value in OPTIONS.items() if build.garbage else ():
                 options[options.index(option) + 1] = value
             command = [str(verilator), *options, *names, *flags, *sources]
+            command += ["-CFLAGS", " ".join((f"-I{HERE}", *(f"-D{name}" for name in build.defines)))]
             if build.library:
-                command += ["-CFLAGS", f"-fPIC -I{HERE}", "-LDFLAGS", "-shared"]
+                command += ["-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"]
             if build.cocotb:
                 command += _cocotb_options()
             run_tool(command, cwd=work, env=env, what="the Verilator build")

@@ -19,12 +19,18 @@ from sim.rtl.script import read_result
 PERIOD_NS = 2
 BENCH_VARIABLE = "TILEWRIGHT_BENCH"
 """Environment: the JSON file that says what must come of a scenario."""
+FAST_VARIABLE = "TILEWRIGHT_CLK2X"
+"""Environment: set if the machine has a second clock."""
 SLVERR = 2
 
 
 def start_clock(dut: Any) -> None:
+    """``clk2x``, which only some machines have, rises with it and in between."""
     dut.clk.value = 0
+    dut.clk2x.value = 0
     Clock(dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
+    if os.environ.get(FAST_VARIABLE):
+        Clock(dut.clk2x, PERIOD_NS / 2, unit="ns", impl="gpi").start()
 
 
 @cocotb.test()

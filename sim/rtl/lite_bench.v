@@ -7,6 +7,7 @@ module tilewright_lite_bench #(
   parameter LATENCY      = 64
 ) (
   input         clk /* verilator public_flat_rw */,
+  input         clk2x /* verilator public_flat_rw */,
   input         rst /* verilator public_flat_rw */,
   output        irq /* verilator public_flat_rw */,
   input  [11:0] awaddr /* verilator public_flat_rw */,
@@ -39,6 +40,9 @@ module tilewright_lite_bench #(
   wire [1:0] m_rresp, m_bresp;
 
   tilewright_core core (
+`ifdef TILEWRIGHT_CLK2X
+    .clk2x(clk2x),
+`endif
     .clk(clk), .rst(rst), .irq(irq),
     .m_axi_arid(m_arid), .m_axi_araddr(m_araddr), .m_axi_arlen(m_arlen), .m_axi_arvalid(m_arvalid), .m_axi_arready(m_arready),
     .m_axi_rid(m_rid), .m_axi_rdata(m_rdata), .m_axi_rresp(m_rresp), .m_axi_rlast(m_rlast), .m_axi_rvalid(m_rvalid),

@@ -18,11 +18,11 @@ from sim.rtl.build import (
     SIMULATORS,
     Build,
     SimulatorError,
+    bench_defines,
     bus_limits,
     core_verilog,
     executable,
     require,
-    unit_defines,
 )
 from sim.rtl.garbage import garbled, simulator_arguments
 from sim.rtl.interrupts import temporary_folder
@@ -115,7 +115,7 @@ class RtlMachine:
             build = Build(
                 self.simulator, verilog, parameters,
                 ("icarus.v",) if icarus else ("main.cpp",), "tilewright_icarus" if icarus else "tilewright_bench",
-                unit_defines(self.config), garbage=self._garbage,
+                bench_defines(self.config), garbage=self._garbage,
             )  # fmt: skip
             self._programs[size] = executable(build, self._cache)
         return self._programs[size]

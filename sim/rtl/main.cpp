@@ -9,6 +9,7 @@
 
 #include "Vtilewright_bench.h"
 #include "Vtilewright_bench___024root.h"
+#include "clocks.h"
 #include "verilated.h"
 
 static std::string plusarg(VerilatedContext& context, const char* name) {
@@ -48,10 +49,7 @@ int main(int argc, char** argv) {
     uint64_t cycles = 0;
     while (!context.gotFinish() && !top->finished) {
         if ((++cycles & 0xffff) == 0 && !progress.empty()) report(progress, cycles);
-        top->clk = 1;
-        top->eval();
-        top->clk = 0;
-        top->eval();
+        cycle(*top);
     }
     const std::string dump = plusarg(context, "dump");
     if (!dump.empty()) {

@@ -17,17 +17,18 @@ from isa.instructions import Unit
 from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.rtl.benches import BENCHES, Bench
 from sim.rtl.build import (
+    FAST_CLOCK_DEFINE,
     ROOT,
     SIMULATORS,
     Build,
     SimulatorError,
+    bench_defines,
     bus_limits,
     core_verilog,
     executable,
-    unit_defines,
     verilator_environment,
 )
-from sim.rtl.cocotb_tests import BENCH_VARIABLE
+from sim.rtl.cocotb_tests import BENCH_VARIABLE, FAST_VARIABLE
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.machine import READ_LATENCY, SMALLEST_MEMORY, write_image
 from sim.rtl.scenario import Scenario, token, whole
@@ -129,7 +130,7 @@ def _build(
         **more,
     }
     extra = ("lite_bench.v",) if top == LITE_TOP else ()
-    return Build(simulator, core_verilog(config, cache), parameters, extra, top, unit_defines(config), cocotb=True)
+    return Build(simulator, core_verilog(config, cache), parameters, extra, top, bench_defines(config), cocotb=True)
 
 
 def _cocotb(build: Build, simulator: str, test: str, work: Path, plusargs: list[str], cache: Path | str | None) -> str | None:
@@ -142,6 +143,8 @@ def _cocotb(build: Build, simulator: str, test: str, work: Path, plusargs: list[
         "COCOTB_ANSI_OUTPUT": "0",
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
+    if FAST_CLOCK_DEFINE in build.defines:
+        environment[FAST_VARIABLE] = "1"
     if simulator == "verilator":
         environment["PATH"] = verilator_environment()[1]["PATH"]
     try:

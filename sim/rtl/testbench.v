@@ -1,4 +1,5 @@
-// The generated machine with its memory and its host. `clk` comes from outside: C++, tilewright_icarus or cocotb.
+// The generated machine with its memory and its host. `clk` comes from outside: C++, tilewright_icarus or cocotb;
+// so does `clk2x`, twice that clock, for machines that have it (TILEWRIGHT_CLK2X).
 //
 // Plusargs: +script= and +result= (see host.v), +limit= (cycles until the host gives up waiting),
 // +memory_base=, +memory_bytes=, +program_base= and +program_bytes= (hexadecimal: where DRAM answers),
@@ -17,6 +18,7 @@ module tilewright_bench #(
   parameter MAX_READS    = 256
 ) (
   input        clk /* verilator public_flat_rw */,
+  input        clk2x /* verilator public_flat_rw */,
   output       finished /* verilator public_flat_rw */,
   output [9:0] broken /* verilator public_flat_rw */,
   output       quiet /* verilator public_flat_rw */
@@ -70,6 +72,9 @@ module tilewright_bench #(
   );
 
   tilewright_core core (
+`ifdef TILEWRIGHT_CLK2X
+    .clk2x(clk2x),
+`endif
     .clk(clk), .rst(rst), .irq(irq),
     .m_axi_arid(arid), .m_axi_araddr(araddr), .m_axi_arlen(arlen), .m_axi_arsize(arsize), .m_axi_arburst(arburst),
     .m_axi_arlock(), .m_axi_arcache(), .m_axi_arprot(), .m_axi_arvalid(arvalid), .m_axi_arready(arready),

@@ -15,7 +15,7 @@ from sim.synthesis.timing import Point
 from sim.synthesis.tools import SynthesisError, Tool, find_tool
 
 PACKAGE = "CABGA381"
-CLOCK = "clk"
+CLOCK, FAST_CLOCK = "clk", "clk2x"
 WRAPPER = "placed"
 Report = Callable[[str], None]
 _PORT = re.compile(
@@ -85,9 +85,10 @@ def place(
 def wrapper(top: DesignModule) -> str:
     """A module with four pins in place of hundreds: a shift register feeds the inputs, outputs are registered and folded."""
     ports = [(port["way"], port["name"], int(port["top"] or 0) + 1) for port in _PORT.finditer(top.stub)]
-    into = [(name, bits) for way, name, bits in ports if way == "input" and name != CLOCK]
+    into = [(name, bits) for way, name, bits in ports if way == "input" and name not in (CLOCK, FAST_CLOCK)]
+    clocks = [name for _, name, _ in ports if name in (CLOCK, FAST_CLOCK)]
     out = [(name, bits) for way, name, bits in ports if way == "output"]
-    if not into or not out or not any(name == CLOCK for _, name, _ in ports):
+    if not into or not out or CLOCK not in clocks:
         raise SynthesisError(f"module {top.name}: expected ports {CLOCK}, inputs and outputs to place it with")
     wide, high = sum(bits for _, bits in into), sum(bits for _, bits in out)
     lines, taken = [], 0
@@ -97,12 +98,14 @@ def wrapper(top: DesignModule) -> str:
     fields = ", ".join(f"out_{number}" for number in range(len(out)))
     wires = "".join(f"  wire [{bits - 1}:0] out_{number};\n" for number, (_, bits) in enumerate(out))
     lines += [f"    .{name} (out_{number})" for number, (name, _) in enumerate(out)]
+    pins = "".join(f"input {name}, " for name in clocks)
+    joined = "".join(f"    .{name} ({name}),\n" for name in clocks)
     return (
-        f"module {WRAPPER} (input {CLOCK}, input enter, input next, output reg leave);\n"
+        f"module {WRAPPER} ({pins}input enter, input next, output reg leave);\n"
         f"  reg [{wide - 1}:0] feed;\n  reg [{high - 1}:0] kept;\n{wires}"
         f"  always @(posedge {CLOCK}) begin\n    feed <= {{feed, enter}};\n"
         f"    kept <= next ? {{kept, 1'b0}} : {{{fields}}};\n    leave <= kept[{high - 1}];\n  end\n"
-        f"  {top.name} dut (\n    .{CLOCK} ({CLOCK}),\n" + ",\n".join(lines) + "\n  );\nendmodule\n"
+        f"  {top.name} dut (\n{joined}" + ",\n".join(lines) + "\n  );\nendmodule\n"
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.damaged import COMMANDS, damaged, good, run_damaged
+from bench.damaged import COMMANDS, FILES, damaged, good, run_damaged
 from sim.campaign.run import How
 from tilewright.cli import main
 
@@ -27,10 +27,9 @@ def test_damage_is_refused_in_one_line_and_leaves_nothing(kind: str, tmp_path: P
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_the_commands_take_the_same_files_undamaged(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    whole = {"onnx": "model.onnx", "elf": "model.elf", "toml": "mine.toml", "npz": "image.npz"}[kind]
     for name, content in good().items():
         Path(name).write_bytes(content)
-    Path(f"bad.{kind}").write_bytes(good()[whole])
+    Path("bad").with_suffix(Path(FILES[kind]).suffix).write_bytes(good()[FILES[kind]])
     for command in COMMANDS[kind]:
         if kind == "onnx":
             command += ("--calibrate", "image.npz")  # noise would be warned of

@@ -10,7 +10,10 @@ import numpy as np
 import onnx
 import pytest
 
+from compiler.codegen.misfit import Fit, FitError
+from compiler.codegen.planner import plan_group
 from compiler.driver import Compiled, compile_graph
+from compiler.emit.grouping import machine_ops, make_group
 from compiler.frontend.constraints import general
 from compiler.frontend.session import run
 from isa.config import MachineConfig, config_from_dict, preset
@@ -147,6 +150,76 @@ def test_more_inputs_than_a_field_of_load_holds_keep_a_dense_layer_on_the_cpu() 
     result = compiled(dense, replace(NANO, name="large", fm_depth=4096))
     assert f"not satisfied: {general.sides_fit.__doc__}" in result.imported.reasons.values()
     assert not result.plans
+
+
+MISFITS: Mapping[Fit, tuple[Sequence[Any], Sequence[int], Mapping[str, Any], MachineConfig]] = {
+    Fit.UNIT: ([node("MaxPool", "x", kernel_shape=[2, 2])], (1, 4, 6, 6), {}, NO_POOL),
+    Fit.OVER_CHANNELS: (
+        [node("Relu", "x", "r"), node("ReduceMax", "r", axes=[1])], (1, 2000, 2, 2), {},
+        replace(NANO, name="large", fm_depth=4096),
+    ),
+    Fit.PARAMETERS: ([node("Conv", "x w", group=2)], (1, 2, 3, 40), {"w": weights(2, 1, 1, 31)}, LEAST),
+    Fit.MAPS: (
+        [node("Conv", "x w")], (1, 4000, 3, 3), {"w": weights(4, 4000, 3, 3)}, replace(NANO, name="small", fm_depth=256),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", Fit)
+def test_each_condition_keeps_an_operation_off_the_machine(condition: Fit) -> None:
+    """The plan of the operation alone fails for that condition, and the compiled program tells the reason."""
+    nodes, shape, constants, config = MISFITS[condition]
+    graph = imported(model(nodes, shape, constants)).graph
+    found = []
+    for op in machine_ops(graph):
+        try:
+            plan_group(config, make_group(config, graph, [op]))
+        except FitError as error:
+            found.append(error)
+    assert [error.condition for error in found] == [condition]
+    assert found[0].reason in on_cpu(compiled(model(nodes, shape, constants), config)).values()
+
+
+LARGE: Mapping[str, tuple[Sequence[Any], Sequence[int], Mapping[str, Any]]] = {
+    "wide": (
+        [
+            node("Conv", "x w", "c", pads=[0, 1, 0, 1]), node("MaxPool", "c", "m", kernel_shape=[1, 3], strides=[1, 2]),
+            node("Add", "m m"),
+        ],
+        (1, 3, 2, 9001), {"w": weights(5, 3, 1, 3)},
+    ),
+    "samples": (
+        [
+            node("Conv", "x w", "c", strides=[2], pads=[3, 3]), node("Relu", "c", "r"),
+            node("Conv", "r v", pads=[8, 8], dilations=[4]),
+        ],
+        (1, 1, 20_000), {"w": weights(8, 1, 8), "v": weights(4, 8, 5)},
+    ),
+    "high": (
+        [
+            node("Conv", "x w", "c", pads=[1] * 4), node("Conv", "c d", "e", group=4, strides=[2, 1], pads=[1] * 4),
+            node("Resize", "e _ f", "u", mode="nearest"), node("Concat", "u c", axis=1),
+        ],
+        (1, 2, 9000, 2), {"w": weights(4, 2, 3, 3), "d": weights(4, 1, 3, 3), "f": np.array([1, 1, 2, 1], np.float32)},
+    ),
+    "up and down": (
+        [
+            node("ConvTranspose", "x w", "c", strides=[1, 2]), node("Sigmoid", "c", "s"),
+            node("AveragePool", "s", kernel_shape=[1, 4], strides=[1, 4]),
+        ],
+        (1, 3, 1, 5000), {"w": weights(3, 4, 1, 2)},
+    ),
+}  # fmt: skip
+DEEP = replace(NANO, name="deep", fm_depth=8192)
+"""Whole maps of several thousand rows fit."""
+
+
+@pytest.mark.parametrize("config", [NANO, DEEP], ids=lambda config: config.name)
+@pytest.mark.parametrize("name", LARGE)
+def test_maps_beyond_the_fields_of_instructions(name: str, config: MachineConfig) -> None:
+    """More rows, or columns, than an instruction can name come in tiles."""
+    nodes, shape, constants = LARGE[name]
+    assert not on_cpu(compiled(model(nodes, shape, constants), config))
 
 
 SMALL = replace(NANO, name="small", fm_depth=64, weight_depth=128, acc_depth=16)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from compiler.frontend.reader import Source
 from compiler.zoo.exports import exports
 from compiler.zoo.networks import networks
+from compiler.zoo.quantised import quantised
 from sim.runtime.engine import FunctionalEngine, RtlEngine
 from sim.runtime.run import Run
 from tests.compiler.frontend.quantised_models import model, node, weights
@@ -27,6 +28,8 @@ DIGITS = Path(__file__).parents[2] / "demo" / "digits.onnx"
 TRAINED = ("resnet8_int8_qdq.onnx", "vww_mobilenet_int8_qdq.onnx", "kws_dscnn_int8_qdq.onnx")
 SMALL = {"deeplab": {"size": 32, "width": 8}, "unet": {"size": 16, "width": 8}}
 """With a memory below 1 MB, as the trained ones: one simulator serves all."""
+QUANTISED = (("unet", "uint8", "per channel", "QDQ"), ("unet_resize", "int8", "per tensor", "QOperator"))
+"""Quantised by onnxruntime's own tools."""
 LARGER = [config for config in os.environ.get("TILEWRIGHT_RTL_CONFIGS", "").split(",") if config]
 """Further configurations, whose simulators take a while to build: ``make rtl-full`` names them."""
 CONFIGS = ["nano", *LARGER]
@@ -62,6 +65,12 @@ def test_trained_network(name: str, config: str) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_network_of_random_weights(name: str) -> None:
     same_memory(networks()[name](**SMALL[name]), "nano")
+
+
+@pytest.mark.parametrize(("name", "activations", "weights", "form"), QUANTISED)
+def test_network_quantised_by_onnxruntime(name: str, activations: str, weights: str, form: str) -> None:
+    source = networks()[name](size=16, width=4).SerializeToString()
+    same_memory(quantised(source, activations, weights, form), "nano")
 
 
 def test_resizes_and_edges() -> None:

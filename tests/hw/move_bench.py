@@ -12,7 +12,7 @@ from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
 from hw.axi.port import AxiPort
-from hw.interfaces import READ_LATENCY
+from hw.interfaces import READ_LATENCY, TICKET_BITS
 from hw.move.load import LoadUnit
 from hw.move.parameters import MEMORIES
 from hw.move.save import SaveUnit
@@ -60,7 +60,7 @@ class MoveBench:
     halt_at: int | None = None
 
     def run(self, ops: list[Op]) -> MoveBench:
-        """Offers the instructions one after the other (their index is the pc) until all are done, or a fault."""
+        """Offers the instructions one after the other (their index is the ticket) until all are done, or a fault."""
         m = Module()
         m.submodules.port = port = AxiPort(self.config)
         self.dut = dut = LoadUnit(self.config) if self.unit is Unit.LOAD else SaveUnit(self.config)
@@ -86,7 +86,7 @@ class MoveBench:
         lanes = dut.fm_write if load else dut.fm_read
         monitored = [
             dut.instruction.valid, dut.instruction.ready, dut.done, dut.idle, dut.fault.valid, dut.fault.fault.code,
-            dut.fault.fault.pc, dut.busy, dut.active, dut.wait_bank, dut.wait_dram, lanes.valid, lanes.ready, lanes.addr,
+            dut.fault.fault.ticket, dut.busy, dut.active, dut.wait_bank, dut.wait_dram, lanes.valid, lanes.ready, lanes.addr,
         ]  # fmt: skip
         if load:
             monitored += [lanes.data, lanes.mask, dut.table_write.en, dut.table_write.table, dut.table_write.index,
@@ -103,7 +103,7 @@ class MoveBench:
             assert self.memory.cycle < self.limit, f"{len(self.done)} of {len(ops)} instructions done; the unit hangs"
             unit, bus = values[: len(monitored)], values[len(monitored) :]
             cycle = self.memory.cycle
-            valid, ready, done, self.idle, failed, code, pc, *lines, fm_valid, fm_ready, addr = unit[:14]
+            valid, ready, done, self.idle, failed, code, ticket, *lines, fm_valid, fm_ready, addr = unit[:14]
             if valid and ready:
                 waiting.popleft()
                 self.accepted.append(cycle)
@@ -132,7 +132,7 @@ class MoveBench:
             if self.halt_at is not None and cycle == self.halt_at:
                 ctx.set(dut.halt, 1)
             if failed and self.fault is None:
-                self.fault = (Fault(code), pc)
+                self.fault = (Fault(code), ticket)
                 ctx.set(dut.halt, 1)
             stopped = self.fault is not None or (self.halt_at is not None and cycle > self.halt_at)
             if len(self.done) == len(ops) or (stopped and self.idle and self.memory.quiet):
@@ -144,8 +144,8 @@ class MoveBench:
         instruction = self.dut.instruction
         ctx.set(instruction.valid, bool(waiting))
         if waiting:
-            pc, op = waiting[0]
-            ctx.set(instruction.payload.pc, pc)
+            ticket, op = waiting[0]
+            ctx.set(instruction.payload.ticket, ticket % (1 << TICKET_BITS))
             ctx.set(instruction.payload.opcode, op.row.opcode)
             fields = getattr(instruction.payload.op, op.name)
             for name in op.row.fields:
@@ -176,7 +176,7 @@ def naive_load(config: MachineConfig, memory: bytes, op: Op) -> Words:
                 pixel.append(byte)
             for j in range(-(-op["run"] // config.ic_p)):
                 part = pixel[j * config.ic_p : (j + 1) * config.ic_p]
-                address = (op["d_addr"] + r * op["d_ys"] + x * op["d_xs"] + j * op["d_cs"]) % (1 << 24)
+                address = (op["d_addr"] + r * op["d_ys"] + x * op["d_xs"] + j * op["d_cs"]) % (1 << config.fm_address_bits)
                 words[address] = bytes(part + [fill] * (config.ic_p - len(part)))
     return words
 
@@ -188,7 +188,7 @@ def naive_save(config: MachineConfig, memory: bytearray, words: Words, op: Op) -
         for x in range(op["pixels"]):
             for n in range(op["run"]):
                 address = op["s_addr"] + r * op["s_ys"] + x * op["s_xs"] + n // config.ic_p * op["s_cs"]
-                byte = words.get(address % (1 << 24), bytes(config.ic_p))[n % config.ic_p]
+                byte = words.get(address % (1 << config.fm_address_bits), bytes(config.ic_p))[n % config.ic_p]
                 memory[start + x * op["step"] + n] = byte ^ (0x80 if op["flip"] else 0)
 
 

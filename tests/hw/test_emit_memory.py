@@ -20,7 +20,7 @@ def test_a_buffer_is_made_of_what_the_configuration_says(buffer: str, style: str
     modules = MemoryModules()
     memory = ParameterMemory.of(NANO, buffer)
     text = backend.convert(memory, platform=modules)
-    expected = f'  (* ram_style = "{style}" *) reg [' if style else "  reg ["
+    expected = f'  (* no_rw_check, ram_style = "{style}" *) reg [' if style else "  (* no_rw_check *) reg ["
     words = re.findall(r"^(.*reg \[)\d+:0\] words", modules.verilog(), re.MULTILINE)
     assert set(words) == {expected}
     assert len(re.findall(rf"^  memory_\d+x\d+{style and '_' + style} ", text, re.MULTILINE)) == memory.columns // memory.rows

@@ -86,6 +86,8 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
             changes |= {"fm_banks": 1}
         if field == "misc_lanes":
             changes |= {"ic_p": value}
+        if field == "array_clock":
+            changes |= {"dsp_packing": True}
         assert getattr(dataclasses.replace(NANO, **changes), field) == value
 
 
@@ -102,6 +104,13 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
         ({"fm_banks": 30}, "fm_banks: 30 is not a multiple of 4, which px_p = 2 asks for (and pool_taps = 3)"),
         ({"fm_banks": 256, "fm_depth": 8192}, "fm_banks x fm_depth: 2097152 words are more than the 1048576"),
         ({"dsp_packing": True, "px_p": 1, "conv_finish": 1, "oc_p": 3}, "dsp_packing: needs an even px_p or an even oc_p"),
+        ({"array_clock": 2, "dsp_packing": False}, "array_clock: 2 is for packed products (dsp_packing), which it is without"),
+        ({"array_clock": 2, "oc_p": 15, "conv_finish": 15}, "array_clock: 2 needs an oc_p that is a multiple of 2 (px_p is 2)"),
+        (
+            {"array_clock": 2, "px_p": 1, "oc_p": 6, "conv_finish": 6},
+            "multiple of 4 (px_p is 1), for each multiplier makes two pairs of products by turns, and 6 is none; "
+            "make array_clock 1, or oc_p 8",
+        ),
         ({"build_pool": 1}, "build_pool: 1 is not true or false"),
         ({"build_misc": "yes"}, "build_misc: 'yes' is not true or false"),
         ({"acc_ram": "lut"}, "acc_ram: 'lut' is not one of auto, block, distributed, ultra"),

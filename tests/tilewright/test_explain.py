@@ -94,3 +94,20 @@ def overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
 
 def inside(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     return a[0] >= b[0] and a[1] >= b[1] and a[0] + a[2] <= b[0] + b[2] and a[1] + a[3] <= b[1] + b[3]
+
+
+def test_a_schedule_is_printed_saved_and_compiled_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "compile", *MODEL, "-o", "a.elf", "--save-schedule", "a.toml")[0] == 0
+    assert run(capsys, "explain", *MODEL, "--schedule") == (0, Path("a.toml").read_text(), "")
+    assert run(capsys, "compile", *MODEL, "-o", "b.elf", "--strategy", "naive", "--schedule", "a.toml")[0] == 0
+    assert Path("a.elf").read_bytes() == Path("b.elf").read_bytes()
+
+
+def test_a_schedule_is_not_told_of_a_program_nor_in_other_forms(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "compile", *MODEL, "--strategy", "naive", "-o", "model.elf")[0] == 0
+    code, out, err = run(capsys, "explain", "model.elf", "--schedule")
+    assert (code, out) == (2, "")
+    assert "give the model that it was compiled from" in err
+    assert run(capsys, "explain", *MODEL, "--schedule", "--json")[0] == 2
+    code, _, err = run(capsys, "compile", *MODEL, "-o", "c.elf", "--schedule", "none.toml")
+    assert (code, err) == (2, "tilewright: none.toml: cannot be read: No such file or directory\n")

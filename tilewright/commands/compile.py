@@ -31,6 +31,10 @@ from tilewright.progress import stage_reporter
 @click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
 @click.option("--memory", help="DRAM that feature maps may take, as 196608, 192K or 1.5M; what that costs in cycles is least.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
+@click.option(
+    "--schedule", type=click.Path(path_type=Path), help="TOML file: what is decided; the rest is searched. See --save-schedule."
+)
+@click.option("--save-schedule", type=click.Path(path_type=Path), help="File for all that was decided, as --schedule reads it.")
 @model_options()
 @click.option(
     "--validate", type=click.Path(path_type=Path),
@@ -47,7 +51,8 @@ from tilewright.progress import stage_reporter
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, memory: str | None, groups: Path | None,
     validate: Path | None, save_onnx: Path | None, batch: int | None, shapes: tuple[tuple[str, tuple[int, ...]], ...],
-    table: Path | None, dump: Path | None, verbose: bool, as_json: bool, **how: Any,
+    schedule: Path | None, save_schedule: Path | None, table: Path | None, dump: Path | None, verbose: bool, as_json: bool,
+    **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -57,16 +62,19 @@ def command(
       tilewright compile float.onnx --calibrate images.npz -o float.elf
       tilewright compile detector.onnx --shape image:1x3x480x640 -o detector.elf
       tilewright compile model.onnx --config nano --memory 192K -o small.elf
+      tilewright compile model.onnx --save-schedule model.toml -o model.elf
+      tilewright compile model.onnx --schedule model.toml -o again.elf
       tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
       tilewright compile float.onnx --calibrate pixels.npz --input-type uint8 --input-mean 127.5 --input-scale 127.5 -o u8.elf
     """
+    from compiler.emit.described import schedule_text
     from isa.program_file import program_bytes
     from tilewright.api import compile_model, quantised_onnx, read_arrays, read_groups, validated
     from tilewright.dump import Dump
     from tilewright.noise import measure_noise, noise_text, with_noise
     from tilewright.summary import as_csv, causes, details, facts, layer_table
 
-    for path in (output, save_onnx, table):
+    for path in (output, save_onnx, save_schedule, table):
         if path:
             check_output(path)
     stages = Dump()
@@ -77,7 +85,7 @@ def command(
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, batch=batch, progress=report, shapes=dict(shapes),
             groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
-            **model_arguments(how),
+            schedule=schedule, **model_arguments(how),
         )  # fmt: skip
         summary = facts(compiled)
         noise = []
@@ -90,6 +98,9 @@ def command(
     write_file(output, program_bytes(compiled.program))
     if save_onnx:
         write_file(save_onnx, quantised_onnx(compiled).SerializeToString())
+    if save_schedule:
+        config, graph = compiled.program.config, compiled.imported.graph
+        write_file(save_schedule, schedule_text(config, graph, compiled.steps, compiled.sharing).encode())
     if table:
         write_file(table, as_csv(layer_table(compiled)).encode())
     if dump:

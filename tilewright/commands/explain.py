@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 @model_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
 @click.option("--memory", is_flag=True, help="Instead: cycles against the DRAM that feature maps take, of a model.")
+@click.option("--schedule", is_flag=True, help="Instead: all that is decided of a model, as compile --schedule reads it.")
 @json_option()
 def command(
-    source: Path, config: MachineConfig, strategy: str, objective: str, output: Path | None, memory: bool,
+    source: Path, config: MachineConfig, strategy: str, objective: str, output: Path | None, memory: bool, schedule: bool,
     as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Say which operations run together, what each group saves against its operations alone, and what was second best.
@@ -49,6 +50,7 @@ def command(
       tilewright explain model.elf
       tilewright explain model.onnx --strategy dnnvm -o groups.svg
       tilewright explain model.onnx --config nano --memory
+      tilewright explain model.onnx --schedule > model.toml
     """
     from compiler.driver import objective_of
     from compiler.search.reasons import reasons
@@ -62,6 +64,11 @@ def command(
         if strategy != "best" or output is not None:
             raise InputError("explain --memory: chooses partitions itself and prints a table; leave --strategy and -o out")
         _memory(source, config, objective, as_json, how)
+        return
+    if schedule:
+        if output is not None or as_json:
+            raise InputError("explain --schedule: prints TOML; leave -o and --json out")
+        _schedule(source, config, strategy, objective, how)
         return
     with stage_reporter(quiet=as_json) as report:
         report("search")
@@ -99,6 +106,17 @@ def _memory(source: Path, config: MachineConfig, objective: str, as_json: bool, 
     for point in points:
         shared = "  inputs and outputs in WORK" if point.shared else ""
         click.echo(f"{point.bytes:>12,} {point.cycles:>14,} {point.groups:>7}{shared}")
+
+
+def _schedule(source: Path, config: MachineConfig, strategy: str, objective: str, how: Mapping[str, Any]) -> None:
+    from tilewright.explain.source import is_program, schedule_of_model
+
+    if is_program(source):
+        raise InputError(f"{source}: a program does not say how it was searched; give the model that it was compiled from")
+    with stage_reporter() as report:
+        report("search")
+        text = schedule_of_model(source, config, strategy=strategy, objective=objective, how=model_arguments(how))
+    click.echo(text, nl=False)
 
 
 def _facts(reason: Reason) -> dict[str, object]:

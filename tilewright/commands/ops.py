@@ -25,7 +25,7 @@ def command(operators: tuple[str, ...], markdown: bool, as_json: bool) -> None:
       tilewright ops
       tilewright ops Conv MaxPool
     """
-    from compiler.frontend.support import HOST, common_conditions, support_table, support_text
+    from compiler.frontend.support import HOST, common_lists, support_table, support_text
 
     rows = support_table()
     known = {row.operator.lower() for row in rows}
@@ -43,7 +43,8 @@ def command(operators: tuple[str, ...], markdown: bool, as_json: bool) -> None:
             click.echo(f"{row.operator} ({row.domain}, {row.form})")
             for condition in row.conditions:
                 click.echo(textwrap.fill(condition, 100, initial_indent="  - ", subsequent_indent="    "))
-        click.echo("Every operator, too:")
-        for condition in common_conditions():
-            click.echo(textwrap.fill(condition, 100, initial_indent="  - ", subsequent_indent="    "))
+        for title, conditions in common_lists().items():
+            click.echo(title)
+            for condition in conditions:
+                click.echo(textwrap.fill(condition, 100, initial_indent="  - ", subsequent_indent="    "))
         click.echo(f"Every operator that is not listed {HOST}." if not operators else "", nl=not operators)

@@ -10,7 +10,8 @@ from typing import Any
 import onnx
 
 from compiler.codegen.plan import Plan
-from compiler.driver import check_choices, objective_of, steps_of
+from compiler.driver import check_choices, frugal_steps, objective_of, steps_of
+from compiler.emit.described import schedule_text
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import Mask
@@ -65,6 +66,17 @@ def of_program(path: Path) -> Partitioned:
 def _groups_of_layers(program: Program) -> Mapping[str, int]:
     flow = dataflow(program.config, activities(program, timing_of(program, "cycle", None, quiet=True)))
     return flow.group_of
+
+
+def schedule_of_model(
+    path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any]
+) -> str:  # fmt: skip
+    """All that the strategy decides, as text; ``how``: arguments of ``compile_model``."""
+    check_choices(strategy, objective)
+    database = open_database(config)
+    imported, known = fitted(import_model(path, **import_arguments(**how)), config, objective_of(objective), database)
+    found = frugal_steps(config, imported.graph, strategy, objective, database, known)
+    return schedule_text(config, imported.graph, found.steps, found.sharing)
 
 
 def of_model(

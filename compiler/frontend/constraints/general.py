@@ -19,9 +19,8 @@ QUANTISED = (
 )  # fmt: skip
 """Operators that carry scales and zero-points of activations."""
 PAIRS = ("Add", "Sub", "Mul", "Min", "Max", "QLinearAdd", "QLinearMul")
-MOST_MAP_SIDE = 4095
-MOST_CHANNELS = 65_535
-"""Bytes of a pixel that LOAD and SAVE can name (their fields ``run`` and ``step``)."""
+MOST_SIDE = 65_535
+"""Of channels: the bytes of a pixel that LOAD and SAVE can name (their fields ``run`` and ``step``)."""
 
 
 @constrains("QuantizeLinear", "DequantizeLinear", *QUANTISED)
@@ -68,8 +67,8 @@ def at_most_four_dimensions(shape: Sequence[int]) -> bool:
 
 @always
 def sides_fit(shape: Sequence[int]) -> bool:
-    """Height and width are at most 4095, channels (and inputs of a dense layer) at most 65535, and nothing is empty."""
-    return max(shape[1:3]) <= MOST_MAP_SIDE and shape[3] <= MOST_CHANNELS and min(shape) > 0
+    """Height, width and channels (and inputs of a dense layer) are at most 65535, and nothing is empty."""
+    return max(shape[1:]) <= MOST_SIDE and min(shape) > 0
 
 
 @constrains(*LINEAR)

@@ -99,7 +99,7 @@ class Context:
         shape = self.shape(name)
         require(general.at_most_four_dimensions, shape)
         letters = guess_letters(self.consumers, name, len(shape))
-        if letters == "WC" and shape[0] > general.MOST_MAP_SIDE:
+        if letters == "WC" and shape[0] > general.MOST_SIDE:
             letters = "NC"
         params = self._host_params(name)
         where = map_shape(letters, shape)

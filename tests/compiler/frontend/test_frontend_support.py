@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from onnx.backend.test.case.node import collect_testcases
 
+from compiler.codegen.misfit import Fit
+from compiler.frontend import partition
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, Constraint, declared, sentence
 from compiler.frontend.importer.context import RULES
 from compiler.frontend.importer.run import interpreted
+from compiler.frontend.partition import NEIGHBOURS
 from compiler.frontend.reader import read
 from compiler.frontend.support import common_conditions, support_table, support_text
 from compiler.quantise.quantise import is_float, quantise
@@ -87,6 +90,32 @@ def test_conditions_of_every_operator_are_told_once() -> None:
     for condition in common_conditions():
         assert text.count(f"- {condition}\n") == 1
     assert not {c.__name__ for c in ALWAYS} & {c.__name__ for found in CONSTRAINTS.values() for c in found}
+
+
+def test_every_reason_that_a_neighbour_gives_is_told() -> None:
+    """``partitioned`` gives no other reasons than these and those of the rules."""
+    tree = ast.parse((FRONTEND / "partition.py").read_text())
+    why = next(f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == "_why")
+    returned = [r.value for r in ast.walk(why) if isinstance(r, ast.Return) and r.value is not None]
+    names = {name.id for value in returned for name in ast.walk(value) if isinstance(name, ast.Name)} - {"reader"}
+    assert {getattr(partition, name) for name in names} == set(NEIGHBOURS)
+    assert all(isinstance(value, ast.Name | ast.JoinedStr) for value in returned)
+
+
+def test_every_misfit_names_the_condition_that_the_table_tells() -> None:
+    """Each condition is given by somebody, and a planner's or a lowering's refusal names one of them."""
+    given: set[str] = set()
+    for path in sorted((FRONTEND.parent).rglob("*.py")):
+        for found in ast.walk(ast.parse(path.read_text())):
+            if isinstance(found, ast.Attribute) and ast.unparse(found.value) == "Fit":
+                given.add(found.attr)
+            if isinstance(found, ast.Call) and ast.unparse(found.func) == "FitError":
+                first = ast.unparse(found.args[0])
+                other_groups = first == "None" and path.name == "grouping.py"
+                assert first == "condition" or first.startswith("Fit.") or other_groups, f"{path}:{found.lineno}"
+    assert given == {condition.name for condition in Fit}
+    text = support_text()
+    assert all(text.count(f"- {condition.value}\n") == 1 for condition in Fit)
 
 
 def test_table_is_current(golden: Golden) -> None:

@@ -10,6 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto
 
+from compiler.frontend.pipeline import INEXACT, import_model
+from compiler.quantise.choices import Choices
 from compiler.xgraph.ops import Concat, Cpu, Eltwise
 from tests.compiler.frontend.quantised_models import check_exact, host_operators, imported, model, node
 
@@ -213,3 +215,19 @@ def test_a_resize_between_equal_scales_says_how_many_sums_may_differ() -> None:
         found[scale] = int(text.removeprefix("at most ").split()[0])
     assert found["x"] == 255
     assert found["y"] < 5
+
+
+def test_exact_leaves_to_the_cpu_what_cannot_follow_in_all_cases() -> None:
+    table = constants("uint8", x=(0.0412847, -128)) | {"factors": np.array([1, 1, 2, 2], np.float32)}
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), *quantised("Sigmoid", "xf", "m", "x"),
+        *ended(quantised("Resize", "m _ factors", "wide", "x", mode="linear")),
+    ]  # fmt: skip
+    proto = model(nodes, SHAPE, table, elem=TensorProto.UINT8)
+    assert len(imported(proto).inexact) == 1
+    found = import_model(proto, choices=Choices(exact=True))
+    assert not found.inexact
+    (reason,) = (text for text in found.reasons.values() if text.startswith(INEXACT))
+    assert "255 of 4081 sums" in reason
+    assert machine(found) == ["Eltwise"]
+    check_exact(found)

@@ -15,6 +15,7 @@ from compiler.quantise.statistics import (
     CalibrationError,
     CalibrationWarning,
     Statistics,
+    batches,
     collected,
     load_data,
     random_data,
@@ -26,7 +27,7 @@ DATA = np.random.default_rng(0).standard_normal((3, 3, 6, 5)).astype(np.float32)
 
 
 def test_extremes_are_of_all_samples_and_of_zero() -> None:
-    found = collected(READ, ["x", "y"], {"x": DATA})
+    found = collected(READ, ["x", "y"], batches(READ, {"x": DATA}))
     assert (found["x"].low, found["x"].high) == (DATA.min(), DATA.max())
     assert found["y"].low == 0
     assert found["y"].sample.size == 3 * 4 * 6 * 5

@@ -28,6 +28,7 @@ REDUCED: dict[str, tuple[dict[str, Any], Shapes]] = {
     "hrnet_w18_small_v2": ({"size": 64, "modules": (1, 1, 1)}, LOGITS),
     "hrnet_w32": ({"size": 64, "modules": (1, 1, 1), "blocks": 1}, LOGITS),
     "inception_resnet_v2": ({"size": 75, "repeats": (1, 1, 1)}, LOGITS),
+    "inception_v3": ({"size": 107}, LOGITS),
     "mobilenet_v1": ({"size": 32}, LOGITS),
     "mobilenet_v2": ({"size": 64}, LOGITS),
     "nasnet_a": ({"size": 64}, LOGITS),

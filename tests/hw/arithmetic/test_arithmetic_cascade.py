@@ -21,6 +21,8 @@ PAIRS = {
         "ic_p": 9, "oc_p": 3, "px_p": 2, "conv_finish": 3, "pool_finish": 3, "misc_lanes": 3, "pool_taps": 3, "fm_banks": 16,
     },
     "channels": {"ic_p": 4, "oc_p": 4, "px_p": 1},
+    "pixels by turns": {"ic_p": 9, "oc_p": 4, "px_p": 2, "pool_finish": 3, "misc_lanes": 3, "fm_banks": 16, "array_clock": 2},
+    "channels by turns": {"ic_p": 4, "oc_p": 4, "px_p": 1, "array_clock": 2},
 }
 
 
@@ -29,7 +31,7 @@ def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     config = config_from_dict({"base": "nano", "dsp_packing": True, **PAIRS[pairs]}, origin="test")
     text = verilog(config, dsp48e2=True)
     modules = split_design(text).modules
-    assert modules[f"{MODULE}_conv_array"].text.count("DSP48E2") == config.macs_per_cycle // 2
+    assert modules[f"{MODULE}_conv_array"].text.count("DSP48E2") == config.macs_per_cycle // 2 // config.array_clock
     assert modules[f"{MODULE}_pool_reduce"].text.count("DSP48E2") == config.pool_taps * config.ic_p * -(-config.px_p // 2)
     assert modules[f"{MODULE}_conv_post_lane_0"].text.count("DSP48E2") == 2
     machine = RtlMachine(config, verilog=text + MODEL)

@@ -168,11 +168,13 @@ class Bench:
         async def process(ctx: SimulatorContext) -> None:
             cycle = 0
             current: tuple[int, int] | None = None
+            start_pc = getattr(self.dut, f"trace_{toy.unit.name.lower()}").start_pc
             tick = ctx.tick().sample(
-                port.instruction.valid, port.instruction.ready, port.instruction.payload, self.dut.unit_reset, port.halt
-            )
+                port.instruction.valid, port.instruction.ready, port.instruction.payload, start_pc, self.dut.unit_reset,
+                port.halt,
+            )  # fmt: skip
             ctx.set(port.instruction.ready, 1)
-            async for _, _, valid, ready, payload, reset, halt in tick:
+            async for _, _, valid, ready, payload, pc, reset, halt in tick:
                 cycle += 1
                 done = False
                 if reset:
@@ -182,13 +184,13 @@ class Bench:
                     toy.finished.append((cycle, current[1]))
                     done, current = True, None
                 elif valid and ready:
-                    toy.started.append((cycle, payload.pc))
-                    current = (cycle + toy.time(payload.pc), payload.pc)
-                    code = toy.fault(payload.pc)
+                    toy.started.append((cycle, pc))
+                    current = (cycle + toy.time(pc), pc)
+                    code = toy.fault(pc)
                     if code is not None:
                         ctx.set(port.fault.valid, 1)
                         ctx.set(port.fault.fault.code, code)
-                        ctx.set(port.fault.fault.pc, payload.pc)
+                        ctx.set(port.fault.fault.ticket, payload.ticket)
                         current = None
                 ctx.set(port.done, done)
                 ctx.set(port.busy, current is not None)

@@ -77,7 +77,7 @@ def dispatch(
         await ctx.tick()
         ctx.set(dut.start, 0)
         position = 0
-        while not (ctx.get(dut.ended) or ctx.get(dut.fault.valid)):
+        while not (ctx.get(dut.ended) or ctx.get(dut.fault)):
             assert outcome.cycles < 3000, "the dispatcher hangs"
             ready = [not stall() for _ in units]
             for queue, is_ready in zip(dut.queues, ready, strict=True):
@@ -93,8 +93,8 @@ def dispatch(
             await ctx.tick()
             outcome.cycles += 1
         outcome.ended = bool(ctx.get(dut.ended))
-        if ctx.get(dut.fault.valid):
-            outcome.fault = (Fault(ctx.get(dut.fault.fault.code)), ctx.get(dut.fault.fault.pc))
+        if ctx.get(dut.fault):
+            outcome.fault = (Fault(ctx.get(dut.code)), ctx.get(dut.pc))
 
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)

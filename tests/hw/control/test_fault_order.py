@@ -9,20 +9,21 @@ from amaranth.sim import Simulator, SimulatorContext
 from hw.control.faults import Faults
 
 
-def kept(reports: list[tuple[int, int]]) -> tuple[int, int]:
-    """``reports`` are (cycle, source), code 1 + source, pc 100 + source, one cycle each; the (code, pc) that is kept."""
-    dut = Faults(3)
-    result = (0, 0)
+def kept(reports: list[tuple[int, int]]) -> tuple[int, int, int]:
+    """``reports`` are (cycle, source), code 1 + source, ticket 10 + source, one cycle each; the (code, ticket, unit) that is
+    kept. The last source tells its unit itself: 4."""
+    dut = Faults([0, 1, None])
+    result = (0, 0, 0)
 
     async def script(ctx: SimulatorContext) -> None:
         nonlocal result
         for cycle in range(4):
             for source in range(3):
                 ctx.set(dut.reports[source].valid, (cycle, source) in reports)
-                ctx.set(dut.reports[source].fault, {"code": 1 + source, "pc": 100 + source})
-            assert ctx.get(dut.first.valid) == any(c < cycle for c, _ in reports)
+                ctx.set(dut.reports[source].p, {"code": 1 + source, "ticket": 10 + source, "unit": 4})
+            assert ctx.get(dut.valid) == any(c < cycle for c, _ in reports)
             await ctx.tick()
-        result = (ctx.get(dut.first.fault.code), ctx.get(dut.first.fault.pc))
+        result = (ctx.get(dut.first.code), ctx.get(dut.first.ticket), ctx.get(dut.first.unit))
 
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
@@ -35,4 +36,4 @@ def test_the_first_in_time_wins_and_among_simultaneous_ones_the_lowest_source() 
     for times in itertools.product(range(3), repeat=3):
         reports = [(cycle, source) for source, cycle in enumerate(times)]
         _, winner = min(reports)
-        assert kept(reports) == (1 + winner, 100 + winner), times
+        assert kept(reports) == (1 + winner, 10 + winner, (0, 1, 4)[winner]), times

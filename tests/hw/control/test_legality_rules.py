@@ -5,16 +5,15 @@ from __future__ import annotations
 import random
 
 import pytest
-from amaranth import Module
-from amaranth.lib import wiring
+from amaranth import Module, signed, unsigned
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator, SimulatorContext
 
 from hw.control.legality import fields_legal
-from hw.interfaces import unit_layout
 from isa.codec import Op, broken_rule
 from isa.config import MachineConfig, preset
-from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
+from isa.instructions import BY_NAME, INSTRUCTIONS
 from isa.table import Field, Instruction
 from tests.hw.control.control_bench import changed, op
 
@@ -25,9 +24,9 @@ class Legality(wiring.Component):
     """The rules of one row between ports."""
 
     def __init__(self, row: Instruction, config: MachineConfig) -> None:
-        assert isinstance(row.unit, Unit)
         self.row, self.config = row, config
-        super().__init__({"fields": In(unit_layout(row.unit)["op"].shape[row.name].shape), "legal": Out(1)})
+        fields = data.StructLayout({name: signed(f.bits) if f.signed else unsigned(f.bits) for name, f in row.fields.items()})
+        super().__init__({"fields": In(fields), "legal": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator, SimulatorContext
 
-from hw.control.registers import Registers
+from hw.control.registers import READ_BEATS, WRITE_BEATS, Registers, counter_number
 from isa.capabilities import capability_words
 from isa.config import preset
 from isa.faults import Fault
@@ -86,7 +86,7 @@ class Driver:
         return response
 
 
-def drive(dut: Registers, *scripts: Any) -> None:
+def drive(dut: Registers, *scripts: Any, background: Any = None) -> None:
     async def limit(ctx: SimulatorContext) -> None:
         cycles = 0
         async for _ in ctx.tick():
@@ -96,6 +96,8 @@ def drive(dut: Registers, *scripts: Any) -> None:
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
     simulator.add_process(limit)
+    if background:
+        simulator.add_testbench(background, background=True)
     for script in scripts:
         simulator.add_testbench(script)
     simulator.run()
@@ -171,28 +173,29 @@ def test_read_only_registers_show_the_machine_and_ignore_writes() -> None:
         Register.ERROR_PC: 0x89ABCDEF,
         Register.CYCLES_LO: 0x22222222,
         Register.CYCLES_HI: 0x11111111,
-        Register.READ_BEATS: 0x33333333,
-        Register.WRITE_BEATS: 0x44444444,
-        **{counter_offset(unit, counter): 0x1000 * unit + counter for unit in Unit for counter in Counter},
+        Register.READ_BEATS: 0x5000 + READ_BEATS,
+        Register.WRITE_BEATS: 0x5000 + WRITE_BEATS,
+        **{counter_offset(unit, counter): 0x5000 + counter_number(unit, counter) for unit in Unit for counter in Counter},
         **capability_words(BASE),
     }
+
+    async def count(ctx: SimulatorContext) -> None:
+        """Counters that hold 0x5000 and their number."""
+        async for (index,) in ctx.changed(dut.counter_index):
+            ctx.set(dut.counter_value, 0x5000 + index)
 
     async def script(ctx: SimulatorContext) -> None:
         ctx.set(dut.done, 1)
         ctx.set(dut.error, 1)
         ctx.set(dut.fault, {"code": Fault.WATCHDOG, "pc": 0x89ABCDEF})
         ctx.set(dut.cycles, 0x1111111122222222)
-        ctx.set(dut.read_beats, 0x33333333)
-        ctx.set(dut.write_beats, 0x44444444)
-        for unit in Unit:
-            ctx.set(dut.counters[unit], [0x1000 * unit + counter for counter in Counter])
         for offset in set(expected) - {Register.WATCHDOG, Register.BUS_WATCHDOG, Register.CONTROL}:
             assert await driver.write(ctx, offset, 0xFFFFFFFF) == OKAY
         for offset, value in expected.items():
             assert await driver.read(ctx, offset) == (value, OKAY), hex(offset)
         assert await driver.read(ctx, Register.ID + 3) == (ID_VALUE, OKAY), "the low address bits do not count"
 
-    drive(dut, script)
+    drive(dut, script, background=count)
 
 
 def test_what_is_not_mapped_answers_slverr_and_changes_nothing() -> None:

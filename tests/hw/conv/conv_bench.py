@@ -16,6 +16,7 @@ from hw.conv.unit import ConvUnit
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME, Activation
+from tests.hw.clocks import add_clocks
 from tests.hw.conv.conv_reference import Memory
 
 
@@ -80,7 +81,7 @@ def in_parts(c: MachineConfig, word: list[tuple[int, int, int]]) -> list[int]:
 def run(
     memory: Memory, program: list[dict[str, int]], *, grant: float = 1.0, banked: bool = False, limit: int = 20000
 ) -> Outcome:
-    """Run the instructions, ``pc`` 100, 101, ...; every lane is granted with probability ``grant`` in each cycle,
+    """Run the instructions, ``ticket`` 1, 2, ...; every lane is granted with probability ``grant`` in each cycle,
     if ``banked`` only one read and one write lane for each bank."""
     c = memory.config
     dut = ConvUnit(c)
@@ -114,7 +115,7 @@ def run(
         for cycle in range(limit):
             if issued < len(program):
                 fields = {name: program[issued].get(name, 0) for name in names}
-                ctx.set(dut.instruction.p, {"pc": 100 + issued, "op": {"CONV": fields}})
+                ctx.set(dut.instruction.p, {"ticket": (1 + issued) % 16, "op": {"CONV": fields}})
             ctx.set(dut.instruction.valid, issued < len(program))
             grants = [rng.random() < grant for _ in range(len(granted_now))]
             if banked:
@@ -140,14 +141,14 @@ def run(
             for port, value in zip(dut.fm_read, pipeline.pop(0), strict=True):
                 ctx.set(port.data, value)
             if ctx.get(dut.fault.valid):
-                outcome.fault = (1, ctx.get(dut.fault.fault.code), ctx.get(dut.fault.fault.pc))
+                outcome.fault = (1, ctx.get(dut.fault.fault.code), ctx.get(dut.fault.fault.ticket))
                 break
             if len(outcome.done) == len(program):
                 assert not ctx.get(dut.busy)
                 break
 
     sim = Simulator(m)
-    sim.add_clock(1e-6)
+    add_clocks(sim, c)
     sim.add_testbench(machine)
     sim.run()
     outcome.fm = [unpack_bytes(word, c.ic_p) for word in fm]

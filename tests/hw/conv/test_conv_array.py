@@ -12,25 +12,33 @@ from amaranth import Module, Signal, signed
 from amaranth.sim import Simulator
 
 from hw.arithmetic.packing import GAP, SEED, TERMS, pack, unpack
-from hw.conv.array import MacArray, array_latency, is_one_less
+from hw.conv.array import MacArray, is_one_less
 from hw.conv.skew import Skew
 from isa.config import MachineConfig, config_from_dict
+from isa.latency import array_latency
+from tests.hw.clocks import add_clocks
 
 
-def config(ic_p: int, oc_p: int, px_p: int, packed: bool) -> MachineConfig:
-    values = {"base": "nano", "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p, "fm_banks": 16, "dsp_packing": packed}
+def config(ic_p: int, oc_p: int, px_p: int, packed: bool, array_clock: int = 1) -> MachineConfig:
+    values = {
+        "base": "nano", "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p, "fm_banks": 16, "dsp_packing": packed,
+        "array_clock": array_clock, "conv_finish": 1, "pool_finish": 1, "misc_lanes": 1,
+    }  # fmt: skip
     return config_from_dict(values, origin="test")
 
 
 LANES = [(1, 2, 1), (4, 4, 1), (5, 3, 2), (17, 2, 3), (6, 5, 4), (16, 3, 2), (9, 1, 2), (24, 2, 1)]
+FAST_LANES = [(1, 2, 2), (4, 4, 1), (5, 4, 2), (17, 4, 3), (7, 6, 4), (16, 4, 2), (24, 8, 1), (10, 2, 2)]
 
 
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("lanes", LANES)
-def test_sums_of_products_in_every_cycle(lanes: tuple[int, int, int], packed: bool) -> None:
+@pytest.mark.parametrize(
+    ("lanes", "packed", "array_clock"),
+    [*((lanes, packed, 1) for packed in (False, True) for lanes in LANES), *((lanes, True, 2) for lanes in FAST_LANES)],
+)
+def test_sums_of_products_in_every_cycle(lanes: tuple[int, int, int], packed: bool, array_clock: int) -> None:
     """Weights come as late as the memory's columns are read."""
     ic_p, oc_p, px_p = lanes
-    c = config(ic_p, oc_p, px_p, packed)
+    c = config(ic_p, oc_p, px_p, packed, array_clock)
     dut = MacArray(c)
     latency, columns = array_latency(c), Skew(c).columns
     rng = np.random.default_rng(ic_p)
@@ -53,17 +61,17 @@ def test_sums_of_products_in_every_cycle(lanes: tuple[int, int, int], packed: bo
             await ctx.tick()
 
     sim = Simulator(dut)
-    sim.add_clock(1e-6)
+    add_clocks(sim, c)
     sim.add_testbench(bench)
     sim.run()
     np.testing.assert_array_equal(np.array(got) + less, np.einsum("npi,nio->npo", x, w))
 
 
-@pytest.mark.parametrize("lanes", LANES)
-def test_every_lane_has_its_place_in_a_cascade(lanes: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(("lanes", "array_clock"), [*((lanes, 1) for lanes in LANES), *((lanes, 2) for lanes in FAST_LANES)])
+def test_every_lane_has_its_place_in_a_cascade(lanes: tuple[int, int, int], array_clock: int) -> None:
     """No cascade is too long, all end together, and no weight is read after it is needed."""
     ic_p, oc_p, px_p = lanes
-    c = config(ic_p, oc_p, px_p, True)
+    c = config(ic_p, oc_p, px_p, True, array_clock)
     skew = Skew(c)
     cascades = [skew.lanes(k) for k in range(c.cascades)]
     assert sorted(i for cascade in cascades for i in cascade) == list(range(ic_p))

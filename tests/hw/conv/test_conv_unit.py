@@ -22,6 +22,10 @@ SHAPES = {
     "one input lane": {"ic_p": 1, "oc_p": 3, "px_p": 1},
     "pixels packed": {"ic_p": 6, "oc_p": 3, "px_p": 4, "conv_finish": 12, "fm_banks": 16, "dsp_packing": True},
     "channels packed": {"ic_p": 3, "oc_p": 4, "px_p": 1, "dsp_packing": True},
+    "pixels by turns": {
+        "ic_p": 9, "oc_p": 4, "px_p": 2, "conv_finish": 4, "fm_banks": 16, "dsp_packing": True, "array_clock": 2,
+    },
+    "channels by turns": {"ic_p": 3, "oc_p": 4, "px_p": 1, "dsp_packing": True, "array_clock": 2},
     "two cascades": {"ic_p": 9, "oc_p": 2, "px_p": 2, "conv_finish": 2, "fm_banks": 16, "dsp_packing": True},
 }
 
@@ -107,7 +111,7 @@ def test_outside_a_buffer(fields: dict[str, int], fault: Fault) -> None:
         "i_h": 5, "i_w": 5, "o_h": 2, "o_w": 2, "chunks": 2, "o_addr": 300, "o_ys": 2, "o_cs": 4,
     }  # fmt: skip
     outcome = run(Memory(c, rng), [sound, {**sound, **fields}], limit=1000)
-    assert outcome.fault == (1, fault, 101)
+    assert outcome.fault == (1, fault, 2)
 
 
 def test_unused_parameters_and_entries_may_lie_anywhere() -> None:

@@ -29,6 +29,24 @@ def test_the_clock_in_the_words_of_the_tools(chip: str, suffix: str, line: str) 
     assert all(comment.startswith("# ") for comment in text.splitlines()[:-1])
 
 
+@pytest.mark.parametrize(
+    ("chip", "lines"),
+    [
+        ("LFE5U-25F", ['FREQUENCY PORT "clk" 330 MHZ;', 'FREQUENCY PORT "clk2x" 660 MHZ;']),
+        (
+            "XCZU2EG",
+            [
+                "create_clock -name clk -period 3.030 [get_ports clk]",
+                "create_clock -name clk2x -period 1.515 [get_ports clk2x]",
+            ],
+        ),
+    ],
+)
+def test_a_second_clock_has_exactly_half_the_period(chip: str, lines: list[str]) -> None:
+    _, text = constraints(replace(NANO, chip=chip, clock_mhz=330, dsp_packing=True, array_clock=2))
+    assert text.splitlines()[-2:] == lines
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 def test_every_chip_has_them(chip: str) -> None:
     assert constraints(replace(NANO, chip=chip))[1]

@@ -104,9 +104,9 @@ class Bench:
             await ctx.tick()
         return words
 
-    async def offer(self, ctx: Any, op: dict[str, int], pc: int) -> None:
+    async def offer(self, ctx: Any, op: dict[str, int], ticket: int) -> None:
         stream = self.unit.instruction
-        ctx.set(stream.payload.pc, pc)
+        ctx.set(stream.payload.ticket, ticket)
         for name, value in op.items():
             ctx.set(stream.payload.op.MISC[name], value)
         ctx.set(stream.valid, 1)
@@ -117,7 +117,7 @@ class Bench:
         cycle = 0
         while len(outcome.cycles) < len(ops):
             if pending:
-                await self.offer(ctx, pending[0][1], pending[0][0])
+                await self.offer(ctx, pending[0][1], pending[0][0] % 16)
             else:
                 ctx.set(self.unit.instruction.valid, 0)
             if disturb is not None:
@@ -285,9 +285,9 @@ def test_words_outside_the_buffer(outside: str, mode: MiscMode, faults: bool) ->
     bad = complete({"mode": mode, "n4": 2, f"{outside}_addr": NANO.fm_words - 1, f"{outside}_s4": 1})
 
     async def process(ctx: Any) -> None:
-        await bench.offer(ctx, good, pc=40)
+        await bench.offer(ctx, good, ticket=4)
         await ctx.tick()
-        await bench.offer(ctx, bad, pc=61)
+        await bench.offer(ctx, bad, ticket=6)
         await ctx.tick()
         ctx.set(bench.unit.instruction.valid, 0)
         done = 0
@@ -298,7 +298,7 @@ def test_words_outside_the_buffer(outside: str, mode: MiscMode, faults: bool) ->
         assert done == (1 if faults else 2)
         if faults:
             assert ctx.get(bench.unit.fault.fault.code) == Fault.FM_ADDRESS
-            assert ctx.get(bench.unit.fault.fault.pc) == 61
+            assert ctx.get(bench.unit.fault.fault.ticket) == 6
             assert ctx.get(bench.unit.instruction.ready) == 0
 
     bench.simulate(process)
@@ -309,7 +309,7 @@ def test_halt_starts_nothing_new() -> None:
 
     async def process(ctx: Any) -> None:
         ctx.set(bench.unit.halt, 1)
-        await bench.offer(ctx, complete({"mode": MiscMode.PASS, "o_addr": 1}), pc=0)
+        await bench.offer(ctx, complete({"mode": MiscMode.PASS, "o_addr": 1}), ticket=0)
         for _ in range(10):
             assert ctx.get(bench.unit.instruction.ready) == 0
             await ctx.tick()

@@ -33,14 +33,14 @@ def generated(transfer: dict[str, int]) -> list[tuple[int, bool]]:
     found: list[tuple[int, bool]] = []
 
     async def script(ctx: SimulatorContext) -> None:
-        ctx.set(dut.i.payload, {**transfer, "pc": 77, "tag": 0})
+        ctx.set(dut.i.payload, {**transfer, "ticket": 7, "tag": 0})
         ctx.set(dut.i.valid, 1)
         await ctx.tick().until(dut.i.ready)
         ctx.set(dut.i.valid, 0)
         ctx.set(dut.o.ready, 1)
         while ctx.get(dut.o.valid):
             found.append((ctx.get(dut.o.payload.addr), bool(ctx.get(dut.outside))))
-            assert ctx.get(dut.pc) == 77
+            assert ctx.get(dut.ticket) == 7
             await ctx.tick()
 
     simulator = Simulator(dut)

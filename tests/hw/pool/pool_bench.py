@@ -37,7 +37,7 @@ class Run:
 def run_pool(
     machine: Machine, program: list[Fields], *, grant: float = 1.0, write_grant: float = 1.0, seed: int = 0, limit: int = 4000
 ) -> Run:
-    """Offers the instructions (``pc`` 100, 101, ...) without a gap; stops at the last ``done`` or at a fault."""
+    """Offers the instructions (``ticket`` 1, 2, ...) without a gap; stops at the last ``done`` or at a fault."""
     dut = PoolUnit(machine.config)
     c = machine.config
     rng = random.Random(seed)
@@ -58,7 +58,7 @@ def run_pool(
         ctx.set(dut.instruction.valid, number < len(program))
         if number < len(program):
             opcode = BY_NAME["POOL"].opcode
-            ctx.set(dut.instruction.p, {"pc": 100 + number, "opcode": opcode, "op": {"POOL": program[number]}})
+            ctx.set(dut.instruction.p, {"ticket": (1 + number) % 16, "opcode": opcode, "op": {"POOL": program[number]}})
 
     def read_ports(ctx: Any, cycle: int, pipeline: list[list[int]]) -> None:
         taken: set[int] = set()
@@ -108,7 +108,7 @@ def run_pool(
                 run.write_cycles.append(cycle)
                 run.words[run.written[-1]] = ctx.get(dut.fm_write.data)
             if ctx.get(dut.fault.valid):
-                run.fault = (ctx.get(dut.fault.fault.code), ctx.get(dut.fault.fault.pc))
+                run.fault = (ctx.get(dut.fault.fault.code), ctx.get(dut.fault.fault.ticket))
                 return
             await ctx.tick()
             if len(run.done) == len(program):

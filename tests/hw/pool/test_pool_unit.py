@@ -211,7 +211,7 @@ def fault_of(f: Fields, config_px: int = 3) -> tuple[int, int] | None:
     ],
 )
 def test_words_outside_the_buffers(fields: Fields, fault: Fault) -> None:
-    assert fault_of({**plain_pool(PoolMode.MAX), **fields}) == (fault, 101)
+    assert fault_of({**plain_pool(PoolMode.MAX), **fields}) == (fault, 2)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hw.window.fetch import OperandFetch
 from isa.config import MachineConfig, config_from_dict
 from isa.faults import Fault
 
-PC = 77
+TICKET = 7
 
 
 def config(px_p: int) -> MachineConfig:
@@ -34,7 +34,7 @@ def random_steps(rng: random.Random, count: int, px_p: int, words: int) -> list[
 def run(
     c: MachineConfig, steps: list[list[int | None]], grant: float, take: float, pad: int = -3
 ) -> tuple[list[tuple[int, ...]], list[int], tuple[int, int, int]]:
-    """Vectors in order, the cycle of each, and the fault (valid, code, pc)."""
+    """Vectors in order, the cycle of each, and the fault (valid, code, ticket)."""
     dut = OperandFetch(c)
     rng = random.Random(3)
     got: list[tuple[int, ...]] = []
@@ -44,7 +44,7 @@ def run(
     async def feed(ctx: Any) -> None:
         for number, lanes in enumerate(steps):
             ctx.set(dut.i.p, {
-                "lanes": [{"read": a is not None, "addr": a or 0} for a in lanes], "pad_value": pad, "pc": PC,
+                "lanes": [{"read": a is not None, "addr": a or 0} for a in lanes], "pad_value": pad, "ticket": TICKET,
                 "first": number % 3 == 0, "last": number % 3 == 2,
             })  # fmt: skip
             ctx.set(dut.i.valid, 1)
@@ -77,7 +77,7 @@ def run(
                 cycles.append(cycle)
             await ctx.tick()
         f = dut.fault
-        fault.append((ctx.get(f.valid), ctx.get(f.fault.code), ctx.get(f.fault.pc)))
+        fault.append((ctx.get(f.valid), ctx.get(f.fault.code), ctx.get(f.fault.ticket)))
 
     sim = Simulator(dut)
     sim.add_clock(1e-6)
@@ -115,7 +115,7 @@ def test_a_word_outside_the_buffer_stops_it_there() -> None:
     steps: list[list[int | None]] = [[0, c.fm_words - 1], [None, c.fm_words], [1, 2]]
     got, _, fault = run(c, steps, 1.0, 1.0)
     assert got == reference(c, steps[:1])
-    assert fault == (1, Fault.FM_ADDRESS, PC)
+    assert fault == (1, Fault.FM_ADDRESS, TICKET)
 
 
 def test_padding_is_not_read_wherever_its_address_points() -> None:

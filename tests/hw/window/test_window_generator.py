@@ -9,7 +9,7 @@ import pytest
 
 from hw.window.generator import WindowGenerator
 from tests.hw.window.window_bench import run_walks
-from tests.hw.window.window_reference import Step, plain_window, random_window, steps
+from tests.hw.window.window_reference import CONFIG, Step, plain_window, random_window, steps
 
 
 def step_of(payload: Any) -> Step:
@@ -21,7 +21,7 @@ def step_of(payload: Any) -> Step:
 def run(walks: list[dict[str, int]], lanes: int, stall: float = 0.0) -> tuple[list[Step], list[int]]:
     """The steps that come out, and the cycle of each."""
     expected = sum(len(steps(walk, lanes)) for walk in walks)
-    return run_walks(WindowGenerator(lanes), walks, step_of, expected, stall)
+    return run_walks(WindowGenerator(CONFIG, lanes), walks, step_of, expected, stall)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4])

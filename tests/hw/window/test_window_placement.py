@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from hw.interfaces import TICKET_BITS
 from hw.window.placement import Placement
 from isa.config import PRESETS
 from tests.hw.window.window_bench import run_walks
 
 FM_WORDS = PRESETS["nano"].fm_words
+MOD = 1 << PRESETS["nano"].fm_address_bits
 
 
 class Place(NamedTuple):
@@ -20,7 +22,7 @@ class Place(NamedTuple):
     word: int
     outside: bool
     last: bool
-    pc: int
+    ticket: int
 
 
 def reference(f: dict[str, int], lanes: int, advances: tuple[int, ...], g: int, words: int) -> list[Place]:
@@ -37,18 +39,18 @@ def reference(f: dict[str, int], lanes: int, advances: tuple[int, ...], g: int, 
                     vector = k // g * words + j
                     addresses = tuple(
                         None if p is None
-                        else (f["o_addr"] + p[0] * f["o_ys"] + p[1] * f["o_xs"] + vector * f["o_cs"]) % (1 << 24)
+                        else (f["o_addr"] + p[0] * f["o_ys"] + p[1] * f["o_xs"] + vector * f["o_cs"]) % MOD
                         for p in now
                     )  # fmt: skip
                     outside = any(a is not None and a >= FM_WORDS for a in addresses)
-                    found.append(Place(addresses, k % g, j, outside, False, f["pc"]))
+                    found.append(Place(addresses, k % g, j, outside, False, f["ticket"]))
     return [*found[:-1], found[-1]._replace(last=True)]
 
 
 def random_fields(rng: random.Random) -> dict[str, int]:
-    reach = rng.choice([40, 1 << 20])
+    reach = rng.choice([40, MOD])
     return {
-        "pc": rng.randrange(1 << 32), "o_addr": rng.randrange(reach), "o_ys": rng.randrange(reach),
+        "ticket": rng.randrange(1 << TICKET_BITS), "o_addr": rng.randrange(reach), "o_ys": rng.randrange(reach),
         "o_cs": rng.randrange(reach), "o_xs": rng.randrange(256), "o_h": rng.randint(1, 5), "o_w": rng.randint(1, 6),
         "outer": rng.randint(1, 5),
     }  # fmt: skip
@@ -56,7 +58,7 @@ def random_fields(rng: random.Random) -> dict[str, int]:
 
 def place_of(payload: Any) -> Place:
     lanes = tuple(lane.addr if lane.valid else None for lane in payload.lanes)
-    return Place(lanes, payload.part, payload.word, bool(payload.outside), bool(payload.last), payload.pc)
+    return Place(lanes, payload.part, payload.word, bool(payload.outside), bool(payload.last), payload.ticket)
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.4])

@@ -5,7 +5,11 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-MOD = 1 << 24
+from hw.interfaces import TICKET_BITS
+from isa.config import preset
+
+CONFIG = preset("nano")
+MOD = 1 << CONFIG.fm_address_bits
 
 
 class Step(NamedTuple):
@@ -47,16 +51,16 @@ def steps(w: dict[str, int], lanes: int) -> list[Step]:
 def random_window(rng: random.Random) -> dict[str, int]:
     """A small walk; addresses anywhere, for the generator does not care what lies there."""
     ring = rng.choice([0, 0, rng.randint(1, 50)])
-    within = ring or 1 << 20
+    within = ring or MOD
     return {
-        "i_addr": rng.randrange(1 << 20), "i_ring": ring, "i_off": rng.randrange(ring or MOD),
+        "i_addr": rng.randrange(MOD), "i_ring": ring, "i_off": rng.randrange(ring or MOD),
         "i_ys": rng.randint(0, within if ring else within - 1), "t_ys": rng.randint(0, within if ring else within - 1),
         "i_h": rng.randint(1, 6), "i_w": rng.randint(1, 6), "pad_t": rng.randint(0, 3), "pad_l": rng.randint(0, 3),
         "s_y": rng.choice([1, 2, 15, 63]), "s_x": rng.choice([1, 1, 2, 63]), "k_h": rng.randint(1, 3), "k_w": rng.randint(1, 3),
         "d_y": rng.choice([1, 2, 63]), "d_x": rng.choice([1, 1, 2]), "o_h": rng.randint(1, 5), "o_w": rng.randint(1, 6),
         "outer": rng.randint(1, 4), "outer_period": rng.randint(0, 3), "outer_step": rng.randrange(MOD),
-        "inner": rng.randint(1, 3), "inner_step": rng.randrange(1 << 20), "pad_value": rng.randint(-128, 127),
-        "pc": rng.randrange(1 << 32),
+        "inner": rng.randint(1, 3), "inner_step": rng.randrange(MOD), "pad_value": rng.randint(-128, 127),
+        "ticket": rng.randrange(1 << TICKET_BITS),
     }  # fmt: skip
 
 
@@ -64,7 +68,7 @@ def plain_window(**fields: int) -> dict[str, int]:
     """One output pixel of a 1x1 window; name what differs."""
     base = dict.fromkeys(
         ("i_addr", "i_ring", "i_off", "i_ys", "t_ys", "pad_t", "pad_l", "outer_period", "outer_step", "inner_step",
-         "pad_value", "pc"), 0,
+         "pad_value", "ticket"), 0,
     )  # fmt: skip
     ones = dict.fromkeys(("i_h", "i_w", "s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "o_h", "o_w", "outer", "inner"), 1)
     return {**base, **ones, **fields}

@@ -17,7 +17,7 @@ NESTS = st.lists(st.lists(OFFSETS, min_size=0, max_size=4).map(lambda v: np.arra
 
 @given(NESTS)
 def test_outside_and_words_of_any_nest(nest: Nest) -> None:
-    words = grid(*nest)
+    words = grid(*nest, modulus=MODULUS)
     assert outside(nest, LIMIT) == bool((words >= LIMIT).any())
     if not outside(nest, LIMIT):
         np.testing.assert_array_equal(words_of(nest, LIMIT), np.unique(words))

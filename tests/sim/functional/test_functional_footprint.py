@@ -80,7 +80,7 @@ def test_instruction_that_leaves_a_buffer_names_its_place() -> None:
 )
 def test_misc_may_work_in_place_but_not_across_iterations(values: dict[str, int], overlap: bool) -> None:
     op = Op("MISC", {"n0": 1, "n1": 1, "n2": 1, "n3": 1, "n4": 4, "a_s4": 1, "b_s4": 1, "o_s4": 1, **values})
-    assert overlaps_itself(op, footprint(op, random_ops.NANO, random_ops.BASES)) == overlap
+    assert overlaps_itself(op, footprint(op, random_ops.NANO, random_ops.BASES), random_ops.NANO) == overlap
 
 
 def ranges(pairs: list[tuple[int, int]]) -> Runs:

@@ -1,0 +1,57 @@
+"""The schedule of a program: what was decided, read off its plans and places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.codegen.plan import Plan
+from compiler.codegen.residence import PARAMETER_BUFFERS
+from compiler.emit.places import APART, Sharing, offsets_of
+from compiler.schedule.document import GroupSchedule, Ring, Schedule, Stay
+from compiler.schedule.text import to_toml
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu
+from isa.config import MachineConfig
+
+
+def schedule_of(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
+) -> Schedule:
+    """Whole: compiled again with it, the program is the same."""
+    return Schedule(
+        tuple(GroupSchedule((step.name,)) if isinstance(step, Cpu) else group_schedule(config, step) for step in steps),
+        True, sharing.host, sharing.overlap, offsets_of(graph, steps, sharing),
+    )  # fmt: skip
+
+
+def schedule_text(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> str:
+    """The same as TOML, which says of what it is."""
+    groups = sum(isinstance(step, Plan) for step in steps)
+    heading = f"Schedule of {graph.name}: {groups} groups on configuration {config.name}."
+    return to_toml(schedule_of(config, graph, steps, sharing), heading)
+
+
+def group_schedule(config: MachineConfig, plan: Plan) -> GroupSchedule:
+    """Of one group."""
+    rings = {
+        name: Ring(placed.base, placed.ring, placed.pitch, placed.apart) for name, placed in plan.rings(config).items()
+    }
+    return GroupSchedule(
+        tuple(layer.op.name for layer in plan.group.layers), plan.steps, plan.pipelined, plan.count // plan.tiles, plan.tiles,
+        tuple(plan.held), "bottom" if plan.upwards else "top", rings, _parameters(config, plan),
+    )  # fmt: skip
+
+
+def _parameters(config: MachineConfig, plan: Plan) -> dict[str, tuple[Stay, ...]]:
+    """Of operations that have any; one for all passes where they are alike."""
+    found: dict[str, list[Stay]] = {}
+    for each in plan.passes:
+        for layer in each.group.layers:
+            name = layer.output
+            used = {buffer for block in each.residence.blocks[name] for buffer in block.sizes}
+            budget = each.residence.budgets[name]
+            if used:
+                less = [b for b in PARAMETER_BUFFERS if b in used and budget[b] != config.buffer_depth(b.name)]
+                words = {b.name.lower(): budget[b] for b in less}
+                found.setdefault(layer.op.name, []).append(Stay(each.residence.kept[name], words))
+    return {name: tuple(stays[:1] if stays.count(stays[0]) == len(stays) else stays) for name, stays in found.items()}

@@ -1,0 +1,132 @@
+"""Sums of products along a cascade of DSPs at twice the clock: two sums in a cycle of the machine, one after the other.
+
+One of a DSP's operands stays for a whole cycle, the other is one in the first half and another in the second. They lie in
+registers of the machine's clock, and what a cascade's end shows goes back into such registers. Between them all is clocked by
+``FAST``, whose every second edge is one of the machine's. In cycles of it, for operands shown in 0 and 1 (1 and 2 if ``late``):
+
+::
+
+    cycle          0       1        2        3         4      5
+    operands     shown   shown
+    inputs               first and second, held
+    turn                          first    second
+    product                                first    second
+    sum                                             first  second
+
+A DSP further on in its cascade works a cycle of ``FAST`` later: every second one is ``late``, and holds its inputs from the
+second half of a cycle to the first of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from amaranth import Const, Module, Mux, Signal, Value, signed
+
+from hw.arithmetic.cascade import Dsp48Cascades, cascades_of
+from hw.arithmetic.dsp48e2 import P_BITS, Halves, Sum, dsp48e2_in_turns
+
+FAST = "fast"
+"""The domain of twice the clock."""
+FAST_CLOCK = "clk2x"
+"""Its port."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """An operand of the first half of a cycle, and one of the second."""
+
+    first: Value
+    second: Value
+
+
+Operand: TypeAlias = Value | Turns
+
+
+@dataclass(frozen=True)
+class Taken:
+    """An operand of any number of DSPs, as ``chain`` wants it."""
+
+    operand: Operand
+    late: bool
+
+
+class DoubledCascades:
+    """Cascades in plain RTL."""
+
+    def __init__(self, m: Module) -> None:
+        toggle, before = Signal(name="toggle"), Signal(name="toggle_before", reset_less=True)
+        first, second = (Signal(name=name, reset_less=True) for name in ("first_half", "second_half"))
+        m.d.sync += toggle.eq(~toggle)
+        m.d[FAST] += [before.eq(toggle), second.eq(toggle ^ before), first.eq(~(toggle ^ before))]
+        self.halves = Halves(first, second)
+
+    def operand(self, m: Module, operand: Operand, late: bool, name: str) -> Taken:
+        """An operand that is shown for a whole cycle."""
+        if isinstance(operand, Turns):
+            held = [_held(m, value, 1 + late, f"{name}_{n}") for n, value in enumerate((operand.first, operand.second))]
+            # What is chosen is seen a cycle later: the first one's turn ends with the cycle in which it has come.
+            turn = Mux(self.halves.first if late else self.halves.second, held[0], held[1])
+            return Taken(_fast(m, turn, f"{name}_turn"), late)
+        return Taken(_held(m, operand, 2 + late, name), late)
+
+    def chain(self, m: Module, operands: Sequence[tuple[Taken, Taken]], seed: int, bits: int, name: str) -> Value:
+        """``seed + sum a * b`` in ``bits`` bits, first and second by turns; DSP ``n`` works ``n`` fast cycles late."""
+        total: Value = Const(seed, signed(bits))
+        for n, (a, b) in enumerate(operands):
+            assert isinstance(a.operand, Value)
+            assert isinstance(b.operand, Value)
+            product = _fast(m, a.operand * b.operand, f"product_{name}_{n}")
+            total = _fast(m, (product + total)[:bits].as_signed(), f"sum_{name}_{n}")
+        return total
+
+    def take(self, m: Module, total: Value, name: str) -> tuple[Value, Value]:
+        """Both sums in registers of the machine's clock, the first of which was shown in the first half of a cycle."""
+        waiting = _fast(m, total, f"waiting_{name}")
+        taken = [Signal(total.shape(), name=f"{half}_{name}", reset_less=True) for half in ("first", "second")]
+        m.d.sync += [taken[0].eq(waiting), taken[1].eq(total)]
+        return taken[0], taken[1]
+
+
+class Dsp48DoubledCascades(DoubledCascades):
+    """The same as instances of DSP48E2: inputs, turn, product and sum are registers of each DSP, and its adder before the
+    multiplier, which is told to leave out one of its operands, takes turns without a LUT."""
+
+    def operand(self, m: Module, operand: Operand, late: bool, name: str) -> Taken:
+        return Taken(operand, late)
+
+    def chain(self, m: Module, operands: Sequence[tuple[Taken, Taken]], seed: int, bits: int, name: str) -> Value:
+        before = Sum(seed)
+        total: Value = Const(seed, P_BITS)
+        for n, (a, b) in enumerate(operands):
+            handed_on = Signal(P_BITS, name=f"cascade_{name}_{n}")
+            total = Signal(P_BITS, name=f"sum_{name}_{n}")
+            turns = a.operand if isinstance(a.operand, Turns) else b.operand
+            assert isinstance(turns, Turns)
+            held = b.operand if turns is a.operand else a.operand
+            assert isinstance(held, Value)
+            m.submodules[f"dsp_{name}_{n}"] = dsp48e2_in_turns(
+                held, turns.first, turns.second, before, self.halves, total, handed_on,
+                wide_turns=turns is a.operand, late=a.late, domain=FAST,
+            )  # fmt: skip
+            before = Sum(neighbour=handed_on)
+        return total[:bits].as_signed()
+
+
+def doubled_cascades(m: Module, platform: Any) -> DoubledCascades:
+    """The kind that the platform has chosen, with what tells the halves of a cycle apart."""
+    return Dsp48DoubledCascades(m) if isinstance(cascades_of(platform), Dsp48Cascades) else DoubledCascades(m)
+
+
+def _held(m: Module, value: Value, cycles: int, name: str) -> Value:
+    for n in range(cycles):
+        value = _fast(m, value, f"{name}_{n}")
+    return value
+
+
+def _fast(m: Module, value: Value, name: str) -> Signal:
+    found = Signal(value.shape(), name=name, reset_less=True)
+    m.d[FAST] += found.eq(value)
+    return found
