@@ -2,7 +2,8 @@
 
 Kinds are onnx, elf, toml, schedule and npz. Small good files are changed at random: bytes, runs of bytes, fields of the
 format. Each is given to a command that reads its kind, in a process that is ended after 10 seconds. Wrong is a traceback, a
-hang, more than one line on stderr, an exit code that is none of 0, 1 and 2, and an output file after anything but 0. Wrong files are kept.
+hang, more than one line on stderr, an exit code that is none of 0, 1 and 2, and an output file after anything but 0. Wrong
+files are kept.
 """
 
 from __future__ import annotations
