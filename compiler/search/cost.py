@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from compiler.emit.grouping import Lowered, make_group
 from compiler.emit.joining import joinable
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.search.database import Database
+from compiler.search.effort import NORMAL, Effort
 from compiler.search.floors import Floors
 from compiler.search.remember import Memory, remembering
 from compiler.search.shape import Shapes
@@ -49,6 +51,9 @@ class Evaluator:
     """In how many bands of rows such groups are tiled."""
     planned_for: Objective | None = None
     """The objective of all plans; None: whatever is asked for."""
+    effort: Effort = NORMAL
+    told: Callable[[str], None] = lambda doing: None
+    """Told what is being done."""
     wanted: Wanted = field(default_factory=dict)
     """What a schedule decides of some groups; ``Decided`` heeds it."""
     evaluated: int = 0
