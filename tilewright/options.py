@@ -21,6 +21,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 STRATEGY_HELP = "How groups are chosen: naive, greedy, dnnvm, efficient-s, fuse-and-shrink, optimus, optimus-online, or best."
 
+EFFORT_HELP = "Of strategy best: quick times no programs, full weighs more groups and times more programs; or normal."
+
 OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energy, or memory (DRAM that feature maps take)."
 
 
