@@ -93,6 +93,7 @@ def in_least_order(
         step = steps[index]
         # Neighbours lie at opposite ends of the buffer.
         if isinstance(step, Plan):
-            step = plan_group(config, step.group, objective, upwards=number % 2 == 0, wanted=step.wanted)
+            upwards, bands = number % 2 == 0, step.bands
+            step = plan_group(config, step.group, objective, upwards=upwards, wanted=step.wanted, bands=bands)
         moved.append(step)
     return moved

@@ -47,6 +47,8 @@ class Evaluator:
     """Whether groups are tiled as in DNNVM and Optimus (see ``plan_group``)."""
     columns: bool = False
     """Whether any group that does not fit row by row may be tiled in columns; ``database`` does not keep such costs."""
+    bands: int = 1
+    """In how many bands of rows such groups are tiled."""
     planned_for: Objective | None = None
     """The objective of all plans; None: whatever is asked for."""
     effort: Effort = NORMAL
@@ -112,7 +114,8 @@ class Evaluator:
         objective = self.planned_for or objective
         try:
             columns = self.columns or mask.bit_count() == 1 or bool(mask & self._narrow)
-            return plan_group(self.config, self.group(mask), objective, rows_only=self.rows_only, columns=columns)
+            group, bands = self.group(mask), self.bands
+            return plan_group(self.config, group, objective, rows_only=self.rows_only, columns=columns, bands=bands)
         except FitError:
             return None
 

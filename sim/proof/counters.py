@@ -18,7 +18,8 @@ from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
 
 MOST, STEP = 10, 4
-SOURCES = 4
+SOURCES = (5, 1, None, 3)
+"""Whose tickets the reports tell; None: their own unit's."""
 
 
 def credits_count(checks: Checks, part: Any, inside: Inside) -> None:
@@ -56,18 +57,21 @@ def watchdog_expires(checks: Checks, part: Any, inside: Inside) -> None:
     checks.m.d.comb += row.eq(Mux(still, quiet + 1, 0))
     checks.m.d.sync += quiet.eq(Mux(row > part.limit, quiet, row))
     checks.holds(part.expired == (still & (part.limit != 0) & (row >= part.limit)))
-    checks.if_then((part.limit != 0) & (quiet < part.limit), inside.signal("quiet") == quiet)
-    checks.if_then((part.limit != 0) & (quiet >= part.limit), inside.signal("quiet") + 1 == part.limit)
+    checks.if_then((part.limit != 0) & (quiet < part.limit), inside.signal("quiet") == quiet + 1)
+    checks.if_then((part.limit != 0) & (quiet >= part.limit), inside.signal("quiet") == part.limit)
 
 
 def first_fault_stays(checks: Checks, part: Any, inside: Inside) -> None:
-    fault = part.first.fault.as_value()
+    fault = part.first.as_value()
     valid = Cat(report.valid for report in part.reports)
-    checks.holds(part.first.valid == (checks.past(part.first.valid) | checks.past(valid.any())))
-    checks.if_then(checks.past(part.first.valid), fault == checks.past(fault))
-    for number, report in enumerate(part.reports):
-        wins = report.valid & ~valid[:number].any() & ~part.first.valid
-        checks.if_then(checks.past(wins), fault == checks.past(report.fault.as_value()))
+    checks.holds(part.valid == (checks.past(part.valid) | checks.past(valid.any())))
+    checks.if_then(checks.past(part.valid), fault == checks.past(fault))
+    for number, (report, unit) in enumerate(zip(part.reports, SOURCES, strict=True)):
+        wins = report.valid & ~valid[:number].any() & ~part.valid
+        told = report.p.unit if unit is None else unit
+        checks.if_then(checks.past(wins), part.first.unit == checks.past(told))
+        checks.if_then(checks.past(wins), part.first.code == checks.past(report.p.code))
+        checks.if_then(checks.past(wins), part.first.ticket == checks.past(report.p.ticket))
 
 
 def program_lives(checks: Checks, part: Any, inside: Inside) -> None:
@@ -119,7 +123,7 @@ PROOFS = (
         "tokens", TOKENS, "25 counters: available, full and the count are what was given less what was taken",
         lambda _: Tokens(), tokens_count,
         (
-            Fault(TOKENS, "with m.If(give & ~take):", "with m.If(give):"),
+            Fault(TOKENS, "with m.If(give ^ take):", "with m.If(give):"),
             Fault(TOKENS, "count == TOKEN_MAX - 1", "count == TOKEN_MAX - 2"),
         )
     ),
@@ -127,16 +131,16 @@ PROOFS = (
         "watchdog", WATCHDOG, "expires in the limit-th quiet cycle in a row, not before, until progress", lambda _: Watchdog(),
         watchdog_expires,
         (
-            Fault(WATCHDOG, "(quiet + 1 >= self.limit)", "(quiet >= self.limit)"),
+            Fault(WATCHDOG, "(quiet >= self.limit)", "(quiet > self.limit)"),
             Fault(WATCHDOG, "with m.If(~self.run | self.progress):", "with m.If(~self.run):"),
         ),
     ),
     Proof(
         "first-fault", FAULTS, "the first report is kept unchanged; of one cycle the one with the lowest index",
-        lambda _: Faults(SOURCES), first_fault_stays,
+        lambda _: Faults(list(SOURCES)), first_fault_stays,
         (
-            Fault(FAULTS, "reversed(self.reports)", "self.reports"),
-            Fault(FAULTS, "report.valid & ~self.first.valid", "report.valid"),
+            Fault(FAULTS, "in reversed(sources)", "in sources"),
+            Fault(FAULTS, "report.valid & ~self.valid", "report.valid"),
         ),
     ),
     Proof(

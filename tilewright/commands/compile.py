@@ -48,14 +48,14 @@ from tilewright.progress import stage_reporter
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
 )
+@click.option("--arena", type=click.Path(path_type=Path), help="SVG file: feature maps in DRAM over the steps, and their peak.")
 @click.option("-v", "--verbose", is_flag=True, help="List groups, and every node on the CPU; with --json, layers too.")
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, effort: str, memory: str | None,
     groups: Path | None, validate: Path | None, save_onnx: Path | None, batch: int | None,
-    shapes: tuple[tuple[str, tuple[int, ...]], ...],
-    schedule: Path | None, save_schedule: Path | None, table: Path | None, dump: Path | None, verbose: bool, as_json: bool,
-    **how: Any,
+    shapes: tuple[tuple[str, tuple[int, ...]], ...], schedule: Path | None, save_schedule: Path | None, table: Path | None,
+    dump: Path | None, arena: Path | None, verbose: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -64,7 +64,7 @@ def command(
       tilewright compile model.onnx --config base -o model.elf
       tilewright compile float.onnx --calibrate images.npz -o float.elf
       tilewright compile detector.onnx --shape image:1x3x480x640 -o detector.elf
-      tilewright compile model.onnx --config nano --memory 192K -o small.elf
+      tilewright compile model.onnx --config nano --memory 192K -o small.elf --arena small.svg
       tilewright compile model.onnx --save-schedule model.toml -o model.elf
       tilewright compile model.onnx --schedule model.toml -o again.elf
       tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
@@ -75,9 +75,10 @@ def command(
     from tilewright.api import compile_model, quantised_onnx, read_arrays, read_groups, validated
     from tilewright.dump import Dump
     from tilewright.noise import measure_noise, noise_text, with_noise
+    from tilewright.report.arena import picture_of
     from tilewright.summary import as_csv, causes, details, facts, layer_table
 
-    for path in (output, save_onnx, save_schedule, table):
+    for path in (output, save_onnx, save_schedule, table, arena):
         if path:
             check_output(path)
     stages = Dump()
@@ -109,6 +110,8 @@ def command(
     if dump:
         for name, text in stages.texts(compiled):
             write_file(dump / name, text.encode())
+    if arena:
+        write_file(arena, picture_of(compiled.program).encode())
     if as_json:
         told = [{"layer": row.layer, "tensor": row.tensor, "signal to noise": noise_text(row.decibels)} for row in noise]
         more = details(compiled) if verbose else {}
