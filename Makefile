@@ -13,18 +13,19 @@ DEVICE ?= LFE5U-85F
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help demo soc ulx3s test check fuzz prove networks rtl-full bench wheel lint types env lock clean
+.PHONY: help demo soc ulx3s test check fuzz prove mutants networks rtl-full bench wheel lint types env lock clean
 
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
 	@echo "make soc     firmware on a RISC-V processor with nano beside it, in Verilator; MEMORY=sdram: as on the board"
-	@echo "make ulx3s   the same system as a bitstream for the ULX3S board (DEVICE=$(DEVICE)): an hour or so"
+	@echo "make ulx3s   the same system as a bitstream for the ULX3S board (DEVICE=$(DEVICE)), by the open tools"
 	@echo "make test    lint, types and the whole suite (JOBS=$(JOBS) processes)"
 	@echo "make lint    ruff"
 	@echo "make types   mypy, strict"
 	@echo "make check   the suite alone; ARGS='tests/isa -k assembler' chooses"
 	@echo "make fuzz    $(COUNT) random programs from seed $(SEED) on the RTL of $(CONFIG), whole memories compared"
 	@echo "make prove   properties of the parts of $(CONFIG), proved for every input"
+	@echo "make mutants  faults put into the Verilog of $(CONFIG), and which of them programs and benches find (hours)"
 	@echo "make networks  all networks at full size on the functional simulator, into docs/networks.md; ARGS chooses"
 	@echo "make rtl-full  the large networks on the RTL of base, the short ones on zu2 too, into docs/networks.md"
 	@echo "make bench     every table of the documentation, one script of bench/ after the other (hours)"
@@ -53,13 +54,16 @@ fuzz: tools $(READY)
 prove: $(READY)
 	$(BIN)/tilewright prove --config $(CONFIG)
 
+mutants: tools $(READY)
+	$(BIN)/python -m bench.mutants --config $(CONFIG) $(ARGS)
+
 networks: $(READY)
-	$(BIN)/python -m bench.networks $(ARGS)
+	$(BIN)/python -m bench.networks --workers 1 $(ARGS)
 
 rtl-full: tools $(READY)
 	TILEWRIGHT_RTL_CONFIGS=base,zu2 $(BIN)/python -m pytest --durations 0 tests/e2e/test_rtl_networks.py tests/cocotb/test_cocotb_networks.py
-	$(BIN)/python -m bench.networks_rtl $(ARGS)
-	$(BIN)/python -m bench.networks_rtl --best $(ARGS)
+	$(BIN)/python -m bench.networks_rtl --workers 1 $(ARGS)
+	$(BIN)/python -m bench.networks_rtl --workers 1 --best $(ARGS)
 
 # The quick ones first; whole networks on the RTL are `make rtl-full`. The last three need yosys.
 bench: tools $(READY)
@@ -79,7 +83,7 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.chip_lifetimes
 	$(BIN)/python -m bench.memory_work
 	$(BIN)/python -m bench.memory_work --least
-	$(BIN)/python -m bench.networks
+	$(BIN)/python -m bench.networks --workers 1
 	$(BIN)/python -m bench.resources
 	$(BIN)/python -m bench.size_model
 	$(BIN)/python -m bench.timing nano base

@@ -69,7 +69,8 @@ class RtlMachine:
 
     ``verilog`` replaces the generated machine (for tests of the bench itself); ``check`` adds the AXI4 protocol
     checker, whose findings become a ``SimulatorError``. With ``garbage`` (Verilator only) registers and memories begin with
-    random values, other ones in each run, and a word that is read while it is written is anything.
+    random values, other ones in each run, and a word that is read while it is written is anything. ``plusargs`` are for the
+    Verilog given.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class RtlMachine:
         verilog: str | None = None,
         check: bool = False,
         garbage: bool = False,
+        plusargs: Sequence[str] = (),
     ) -> None:
         if simulator not in SIMULATORS:
             raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
@@ -90,6 +92,7 @@ class RtlMachine:
         self._verilog = verilog
         self._check = check
         self._garbage = garbage
+        self.plusargs = tuple(plusargs)
         self._runs = 0
         if garbage and simulator != "verilator":
             raise SimulatorError(f"simulator {simulator!r}: random values without a meaning are for verilator; choose that")
@@ -132,10 +135,12 @@ class RtlMachine:
         limits: Mapping[Region, int] | None = None,
         max_cycles: int = DEFAULT_MAX_CYCLES,
         progress: Progress | None = None,
+        garbage_seed: int | None = None,
     ) -> RtlResult:
         """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``.
 
-        ``progress`` is told the cycles so far, now and then (Verilator only).
+        ``progress`` is told the cycles so far, now and then (Verilator only). ``garbage_seed``: that of the random values, with
+        ``garbage``; another one in each run unless given.
         """
         beat = self.config.axi_bytes
         if memory.size == 0 or memory.size % beat:
@@ -158,12 +163,12 @@ class RtlMachine:
             ]  # fmt: skip
             if self._garbage:
                 self._runs += 1
-                arguments += simulator_arguments(self._runs)
+                arguments += simulator_arguments(self._runs if garbage_seed is None else garbage_seed)
             if trace:
                 arguments.append("+trace=trace.txt")
             if progress is not None:
                 arguments.append(f"+progress={PROGRESS_FILE}")
-            self._simulate([str(sim), *arguments], work, progress)
+            self._simulate([str(sim), *arguments, *self.plusargs], work, progress)
             results, ending = read_result((work / "result.txt").read_text())
             if ending == "timeout":
                 raise RtlTimeout(f"no interrupt within {max_cycles} cycles: the machine hangs, or max_cycles is too small")

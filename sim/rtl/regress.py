@@ -14,6 +14,7 @@ from cocotb_tools.runner import get_runner
 
 from isa.config import MachineConfig
 from isa.instructions import Unit
+from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.rtl.benches import BENCHES, Bench
 from sim.rtl.build import (
     FAST_CLOCK_DEFINE,
@@ -40,14 +41,26 @@ LIMIT = 2_000_000
 """Cycles that one program of a bench may take."""
 
 
-def run_regress(config: MachineConfig, simulator: str = "verilator", cache: Path | str | None = None) -> Iterator[BenchResult]:
-    """Run every bench, and yield its result as soon as it is there."""
+def run_regress(
+    config: MachineConfig, simulator: str = "verilator", cache: Path | str | None = None, how: How = ALONE
+) -> Iterator[BenchResult]:
+    """Run every bench, and yield its result as soon as it and those before it are there."""
     if simulator not in SIMULATORS:
         raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
-    for bench in BENCHES:
-        start = time.monotonic()
-        failure = run_bench(bench, config, simulator, cache)
-        yield bench.name, failure is None, failure or bench.doc, time.monotonic() - start
+    items = [(bench.name, config, simulator, cache) for bench in BENCHES]
+    of = {"benches": config.name, "hash": config.hash, "simulator": simulator}
+    with campaign(_timed, items, how, of) as results:
+        for bench, result in zip(BENCHES, results, strict=True):
+            failure, seconds = (result.reason, 0.0) if isinstance(result, Lost) else result
+            yield bench.name, failure is None, failure or bench.doc, seconds
+
+
+def _timed(item: tuple[str, MachineConfig, str, Path | str | None]) -> tuple[str | None, float]:
+    """What went wrong in the bench of that name, and the seconds it took."""
+    name, config, simulator, cache = item
+    start = time.monotonic()
+    failure = run_bench(next(bench for bench in BENCHES if bench.name == name), config, simulator, cache)
+    return failure, time.monotonic() - start
 
 
 def run_bench(bench: Bench, config: MachineConfig, simulator: str, cache: Path | str | None = None) -> str | None:
@@ -86,7 +99,7 @@ def run_scenario(
         ]  # fmt: skip
         parameters = {"HDL_IMAGE": 1, "CHECK": 1, **bus_limits(config)}
         build = _build(config, simulator, TOP, image.size, parameters, cache)
-        return _cocotb(build, simulator, test, work, plusargs, cache)
+        return run_cocotb(build, simulator, test, work, plusargs, cache)
 
 
 def _run_lite(bench: Bench, config: MachineConfig, simulator: str, cache: Path | str | None) -> str | None:
@@ -100,7 +113,7 @@ def _run_lite(bench: Bench, config: MachineConfig, simulator: str, cache: Path |
         wanted = {"hash": config.hash, "address": address, "words": len(program), "beats": beats}
         (work / "bench.json").write_text(json.dumps(wanted))
         build = _build(config, simulator, LITE_TOP, image.size, {}, cache)
-        return _cocotb(build, simulator, bench.test, work, ["+image=image"], cache)
+        return run_cocotb(build, simulator, bench.test, work, ["+image=image"], cache)
 
 
 def _build(
@@ -120,8 +133,11 @@ def _build(
     return Build(simulator, core_verilog(config, cache), parameters, extra, top, bench_defines(config), cocotb=True)
 
 
-def _cocotb(build: Build, simulator: str, test: str, work: Path, plusargs: list[str], cache: Path | str | None) -> str | None:
-    """Run one cocotb test on a built simulator; the end of its log if it fails."""
+def run_cocotb(
+    build: Build, simulator: str, test: str, work: Path, plusargs: list[str], cache: Path | str | None = None,
+    module: str = "sim.rtl.cocotb_tests",
+) -> str | None:  # fmt: skip
+    """Run one cocotb test of a module on a built simulator; the end of its log if it fails."""
     program = executable(build, cache)
     runner = get_runner(simulator)
     log = work / "log.txt"
@@ -136,7 +152,7 @@ def _cocotb(build: Build, simulator: str, test: str, work: Path, plusargs: list[
         environment["PATH"] = verilator_environment()[1]["PATH"]
     try:
         results = runner.test(
-            "sim.rtl.cocotb_tests", build.top, hdl_toplevel_lang="verilog", test_dir=work, build_dir=program.parent,
+            module, build.top, hdl_toplevel_lang="verilog", test_dir=work, build_dir=program.parent,
             plusargs=plusargs, extra_env=environment, results_xml=str(work / "results.xml"), test_filter=rf"\.{test}$",
             log_file=log,
         )  # fmt: skip
