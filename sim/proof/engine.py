@@ -15,7 +15,7 @@ from typing import Any
 from amaranth.back import rtlil
 
 from isa.config import MachineConfig
-from sim.proof.fault import Fault, ProofError, broken
+from sim.proof.fault import Fault, ProofError, broken, freed
 from sim.proof.harness import Harness, Properties
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
@@ -55,6 +55,8 @@ class Proof:
     depth: int = 2
     """Cycles of the induction step; of the search from reset, if that is all."""
     induction: bool = True
+    free: tuple[Callable[..., Any], ...] = ()
+    """Functions whose result may be anything: the property does not rest on them."""
 
     @property
     def method(self) -> str:
@@ -84,7 +86,7 @@ def prove(proof: Proof, config: MachineConfig, *, trace: Path | None = None) -> 
 def _search(proof: Proof, config: MachineConfig, fault: Fault | None, trace: Path | None) -> str | None:
     """What fails, or None."""
     with temporary_folder() as work:
-        with broken(fault):
+        with freed(proof.free), broken(fault):
             harness = Harness(proof.part(config), proof.properties)
             text = rtlil.convert(harness, name="top", ports=[harness.domain.clk], emit_src=True)
         (work / "proof.il").write_text(text)

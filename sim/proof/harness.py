@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from amaranth import ClockDomain, Const, Elaboratable, Module, Signal, Value
@@ -10,6 +11,8 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Fragment
 from amaranth.lib import wiring
 from amaranth.utils import ceil_log2
+
+from sim.proof.fault import ProofError
 
 
 class Inside:
@@ -31,8 +34,15 @@ class Inside:
             for signal in statement._lhs_signals()
             if signal.name == name
         }
+        if len(found) != 1:
+            raise ProofError(f"signal {name!r}: assigned {len(found)} times in the part that is proved, expected once")
         (signal,) = found.values()
         return signal
+
+    def view(self, name: str) -> SimpleNamespace:
+        """The fields of the signal of that name, whose layout its part keeps to itself."""
+        fields = self.signal(name)._format._fields
+        return SimpleNamespace(**{field: text._chunks[0][0] for field, text in fields.items()})
 
     def stored(self, name: str, address: Any) -> Any:
         """What memory ``name`` holds at an address: one more read port, for the proof alone."""

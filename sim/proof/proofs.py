@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from isa.config import MachineConfig
-from sim.proof import bus, counters, streams
+from sim.proof import bursts, bus, counters, programs, streams
 from sim.proof.engine import Proof, Verdict, prove
 from sim.proof.fault import ProofError
 
-PROOFS: dict[str, Proof] = {proof.name: proof for module in (streams, counters, bus) for proof in module.PROOFS}
+MODULES = (streams, counters, bursts, programs, bus)
+PROOFS: dict[str, Proof] = {proof.name: proof for module in MODULES for proof in module.PROOFS}
 
 
 def run_proofs(config: MachineConfig, names: Sequence[str] = (), trace: Path | None = None) -> Iterator[Verdict]:

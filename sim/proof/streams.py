@@ -78,28 +78,33 @@ class Queue(wiring.Component):
 
 
 def fifo_keeps_order(checks: Checks, part: Any, inside: Inside) -> None:
-    _fifo(checks, part, inside, "level", part.fifo.depth, registered=False)
+    fifo, enters, leaves = inside.part("fifo"), part.w_en & part.w_rdy, part.r_en & part.r_rdy
+    queue_holds(checks, fifo, DEPTH, enters, part.w_data, leaves, registered=False)
+    checks.holds(part.w_rdy == (fifo.signal("level") != DEPTH))
 
 
 def buffered_fifo_keeps_order(checks: Checks, part: Any, inside: Inside) -> None:
-    _fifo(checks, part, inside, "inner_level", part.fifo.depth - 1, registered=True)
+    fifo, enters, leaves = inside.part("fifo"), part.w_en & part.w_rdy, part.r_en & part.r_rdy
+    queue_holds(checks, fifo, DEPTH - 1, enters, part.w_data, leaves)
+    checks.holds(part.w_rdy == (fifo.signal("inner_level") != DEPTH - 1))
 
 
-def _fifo(checks: Checks, part: Any, inside: Inside, level_name: str, depth: int, *, registered: bool) -> None:
-    """``depth`` words of memory, behind them a register or none."""
-    fifo = inside.part("fifo")
-    level, produce, consume = (fifo.signal(name) for name in (level_name, "produce", "consume"))
-    held = level + part.r_rdy if registered else level
-    enters, leaves = part.w_en & part.w_rdy, part.r_en & part.r_rdy
-    item = Followed(checks, enters, part.w_data, leaves, held, depth + registered)
-    in_memory = item.ahead - (part.r_rdy if registered else 0)
+def queue_holds(
+    checks: Checks, fifo: Inside, depth: int, enters: Any, entering: Any, leaves: Any, *, registered: bool = True
+) -> Followed:
+    """Bounds and order of a FIFO of ``depth`` words of memory, behind them a register or none; the item that is followed."""
+    level, produce, consume = (fifo.signal(name) for name in ("inner_level" if registered else "level", "produce", "consume"))
+    word = fifo.signal("r_rdy")
+    held = level + word if registered else level
+    item = Followed(checks, enters, entering, leaves, held, depth + registered)
+    in_memory = item.ahead - (word if registered else 0)
     stored = fifo.stored("storage", _wrapped(consume + in_memory, depth))
     checks.holds((produce < depth) & (consume < depth) & (level <= depth))
     checks.holds(produce == _wrapped(consume + level, depth))
     checks.if_then(item.on, item.ahead < held)
     checks.if_then(item.on & (in_memory >= 0), stored == item.value)
-    checks.if_then(item.due & part.r_rdy, part.r_data == item.value)
-    checks.holds(part.w_rdy == (level != depth))
+    checks.if_then(item.due & word, fifo.signal("r_data") == item.value)
+    return item
 
 
 def _wrapped(index: Any, depth: int) -> Any:

@@ -69,7 +69,8 @@ class RtlMachine:
 
     ``verilog`` replaces the generated machine (for tests of the bench itself); ``check`` adds the AXI4 protocol
     checker, whose findings become a ``SimulatorError``. With ``garbage`` (Verilator only) registers and memories begin with
-    random values, other ones in each run, and a word that is read while it is written is anything.
+    random values, other ones in each run, and a word that is read while it is written is anything. ``plusargs`` are for the
+    Verilog given.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class RtlMachine:
         verilog: str | None = None,
         check: bool = False,
         garbage: bool = False,
+        plusargs: Sequence[str] = (),
     ) -> None:
         if simulator not in SIMULATORS:
             raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
@@ -90,6 +92,7 @@ class RtlMachine:
         self._verilog = verilog
         self._check = check
         self._garbage = garbage
+        self.plusargs = tuple(plusargs)
         self._runs = 0
         if garbage and simulator != "verilator":
             raise SimulatorError(f"simulator {simulator!r}: random values without a meaning are for verilator; choose that")
@@ -165,7 +168,7 @@ class RtlMachine:
                 arguments.append("+trace=trace.txt")
             if progress is not None:
                 arguments.append(f"+progress={PROGRESS_FILE}")
-            self._simulate([str(sim), *arguments], work, progress)
+            self._simulate([str(sim), *arguments, *self.plusargs], work, progress)
             results, ending = read_result((work / "result.txt").read_text())
             if ending == "timeout":
                 raise RtlTimeout(f"no interrupt within {max_cycles} cycles: the machine hangs, or max_cycles is too small")

@@ -99,7 +99,7 @@ def run_scenario(
         ]  # fmt: skip
         parameters = {"HDL_IMAGE": 1, "CHECK": 1, **bus_limits(config)}
         build = _build(config, simulator, TOP, image.size, parameters, cache)
-        return _cocotb(build, simulator, test, work, plusargs, cache)
+        return run_cocotb(build, simulator, test, work, plusargs, cache)
 
 
 def _run_lite(bench: Bench, config: MachineConfig, simulator: str, cache: Path | str | None) -> str | None:
@@ -113,7 +113,7 @@ def _run_lite(bench: Bench, config: MachineConfig, simulator: str, cache: Path |
         wanted = {"hash": config.hash, "address": address, "words": len(program), "beats": beats}
         (work / "bench.json").write_text(json.dumps(wanted))
         build = _build(config, simulator, LITE_TOP, image.size, {}, cache)
-        return _cocotb(build, simulator, bench.test, work, ["+image=image"], cache)
+        return run_cocotb(build, simulator, bench.test, work, ["+image=image"], cache)
 
 
 def _build(
@@ -133,8 +133,11 @@ def _build(
     return Build(simulator, core_verilog(config, cache), parameters, extra, top, bench_defines(config), cocotb=True)
 
 
-def _cocotb(build: Build, simulator: str, test: str, work: Path, plusargs: list[str], cache: Path | str | None) -> str | None:
-    """Run one cocotb test on a built simulator; the end of its log if it fails."""
+def run_cocotb(
+    build: Build, simulator: str, test: str, work: Path, plusargs: list[str], cache: Path | str | None = None,
+    module: str = "sim.rtl.cocotb_tests",
+) -> str | None:  # fmt: skip
+    """Run one cocotb test of a module on a built simulator; the end of its log if it fails."""
     program = executable(build, cache)
     runner = get_runner(simulator)
     log = work / "log.txt"
@@ -149,7 +152,7 @@ def _cocotb(build: Build, simulator: str, test: str, work: Path, plusargs: list[
         environment["PATH"] = verilator_environment()[1]["PATH"]
     try:
         results = runner.test(
-            "sim.rtl.cocotb_tests", build.top, hdl_toplevel_lang="verilog", test_dir=work, build_dir=program.parent,
+            module, build.top, hdl_toplevel_lang="verilog", test_dir=work, build_dir=program.parent,
             plusargs=plusargs, extra_env=environment, results_xml=str(work / "results.xml"), test_filter=rf"\.{test}$",
             log_file=log,
         )  # fmt: skip

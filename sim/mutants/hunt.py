@@ -1,0 +1,134 @@
+"""What must find a mutant: random programs, the benches, and the cycles and counters of the machine without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from isa.config import MachineConfig
+from isa.faults import MachineFault
+from sim.mutants.netlist import PLUSARG, Mutant, mutated
+from sim.random.engines import Outcome, difference, functional
+from sim.random.program import RandomProgram, random_program
+from sim.rtl.benches import BENCHES
+from sim.rtl.build import SimulatorError
+from sim.rtl.machine import RtlMachine, RtlResult
+from sim.rtl.play import play
+
+PROGRAMS, BENCHES_STAGE, CYCLES = "programs", "benches", "cycles"
+STAGES = (PROGRAMS, BENCHES_STAGE, CYCLES)
+"""In the order in which survivors meet them: results first; then what is the same but later, or only counted wrong."""
+PATIENCE = 20_000
+"""Cycles that a mutant may take longer than the machine, as watchdog and beside it."""
+BENCH_LIMIT = 60_000
+
+
+@dataclass
+class Hunt:
+    """A set of mutants of one configuration and what they are hunted with; what is computed once is kept."""
+
+    config: MachineConfig
+    count: int
+    seed: int
+    programs: int
+    cache: Path | str | None = None
+    _programs: dict[int, tuple[RandomProgram, Outcome, RtlResult]] = field(default_factory=dict)
+
+    verilog: str = ""
+    mutants: list[Mutant] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.verilog, self.mutants = mutated(self.config, self.count, self.seed, self.cache)
+
+    def stage(self, name: str, mutant: Mutant) -> str | None:
+        """How the mutant shows in this stage, or None."""
+        machine = self._machine(mutant.number)
+        stages: dict[str, Callable[[RtlMachine], str | None]] = {
+            PROGRAMS: self._by_programs, BENCHES_STAGE: self._by_benches, CYCLES: self._by_cycles,
+        }  # fmt: skip
+        try:
+            return stages[name](machine)
+        except SimulatorError as error:
+            return str(error).partition("\n")[0]
+
+    def _machine(self, number: int) -> RtlMachine:
+        return RtlMachine(self.config, cache=self.cache, verilog=self.verilog, check=True, plusargs=(f"+{PLUSARG}={number}",))
+
+    def _by_programs(self, machine: RtlMachine) -> str | None:
+        for number in range(self.programs):
+            program, expected, reference = self._program(number)
+            try:
+                actual = Outcome(self._run(machine, program, reference.cycles + PATIENCE).memory)
+            except MachineFault as fault:
+                actual = Outcome(fault=(fault.fault, fault.pc))
+            wrong = difference(expected, actual)
+            if wrong is not None:
+                return f"program {number}: {wrong}"
+        return None
+
+    def _by_benches(self, machine: RtlMachine) -> str | None:
+        for bench in BENCHES:
+            for number, scenario in enumerate(bench.scenarios(self.config) if bench.scenarios else ()):
+                wrong = play(machine, scenario, BENCH_LIMIT)
+                if wrong is not None:
+                    return f"bench {bench.name}, scenario {number}: {wrong}"
+        return None
+
+    def _by_cycles(self, machine: RtlMachine) -> str | None:
+        for number in range(self.programs):
+            program, _, reference = self._program(number)
+            actual = self._run(machine, program, reference.cycles + PATIENCE)
+            for name in ("cycles", "read_beats", "write_beats", "counters", "trace"):
+                if getattr(actual, name) != getattr(reference, name):
+                    return f"program {number}: other {name.replace('_', ' ')}"
+        return None
+
+    def _program(self, number: int) -> tuple[RandomProgram, Outcome, RtlResult]:
+        """A program, what it must leave, and what the machine without a mutant makes of it."""
+        if number not in self._programs:
+            program = random_program(self.config, number)
+            self._programs[number] = program, functional(program), self._run(self._machine(0), program, 1_000_000)
+        return self._programs[number]
+
+    def _run(self, machine: RtlMachine, program: RandomProgram, limit: int) -> RtlResult:
+        stalls = program.seed if program.seed % 4 else None
+        return machine.run(
+            program.words, program.memory, program.bases, stalls_seed=stalls, watchdog=PATIENCE, max_cycles=limit, trace=True
+        )
+
+
+class Hunted(Protocol):
+    """What can be sent through the stages."""
+
+    @property
+    def mutants(self) -> list[Mutant]: ...
+
+    def stage(self, name: str, mutant: Mutant) -> str | None: ...
+
+
+def survivors(hunt: Hunted, record: Path) -> Generator[tuple[Mutant, str, str | None], None, None]:
+    """Send every mutant through the stages until one finds it; each result goes into ``record``, and what is there is kept."""
+    done = read_record(record)
+    record.parent.mkdir(parents=True, exist_ok=True)
+    for stage in STAGES:
+        for mutant in hunt.mutants:
+            known = done.get(mutant.number, {})
+            if any(known.values()) or stage in known:
+                continue
+            found = hunt.stage(stage, mutant)
+            done.setdefault(mutant.number, {})[stage] = found
+            with record.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"mutant": mutant.number, "stage": stage, "found": found}) + "\n")
+            yield mutant, stage, found
+
+
+def read_record(record: Path) -> dict[int, dict[str, str | None]]:
+    """What each stage found of each mutant."""
+    done: dict[int, dict[str, str | None]] = {}
+    for line in record.read_text(encoding="utf-8").splitlines() if record.exists() else ():
+        entry = json.loads(line)
+        done.setdefault(entry["mutant"], {})[entry["stage"]] = entry["found"]
+    return done

@@ -1,0 +1,114 @@
+"""Many mutants in one netlist: yosys' ``mutate``, each switched on by its number."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from isa.config import MachineConfig
+from isa.files import write_atomically
+from sim.rtl.build import cache_directory, core_verilog
+from sim.rtl.interrupts import temporary_folder
+from sim.synthesis.tools import SynthesisError, find_tool
+
+CONTROL = "tilewright_mutant"
+TOP = "tilewright_core"
+PLUSARG = "mutant"
+_LINT = "/* verilator lint_off UNOPTFLAT */\n"
+"""Word-wide processes that yosys has cut in pieces look circular to Verilator, which then evaluates them more than once."""
+_LIST = """\
+read_verilog -sv core.v
+hierarchy -top {top}
+proc
+opt_expr
+opt_clean
+memory_collect
+opt_clean
+write_rtlil core.il
+mutate -list {count} -seed {seed} -ctrl {control} {bits} 1 -o mutants.ys
+"""
+_APPLY = """\
+read_rtlil core.il
+script mutants.ys
+opt_clean
+write_verilog -noattr mutated.v
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: ``mode`` says what becomes of one bit of one port of a cell."""
+
+    number: int
+    mode: str
+    module: str
+    cell: str
+    port: str
+    bit: int
+    source: str
+    """``line.column`` of the Verilog that the cell comes from."""
+
+    @property
+    def unit(self) -> str:
+        """The part of the machine that it is in."""
+        return (self.module.removeprefix(TOP).strip("_") or "core").split("_")[0]
+
+    def __str__(self) -> str:
+        return f"{self.mode} {self.module}.{self.cell}.{self.port}[{self.bit}] (line {self.source})"
+
+
+def mutants_of(script: str) -> list[Mutant]:
+    """The mutants of a list that yosys has made."""
+    found = []
+    for line in script.splitlines():
+        values = dict(re.findall(r"-(mode|module|cell|port|portbit|src) (\S+)", line))
+        number = re.search(rf"-ctrl {CONTROL} \d+ (\d+)", line)
+        if number is not None:
+            source = values.get("src", "").partition(":")[2]
+            found.append(
+                Mutant(
+                    int(number[1]), values["mode"], values["module"].lstrip("\\"), values["cell"], values["port"],
+                    int(values["portbit"]), source,
+                )
+            )  # fmt: skip
+    return found
+
+
+def mutated(
+    config: MachineConfig, count: int, seed: int, cache: Path | str | None = None
+) -> tuple[str, list[Mutant]]:
+    """The machine's Verilog with all mutants in it, and what they are. ``+mutant=N`` switches one on; 0 is none."""
+    yosys = find_tool("yosys")
+    verilog = core_verilog(config, cache)
+    digest = hashlib.sha256(repr((verilog, count, seed, yosys.version, _LIST, _APPLY, _LINT)).encode()).hexdigest()[:24]
+    folder = cache_directory(cache) / "mutants"
+    target, names = folder / f"{digest}.v", folder / f"{digest}.ys"
+    if not target.exists():
+        bits = (count + 1).bit_length()
+        with temporary_folder() as work:
+            (work / "core.v").write_text(verilog)
+            (work / "list.ys").write_text(_LIST.format(top=TOP, count=count, seed=seed, control=CONTROL, bits=bits))
+            (work / "apply.ys").write_text(_APPLY)
+            for script in ("list.ys", "apply.ys"):
+                yosys.run(["-q", script], work)
+            folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(names, (work / "mutants.ys").read_bytes())
+            write_atomically(target, switched((work / "mutated.v").read_text()).encode())
+    return target.read_text(), mutants_of(names.read_text())
+
+
+def switched(verilog: str) -> str:
+    """The machine reads the number itself, so that it has the ports of every machine."""
+    start = verilog.index(f"module {TOP}(")
+    end = verilog.index("endmodule", start)
+    top = verilog[start:end]
+    port = re.search(rf"  input (\[\d+:0\] )?{CONTROL};\n  wire (\[\d+:0\] )?{CONTROL};\n", top)
+    if port is None:
+        raise SynthesisError(f"yosys' mutate added no port {CONTROL} to {TOP}: none of the mutants is in the machine")
+    read = f'  reg {port[1] or ""}{CONTROL};\n  initial if (!$value$plusargs("{PLUSARG}=%d", {CONTROL})) {CONTROL} = 0;\n'
+    top = top.replace(port[0], read)
+    head, _, body = top.partition(");\n")
+    ports = [name.strip() for name in head.partition("(")[2].split(",") if name.strip() != CONTROL]
+    return f"{_LINT}{verilog[:start]}module {TOP}({', '.join(ports)});\n{body}{verilog[end:]}"

@@ -1,0 +1,115 @@
+"""A program's words reach their units in order; tokens are taken before an instruction and given after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Signal
+
+from hw.control.dispatch import Dispatch
+from hw.control.legality import fields_legal
+from hw.control.receiver import IN_FLIGHT, Receiver
+from isa.config import MachineConfig
+from isa.instructions import BY_NAME, Unit
+from sim.proof.engine import Proof
+from sim.proof.fault import Fault
+from sim.proof.harness import Checks, Inside
+from sim.proof.streams import queue_holds
+
+IDLE, HEADER, BODY = range(3)
+
+
+def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
+    """Each word taken is the next of the program, and goes into the queue of its instruction, behind that one's place."""
+    m = checks.m
+    state, index, header = (inside.signal(name) for name in ("fsm_state", "index", "header"))
+    fields = inside.view("header")
+    taken, kept = Signal(32), Signal(32)
+    sent = Cat(queue.valid & queue.ready for queue in part.queues)
+    begins = part.start & (state == IDLE)
+    with m.If(begins):
+        m.d.sync += taken.eq(0)
+    with m.Elif(part.moved):
+        m.d.sync += taken.eq(taken + 1)
+    with m.If((state == HEADER) & part.words.valid):
+        m.d.sync += kept.eq(part.words.payload.word)
+    word = part.words.payload.word
+    checks.holds(state <= BODY)
+    checks.holds(part.moved == (part.words.valid & part.words.ready))
+    checks.if_then(state == HEADER, part.pc == taken)
+    checks.if_then(state == BODY, ((part.pc + index)[:32] == taken) & (index < fields.length) & (header == kept))
+    for number, (queue, unit) in enumerate(zip(part.queues, part._units, strict=True)):
+        mine = [row.opcode for row in part._known if row.unit is unit]
+        opcode = (state == BODY).replicate(4) & fields.opcode | (state == HEADER).replicate(4) & word[: len(fields.opcode)]
+        goes = Cat(opcode == value for value in mine).any()
+        checks.if_then(queue.valid, ((state == HEADER) | (state == BODY)) & goes)
+        checks.if_then(sent[number] & (state == HEADER), queue.payload == taken)
+        checks.if_then(sent[number] & (state == BODY), (queue.payload == word) & part.moved)
+        checks.if_then(part.moved & goes, sent[number])
+    checks.if_then(sent.any(), sum(sent) == 1)
+    checks.if_then(part.moved, state == BODY)
+    checks.if_then(part.ended, state == IDLE)
+    checks.if_then(part.halt, ~part.moved & ~sent.any())
+    checks.if_then(checks.past(part.fault.valid), part.fault.valid)
+    ends = (state == BODY) & part.moved & (index + 1 == fields.length) & (fields.opcode == BY_NAME["END"].opcode)
+    checks.holds(part.ended == ((checks.past(part.ended) & ~checks.past(begins)) | checks.past(ends)))
+
+
+def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None:
+    """All tokens of an instruction are taken once, when all are there, before the unit gets it; those that it gives are
+    given once, when it is done and there is room, oldest first."""
+    wait, signal, taken, full, legal = (inside.signal(name) for name in ("wait", "signal", "taken", "full", "legal"))
+    unpaid, flight = inside.signal("unpaid"), inside.part("in_flight")
+    accepted = part.instruction.valid & part.instruction.ready
+    entry = Cat(part.instruction.payload.pc, signal)
+    pays = part.trace.finish
+    level = flight.signal("level")
+    item = queue_holds(checks, flight, IN_FLIGHT, accepted, entry, pays, registered=False)
+    checks.given(~part.done | (unpaid < level))
+    owns = Signal()
+    with checks.m.If(part.take.any()):
+        checks.m.d.sync += owns.eq(1)
+    with checks.m.If(accepted):
+        checks.m.d.sync += owns.eq(0)
+    checks.if_then(part.take.any(), (part.take == wait) & ((wait & ~part.available) == 0) & full & legal & ~owns)
+    checks.if_then(accepted, full & legal & ((wait == 0) | owns | part.take.any()))
+    checks.if_then(full & legal & (wait != 0), taken == owns)
+    checks.if_then(owns, full & legal & taken)
+    checks.if_then(part.give.any(), pays & ((part.give & part.full) == 0))
+    checks.if_then(pays & item.due, Cat(part.trace.finish_pc, part.give) == item.value)
+    checks.if_then(pays, level != 0)
+    checks.holds(unpaid <= level)
+    checks.if_then(part.illegal, ~part.instruction.valid & ~part.take.any())
+    checks.if_then(part.halt, ~part.instruction.valid & ~part.take.any())
+    checks.if_then(part.idle, (level == 0) & ~full)
+
+
+def _receiver(config: MachineConfig) -> Any:
+    return Receiver(Unit.SAVE, config)
+
+
+DISPATCH, RECEIVER = "hw.control.dispatch", "hw.control.receiver"
+PROOFS = (
+    Proof(
+        "dispatch-order", DISPATCH, "every word, once, in program order, to the queue of its instruction, behind its place; "
+        "none after END, a fault or halt", Dispatch, words_reach_their_units,
+        (
+            Fault(DISPATCH, "self.pc.eq(self.pc + header.length)", "self.pc.eq(self.pc + index)"),
+            Fault(DISPATCH, "m.d.comb += target.eq(header.opcode)", "m.d.comb += target.eq(incoming.opcode)"),
+            Fault(DISPATCH, "m.d.comb += [send.eq(1), self.words.ready.eq(sink_ready)]",
+                  "m.d.comb += [send.eq(1), self.words.ready.eq(1)]"),
+        ),
+    ),
+    Proof(
+        "receiver-tokens", RECEIVER, "an instruction's tokens are taken once, all together, before its unit gets it, and those "
+        "it gives are given once, when it is done, oldest first; whatever its rules are", _receiver, tokens_frame_instructions,
+        (
+            Fault(RECEIVER, "taking.eq(full & legal & ~taken & have & ~self.halt)",
+                  "taking.eq(full & legal & have & ~self.halt)"),
+            Fault(RECEIVER, "room.eq((oldest.signal & self.full) == 0)", "room.eq(1)"),
+            Fault(RECEIVER, "full & legal & (taken | have) & in_flight.w_rdy & ~self.halt",
+                  "full & legal & in_flight.w_rdy & ~self.halt"),
+        ),
+        free=(fields_legal,),
+    ),
+)  # fmt: skip

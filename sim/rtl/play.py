@@ -1,0 +1,42 @@
+"""Plays a bench's scenario on the C++ bench: a process for each, which starts at once where cocotb takes a second."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isa.registers import Register
+from sim.rtl.build import SimulatorError
+from sim.rtl.interrupts import temporary_folder
+from sim.rtl.machine import RtlMachine, write_image
+from sim.rtl.process import run_process
+from sim.rtl.scenario import Scenario
+from sim.rtl.script import host_script, read_result
+
+
+def play(machine: RtlMachine, scenario: Scenario, limit: int) -> str | None:
+    """What came out other than it must, or None. ``limit``: cycles that one program may take."""
+    with temporary_folder() as work:
+        write_image(work / "image", np.concatenate([scenario.memory, scenario.code]), 1)
+        (work / "script.hex").write_text(host_script(scenario.starts, counters=False))
+        stalls = 0 if scenario.stalls_seed is None else 2 * scenario.stalls_seed + 1
+        arguments = [
+            "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump", f"+limit={limit}",
+            f"+dump_bytes={scenario.memory.size}", f"+memory_bytes={scenario.memory.size:x}",
+            f"+program_base={scenario.program_base:x}", f"+program_bytes={scenario.code.size:x}",
+            f"+stall_seed={stalls}", f"+latency={scenario.latency}", *machine.plusargs,
+        ]  # fmt: skip
+        status, output = run_process([str(machine.build(scenario.memory.size + scenario.code.size)), *arguments], work)
+        if status:
+            raise SimulatorError(f"the simulation ended with status {status}: {output.strip()[-2000:]}")
+        if "AXI" in output:
+            return f"AXI4 rules broken: {output.strip()[:200]}"
+        results, ending = read_result((work / "result.txt").read_text())
+        if ending != "end":
+            return f"the script ended with {ending!r}: the interrupt did not come"
+        endings = [(r[Register.ERROR_CODE], r[Register.ERROR_PC] if r[Register.ERROR_CODE] else 0) for r in results]
+        for number, (expected, actual) in enumerate(zip(scenario.endings, endings, strict=True)):
+            if expected is not None and tuple(expected) != actual:
+                return f"program {number}: expected (code, word) {tuple(expected)}, got {actual}"
+        after = np.fromfile(work / "dump", np.uint8, scenario.memory.size)
+        wrong = np.flatnonzero(after != scenario.expected) if scenario.compare_memory else np.zeros(0)
+        return f"{wrong.size} bytes of memory differ, first {wrong[0]:#x}" if wrong.size else None
