@@ -48,7 +48,7 @@ REMEDIES = {
     "ProofError": "look at the part by itself: `tilewright prove NAME`; a solver that is slow has more time on an idle machine",
     "RtlTimeout": "see where the units wait with `tilewright trace --engine rtl`",
     "RuntimeRefusal": "run the model in onnxruntime alone, and export it again",
-    "ScheduleError": "correct the line of the schedule, or write it again with `tilewright compile --save-schedule`",
+    "ScheduleError": "correct the line of the schedule, or write it again with `tilewright compile --save-schedule FILE`",
     "SimulatorError": "run it once more with the same seed; if it stays, the machine or its bench is wrong: report it",
     "SynthesisError": "look into the log of the tool; for a cell that is unknown, add it to the file that is named",
     "TableError": "for who changes the instruction set: correct the row in isa/instructions.py",
