@@ -89,24 +89,25 @@ def lite_answers(checks: Checks, part: Any, inside: Inside) -> None:
     wrote, read = bus.awvalid & bus.awready, bus.arvalid & bus.arready
     checks.holds(wrote == (bus.wvalid & bus.wready))
     checks.holds(part.write == wrote)
-    checks.holds(part.read == read)
+    checks.holds(part.read == checks.past(read))
     checks.if_then(part.write, (part.write_data == bus.wdata) & (part.write_strobe == bus.wstrb))
     checks.if_then(part.write, part.write_addr == bus.awaddr & 0xFFC)
-    checks.if_then(part.read, part.read_addr == bus.araddr & 0xFFC)
+    checks.if_then(part.read, part.read_addr == checks.past(bus.araddr) & 0xFFC)
     writes, reads = Signal(2), Signal(2)
     m.d.sync += [
         writes.eq(writes + wrote - (bus.bvalid & bus.bready)),
         reads.eq(reads + read - (bus.rvalid & bus.rready)),
     ]
     checks.holds(bus.bvalid == (writes == 1))
-    checks.holds(bus.rvalid == (reads == 1))
+    checks.holds((bus.rvalid | part.read) == (reads == 1))
+    checks.holds(~(bus.rvalid & part.read))
     checks.holds((writes <= 1) & (reads <= 1))
     checks.if_then(checks.past(wrote), bus.bresp == Mux(checks.past(part.write_mapped), 0, 2))
-    checks.if_then(checks.past(read), bus.rresp == Mux(checks.past(part.read_mapped), 0, 2))
-    checks.if_then(checks.past(read), bus.rdata == checks.past(part.read_data))
+    checks.if_then(checks.past(part.read), bus.rresp == Mux(checks.past(part.read_mapped), 0, 2))
+    checks.if_then(checks.past(part.read), bus.rdata == checks.past(part.read_data))
     waiting = bus.awvalid & bus.wvalid & ~bus.bvalid
     checks.if_then(checks.past(waiting & ~bus.awready), bus.awready)
-    checks.if_then(bus.arvalid & ~bus.rvalid, bus.arready)
+    checks.if_then(bus.arvalid & ~bus.rvalid & ~part.read, bus.arready)
 
 
 ARBITER, PORT, LITE, SLICE = "hw.axi.arbiter", "hw.axi.port", "hw.control.lite", "hw.axi.slice"
@@ -137,7 +138,7 @@ PROOFS = (
         lambda _: LiteEndpoint(), lite_answers,
         (
             Fault(LITE, "bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid", "bus.awvalid & ~self.write & ~bus.bvalid"),
-            Fault(LITE, "bus.arready.eq(~bus.rvalid)", "bus.arready.eq(1)"),
+            Fault(LITE, "bus.arready.eq(~bus.rvalid & ~self.read)", "bus.arready.eq(~bus.rvalid)"),
             Fault(LITE, "with m.Elif(bus.bready):", "with m.Elif(bus.bready | self.read):"),
         ),
     ),

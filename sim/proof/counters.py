@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Mux, Signal
+from amaranth import Cat, Const, Mux, Signal
 
 from hw.axi.credits import Credits
-from hw.control.faults import Faults
+from hw.control.faults import KEPT_LAYOUT, NO_UNIT, Faults
 from hw.control.sequencer import SETTLE_CYCLES, Sequencer
 from hw.control.tokens import Tokens
 from hw.control.watchdog import Watchdog
@@ -18,7 +18,8 @@ from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
 
 MOST, STEP = 10, 4
-SOURCES = 4
+SOURCES = (NO_UNIT, Unit.LOAD, None, Unit.CONV)
+"""Whose instruction each source tells; None: the report says it."""
 
 
 def credits_count(checks: Checks, part: Any, inside: Inside) -> None:
@@ -56,18 +57,20 @@ def watchdog_expires(checks: Checks, part: Any, inside: Inside) -> None:
     checks.m.d.comb += row.eq(Mux(still, quiet + 1, 0))
     checks.m.d.sync += quiet.eq(Mux(row > part.limit, quiet, row))
     checks.holds(part.expired == (still & (part.limit != 0) & (row >= part.limit)))
-    checks.if_then((part.limit != 0) & (quiet < part.limit), inside.signal("quiet") == quiet)
-    checks.if_then((part.limit != 0) & (quiet >= part.limit), inside.signal("quiet") + 1 == part.limit)
+    checks.if_then((part.limit != 0) & (quiet < part.limit), inside.signal("quiet") == quiet + 1)
+    checks.if_then((part.limit != 0) & (quiet >= part.limit), inside.signal("quiet") == part.limit)
 
 
 def first_fault_stays(checks: Checks, part: Any, inside: Inside) -> None:
-    fault = part.first.fault.as_value()
+    kept = part.first.as_value()
     valid = Cat(report.valid for report in part.reports)
-    checks.holds(part.first.valid == (checks.past(part.first.valid) | checks.past(valid.any())))
-    checks.if_then(checks.past(part.first.valid), fault == checks.past(fault))
-    for number, report in enumerate(part.reports):
-        wins = report.valid & ~valid[:number].any() & ~part.first.valid
-        checks.if_then(checks.past(wins), fault == checks.past(report.fault.as_value()))
+    checks.holds(part.valid == (checks.past(part.valid) | checks.past(valid.any())))
+    checks.if_then(checks.past(part.valid), kept == checks.past(kept))
+    for number, (report, unit) in enumerate(zip(part.reports, SOURCES, strict=True)):
+        wins = checks.past(report.valid & ~valid[:number].any() & ~part.valid)
+        for field in KEPT_LAYOUT.members:
+            told = report.p[field] if field != "unit" or unit is None else Const(int(unit), len(part.first.unit))
+            checks.if_then(wins, part.first[field] == checks.past(told))
 
 
 def program_lives(checks: Checks, part: Any, inside: Inside) -> None:
@@ -119,7 +122,7 @@ PROOFS = (
         "tokens", TOKENS, "25 counters: available, full and the count are what was given less what was taken",
         lambda _: Tokens(), tokens_count,
         (
-            Fault(TOKENS, "with m.If(give & ~take):", "with m.If(give):"),
+            Fault(TOKENS, "with m.If(give ^ take):", "with m.If(give | take):"),
             Fault(TOKENS, "count == TOKEN_MAX - 1", "count == TOKEN_MAX - 2"),
         )
     ),
@@ -127,16 +130,17 @@ PROOFS = (
         "watchdog", WATCHDOG, "expires in the limit-th quiet cycle in a row, not before, until progress", lambda _: Watchdog(),
         watchdog_expires,
         (
-            Fault(WATCHDOG, "(quiet + 1 >= self.limit)", "(quiet >= self.limit)"),
+            Fault(WATCHDOG, "(quiet >= self.limit)", "(quiet > self.limit)"),
             Fault(WATCHDOG, "with m.If(~self.run | self.progress):", "with m.If(~self.run):"),
         ),
     ),
     Proof(
         "first-fault", FAULTS, "the first report is kept unchanged; of one cycle the one with the lowest index",
-        lambda _: Faults(SOURCES), first_fault_stays,
+        lambda _: Faults([*SOURCES]), first_fault_stays,
         (
-            Fault(FAULTS, "reversed(self.reports)", "self.reports"),
-            Fault(FAULTS, "report.valid & ~self.first.valid", "report.valid"),
+            Fault(FAULTS, "in reversed([*zip(self.reports, self.units, strict=True)]):",
+                  "in zip(self.reports, self.units, strict=True):"),
+            Fault(FAULTS, "report.valid & ~self.valid", "report.valid"),
         ),
     ),
     Proof(
