@@ -58,12 +58,12 @@ mutants: tools $(READY)
 	$(BIN)/python -m bench.mutants --config $(CONFIG) $(ARGS)
 
 networks: $(READY)
-	$(BIN)/python -m bench.networks $(ARGS)
+	$(BIN)/python -m bench.networks --workers 1 $(ARGS)
 
 rtl-full: tools $(READY)
 	TILEWRIGHT_RTL_CONFIGS=base,zu2 $(BIN)/python -m pytest --durations 0 tests/e2e/test_rtl_networks.py tests/cocotb/test_cocotb_networks.py
-	$(BIN)/python -m bench.networks_rtl $(ARGS)
-	$(BIN)/python -m bench.networks_rtl --best $(ARGS)
+	$(BIN)/python -m bench.networks_rtl --workers 1 $(ARGS)
+	$(BIN)/python -m bench.networks_rtl --workers 1 --best $(ARGS)
 
 # The quick ones first; whole networks on the RTL are `make rtl-full`. The last three need yosys.
 bench: tools $(READY)
@@ -83,7 +83,7 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.chip_lifetimes
 	$(BIN)/python -m bench.memory_work
 	$(BIN)/python -m bench.memory_work --least
-	$(BIN)/python -m bench.networks
+	$(BIN)/python -m bench.networks --workers 1
 	$(BIN)/python -m bench.resources
 	$(BIN)/python -m bench.size_model
 	$(BIN)/python -m bench.timing nano base

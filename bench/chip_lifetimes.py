@@ -1,11 +1,12 @@
-"""What words shared over lifetimes on chip could save at best (Deep Fusion's figure 4), as a table in docs/memory.md.
+"""What words shared on chip could save at best (Deep Fusion's figures 4 and 5), as a table in docs/memory.md.
 
 ``python -m bench.chip_lifetimes [network ...] [--kib 64 128 256] [--batch 1]``
 
 DRAM bytes of ``dnnvm`` and ``best`` on the machines of ``bench.strategies dram``, each as it is, and with a placement that no
 real one can better: where layers run one after the other within a step, a map takes its whole ring only from the layer that
 makes it to the last that reads it, what is loaded comes when it is first read, and in between only the rows that the next step
-still needs are kept; any set of such maps fits whose words at each time are no more than there are.
+still needs are kept; what a layer makes lies over what it is the last to read, as far as there are bytes of both; any set of
+such maps fits whose words at each time are no more than there are.
 """
 
 from __future__ import annotations
@@ -45,7 +46,14 @@ def at_best(
     own = [(tenancy, *_rings(group, ranges, tenancy, held)) for tenancy in tenancies(config, group)]
     for now in range(len(group.layers)):
         rows = [ring if first <= now <= last else carried for _, ring, carried, first, last in own]
-        if sum(t.pitch * t.vectors * r for (t, *_), r in zip(own, rows, strict=True)) > config.fm_words:
+        words = sum(t.pitch * t.vectors * count for (t, *_), count in zip(own, rows, strict=True))
+        born = ended = 0
+        for t, ring, carried, first, last in own:
+            if any(name == group.layers[now].output for name, *_ in t.planes):
+                born += t.pitch * t.vectors * ring if first == now else 0
+            elif last == now:
+                ended += t.pitch * t.vectors * (ring - carried)
+        if words - min(born, ended) > config.fm_words:
             return None
     return {
         name: Placed(0, tenancy.pitch, ring, group.tensors[name].height, group.width(name), planes)

@@ -8,6 +8,7 @@ that differ, operations that went to the CPU.
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
 import time
@@ -15,7 +16,7 @@ from collections.abc import Callable
 
 from onnx import ModelProto
 
-from bench.network_table import put_row
+from bench.network_table import put_row, put_rows
 from bench.networks import differing, imported
 from compiler.driver import Compiled, compile_graph
 from compiler.zoo.googlenet import googlenet
@@ -27,6 +28,8 @@ from compiler.zoo.squeeze import efficientnet_b0, mobilenet_v3
 from compiler.zoo.squeezenet import squeezenet
 from compiler.zoo.yolo import yolov3_tiny
 from isa.config import MachineConfig, preset
+from sim.campaign.arguments import add_arguments, how_of
+from sim.campaign.run import Lost, campaign
 from sim.random.configs import random_config
 from tilewright.api import estimated_cycles
 
@@ -79,24 +82,29 @@ def large(name: str) -> list[str]:
     seconds = time.perf_counter() - since
     differ, elements, run = differing(compiled.program)
     kept = refused(compiled, len(model.refused))
-    return [str(differ), str(elements), str(kept), str(estimated_cycles(compiled.program)), f"{seconds:.1f}", f"{run:.1f}"]
+    cycles = estimated_cycles(compiled.program)
+    return [name, str(differ), str(elements), str(kept), str(cycles), f"{seconds:.1f}", f"{run:.1f}"]
 
 
 def main(arguments: list[str]) -> None:
-    if arguments[:1] == ["nano"]:
-        print(" | ".join(LARGE_COLUMNS))
-        for name in arguments[1:] or ON_NANO:
-            row = [name, *large(name)]
-            print(" | ".join(row), flush=True)
-            put_row(LARGE, LARGE_COLUMNS, row, 1)
+    parser = argparse.ArgumentParser(prog="python -m bench.configurations")
+    parser.add_argument("first", nargs="?", default="0", help="seed, or `nano`")
+    parser.add_argument("more", nargs="*", help="how many seeds (40), or networks on nano")
+    add_arguments(parser)
+    chosen = parser.parse_args(arguments)
+    if chosen.first == "nano":
+        put_rows(large, chosen.more or ON_NANO, how_of(chosen), LARGE, LARGE_COLUMNS, 1)
         return
-    first, count = (int(text) for text in (*arguments, "0", "40")[:2]) if len(arguments) != 1 else (int(arguments[0]), 40)
+    first, count = int(chosen.first), int(chosen.more[0]) if chosen.more else 40
     totals: dict[str, list[int]] = {}
     print("seed | network | elements that differ | of | operations | kept on the CPU by the configuration")
-    for seed in range(first, first + count):
-        name, *figures = measured(seed)
-        print(" | ".join(map(str, (seed, name, *figures))), flush=True)
-        totals[name] = [total + figure for total, figure in zip(totals.get(name, [0] * 5), (1, *figures), strict=True)]
+    with campaign(measured, range(first, first + count), how_of(chosen), {"configurations": first}) as results:
+        for seed, result in zip(range(first, first + count), results, strict=True):
+            if isinstance(result, Lost):
+                raise SystemExit(f"seed {seed}: {result.reason}")
+            name, *figures = result
+            print(" | ".join(map(str, (seed, name, *figures))), flush=True)
+            totals[name] = [total + figure for total, figure in zip(totals.get(name, [0] * 5), (1, *figures), strict=True)]
     for name, figures in sorted(totals.items()):
         put_row(TITLE, COLUMNS, [name, str(SMALL[name][1]), *map(str, figures)], 1)
 

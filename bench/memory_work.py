@@ -1,28 +1,33 @@
 """WORK of whole networks before and after; and the least DRAM for feature maps. Rows go into docs/memory.md.
 
-``python -m bench.memory_work [network ...]``: on ``base``, with the groups of the search: bytes of WORK in the order that the
-search leaves, in the order of least memory, and with outputs over inputs; what is taken (at most 1% slower), its cycles, and
-the seconds that order and overlap took, beside those of the search.
+``python -m bench.memory_work [--strategy dnnvm] [network ...]``: on ``base``, with the groups of the search: bytes of WORK as
+the search leaves it, in the order of least memory, and with outputs over inputs; what is taken (at most 1% slower), its
+cycles, and the seconds that order and overlap took, beside those of the search. ``--strategy``: with the groups of one
+strategy by its sums, not the best of all as whole programs, which takes minutes for the largest networks.
 
-``python -m bench.memory_work --least [--config nano] [network ...]``: the least DRAM for feature maps that is found (inputs and
-outputs in it), tiled by rows alone and by columns too, what a limit of 192 KiB answers, and seconds.
+``python -m bench.memory_work --least [--config nano] [--bands 1 4 16] [network ...]``: the least DRAM for feature maps that is
+found (inputs and outputs in it), by rows alone, and in column tiles and so many bands too; what a limit of 192 KiB answers; and
+seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, sources
 from compiler.codegen.objective import CYCLES
 from compiler.codegen.plan import Plan
+from compiler.emit.build import plans_of
 from compiler.emit.places import Sharing, places
 from compiler.fitting import fitted
-from compiler.limit import least_memory
+from compiler.limit import BANDS, least_memory
 from compiler.ordering import MOST_LOSS, frugal, in_least_order
 from compiler.search.cost import Evaluator
+from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest, program_cycles
 from isa.config import preset
 from isa.instructions import Region
@@ -37,12 +42,16 @@ def put(title: str, columns: tuple[str, ...], row: tuple[object, ...], keys: int
     put_row(title, columns, [str(cell) for cell in row], keys, PAGE)
 
 
-def work_row(name: str) -> None:
+def work_row(name: str, strategy: str | None) -> None:
     config = preset("base")
     begun = time.perf_counter()
     model, known = fitted(imported(sources()[name](), "power_of_two"), config, CYCLES)
     graph = model.graph
-    given = fastest(Evaluator(config, graph, None, known))
+    evaluator = Evaluator(config, graph, None, known)
+    if strategy is None:
+        given = fastest(evaluator)
+    else:
+        given = plans_of(config, graph, STRATEGIES[strategy](graph, evaluator, CYCLES).groups)
     searched = time.perf_counter()
     chosen = frugal(config, graph, given, CYCLES)
     ended = time.perf_counter()
@@ -50,11 +59,11 @@ def work_row(name: str) -> None:
     ways = [(given, Sharing()), (moved, Sharing()), (moved, Sharing(overlap=True)), (chosen.steps, chosen.sharing)]
     work = [places(graph, steps, sharing)[1][Region.WORK] for steps, sharing in ways]
     before, after = (program_cycles(config, graph, steps, sharing) for steps, sharing in (ways[0], ways[-1]))
-    columns = ("network", "groups", "as the search leaves it", "in the least order", "with overlap", "taken", "cycles", "loss",
-        "search s", "order and overlap s")  # fmt: skip
+    columns = ("network", "groups", "chosen by", "as the search leaves it", "in the least order", "with overlap", "taken",
+        "cycles", "loss", "search s", "order and overlap s")  # fmt: skip
     groups = sum(isinstance(step, Plan) for step in given)
     times = f"{searched - begun:.1f}", f"{ended - searched:.1f}"
-    put(WORK, columns, (name, groups, *work, after, f"{after / before - 1:+.2%}", *times), 1)
+    put(WORK, columns, (name, groups, strategy or "programs", *work, after, f"{after / before - 1:+.2%}", *times), 1)
 
 
 def work_text() -> None:
@@ -72,32 +81,35 @@ def work_text() -> None:
     put_text(WORK, " ".join(texts), PAGE)
 
 
-def least_row(name: str, config_name: str) -> None:
+def least_row(name: str, config_name: str, bands: Sequence[int]) -> None:
     config = preset(config_name)
     begun = time.perf_counter()
     model, known = fitted(imported(sources()[name](), "power_of_two"), config, CYCLES)
     evaluator = Evaluator(config, model.graph, None, known)
-    found = [least_memory(evaluator, CYCLES, tiled) for tiled in ((False,), (False, True))]
-    least = found[-1]
+    by_rows = least_memory(evaluator, CYCLES, (0,))
+    least = min(by_rows, least_memory(evaluator, CYCLES, [count for count in bands if count]), key=lambda each: each.bytes)
     cycles = program_cycles(config, model.graph, least.steps, least.sharing)
     groups = sum(isinstance(step, Plan) for step in least.steps)
+    in_bands = max(step.bands for step in least.steps if isinstance(step, Plan))
     fits = "yes" if least.bytes <= LIMIT else f"no, {least.bytes - LIMIT} bytes more"
-    columns = ("network", "configuration", "least by rows", "least", "groups", "cycles", "within 192 KiB", "s")
+    columns = ("network", "configuration", "least by rows", "least", "bands", "groups", "cycles", "within 192 KiB", "s")
     seconds = f"{time.perf_counter() - begun:.0f}"
-    put(LEAST, columns, (name, config.name, *(each.bytes for each in found), groups, cycles, fits, seconds), 2)
+    put(LEAST, columns, (name, config.name, by_rows.bytes, least.bytes, in_bands, groups, cycles, fits, seconds), 2)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--least", action="store_true")
+    parser.add_argument("--bands", nargs="+", type=int, default=BANDS)
+    parser.add_argument("--strategy", choices=[*STRATEGIES])
     parser.add_argument("--config", default="nano")
     asked = parser.parse_args()
     for name in asked.networks or (("resnet8_int8_qdq", "mobilenet_v2") if asked.least else sources()):
         if asked.least:
-            least_row(name, asked.config)
+            least_row(name, asked.config, asked.bands)
         else:
-            work_row(name)
+            work_row(name, asked.strategy)
             work_text()
 
 

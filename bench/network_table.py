@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from sim.campaign.run import How, Lost, Work, campaign
 
 PAGE = Path(__file__).parents[1] / "docs" / "networks.md"
 
@@ -21,6 +24,29 @@ def put_row(title: str, columns: Sequence[str], row: Sequence[str], keys: int, p
     gap = [""] if first == end else []
     table = [*gap, *head, *(kept[key] for key in sorted(kept)), *(gap if end < len(lines) else [])]
     page.write_text("\n".join([*before, *table, *lines[last:]]) + "\n", encoding="utf-8")
+
+
+def put_rows(
+    work: Work, items: Sequence[Any], how: How, title: str, columns: Sequence[str], keys: int, page: Path | None = PAGE
+) -> list[list[str]]:
+    """The row that ``work`` makes of each item, printed and put into the page (if any) as soon as it is its turn.
+
+    An item without a row is told in the end, as the script's error.
+    """
+    lost, rows = [], []
+    print(" | ".join(columns))
+    with campaign(work, items, how, {"table": title, "items": [str(item) for item in items]}) as results:
+        for item, row in zip(items, results, strict=True):
+            if isinstance(row, Lost):
+                lost.append(f"{item}: {row.reason}")
+                continue
+            print(" | ".join(row), flush=True)
+            if page is not None:
+                put_row(title, columns, row, keys, page)
+            rows.append(row)
+    if lost:
+        raise SystemExit("\n".join(lost))
+    return rows
 
 
 def put_text(title: str, text: str, page: Path = PAGE) -> None:

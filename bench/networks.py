@@ -1,20 +1,22 @@
-"""Whole networks at full size on the functional simulator: ``python -m bench.networks [--naive] [network ...]``.
+"""Whole networks at full size on the functional simulator: ``python -m bench.networks [--naive] [--workers N] [network ...]``.
 
 For each network: output elements that differ from onnxruntime's, with power-of-two and with free scales; seconds of
 every stage of compilation and of the simulation; cycles and utilisation that the cycle model estimates on ``base``, for
 one operation per group and for the groups of the search (which ``--naive`` leaves out). Rows go into docs/networks.md.
+Networks share the cores: for seconds that can be compared, ``--workers 1``.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench.network_table import put_row
+from bench.network_table import put_rows
 from compiler.driver import Compiled, Stages, compile_graph
 from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.frontend.reader import Source
@@ -24,6 +26,7 @@ from compiler.zoo.light import LIGHT_MODELS, light_model
 from compiler.zoo.networks import networks
 from isa.config import MachineConfig, preset
 from isa.program import Program
+from sim.campaign.arguments import add_arguments, how_of
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
 from tilewright.api import array_macs, estimated_cycles, random_inputs
@@ -96,19 +99,28 @@ def measured(source: Source, config: MachineConfig, *, search: bool) -> list[str
     ]  # fmt: skip
 
 
-def main(arguments: list[str]) -> None:
-    search = "--naive" not in arguments
-    names = [name for name in arguments if not name.startswith("-")]
-    every = sources()
+def row_of(item: tuple[str, bool]) -> list[str]:
+    name, search = item
+    return [name, *measured(sources()[name](), preset("base"), search=search)]
+
+
+def known(names: Sequence[str], every: Iterable[str], parser: argparse.ArgumentParser) -> Sequence[str]:
+    """The names, if there are networks of all of them."""
     unknown = [name for name in names if name not in every]
     if unknown:
-        raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join(every)}")
-    config = preset("base")
-    print(" | ".join(COLUMNS))
-    for name in names or every:
-        row = [name, *measured(every[name](), config, search=search)]
-        print(" | ".join(row), flush=True)
-        put_row(TITLE, COLUMNS, row, 1)
+        parser.error(f"network {unknown[0]!r}: unknown; known are {', '.join(every)}")
+    return names
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.networks")
+    parser.add_argument("networks", nargs="*")
+    parser.add_argument("--naive", action="store_true", help="without the search")
+    add_arguments(parser)
+    chosen = parser.parse_args(arguments)
+    every = sources()
+    names = known(chosen.networks, every, parser) or [*every]
+    put_rows(row_of, [(name, not chosen.naive) for name in names], how_of(chosen), TITLE, COLUMNS, 1)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ import argparse
 import sys
 import time
 
-from bench.network_table import put_row
-from bench.networks import imported, sources, utilisation
+from bench.network_table import put_rows
+from bench.networks import imported, known, sources, utilisation
 from compiler.driver import compile_graph
-from compiler.frontend.reader import Source
-from isa.config import MachineConfig, preset
+from isa.config import preset
 from isa.instructions import Unit
 from isa.registers import Counter
+from sim.campaign.arguments import add_arguments, how_of
 from sim.runtime.engine import FunctionalEngine, Measured, RtlEngine
 from sim.runtime.run import Run
 from tilewright.api import estimated_cycles, random_inputs
@@ -42,8 +42,11 @@ def shares(measured: Measured, unit: Unit) -> str:
     return " / ".join(f"{100 * counters[counter] / measured.cycles:.0f}" for counter in shown)
 
 
-def row_of(name: str, source: Source, config: MachineConfig, strategy: str) -> list[str]:
-    compiled = compile_graph(imported(source, "power_of_two"), config, strategy=strategy)
+def row_of(item: tuple[str, str, str]) -> list[str]:
+    """The row of a network, a configuration and a strategy."""
+    name, config_name, strategy = item
+    config = preset(config_name)
+    compiled = compile_graph(imported(sources()[name](), "power_of_two"), config, strategy=strategy)
     program = compiled.program
     inputs = random_inputs(program)
     engine = RtlEngine(config)
@@ -68,20 +71,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", default="base")
     parser.add_argument("--best", action="store_true", help="groups of the search, not one operation per group")
+    add_arguments(parser)
     options = parser.parse_args(arguments)
     every = sources()
-    wanted = options.networks or [name for name in LARGE if name in every]
-    unknown = [name for name in wanted if name not in every]
-    if unknown:
-        parser.error(f"network {unknown[0]!r}: unknown; known are {', '.join(every)}")
-    wrong = 0
-    print(" | ".join(COLUMNS))
-    for name in wanted:
-        row = row_of(name, every[name](), preset(options.config), "best" if options.best else "naive")
-        print(" | ".join(row), flush=True)
-        put_row(TITLE, COLUMNS, row, 3)
-        wrong += int(row[COLUMNS.index("bytes that differ")])
-    return int(wrong > 0)
+    wanted = known(options.networks, every, parser) or [name for name in LARGE if name in every]
+    items = [(name, options.config, "best" if options.best else "naive") for name in wanted]
+    rows = put_rows(row_of, items, how_of(options), TITLE, COLUMNS, 3)
+    return int(any(int(row[COLUMNS.index("bytes that differ")]) for row in rows))
 
 
 if __name__ == "__main__":

@@ -9,16 +9,16 @@ measured as they are. Rows go into docs/networks.md; with a reduced ``--size`` t
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 
 import onnx
 
-from bench.network_table import put_row
+from bench.network_table import PAGE, put_rows
 from compiler.driver import Compiled
 from compiler.zoo.networks import networks
 from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
+from sim.campaign.arguments import add_arguments, how_of
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
 from tilewright.api import compile_model, random_inputs
@@ -45,11 +45,14 @@ def measured(source: onnx.ModelProto | Path) -> list[str]:
     ]  # fmt: skip
 
 
-def rows_of(name: str, build: Callable[..., onnx.ModelProto], size: int | None) -> Iterator[list[str]]:
-    """A row for each way."""
+def row_of(item: tuple[str, tuple[str, str, str] | None, int | None]) -> list[str]:
+    """A network, quantised in one of the ways, or (None) one that came quantised; the side of its image."""
+    name, ways, size = item
+    if ways is None:
+        return [name, "", "", "", *measured(finished_models()[name])]
+    build = networks()[name]
     model = (build(size=size) if size else build()).SerializeToString()
-    for ways in product(ACTIVATIONS, WEIGHTS, FORMS):
-        yield [name, *ways, *measured(quantised(model, *ways))]
+    return [name, *ways, *measured(quantised(model, *ways))]
 
 
 def finished_models() -> dict[str, Path]:
@@ -62,18 +65,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("networks", nargs="*", help="of the zoo, or models that came quantised; all unless named")
     parser.add_argument("--size", type=int, help="side of the image; the network's own unless given")
+    add_arguments(parser)
     chosen = parser.parse_args()
     zoo, finished = networks(), finished_models()
     unknown = [name for name in chosen.networks if name not in zoo and name not in finished]
     if unknown:
         raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join([*zoo, *finished])}")
-    print(" | ".join(COLUMNS))
-    for name in chosen.networks or [*finished, *zoo]:
-        came = [[name, "", "", "", *measured(finished[name])]] if name in finished else []
-        for row in came or rows_of(name, zoo[name], chosen.size):
-            print(" | ".join(row), flush=True)
-            if not chosen.size:
-                put_row(TITLE, COLUMNS, row, 4)
+    items = [
+        (name, ways, chosen.size)
+        for name in chosen.networks or [*finished, *zoo]
+        for ways in ((None,) if name in finished else product(ACTIVATIONS, WEIGHTS, FORMS))
+    ]
+    put_rows(row_of, items, how_of(chosen), TITLE, COLUMNS, 4, None if chosen.size else PAGE)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from compiler.schedule.document import Schedule
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.decided import Decided
+from compiler.search.effort import NORMAL, Effort, effort_of
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest
 from compiler.xgraph.graph import XGraph
@@ -93,9 +94,10 @@ def compile_graph(
     database: Database | None = None,
     memory: int | None = None,
     schedule: Schedule | None = None,
+    effort: str = "normal",
 ) -> Compiled:
     """``groups`` (names of operations) overrides the strategy; operations that it leaves out run alone. ``schedule`` decides
-    what it says; what it leaves out is searched.
+    what it says; what it leaves out is searched. ``effort``: quick, normal or full (``compiler/search/effort.py``).
 
     ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
     may take.
@@ -105,7 +107,9 @@ def compile_graph(
     imported, known = fitted(imported, config, objective_of(objective), database)
     graph = imported.graph
     if groups is None:
-        found = frugal_steps(config, graph, strategy, objective, database, known, memory, schedule)
+        found = frugal_steps(
+            config, graph, strategy, objective, database, known, memory, schedule, effort_of(effort), stages.progress
+        )  # fmt: skip
     elif schedule is not None:
         raise TilewrightError("groups: a schedule is given, which has groups, too; leave one of them out")
     else:
@@ -132,15 +136,18 @@ def steps_of(
 
 def frugal_steps(
     config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None,
-    known: Costs | None = None, memory: int | None = None, schedule: Schedule | None = None,
+    known: Costs | None = None, memory: int | None = None, schedule: Schedule | None = None, effort: Effort = NORMAL,
+    progress: Progress | None = None,
 ) -> Frugal:  # fmt: skip
     """The same, with what they need; ``memory``: at most so many bytes of DRAM for feature maps."""
     check_choices(strategy, objective)
-    if schedule is not None:
-        return _as_decided(config, graph, strategy, objective, database, known, memory, schedule)
     wanted = objective_of(objective)
-    evaluator = Evaluator(config, graph, database, {} if known is None else known)
-    if objective == LEAST_MEMORY:
+    evaluator = Evaluator(config, graph, database, {} if known is None else known, effort=effort)
+    if progress is not None:
+        evaluator.told = progress
+    if schedule is not None:
+        found = _as_decided(evaluator, strategy, objective, memory, schedule)
+    elif objective == LEAST_MEMORY:
         found = least_memory(evaluator, wanted)
         if memory is not None and found.bytes > memory:
             raise refusal(evaluator, memory, found)
@@ -159,26 +166,24 @@ def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> list[P
     return plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
 
 
-def _as_decided(
-    config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None, known: Costs | None,
-    memory: int | None, schedule: Schedule,
-) -> Frugal:  # fmt: skip
+def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int | None, schedule: Schedule) -> Frugal:
     """What a schedule leaves out is searched: groups of other operations, how groups are executed, order and places."""
     if objective == LEAST_MEMORY:
         raise TilewrightError(f"objective {objective!r}: chooses all groups itself; leave the schedule out")
-    decided, wanted = decisions(config, graph, schedule), objective_of(objective)
-    evaluator = Decided(config, graph, database, {} if known is None else known, wanted=decided.wanted)
+    config, graph, wanted = evaluator.config, evaluator.graph, objective_of(objective)
+    decided = decisions(config, graph, schedule)
+    around = Decided(
+        config, graph, evaluator.database, evaluator.known, effort=evaluator.effort, told=evaluator.told, wanted=decided.wanted
+    )  # fmt: skip
     if decided.whole:
         steps = plans_of(config, graph, decided.groups, wanted, wanted=decided.wanted, listed=schedule.listed)
     else:
-        steps = _chosen(evaluator, strategy, wanted)
-    found = frugal(config, graph, steps, wanted, decided.arrangement)
-    if database is not None:
-        database.save()
+        steps = _chosen(around, strategy, wanted)
+    found = frugal(config, graph, steps, wanted, decided.arrangement, evaluator.effort.timed)
     if memory is not None and found.bytes > memory:
         if decided.arrangement != ANY:
-            raise refusal(evaluator, memory, found)
-        return limited(evaluator, wanted, steps, memory, free=False)
+            raise refusal(around, memory, found)
+        return limited(around, wanted, steps, memory, free=False)
     return found
 
 
@@ -186,7 +191,8 @@ def _kept_to(
     evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, memory: int | None, free: bool
 ) -> Frugal:
     """``free``: other groups may be chosen where these need too much."""
-    found = frugal(evaluator.config, evaluator.graph, steps, objective)
+    evaluator.told("search: order and places of feature maps")
+    found = frugal(evaluator.config, evaluator.graph, steps, objective, timed=evaluator.effort.timed)
     if memory is None or found.bytes <= memory:
         return found
     return limited(evaluator, objective, steps, memory, free)

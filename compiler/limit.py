@@ -1,30 +1,37 @@
 """A program whose feature maps keep to so many bytes of DRAM, at the least cost; or what the least is that would do.
 
 Tried in turn: the given steps, in their order and in that of least memory; other partitions; partitions with groups that are
-tiled in columns; all with outputs over inputs. Each with what the host holds in regions of its own, and only where that cannot
-be with all in WORK.
+tiled in columns, then also in bands of rows; all with outputs over inputs. Each with what the host holds in regions of its own,
+and only where that cannot be with all in WORK.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
-from compiler.codegen.objective import Objective
+from compiler.codegen.objective import CYCLES, Objective
 from compiler.codegen.plan import Plan
 from compiler.emit.build import plans_of
 from compiler.emit.places import ALIGN, Sharing
 from compiler.emit.steps import peak_ops
+from compiler.fusion.legal import Mask
 from compiler.ordering import Frugal, in_least_order, placed
 from compiler.search.cost import Evaluator
 from compiler.search.within import Groups, Limits, Within
+from compiler.timing import program_cycles
 from compiler.xgraph.ops import Cpu
 from isa.errors import TilewrightError
 
 TRIES = 8
 """Limits of groups that are tried for one limit of the whole, where branches make the whole need more than its groups."""
+BANDS = (0, 1, 4, 16)
+"""Of rows, in which groups are computed that do not fit row by row; 0: none are. More of them save little, and cost much."""
+DULL = 12
+"""Limits in a row whose programs are no new points of a curve."""
 NAMED = 4
 """Operations of a group that a message names."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -50,10 +57,10 @@ def limited(
     Refused with the least that would do; where the limit allows that and nothing cheaper is found, it is taken. ``free``: other
     groups may be chosen.
     """
-    frugal = _Frugal(evaluator, objective)
+    frugal = _Frugal(evaluator, objective, given)
     given_least = None
     for way in frugal.ways:
-        for found in () if way.tiled else frugal.reordered(given, way.host):
+        for found in () if way.bands else frugal.reordered(given, way.host):
             if found.bytes <= limit:
                 return found
             given_least = found
@@ -77,34 +84,45 @@ def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError
     )
 
 
-def least_memory(evaluator: Evaluator, objective: Objective, tiled: Sequence[bool] = (False, True)) -> Frugal:
-    """Of all partitions that are tried; of those with equally little the first tried, at the least cost.
+def least_memory(evaluator: Evaluator, objective: Objective, bands: Sequence[int] = BANDS) -> Frugal:
+    """Of all partitions that are tried; of those with equally little the first tried, at the least cost."""
+    return _Frugal(evaluator, objective).least_of_all(bands)[0]
 
-    ``tiled``: whether groups may be tiled in columns; both are tried.
+
+def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], points: int) -> list[Frugal]:
+    """From the given steps down to the least memory: none of these programs needs more, and costs more, than another.
+
+    Limits are those at which other groups are left. They are asked for where the bytes of two neighbours are furthest apart,
+    until there are so many points, or so many questions that no answer changed (``DULL``).
     """
-    return _Frugal(evaluator, objective).least_of_all(tiled)
+    frugal = _Frugal(evaluator, objective, given)
+    least, way = frugal.least_of_all()
+    front = _front([min(frugal.reordered(given, host=False), key=lambda each: each.bytes), least], frugal.cost)
+    # Later ways only reach further down.
+    limits = {limit for each in frugal.ways[: frugal.ways.index(way) + 1] for limit in each.candidates.overlapping.limits}
+    dull = 0
+    while len(front) < points and dull < DULL:
+        gaps = [(high.bytes - low.bytes, low.bytes, high.bytes) for high, low in pairwise(front)]
+        inside = [sorted(limit for limit in limits if low < limit < high) for _, low, high in gaps]
+        widest = max(((gap, some) for gap, some in zip(gaps, inside, strict=True) if some), default=None)
+        if widest is None:
+            break
+        (_, low, high), some = widest
+        limit = min(some, key=lambda limit: abs(2 * limit - low - high))
+        program = frugal.first_within(limit)
+        limits = {each for each in limits if not (limit if program is None else program.bytes) <= each <= limit}
+        before, front = front, front if program is None else _front([*front, program], frugal.cost)
+        dull = 0 if len(front) > len(before) else dull + 1
+    return front
 
 
-def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], points: int) -> Iterator[Frugal]:
-    """From the given steps down to the least memory, each with less than the one before.
-
-    Limits are those at which other groups are left, and where there are too many of them, some of these evenly apart.
-    """
-    frugal = _Frugal(evaluator, objective)
-    last = min(frugal.reordered(given, host=False), key=lambda found: found.bytes)
-    yield last
-    least = frugal.least_of_all()
-    known = {limit for way in frugal.ways for limit in way.candidates.overlapping.limits if least.bytes < limit < last.bytes}
-    limits = sorted(known, reverse=True)
-    some = min(len(limits), points - 2)
-    for limit in (limits[number * len(limits) // some] for number in range(some)):
-        limit = min(limit, last.bytes - ALIGN)
-        found = next((found for ways in frugal.ways if (found := frugal.within(ways, limit)) is not None), None)
-        if found is not None and least.bytes < found.bytes < last.bytes:
-            last = found
-            yield found
-    if least.bytes < last.bytes:
-        yield least
+def _front(found: Sequence[Frugal], cost: Callable[[Frugal], int]) -> list[Frugal]:
+    """What nothing undercuts in bytes and cost, the most bytes first."""
+    kept: list[Frugal] = []
+    for each in sorted(found, key=lambda each: (each.bytes, cost(each))):
+        if not kept or cost(each) < cost(kept[-1]):
+            kept.append(each)
+    return kept[::-1]
 
 
 class _Way(NamedTuple):
@@ -112,20 +130,26 @@ class _Way(NamedTuple):
     """What their limits count of overlap is tried in turn: at best, and not at all, which is always reached."""
     host: bool
     """Inputs and outputs lie in WORK."""
-    tiled: bool
-    """Groups may be tiled in columns."""
+    bands: int
+    """As in ``BANDS``."""
 
 
 class _Frugal:
-    def __init__(self, evaluator: Evaluator, objective: Objective) -> None:
+    """``given``: steps whose groups do well together."""
+
+    def __init__(self, evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu] = ()) -> None:
         self._evaluator, self._objective = evaluator, objective
+        plans = [step for step in given if isinstance(step, Plan)]
+        self._programs: dict[tuple[Groups, bool, int], Frugal] = {}
+        self._timed: dict[int, tuple[Frugal, int]] = {}
+        self._favoured = frozenset(evaluator.sets.mask([layer.op for layer in plan.group.layers]) for plan in plans)
 
     @cached_property
     def ways(self) -> list[_Way]:
         """Those that cost less first."""
         return [
-            _Way(Within(self._evaluator, self._objective, host, tiled), host, tiled)
-            for tiled in (False, True) for host in (False, True)
+            _Way(Within(self._evaluator, self._objective, host, bands, self._favoured), host, bands)
+            for bands in BANDS for host in (False, True)
         ]  # fmt: skip
 
     def reordered(self, given: Sequence[Plan | Cpu], host: bool) -> Iterator[Frugal]:
@@ -137,14 +161,23 @@ class _Frugal:
 
     def within(self, way: _Way, limit: int) -> Frugal | None:
         """The cheaper of what is found."""
-        found = [self._kept_to(limits, way, limit) for limits in (way.candidates.overlapping, way.candidates.apart)]
-        return min((each for each in found if each is not None), key=self._cost, default=None)
+        found = [
+            self._kept_to(limits, way, limit, favoured)
+            for limits in (way.candidates.overlapping, way.candidates.apart)
+            for favoured in (self._favoured, frozenset[Mask]())
+        ]  # fmt: skip
+        different = [*{id(each): each for each in found if each is not None}.values()]
+        return min(different, key=self.cost) if len(different) > 1 else next(iter(different), None)
 
-    def _kept_to(self, limits: Limits, way: _Way, limit: int) -> Frugal | None:
+    def first_within(self, limit: int) -> Frugal | None:
+        """By the first of the ways that leads to one."""
+        return next((found for way in self.ways if (found := self.within(way, limit)) is not None), None)
+
+    def _kept_to(self, limits: Limits, way: _Way, limit: int, favoured: frozenset[Mask]) -> Frugal | None:
         """Groups are held to less than the limit where the whole exceeds it."""
         most = limit
         for _ in range(TRIES):
-            groups = limits.cheapest(most)
+            groups = limits.cheapest(most, favoured)
             if groups is None:
                 return None
             found = self._made(groups, way)
@@ -153,8 +186,9 @@ class _Frugal:
             most = min(most, limits.most(groups)) - max(ALIGN, found.bytes - limit)
         return None
 
-    def least_of_all(self, tiled: Sequence[bool] = (False, True)) -> Frugal:
-        return min((self.least(way) for way in self.ways if way.tiled in tiled), key=lambda found: found.bytes)
+    def least_of_all(self, bands: Sequence[int] = BANDS) -> tuple[Frugal, _Way]:
+        """And the first way that leads to it."""
+        return min(((self.least(way), way) for way in self.ways if way.bands in bands), key=lambda found: found[0].bytes)
 
     def least(self, way: _Way) -> Frugal:
         """By the least limits that leave a partition, and some after them."""
@@ -171,14 +205,22 @@ class _Frugal:
         assert best is not None, "every operation fits by itself"
         return best
 
-    def _cost(self, found: Frugal) -> int:
-        """By the planner."""
+    def cost(self, found: Frugal) -> int:
+        """Of the whole program, where cycles count; else by the planner."""
+        if self._objective is CYCLES:
+            if id(found) not in self._timed:
+                cycles = program_cycles(self._evaluator.config, self._evaluator.graph, found.steps, found.sharing)
+                self._timed[id(found)] = found, cycles
+            return self._timed[id(found)][1]
         return sum(self._objective(step.cost) for step in found.steps if isinstance(step, Plan))
 
     def _made(self, groups: Groups, way: _Way) -> Frugal:
         evaluator = self._evaluator
-        steps = plans_of(evaluator.config, evaluator.graph, groups, self._objective)
-        return self._ordered(steps, Sharing(way.host, overlap=True))
+        key = groups, way.host, way.bands
+        if key not in self._programs:
+            steps = plans_of(evaluator.config, evaluator.graph, groups, self._objective, bands=max(1, way.bands))
+            self._programs[key] = self._ordered(steps, Sharing(way.host, overlap=True))
+        return self._programs[key]
 
     def _ordered(self, steps: Sequence[Plan | Cpu], sharing: Sharing) -> Frugal:
         evaluator = self._evaluator

@@ -48,13 +48,19 @@ ANY = Arrangement()
 
 
 def frugal(
-    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, decided: Arrangement = ANY
-) -> Frugal:
-    """The same steps; of what needs equally little, what changes less."""
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, decided: Arrangement = ANY,
+    timed: bool = True,
+) -> Frugal:  # fmt: skip
+    """The same steps; of what needs equally little, what changes less.
+
+    ``timed``: whether programs may be timed; if not, nothing is changed that could take longer.
+    """
     overlaps = (False, True) if decided.overlap is None else (decided.overlap,)
     if decided.places is not None:
         return placed(graph, steps, Sharing(decided.host, overlaps[-1], decided.places))
     given = placed(graph, steps, Sharing(decided.host, overlaps[0]))
+    if objective is CYCLES and not timed:
+        return given
     ways = [given, *(placed(graph, steps, Sharing(decided.host, overlap)) for overlap in overlaps[1:])]
     moved = given.steps if decided.listed else in_least_order(config, graph, steps, objective, decided.host)
     if moved != given.steps:
@@ -87,6 +93,7 @@ def in_least_order(
         step = steps[index]
         # Neighbours lie at opposite ends of the buffer.
         if isinstance(step, Plan):
-            step = plan_group(config, step.group, objective, upwards=number % 2 == 0, wanted=step.wanted)
+            upwards, bands = number % 2 == 0, step.bands
+            step = plan_group(config, step.group, objective, upwards=upwards, wanted=step.wanted, bands=bands)
         moved.append(step)
     return moved

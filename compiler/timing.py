@@ -4,7 +4,8 @@ The search adds up costs of groups; how neighbouring groups overlap shows only i
 partitions of all strategies, and that of ``best`` where bytes count a little; those that cost so much more than the cheapest
 that overlap cannot make up for it (``MARGIN``) are left out. ``splice`` puts them together by what groups take behind each
 other. Its result is timed as a whole program, which tells more exactly what its groups take, so that another mixture may
-look better and is timed, too (``ROUNDS``); and so is the contender that the sum of costs prefers.
+look better and is timed, too (``Effort.rounds``: on DenseNet-121 and GoogLeNet more than three found nothing that is better by
+more than 3 in 100 000); and so is the contender that the sum of costs prefers.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
+from time import perf_counter
 from typing import NamedTuple
 
 from compiler.codegen.objective import CYCLES, LEAN
@@ -39,9 +41,6 @@ MARGIN = 1 / 7
 MOST_HIDDEN = 0.05
 """A pair is taken to save at most this part of what the planner says of its second group alone, until it is asked about.
 Nine of ten save less. With 0.2, which one of a hundred exceeds, twice as many are asked about, and the choice was the same."""
-
-ROUNDS = 3
-"""On DenseNet-121 and GoogLeNet more of them found nothing that is better by more than 3 in 100 000."""
 
 
 def program_cycles(
@@ -81,8 +80,15 @@ def _timed(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sh
 
 def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     """The steps of the fastest program found."""
-    graph = evaluator.graph
-    found = [partition_by(strategy, graph, evaluator, CYCLES).groups for strategy in STRATEGIES.values()]
+    graph, effort = evaluator.graph, evaluator.effort
+    if not effort.timed:
+        neighbours = Neighbours(evaluator)
+        return neighbours.steps(neighbours.path(evaluator.whole(partition_by(best, graph, evaluator, CYCLES).groups)))
+    found = []
+    for number, (name, strategy) in enumerate(STRATEGIES.items(), 1):
+        evaluator.told(f"search: strategy {name}, {number} of {len(STRATEGIES)}")
+        found.append(partition_by(strategy, graph, evaluator, CYCLES).groups)
+    evaluator.told("search: strategy best, where bytes count a little")
     found.append(best(graph, replace(evaluator, planned_for=CYCLES), LEAN).groups)
     found = [evaluator.whole(groups) for groups in found]
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in found}
@@ -93,11 +99,16 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     if len(near) == 1:
         return neighbours.steps(preferred)
     whole: dict[Path, int] = {}
-    for _ in range(ROUNDS):
+    seconds = 0.0
+    for number in range(effort.rounds):
+        left = f", about {seconds * (effort.rounds + 1 - number):.0f} s left at most" if number else ""
+        evaluator.told(f"search: program {number + 1} of at most {effort.rounds + 1} that are timed{left}")
+        since = perf_counter()
         path = splice([*near], neighbours.behind, neighbours.hope)
         if path in whole:
             break
         whole[path] = neighbours.whole(path)
+        seconds = perf_counter() - since
     if preferred not in whole:
         whole[preferred] = neighbours.whole(preferred)
     _, chosen = min((cycles, number) for number, cycles in enumerate(whole.values()))

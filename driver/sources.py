@@ -7,13 +7,18 @@ from pathlib import Path
 from isa.config import MachineConfig
 from isa.export import c_header
 
-SOURCES = Path(__file__).parent / "src"
+SOURCES, LINUX = Path(__file__).parent / "src", Path(__file__).parent / "linux"
 HEADER, CONFIG_HEADER = "tilewright.h", "tilewright_config.h"
 
 
-def driver_files(config: MachineConfig | None = None) -> dict[str, str]:
-    """Content by name: the sources, the header made from the register table, and, with a configuration, one about that."""
-    files = {path.name: path.read_text(encoding="utf-8") for path in sorted(SOURCES.iterdir()) if path.suffix in (".c", ".h")}
+def driver_files(config: MachineConfig | None = None, *, linux: bool = False) -> dict[str, str]:
+    """Content by name: the sources, the header made from the register table, and, with a configuration, one about that.
+
+    ``linux``: with functions for its devices, and for parts of networks that onnxruntime runs.
+    """
+    folders = [SOURCES, LINUX] if linux else [SOURCES]
+    paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h")]
+    files = {path.name: path.read_text(encoding="utf-8") for path in paths}
     files[HEADER] = c_header()
     if config is not None:
         files[CONFIG_HEADER] = _config_header(config)

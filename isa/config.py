@@ -21,19 +21,11 @@ PACKED_TERMS = 8
 REQUANT_WORD_BYTES = 8
 """Bytes of one channel's requantisation record: int32 bias, 24-bit mantissa, 6-bit shift."""
 
-
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
-    *ONLY_FOR_REPORTS,
-    "axi_burst_beats",
-    "axi_reads",
-    "axi_prot",
-    "axi_cache",
-    "axi_qos",
-    "array_clock",
-    *RAM_FIELDS,
-)
+    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock", *RAM_FIELDS,
+)  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
 
 

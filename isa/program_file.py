@@ -124,8 +124,15 @@ def _digest(unsealed: bytes) -> bytes:
     return hashlib.sha256(unsealed).digest()
 
 
-def _check_seal(blob: bytes, sections: Mapping[str, Section]) -> int:
-    """The configuration hash of an undamaged file of this format."""
+def resealed(blob: bytes) -> bytes:
+    """A file that somebody has changed, with the checksum that its content has now."""
+    content, _, digest = _sealed({section.name: section for section in elf.read(blob)[0]})
+    unsealed = blob.replace(content, content.replace(digest, bytes(_DIGEST_BYTES)), 1)
+    return blob.replace(content, content.replace(digest, _digest(unsealed)), 1)
+
+
+def _sealed(sections: Mapping[str, Section]) -> tuple[bytes, int, bytes]:
+    """The note of a file of this format, the configuration hash and the checksum in it."""
     content = sections[_NOTE_NAME].data if _NOTE_NAME in sections else b""
     description = elf.note_description(content, _OWNER, _NOTE_KIND)
     if description is None or len(description) < _SEAL.size:
@@ -133,10 +140,16 @@ def _check_seal(blob: bytes, sections: Mapping[str, Section]) -> int:
     version, config_hash, digest = _SEAL.unpack_from(description)
     if version != FORMAT_VERSION:
         raise ProgramError(f"program format {version}; this Tilewright reads {FORMAT_VERSION}: make the program again")
+    return content, int(config_hash), digest
+
+
+def _check_seal(blob: bytes, sections: Mapping[str, Section]) -> int:
+    """The configuration hash of an undamaged file of this format."""
+    content, config_hash, digest = _sealed(sections)
     unsealed = blob.replace(content, content.replace(digest, bytes(_DIGEST_BYTES)), 1)
     if _digest(unsealed) != digest:
         raise ProgramError("damaged: the content does not match its checksum; make or copy the file again")
-    return int(config_hash)
+    return config_hash
 
 
 def _program(sections: Mapping[str, Section]) -> Program:

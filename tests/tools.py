@@ -8,7 +8,7 @@ import pytest
 
 PACKAGES = {
     "iverilog": "iverilog", "yosys": "yosys", "readelf": "binutils", "gcc": "gcc",
-    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
+    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf", "tclsh": "tcl",
 }  # fmt: skip
 """The Debian package of each."""
 

@@ -24,6 +24,7 @@ from compiler.quantise.choices import Choices
 from compiler.schedule.document import Schedule
 from compiler.schedule.reading import read_schedule
 from compiler.search.database import open_database
+from compiler.search.effort import effort_of
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
 from isa.instructions import Unit
@@ -62,6 +63,7 @@ def compile_model(
     watch: Watch | None = None,
     memory: int | str | None = None,
     schedule: Schedule | Path | str | None = None,
+    effort: str = "normal",
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
@@ -73,9 +75,11 @@ def compile_model(
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
     ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
     ``schedule``: decisions, or the file that holds them; what they leave out is searched. ``.schedule`` of the result has all.
+    ``effort``: ``"quick"`` times no programs, ``"full"`` weighs more groups and times more (``compiler/search/effort.py``).
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
+    effort_of(effort)
     limit = None if memory is None else bytes_of(memory)
     decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
     how = import_arguments(
@@ -88,7 +92,7 @@ def compile_model(
     database = open_database(machine) if cache else None
     compiled = compile_graph(
         imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database,
-        memory=limit, schedule=decided,
+        memory=limit, schedule=decided, effort=effort,
     )  # fmt: skip
     warn_of_empty(compiled.imported)
     return compiled

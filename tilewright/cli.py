@@ -27,6 +27,7 @@ COMMANDS = {
     "isa": "Print the instruction set reference.",
     "ops": "Print which operators run on the machine, and under what conditions.",
     "pack": "Write a program file as a flat image for the C driver.",
+    "package": "Write the machine as Vivado, FuseSoC and LiteX take it.",
     "place": "Place and route the machine on an ECP5, and say how fast it is.",
     "prove": "Prove properties of a configuration's parts for every input.",
     "regress": "Run the benches on a configuration of yours.",

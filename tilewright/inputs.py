@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
             raise TilewrightError(f"{path}: one bare array, expected an NPZ file of named inputs")
         with archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, EOFError, SyntaxError, tokenize.TokenError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise TilewrightError(f"{path}: not an NPZ file: {error}") from None
 
 

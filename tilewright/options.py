@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Callable
@@ -13,11 +14,14 @@ import click
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
 from isa.files import write_atomically
+from sim.campaign.run import How, all_cores
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 STRATEGY_HELP = "How groups are chosen: naive, greedy, dnnvm, efficient-s, fuse-and-shrink, optimus, optimus-online, or best."
+
+EFFORT_HELP = "Of strategy best: quick times no programs, full weighs more groups and times more programs; or normal."
 
 OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energy, or memory (DRAM that feature maps take)."
 
@@ -115,5 +119,31 @@ def extent_options() -> Decorator:
         with_batch = click.option("--batch", type=click.IntRange(min=1), help=help_text)(function)
         help_text = "Whole shape of an input; for several inputs, several times.  [default: the model's]"
         return click.option("--shape", "shapes", type=ShapeOption(), multiple=True, help=help_text)(with_batch)
+
+    return decorate
+
+
+def campaign_options() -> Decorator:
+    """``--workers``, ``--scheduler``, ``--record`` and ``--resume``, which the command gets as ``how``."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def with_how(
+            *, workers: int | None, scheduler: str | None, record: Path | None, resume: bool, **rest: Any
+        ) -> Any:  # fmt: skip
+            return function(how=How(workers or all_cores(), scheduler, record, resume), **rest)
+
+        options = (
+            click.option("--workers", type=click.IntRange(min=1), help="Processes that share the work.  [default: all cores]"),
+            click.option(
+                "--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers share the work, as tcp://host:8786."
+            ),
+            click.option("--record", type=click.Path(path_type=Path), help="File for results as they come."),
+            click.option("--resume", is_flag=True, help="Take what the file of --record holds, and go on with the rest."),
+        )
+        decorated: Callable[..., Any] = with_how
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
 
     return decorate

@@ -24,9 +24,10 @@ class EltwiseLayer:
     unit = Unit.MISC
 
     def __init__(
-        self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor, shifts: Sequence[int] = (0, 0)
-    ) -> None:
-        """``shifts``: at which column of each operand the result begins, where it has fewer columns."""
+        self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor,
+        shifts: Sequence[tuple[int, int]] = ((0, 0), (0, 0)),
+    ) -> None:  # fmt: skip
+        """``shifts``: at which row and column of each operand the result begins, where it has fewer of them."""
         self.config, self.op, self.eltwise = config, op, op
         self.inputs, self.output, self.target = op.inputs, op.output, target
         self.window, self.table = None, op.finish.table
@@ -40,10 +41,12 @@ class EltwiseLayer:
         self.shifts = shifts
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
-        return np.minimum(output_end, 1) if self.broadcast[index] else output_end
+        if self.broadcast[index]:
+            return np.minimum(output_end, 1)
+        return np.where(output_end > 0, output_end + self.shifts[index][0], 0)
 
     def input_begin(self, index: int, output_begin: Ends) -> Ends:
-        return np.zeros_like(output_begin) if self.broadcast[index] else output_begin
+        return np.zeros_like(output_begin) if self.broadcast[index] else output_begin + self.shifts[index][0]
 
     def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
         return self.target.height
@@ -67,10 +70,10 @@ class EltwiseLayer:
                 values |= {"n2": len(tile), "n3": target.width, "n4": self.over, "last_lanes": self.last_lanes}
                 values |= {"o_s2": target.pitch, "o_s3": 1, "o_s4": 0}
             reads = list(table)
-            for letter, source, wide, shift in zip("ab", sources, self.broadcast, self.shifts, strict=False):
-                row = Rows(0, 1) if wide else tile
+            for letter, source, wide, (down, right) in zip("ab", sources, self.broadcast, self.shifts, strict=False):
+                row = Rows(0, 1) if wide else Rows(tile.begin + down, tile.end + down)
                 values |= {
-                    f"{letter}_addr": source.word(row.begin) + shift, f"{letter}_s2": source.plane,
+                    f"{letter}_addr": source.word(row.begin) + right, f"{letter}_s2": source.plane,
                     f"{letter}_s3": 0 if wide else source.pitch, f"{letter}_s4": 0 if wide else 1,
                 }  # fmt: skip
                 if self.over:
@@ -82,10 +85,13 @@ class EltwiseLayer:
 
     def _tiles(self, rows: Rows, target: Placed, sources: Sequence[Placed]) -> Iterator[Rows]:
         """Rows cut wherever one of the maps wraps."""
-        parts = [rows]
-        for placed, wide in [(target, False), *zip(sources, self.broadcast, strict=True)]:
+        parts = [*target.segments(rows)]
+        for placed, wide, (down, _) in zip(sources, self.broadcast, self.shifts, strict=False):
             if not wide:
-                parts = [cut for part in parts for cut in placed.segments(part)]
+                parts = [
+                    Rows(cut.begin - down, cut.end - down)
+                    for part in parts for cut in placed.segments(Rows(part.begin + down, part.end + down))
+                ]  # fmt: skip
         yield from parts
 
 

@@ -35,6 +35,8 @@ class Homes:
                 view = view.in_rows(group.row_pixels)
             if name in group.sampled:
                 view = view.sampled(*group.sampled[name], tensor.height, tensor.width)
+            if name in group.first_row:
+                view = view.rows_from(group.first_row[name], tensor.height)
             if name in group.first_channel:
                 view = view.channels_from(group.first_channel[name], tensor.channels)
             if name in group.first_column:

@@ -32,6 +32,8 @@ class Group:
     """Of maps of which the group holds only some channels (see ``cut``)."""
     first_column: Mapping[str, int] = field(default_factory=dict)
     """Of maps of which the group holds only some columns (see ``columns``)."""
+    first_row: Mapping[str, int] = field(default_factory=dict)
+    """Of maps of which the group holds only some rows (see ``bands``)."""
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Maps that are put together on chip, and their parts, in the order of channels; each part is made or loaded."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from compiler.codegen.columns import ColumnCut
+from compiler.codegen.columns import TileCut
 from compiler.codegen.cut import Cut
 from compiler.codegen.operations import Group
 from isa.config import MachineConfig
@@ -37,22 +37,22 @@ def passes(cut: Cut, count: int) -> Parts:
 
 def grid(config: MachineConfig, outer: Parts, count: int) -> Parts:
     """So many column tiles in each of the outer parts."""
-    return _grid(outer, lru_cache(maxsize=None)(lambda number: ColumnCut(config, outer.part(number))), count)
+    return _grid(outer, lru_cache(maxsize=None)(lambda number: TileCut(config, outer.part(number))), count)
 
 
-def tiles(config: MachineConfig, group: Group, cut: Cut | None) -> Iterator[Iterator[Parts]]:
+def tiles(config: MachineConfig, group: Group, cut: Cut | None) -> Iterator[list[Parts]]:
     """For each number of channel passes, the fewest first: numbers of column tiles, the fewest first."""
     for count in (1, *(cut.counts() if cut else ())):
-        yield _tiles(config, whole(group) if cut is None or count == 1 else passes(cut, count))
+        yield [*_tiles(config, whole(group) if cut is None or count == 1 else passes(cut, count))]
 
 
 def _tiles(config: MachineConfig, outer: Parts) -> Iterator[Parts]:
-    cuts = lru_cache(maxsize=None)(lambda number: ColumnCut(config, outer.part(number)))
-    for count in ColumnCut(config, outer.widest()).counts():
+    cuts = lru_cache(maxsize=None)(lambda number: TileCut(config, outer.part(number)))
+    for count in TileCut(config, outer.widest()).counts():
         yield _grid(outer, cuts, count)
 
 
-def _grid(outer: Parts, cuts: Callable[[int], ColumnCut], count: int) -> Parts:
+def _grid(outer: Parts, cuts: Callable[[int], TileCut], count: int) -> Parts:
     """Every pass in column tiles: the parameters of a pass stay the same while its tiles go by."""
 
     def shape(number: int) -> object:
@@ -62,9 +62,10 @@ def _grid(outer: Parts, cuts: Callable[[int], ColumnCut], count: int) -> Parts:
     def part(number: int) -> Group:
         return cuts(number // count).part(number % count, count)
 
+    @cache
     def widest() -> Group:
         last = outer.count - 1
         distinct = {cuts(last).shape(number, count): number for number in range(count)}
-        return cuts(last).widest(part(last * count + number) for number in distinct.values())
+        return cuts(last).widest((part(last * count + number) for number in distinct.values()), count)
 
     return Parts(outer.count * count, part, shape, widest, count)

@@ -54,6 +54,8 @@ class Plan:
     make: Callable[[int], Pass]
     wanted: GroupSchedule = FREE
     """What was decided before planning."""
+    bands: int = 1
+    """Of rows, that are finished one after the other. With more than one, the way and what is widest are those of the first."""
 
     @property
     def steps(self) -> int:

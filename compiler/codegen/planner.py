@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
+from compiler.codegen.bands import in_bands
 from compiler.codegen.cut import Cut, cut_of
 from compiler.codegen.misfit import misfit
 from compiler.codegen.objective import CYCLES, Objective
@@ -20,7 +21,7 @@ from isa.config import MachineConfig
 
 def plan_group(
     config: MachineConfig, group: Group, objective: Objective = CYCLES, upwards: bool = True, rows_only: bool = False,
-    columns: bool = True, wanted: GroupSchedule = FREE,
+    columns: bool = True, wanted: GroupSchedule = FREE, bands: int = 1,
 ) -> Plan:  # fmt: skip
     """The best plan of those that are as ``wanted``; ``upwards``: placed from the bottom of the buffer, else from the top.
 
@@ -28,8 +29,10 @@ def plan_group(
 
     ``rows_only``: tiled as in DNNVM and Optimus, over rows alone, where a layer's parameters all stay on chip or are all
     loaded again with each tile; passes only where no tile of rows fits. ``columns``: whether columns may be tiled, too, if
-    nothing else fits.
+    nothing else fits; if so, in how many ``bands`` of rows, if they fit.
     """
+    if wanted.bands is not None:
+        return _banded_as(config, group, objective, upwards, wanted)
     if not wanted.free:
         return _planned_as(config, group, objective, upwards, wanted)
     planner = Planner(config, group, objective, upwards, rows_only)
@@ -41,6 +44,8 @@ def plan_group(
                 plan = planner.plan(passes(cut, count), held, inf if best is None or objective.byte else best.cost.cycles)
                 if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
                     best = plan
+    if best is None and columns and bands > 1:
+        best = in_bands(config, group, bands, lambda band: plan_group(config, band, objective, upwards))
     if best is None and columns:
         best = planner.in_tiles(cut)
     if best is None:
@@ -70,6 +75,22 @@ def _planned_as(config: MachineConfig, group: Group, objective: Objective, upwar
     if best is None:
         raise planner.refused or wanted.refused("", f"as it is wanted it does not fit on configuration {config.name}")
     return best
+
+
+def _banded_as(config: MachineConfig, group: Group, objective: Objective, upwards: bool, wanted: GroupSchedule) -> Plan:
+    """In as many bands as are decided; how each is computed is left to the planner."""
+    assert wanted.bands is not None
+    other = replace(wanted, bands=None, end=None)
+    if not other.free:
+        raise wanted.refused("bands", "with bands nothing else can be decided but the end; leave the rest out")
+    most = max(group.tensors[name].height for name in group.outputs)
+    if not 1 < wanted.bands <= most:
+        raise wanted.refused("bands", f"{wanted.bands} bands; expected 2 to {most}, the rows of its outputs; or leave them out")
+    bottom = upwards if wanted.end is None else wanted.end == "bottom"
+    best = in_bands(config, group, wanted.bands, lambda band: plan_group(config, band, objective, bottom))
+    if best is None:
+        raise wanted.refused("bands", f"in {wanted.bands} bands it does not fit on configuration {config.name}; take fewer")
+    return replace(best, wanted=wanted)
 
 
 def _held(wanted: GroupSchedule, cut: Cut | None, may_hold: bool) -> Iterator[Sequence[str]]:

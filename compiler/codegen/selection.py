@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import dropwhile, islice
 from math import inf
 
-from compiler.codegen.columns import ColumnCut
+from compiler.codegen.columns import TileCut
 from compiler.codegen.cut import Cut
 from compiler.codegen.fields import within_fields
 from compiler.codegen.objective import Cost, Objective
@@ -65,7 +66,9 @@ class Planner:
         """The best with column tiles: for each number of channel passes, the fewest tiles that fit."""
         best: Plan | None = None
         for pieces in tiles(self.config, self.group, cut):
-            plans = (self.plan(parts, ()) for parts in pieces if self.may_fit(parts.widest()))
+            # Narrower tiles fit where wider ones do.
+            first = bisect_left(pieces, True, key=lambda parts: self.may_fit(parts.widest()))
+            plans = (self.plan(parts, ()) for parts in pieces[first:] if self.may_fit(parts.widest()))
             plan = next((plan for plan in plans if plan is not None), None)
             if plan is not None and (best is None or self.objective.rank(plan.cost) < self.objective.rank(best.cost)):
                 best = plan
@@ -81,10 +84,10 @@ class Planner:
     def smallest(self, cut: Cut | None, columns: bool) -> Group:
         """A part of the group in as many passes, and as many tiles, as there can be."""
         group = self.group if cut is None else cut.part(cut.most - 1, cut.most)
-        narrow = ColumnCut(self.config, group)
+        narrow = TileCut(self.config, group)
         if not columns or narrow.most == 1:
             return group
-        return narrow.widest(narrow.part(number, narrow.most) for number in range(narrow.most))
+        return narrow.widest((narrow.part(number, narrow.most) for number in range(narrow.most)), narrow.most)
 
     def plan(self, parts: Parts, held: Sequence[str], most: float = inf) -> Plan | None:
         """The best in these parts, of which all walk alike, as suits the widest of them; ``held``: maps that stay on chip.
@@ -182,7 +185,7 @@ class Planner:
         ]  # fmt: skip
         possible = {residence: None for _, _, _, residence in candidates}
         # All of a pass over some channels counts. One less for rounding.
-        if (group.first_channel or group.first_column) and all(
+        if (group.first_channel or group.first_column or group.first_row) and all(
             (least_cycles(self.config, group, residence, self.rows) - 1) * self.batch > most for residence in possible
         ):
             return None
@@ -289,7 +292,7 @@ class Planner:
         known = way, residence, len(loads)
         if known not in self._walks:
             share = max(way.words / self.config.fm_words, residence.weights / self.config.weight_depth)
-            ends = 1.0 if group.first_channel or group.first_column else max(0.0, 2 * min(1.0, share) - 1)
+            ends = 1.0 if group.first_channel or group.first_column or group.first_row else max(0.0, 2 * min(1.0, share) - 1)
             taken = walk(self.config, group, way, residence, loads, limit / self.batch, ends, most / self.batch)
             if taken is None:
                 return None

@@ -109,9 +109,10 @@ def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
     return found
 
 
-def _extent(config: MachineConfig, group: Group, name: str) -> tuple[int, int, int]:
-    """What a map has of channels and columns."""
-    return group.vectors(config, name), group.first_column.get(name, 0), group.width(name)
+def _extent(config: MachineConfig, group: Group, name: str) -> tuple[int, ...]:
+    """What a map has of channels, columns and rows."""
+    columns = group.first_column.get(name, 0), group.width(name)
+    return group.vectors(config, name), *columns, group.first_row.get(name, 0), group.tensors[name].height
 
 
 def _pitch(config: MachineConfig, width: int, windows: Sequence[tuple[Window, int]]) -> int:

@@ -38,6 +38,10 @@ class View:
         """A view of some of the channels."""
         return replace(self, offset=self.offset + first, channels=count)
 
+    def rows_from(self, first: int, count: int) -> View:
+        """A view of some of the rows."""
+        return replace(self, offset=self.offset + first * self.row_stride, height=count)
+
     def columns_from(self, first: int, count: int) -> View:
         """A view of some of the columns."""
         return replace(self, offset=self.offset + first * self.step, width=count)

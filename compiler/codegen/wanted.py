@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from compiler.codegen.columns import ColumnCut
+from compiler.codegen.columns import TileCut
 from compiler.codegen.cut import Cut
 from compiler.codegen.layer import Block, Layer
 from compiler.codegen.operations import Group
@@ -29,7 +29,7 @@ def parts_as(config: MachineConfig, group: Group, cut: Cut | None, wanted: Group
     most = cut.most if cut else 1
     if count > most:
         raise wanted.refused("passes", f"{count} passes; expected 1 to {most}: parts of whole words of each map")
-    widest = ColumnCut(config, group).most
+    widest = TileCut(config, group).most
     if tiles > widest:
         raise wanted.refused("tiles", f"{tiles} tiles; expected 1 to {widest}, the columns of its widest output")
     outer = whole(group) if cut is None or count == 1 else passes(cut, count)

@@ -24,11 +24,12 @@ NOTHING: Wanted = {}
 def plans_of(
     config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES,
     known: KnownPlans | None = None, wanted: Wanted = NOTHING, listed: bool = False,
+    bands: int = 1,
 ) -> list[Plan | Cpu]:  # fmt: skip
     """Plans and CPU parts in the order of execution; neighbouring groups lie at opposite ends of the buffer.
 
     ``known``: of other partitions of the graph, to take from and add to. ``wanted``: what is decided of some groups.
-    ``listed``: the partition is in order, CPU parts among its groups.
+    ``listed``: the partition is in order, CPU parts among its groups. ``bands``: as for ``plan_group``.
     """
     known = {} if known is None else known
     steps: list[Plan | Cpu] = []
@@ -43,12 +44,13 @@ def plans_of(
         key = ops, number % 2 == 0
         if key not in known:
             decided = wanted.get(frozenset(ops), FREE)
-            known[key] = plan_group(config, make_group(config, graph, ops), objective, upwards=key[1], wanted=decided)
+            group = make_group(config, graph, ops)
+            known[key] = plan_group(config, group, objective, upwards=key[1], wanted=decided, bands=bands)
         steps.append(known[key])
     return steps
 
 
 def build(
-    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES
+    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES, bands: int = 1
 ) -> Emitted:
-    return emit_program(config, graph, plans_of(config, graph, partition, objective))
+    return emit_program(config, graph, plans_of(config, graph, partition, objective, bands=bands))

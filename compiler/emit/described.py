@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from compiler.codegen.plan import Plan
 from compiler.codegen.residence import PARAMETER_BUFFERS
 from compiler.emit.places import APART, Sharing, offsets_of
-from compiler.schedule.document import GroupSchedule, Ring, Schedule, Stay
+from compiler.schedule.document import End, GroupSchedule, Ring, Schedule, Stay
 from compiler.schedule.text import to_toml
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
@@ -33,12 +33,16 @@ def schedule_text(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | C
 
 def group_schedule(config: MachineConfig, plan: Plan) -> GroupSchedule:
     """Of one group."""
+    operations = tuple(layer.op.name for layer in plan.group.layers)
+    end: End = "bottom" if plan.upwards else "top"
+    if plan.bands > 1:
+        return GroupSchedule(operations, end=end, bands=plan.bands)
     rings = {
         name: Ring(placed.base, placed.ring, placed.pitch, placed.apart) for name, placed in plan.rings(config).items()
     }
     return GroupSchedule(
-        tuple(layer.op.name for layer in plan.group.layers), plan.steps, plan.pipelined, plan.count // plan.tiles, plan.tiles,
-        tuple(plan.held), "bottom" if plan.upwards else "top", rings, _parameters(config, plan),
+        operations, plan.steps, plan.pipelined, plan.count // plan.tiles, plan.tiles,
+        tuple(plan.held), end, rings, _parameters(config, plan),
     )  # fmt: skip
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from compiler.codegen.columns import ROWS, TileCut
 from compiler.codegen.group import Homes
+from compiler.codegen.operations import Group
+from compiler.codegen.placed import Rows
 from compiler.codegen.plan import Plan
-from compiler.codegen.transfers import transfers
+from compiler.codegen.transfers import Transfer, transfers
 from compiler.memory.lifetimes import Storage, aligned
 from compiler.memory.overlap import Overlaps, Touch, leads
-from compiler.memory.storage import storage_of
+from compiler.memory.storage import Home, storage_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
+from isa.config import MachineConfig
 
 
 def overlaps_of(graph: XGraph, steps: Sequence[Plan | Cpu], storages: Mapping[str, Storage]) -> Overlaps:
@@ -45,9 +49,28 @@ def leads_of(graph: XGraph, plan: Plan) -> Mapping[tuple[str, str], int]:
     group = plan.group
     views = Homes({name: homes[name].view for name in group.inputs}, {name: (homes[name].view,) for name in group.outputs})
     batch = graph.tensors[group.outputs[0]].batch
+    return _leads(graph, group, transfers(plan, views, batch))
+
+
+def leads_in_bands(config: MachineConfig, graph: XGraph, group: Group, bands: int) -> Mapping[tuple[str, str], int]:
+    """The same of a group before it is planned, if it is to run in so many bands of rows: at most so much, of one image."""
+    return _leads(graph, group, _band_by_band(TileCut(config, group, ROWS), storage_of(graph), bands))
+
+
+def _band_by_band(cut: TileCut, homes: Mapping[str, Home], bands: int) -> Iterator[Transfer]:
+    """As if each band saved all that it makes before it loads anything."""
+    count = min(bands, cut.most)
+    for number in range(count):
+        spans = cut.spans(number, count)
+        for saved, names in ((True, cut.group.outputs), (False, cut.group.inputs)):
+            for name in names:
+                yield Transfer(saved, name, homes[name].view.access(Rows(*spans[name]), 0))
+
+
+def _leads(graph: XGraph, group: Group, moved: Iterable[Transfer]) -> Mapping[tuple[str, str], int]:
+    homes = storage_of(graph)
     touches = [
-        Touch(homes[each.map].root, each.saved, each.access.start, each.access.start + each.access.length)
-        for each in transfers(plan, views, batch)
+        Touch(homes[each.map].root, each.saved, each.access.start, each.access.start + each.access.length) for each in moved
     ]
     sources, targets = ({homes[name].root for name in names} for names in (group.inputs, group.outputs))
     return {pair: aligned(lead) for pair, lead in leads(touches, sources, targets).items()}

@@ -2,6 +2,8 @@
 
 Host nodes are gathered by *phase*: the number of times that data has changed sides before them. All nodes of a
 phase form one CPU part, so there are as few parts as the graph allows, and parts and machine never wait for each other.
+DequantizeLinear, and what is made of constants alone, is in every part that reads it: onnxruntime's integer kernels take the
+place of whole patterns, and would not find one that is cut in two.
 """
 
 from __future__ import annotations
@@ -43,11 +45,12 @@ def partitioned(ctx: Context) -> tuple[XGraph, tuple[Port, ...], tuple[Port, ...
     demand = _demanded(ctx)
     phase = _phases(ctx, demand)
     model = ctx.model
+    homes = _homes(ctx, demand, phase)
     parts: dict[int, list[Node]] = {}
     for node in model.nodes:
-        if node.name in demand.host:
-            parts.setdefault(phase[node.name], []).append(node)
-    cpu = [_cpu(ctx, demand, nodes, index, parts) for index, nodes in sorted(parts.items())]
+        for index in homes.get(node.name, ()):
+            parts.setdefault(index, []).append(node)
+    cpu = [_cpu(ctx, demand, index, parts, phase) for index in sorted(parts)]
     made = [name for name, value in demand.to_machine.items() if name in model.inputs]
     inputs = tuple(port(ctx, name, demand.to_machine[name]) for name in made)
     outputs = tuple(port(ctx, name, demand.to_host[name]) for name in model.outputs if name in demand.to_host)
@@ -183,13 +186,35 @@ def _phases(ctx: Context, demand: _Demand) -> dict[str, int]:
     return of_node
 
 
-def _cpu(ctx: Context, demand: _Demand, nodes: list[Node], index: int, parts: dict[int, list[Node]]) -> Cpu:
+def _homes(ctx: Context, demand: _Demand, phase: dict[str, int]) -> dict[str, set[int]]:
+    """The parts that each host node is in."""
     model = ctx.model
+    constant, homes, wanted = set[str](), dict[str, set[int]](), {*model.outputs, *demand.to_machine}
+    for node in model.nodes:
+        if node.name in demand.host and all(name in model.constants or name in constant for name in node.reads()):
+            constant |= {*node.outputs}
+    readers: dict[str, set[int]] = {}
+    for node in reversed(model.nodes):
+        if node.name not in demand.host:
+            continue
+        follows = node.op_type == "DequantizeLinear" or constant.issuperset(node.outputs)
+        asked = {index for name in node.outputs for index in readers.get(name, ())} if follows else set[int]()
+        homes[node.name] = asked | ({phase[node.name]} if not asked or not wanted.isdisjoint(node.outputs) else set())
+        for name in node.reads():
+            readers.setdefault(name, set()).update(homes[node.name])
+    return homes
+
+
+def _cpu(ctx: Context, demand: _Demand, index: int, parts: dict[int, list[Node]], phase: dict[str, int]) -> Cpu:
+    """``phase``: of the copies of a node, the one in its own part gives what other parts and the machine read."""
+    model, nodes = ctx.model, parts[index]
     made = {name for node in nodes for name in node.outputs if name}
     read = [n for n in dict.fromkeys(n for node in nodes for n in node.reads()) if n not in made and n not in model.constants]
-    elsewhere = {name for other, group in parts.items() if other != index for node in group for name in node.reads()}
-    wanted = {*model.outputs, *elsewhere, *demand.to_machine}
-    given = [name for node in nodes for name in node.outputs if name and name in wanted]
+    wanted = {*model.outputs, *demand.to_machine}
+    for other in parts.values():
+        made_there = {name for node in other for name in node.outputs}
+        wanted |= {name for node in other for name in node.reads()} - made_there
+    given = [name for node in nodes if phase[node.name] == index for name in node.outputs if name and name in wanted]
     inputs = tuple(port(ctx, name, demand.to_host[name]) for name in read if name in demand.to_host)
     outputs = tuple(port(ctx, name, demand.to_machine[name]) for name in given if name in demand.to_machine)
     small = replace(model, name=f"{model.name or 'model'} cpu{index}")

@@ -12,9 +12,10 @@ from compiler.frontend.errors import ModelError
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.run import interpreted
 from compiler.frontend.importer.values import Mapped
+from compiler.frontend.invalid import invalid_models_told
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.partition import partitioned, port
-from compiler.frontend.reader import Source, read
+from compiler.frontend.reader import Source, load, read_proto
 from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import Choices
@@ -77,8 +78,16 @@ def import_model(
     ``edges``: what inputs and outputs are, where not what the model says. ``watch`` is shown the graph as it is imported,
     and after each pass.
     """
-    report = progress or (lambda _: None)
-    model = read(source, batch=batch, shapes=shapes)
+    proto = load(source)
+    with invalid_models_told(proto):
+        return _import(proto, calibration, choices, edges, batch, shapes or {}, progress or (lambda _: None), watch)
+
+
+def _import(
+    proto: onnx.ModelProto, calibration: CalibrationData, choices: Choices, edges: Edges, batch: int | None,
+    shapes: Mapping[str, tuple[int, ...]], report: Progress, watch: Watch | None,
+) -> ImportedModel:  # fmt: skip
+    model = read_proto(proto, batch, shapes)
     report(f"read {len(model.nodes)} nodes")
     statistics: Mapping[str, Statistics] = {}
     float_model = None
@@ -86,7 +95,7 @@ def import_model(
     kept: frozenset[str] = frozenset()
     if is_float(model):
         model = prepared(model, edges, float_inputs(model))
-        done = quantise(model, calibration, choices, progress, edges.forms(model))
+        done = quantise(model, calibration, choices, report, edges.forms(model))
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
         model = typed(quantised_model, edges)
     else:
@@ -95,7 +104,7 @@ def import_model(
         kept = choices.kept(model)
         if choices.rest:
             reasons = _imported(with_types(model), dict.fromkeys(kept, AS_ASKED)).reasons
-            done = with_rest_quantised(with_types(model), reasons.keys() - kept, calibration, choices, progress)
+            done = with_rest_quantised(with_types(model), reasons.keys() - kept, calibration, choices, report)
             float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
             model = quantised_model
         model = prepared(typed(model, edges), edges, float_inputs(model))

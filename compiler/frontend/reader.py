@@ -31,15 +31,19 @@ Source = str | Path | bytes | onnx.ModelProto
 
 def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Model:
     """``batch``: what the first dimension of every input becomes (if free, 1 unless told); ``shapes``: whole shapes."""
-    proto = load(source)
+    return read_proto(load(source), batch, shapes or {})
+
+
+def read_proto(proto: onnx.ModelProto, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> Model:
+    """The same of a model that is loaded."""
     model = from_proto(converted(proto))
-    model = replace(model, types={**model.types, **_input_types(model, proto, batch, shapes or {})})
+    model = replace(model, types={**model.types, **_input_types(model, proto, batch, shapes)})
     model = without_identities(model)
     model = fold_constants(model)
     check_constants(model)
     model = _resolved(model)
     check_shapes(model)
-    if batch and any((model.shape(name) or (batch,))[0] != batch for name in model.inputs if name not in (shapes or {})):
+    if batch and any((model.shape(name) or (batch,))[0] != batch for name in model.inputs if name not in shapes):
         return rebatched(model, batch)
     return model
 

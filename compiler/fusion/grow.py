@@ -16,10 +16,23 @@ from compiler.fusion.legal import Mask, OpSets, bits_of, union
 
 @dataclass(frozen=True)
 class Grown:
-    """Groups by size, and whether these are all."""
+    """Groups by size, and what is missing."""
 
     groups: list[Mask]
-    complete: bool
+    left_out: int
+    """Groups that were found and not asked about, for there were too many of their size; what extends them is not counted."""
+    longer: int
+    """Groups of one operation more than allowed: extensions of the longest."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all groups of at most so many operations that can be executed are among them."""
+        return not self.left_out
+
+    @property
+    def all(self) -> bool:
+        """Whether these are all, of any number of operations."""
+        return self.complete and not self.longer
 
 
 def grow(
@@ -34,21 +47,21 @@ def grow(
     """
     found: list[Mask] = []
     level = [1 << number for number in range(len(sets.ops))]
-    complete = True
+    left_out = longer = 0
     for size in range(1, most_ops + 1):
         values = {group: value for group in level if (value := worth(group)) is not None}
         found += values
-        if size == most_ops:
-            break
         hopes: dict[Mask, int] = {}
         for group, value in values.items():
             for extended in _extensions(sets, joins, group):
                 hopes[extended] = max(hopes.get(extended, value), value)
         level = list(hopes)
-        if len(level) > most_of_a_size:
+        if size == most_ops:
+            longer = len(level)
+        elif len(level) > most_of_a_size:
+            left_out += len(level) - most_of_a_size
             level = _fairly(hopes, most_of_a_size)
-            complete = False
-    return Grown(found, complete)
+    return Grown(found, left_out, longer)
 
 
 def _fairly(hopes: Mapping[Mask, int], most: int) -> list[Mask]:

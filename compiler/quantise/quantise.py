@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compiler.frontend.folding import fold_constants
@@ -12,7 +13,7 @@ from compiler.frontend.model import Array, Model
 from compiler.frontend.types import with_types
 from compiler.quantise.choices import Choices
 from compiler.quantise.emit import written
-from compiler.quantise.forms import forms_of
+from compiler.quantise.forms import Form, Forms, forms_of
 from compiler.quantise.fuse import fused
 from compiler.quantise.methods import method_of
 from compiler.quantise.opset import modernised
@@ -34,7 +35,8 @@ CalibrationData = Mapping[str, Array | Statistics] | str | Path | None
 Batches = Iterable[Mapping[str, Array]]
 """Inputs by name, batch after batch, read once."""
 
-
+MOST_MEAN_RATIO = 128.0
+"""Of a mean's input scale over its output scale and the pixels; onnxruntime's kernel takes less than 256."""
 DEFAULT = Choices()
 
 
@@ -80,11 +82,27 @@ def quantise(
         for name in group[1:]:
             together = together.joined(statistics[name])
         params |= dict.fromkeys(group, fixed or method(scheme, together))
+    _coarsen_means(prepared, forms, params, members)
     if progress:
         progress(f"quantised {len(names)} tensors")
     means = {name: known.means.values for name, known in statistics.items() if known.means is not None}
     result = with_types(written(prepared, forms, params, scheme, means if choices.bias_correction else {}))
     return Quantised(result, prepared, statistics)
+
+
+def _coarsen_means(
+    model: Model, forms: Forms, params: dict[str, Params], members: Mapping[str, Sequence[str]]
+) -> None:  # fmt: skip
+    """Means that are next to nothing beside what they are taken of: onnxruntime's kernel refuses so fine a scale."""
+    for node in model.nodes:
+        found = params.get(node.output)
+        shape = model.shape(node.inputs[0])
+        if node.op_type != "GlobalAveragePool" or forms.of.get(node.name) is not Form.AVERAGE or found is None or shape is None:
+            continue
+        ratio = params[node.inputs[0]].scale / (found.scale * math.prod(shape[2:]))
+        if ratio >= MOST_MEAN_RATIO:
+            coarser = replace(found, scale=found.scale * 2.0 ** (math.floor(math.log2(ratio / MOST_MEAN_RATIO)) + 1))
+            params |= dict.fromkeys(members[forms.root(node.output)], coarser)
 
 
 def _simplified(model: Model) -> Model:

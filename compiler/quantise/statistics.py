@@ -14,7 +14,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from compiler.frontend.model import Model, part_proto
-from compiler.frontend.session import RuntimeRefusal
+from compiler.frontend.session import RuntimeRefusal, run_session
 from compiler.quantise.histogram import Histogram
 from isa.errors import TilewrightError
 
@@ -159,7 +159,7 @@ def collected(
         raise RuntimeRefusal(f"onnxruntime cannot load the float model: {' '.join(str(error).split())[:300]}") from None
     found: dict[str, Statistics] = {}
     for index, feeds in enumerate(data):
-        values = dict(zip(outputs, session.run(outputs, dict(feeds)), strict=True)) if outputs else {}
+        values = run_session(session, feeds, outputs) if outputs else {}
         for name in names:
             value = feeds[name] if name in feeds else values[name]
             _check_finite(model, name, value, index)

@@ -77,6 +77,8 @@ class GroupSchedule:
     """All of the group's, each by the first of the maps that share it."""
     parameters: Mapping[str, tuple[Stay, ...]] | None = None
     """By operation, of those that have parameters: for all passes (and tiles) alike, or for each."""
+    bands: int | None = None
+    """Of rows, each finished in all its tiles before the next; how a band is computed is left to the compiler."""
     origin: Origin = field(default=Origin(), compare=False)
 
     @property

@@ -14,7 +14,7 @@ from isa.instructions import Buffer
 BUFFERS = tuple(b.name.lower() for b in Buffer if b is not Buffer.TABLE)
 """By which ``Stay`` names parameter buffers."""
 _TOP = ("order", "group", "dram")
-_GROUP = ("operations", "passes", "tiles", "held", "steps", "pipelined", "end", "rings", "parameters")
+_GROUP = ("operations", "passes", "tiles", "bands", "held", "steps", "pipelined", "end", "rings", "parameters")
 _DRAM = ("host_in_work", "overlap", "places")
 _RING = ("word", "rows", "pitch", "apart")
 _HEADING = re.compile(r"\s*\[\[?\s*([\w.\"' -]+?)\s*\]")
@@ -122,7 +122,7 @@ def _group(values: Mapping[str, Any], origin: Origin) -> GroupSchedule:
         table.names("held"), table.text("end", ("bottom", "top")),
         None if rings is None else {name: _ring(rings, name) for name in rings.values},
         None if parameters is None else {name: _stays(parameters, name) for name in parameters.values},
-        origin,
+        table.count("bands", 2), origin,
     )  # fmt: skip
 
 

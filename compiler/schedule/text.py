@@ -27,7 +27,7 @@ def _lines(schedule: Schedule) -> Iterator[str]:
 
 def _group(group: GroupSchedule) -> Iterator[str]:
     yield from _values({
-        "operations": group.operations, "passes": group.passes, "tiles": group.tiles, "held": group.held,
+        "operations": group.operations, "passes": group.passes, "tiles": group.tiles, "bands": group.bands, "held": group.held,
         "steps": group.steps, "pipelined": group.pipelined, "end": group.end,
     })  # fmt: skip
     if group.rings is not None:

@@ -27,12 +27,16 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     rivals = [partition_by(strategy, graph, evaluator, objective) for strategy in QUICK]
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, objective)
-    grown = grow(sets, sets.joins, MOST_OPS, most_of_a_size(sets), worth)
+    effort = evaluator.effort
+    grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth)
     groups = {sets.mask(group) for partition in rivals for group in partition.groups}.union(grown.groups)
     if not grown.complete:
         groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth).groups)
     found = certify(sets, priced(evaluator, objective, [*groups]))
     if found.groups is None:
         return min([*rivals, partition_by(optimus, graph, evaluator, objective)], key=lambda partition: partition.value)
-    exact = grown.complete and found.exact
-    return made_of(evaluator, objective, found.groups, exact=exact, bound=found.bound if grown.complete else 0)
+    # A bound is one only if no group is missing: longer ones might be cheaper than all of their parts.
+    return made_of(
+        evaluator, objective, found.groups, exact=grown.complete and found.exact, bound=found.bound if grown.all else 0,
+        left_out=grown.left_out + grown.longer,
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from compiler.emit.grouping import Lowered, make_group
 from compiler.emit.joining import joinable
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.search.database import Database
+from compiler.search.effort import NORMAL, Effort
 from compiler.search.floors import Floors
 from compiler.search.remember import Memory, remembering
 from compiler.search.shape import Shapes
@@ -45,8 +47,13 @@ class Evaluator:
     """Whether groups are tiled as in DNNVM and Optimus (see ``plan_group``)."""
     columns: bool = False
     """Whether any group that does not fit row by row may be tiled in columns; ``database`` does not keep such costs."""
+    bands: int = 1
+    """In how many bands of rows such groups are tiled."""
     planned_for: Objective | None = None
     """The objective of all plans; None: whatever is asked for."""
+    effort: Effort = NORMAL
+    told: Callable[[str], None] = lambda doing: None
+    """Told what is being done."""
     wanted: Wanted = field(default_factory=dict)
     """What a schedule decides of some groups; ``Decided`` heeds it."""
     evaluated: int = 0
@@ -107,7 +114,8 @@ class Evaluator:
         objective = self.planned_for or objective
         try:
             columns = self.columns or mask.bit_count() == 1 or bool(mask & self._narrow)
-            return plan_group(self.config, self.group(mask), objective, rows_only=self.rows_only, columns=columns)
+            group, bands = self.group(mask), self.bands
+            return plan_group(self.config, group, objective, rows_only=self.rows_only, columns=columns, bands=bands)
         except FitError:
             return None
 

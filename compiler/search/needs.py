@@ -8,12 +8,12 @@ groups' needs is the peak. A partition that keeps to a limit is therefore made o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from compiler.codegen.misfit import FitError
 from compiler.codegen.plan import Plan
 from compiler.emit.grouping import needs_of
-from compiler.emit.overlaps import leads_of
+from compiler.emit.overlaps import leads_in_bands, leads_of
 from compiler.fusion.legal import Mask, union
 from compiler.memory.lifetimes import Step, lives_of
 from compiler.memory.order import tasks_of
@@ -51,9 +51,18 @@ class Needs:
 
     def saving(self, mask: Mask, plan: Plan) -> int:
         """What outputs of the group that lie over its inputs save at most, as it is planned."""
+        return self._saved(mask, leads_of(self._evaluator.graph, plan))
+
+    def saving_in_bands(self, mask: Mask, bands: int) -> int:
+        """The same, if it is to run in so many bands of rows."""
+        evaluator = self._evaluator
+        if evaluator.graph.tensors[evaluator.group(mask).outputs[0]].batch > 1:
+            return 0
+        return self._saved(mask, leads_in_bands(evaluator.config, evaluator.graph, evaluator.group(mask), bands))
+
+    def _saved(self, mask: Mask, leads: Mapping[tuple[str, str], int]) -> int:
         before, after = self._around(mask)
         uses = dict(zip(self._roots, self._tasks.uses, strict=True))
-        leads = leads_of(self._evaluator.graph, plan)
         pairs = {
             (source, target): lead
             for (source, target), lead in leads.items()

@@ -24,6 +24,8 @@ class Partition:
     """No partition into the groups that the strategy may choose from is better, by the costs used."""
     bound: int = 0
     """No partition of any kind is better than this, by the costs used."""
+    left_out: int = 0
+    """Groups that were found and not weighed, for there were too many; longer ones than the strategy allows counted once."""
 
     @property
     def gap(self) -> float:
@@ -45,15 +47,17 @@ def partition_by(strategy: Strategy, graph: XGraph, evaluator: Evaluator, object
 
 
 def made_of(
-    evaluator: Evaluator, objective: Objective, masks: Sequence[Mask], *, exact: bool = False, bound: int = 0
-) -> Partition:
+    evaluator: Evaluator, objective: Objective, masks: Sequence[Mask], *, exact: bool = False, bound: int = 0,
+    left_out: int = 0,
+) -> Partition:  # fmt: skip
     """The partition into these groups, ordered."""
     order = evaluator.sets.in_order(masks)
     if order is None:
         raise TilewrightError("partition: groups wait for each other in a cycle; this is an error of the strategy")
     value = sum(price_of(evaluator, objective, mask) for mask in order)
     groups = tuple(tuple(evaluator.sets.members(mask)) for mask in order)
-    return Partition(groups, value, exact, max(bound, evaluator.floors.of(evaluator.sets.everything, objective)))
+    floor = evaluator.floors.of(evaluator.sets.everything, objective)
+    return Partition(groups, value, exact, max(bound, floor), left_out)
 
 
 def price_of(evaluator: Evaluator, objective: Objective, mask: Mask) -> int:

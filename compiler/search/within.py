@@ -7,7 +7,8 @@ of them: ``compiler/limit.py`` sees to that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from compiler.codegen.objective import Objective
@@ -21,6 +22,8 @@ from compiler.search.optimus import MOST_OPS, most_of_a_size, priced, saving_ove
 from compiler.search.partition import made_of, partition_by
 from compiler.xgraph.ops import Op
 
+FAVOUR = 4
+"""By this power of two less: what whole programs were found to take besides the sums of their groups."""
 Groups = tuple[tuple[Op, ...], ...]
 
 
@@ -38,25 +41,38 @@ class Limits:
 
     @cached_property
     def least(self) -> int:
-        """The place in ``limits`` of the first that leaves a partition."""
-        low, high = 0, len(self.limits)
-        while low < high:
-            middle = (low + high) // 2
-            if self.cheapest(self.limits[middle]) is None:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        """The place in ``limits`` of the first that leaves a partition.
 
-    def cheapest(self, limit: int) -> Groups | None:
-        """The cheapest partition into groups that need no more; None: there is none."""
+        Every limit has its candidates planned, which takes the longer the more there are: so from below, in growing strides.
+        """
+        limits = self.limits
+        low = bisect_left(limits, True, key=lambda limit: self._cover_all(self._within(limit)))
+        stride = 1
+        while low + stride <= len(limits) and self.cheapest(limits[low + stride - 1]) is None:
+            low, stride = low + stride, 2 * stride
+        return low + bisect_left(limits[low : low + stride - 1], True, key=lambda limit: self.cheapest(limit) is not None)
+
+    def _within(self, limit: int) -> list[Mask]:
+        return [mask for mask, need in self.bytes.items() if need <= limit] if self._of_host <= limit else []
+
+    def _cover_all(self, masks: Iterable[Mask]) -> bool:
+        covered = 0
+        for mask in masks:
+            covered |= mask
+        return covered == self._evaluator.sets.everything
+
+    def cheapest(self, limit: int, favoured: Collection[Mask] = ()) -> Groups | None:
+        """The cheapest partition into groups that need no more; None: there is none.
+
+        ``favoured``: groups of which it is known that they do well together; they count a little less.
+        """
         evaluator = self._evaluator
         sets = evaluator.sets
-        prices = priced(evaluator, self._objective, [mask for mask, need in self.bytes.items() if need <= limit])
-        covered = 0
-        for mask in prices:
-            covered |= mask
-        if self._of_host > limit or covered != sets.everything:
+        masks = self._within(limit)
+        prices = priced(evaluator, self._objective, masks) if self._cover_all(masks) else {}
+        for mask in prices.keys() & set(favoured):
+            prices[mask] -= prices[mask] >> FAVOUR
+        if not self._cover_all(prices):
             return None
         found = certify(sets, prices)
         return None if found.groups is None else made_of(evaluator, self._objective, found.groups).groups
@@ -69,12 +85,17 @@ class Limits:
 class Within:
     """Candidates of one graph, and what they need. ``shared``: inputs and outputs lie in WORK.
 
-    ``tiled``: groups that do not fit on chip row by row may be tiled in columns, too.
+    ``bands``: if not 0, groups that do not fit on chip row by row may be tiled in columns, too, in so many bands of rows.
+    ``known``: candidates in any case.
     """
 
-    def __init__(self, evaluator: Evaluator, objective: Objective, shared: bool, tiled: bool = False) -> None:
+    def __init__(
+        self, evaluator: Evaluator, objective: Objective, shared: bool, bands: int = 0, known: Collection[Mask] = ()
+    ) -> None:
         self._by_rows = evaluator
-        self._evaluator = Evaluator(evaluator.config, evaluator.graph, columns=True) if tiled else evaluator
+        tiled = bands > 0
+        self._evaluator = Evaluator(evaluator.config, evaluator.graph, columns=True, bands=bands) if tiled else evaluator
+        self._bands, self._known = bands, known
         self._objective = objective
         self._tiled = tiled
         self._needs = Needs(self._evaluator, shared)
@@ -94,8 +115,10 @@ class Within:
         return Limits(self._evaluator, self._objective, needed, self._needs.of_host)
 
     def _saving(self, mask: Mask) -> int:
-        """By overlap, of groups that stream rows: column tiles read all rows again and again."""
+        """By overlap, of groups that stream rows or run in bands: column tiles read all rows again and again."""
         fits = self._by_rows.cost_of(mask, self._objective) is not None
+        if not fits and self._bands > 1:
+            return self._needs.saving_in_bands(mask, self._bands)
         plan = self._by_rows.plan(mask, self._objective) if fits else None
         return 0 if plan is None else self._needs.saving(mask, plan)
 
@@ -105,7 +128,7 @@ class Within:
         evaluator = self._evaluator
         sets = evaluator.sets
         most = most_of_a_size(sets)
-        found = set(grow(sets, sets.feeds, MOST_OPS, most, self._less).groups)
+        found = {*self._known, *grow(sets, sets.feeds, MOST_OPS, most, self._less).groups}
         if self._tiled:
             # Whether one of them fits takes long to find out: only those that keep to a limit are asked.
             return found

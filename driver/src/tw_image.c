@@ -87,8 +87,7 @@ static uint32_t is_name(const uint8_t *names, uint32_t count, uint32_t start, co
     return 0u;
 }
 
-/* The bytes of the section of that name; NULL if there is none, or if they lie outside of the image. */
-static const uint8_t *section(const tw_program *program, const char *name, uint32_t *length)
+const uint8_t *tw_section(const tw_program *program, const char *name, uint32_t *length)
 {
     const uint8_t *image = program->image;
     const uint32_t headers = u64(&image[40]), count = u16(&image[60]), titles = u16(&image[62]);
@@ -116,9 +115,9 @@ static tw_result open_elf(tw_program *program)
         return TW_NOT_AN_IMAGE;
     if (!inside(u64(&image[40]), u16(&image[60]) * (uint32_t)ELF_SECTION, program->bytes))
         return TW_SHORT_IMAGE;
-    program->table = section(program, ".tilewright.host", &table);
-    program->text = section(program, ".text", &text);
-    program->constants = section(program, ".const", &constants);
+    program->table = tw_section(program, ".tilewright.host", &table);
+    program->text = tw_section(program, ".text", &text);
+    program->constants = tw_section(program, ".const", &constants);
     if (program->table == NULL)
         return TW_FORMAT;
     if (program->text == NULL || program->constants == NULL || table < TW_TABLE_WORDS * 4u

@@ -36,6 +36,10 @@ uint32_t tw_padded(uint32_t bytes);
 uint32_t tw_is_byte(const tw_tensor *tensor);
 uint32_t tw_is_real(const tw_tensor *tensor);
 
+/* The bytes of the section of that name in a program file, which a flat image is not; NULL if there is none, or if it lies
+ * outside. */
+const uint8_t *tw_section(const tw_program *program, const char *name, uint32_t *length);
+
 /* Numbers must be below the counts in the header. */
 void tw_get_tensor(const tw_program *program, uint32_t number, tw_tensor *tensor);
 void tw_get_step(const tw_program *program, uint32_t number, tw_step *step);

@@ -32,7 +32,8 @@ class Faults(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        for report, unit in reversed([*zip(self.reports, self.units, strict=True)]):
+        sources = [*zip(self.reports, self.units, strict=True)]
+        for report, unit in reversed(sources):
             with m.If(report.valid & ~self.valid):
                 m.d.sync += [self.valid.eq(1), self.first.eq(report.p)]
                 if unit is not None:

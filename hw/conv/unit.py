@@ -20,7 +20,7 @@ from hw.post.postprocess import PostProcess
 from hw.window.fetch import OperandFetch
 from hw.window.generator import WindowGenerator
 from hw.window.placement import Placement
-from hw.window.queue import Queue
+from hw.window.queue import Queue, RamQueue
 from isa.config import MachineConfig
 from isa.instructions import Unit
 from isa.latency import array_latency
@@ -91,14 +91,14 @@ class ConvUnit(wiring.Component):
 
         m.submodules.window = window = WindowGenerator(c, c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
-        m.submodules.sequences = sequences = Queue(SEQUENCE_LAYOUT, _INSTRUCTIONS)
+        m.submodules.sequences = sequences = RamQueue(c, SEQUENCE_LAYOUT, _INSTRUCTIONS)
         m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth)
         m.submodules.array = array = MacArray(c)
         m.submodules.accumulate = accumulate = Accumulate(c, drain_cycles)
         latency = 1 + array_latency(c)
         window_beat = latency + 1 - window_sum.LATENCY
         m.submodules.window_sum = inputs = WindowSum(c, window_beat - 1)
-        m.submodules.finishes = finishes = Queue(_FINISH_SETTINGS, _INSTRUCTIONS)
+        m.submodules.finishes = finishes = RamQueue(c, _FINISH_SETTINGS, _INSTRUCTIONS)
         m.submodules.post = post = PostProcess(c, c.conv_finish)
         m.submodules.gather = gather = Gather(c.conv_finish, c.conv_parts)
         m.submodules.results = results = Queue(data.ArrayLayout(8, c.conv_ports * c.oc_p), results_depth)
@@ -174,7 +174,7 @@ class ConvUnit(wiring.Component):
         return m
 
     def _accept(
-        self, m: Module, window: WindowGenerator, sequences: Queue, finishes: Queue, placement: Placement
+        self, m: Module, window: WindowGenerator, sequences: RamQueue, finishes: RamQueue, placement: Placement
     ) -> Queue:
         """Hand an instruction to all parts at once; returns the queue that says how unfinished ones will end."""
         m.submodules.unfinished = unfinished = Queue(1, _UNFINISHED)

@@ -86,11 +86,10 @@ _TEXT = '''"""Tilewright's machine {name!r} as a module for LiteX. Made by `tile
 
 from pathlib import Path
 
-from migen import ClockSignal, Instance, ResetSignal, Signal
-
 from litex.gen import LiteXModule
 from litex.soc.integration.soc import SoCRegion
 from litex.soc.interconnect import axi
+from migen import ClockSignal, Instance, ResetSignal, Signal
 
 
 class TilewrightInterrupt:

@@ -17,7 +17,7 @@ from hw.misc.numbers import SETTINGS, settings_of
 from hw.misc.operand import OperandFetch
 from hw.misc.slices import Slicer
 from hw.misc.walk import Walk
-from hw.window.queue import HeadQueue, Queue
+from hw.window.queue import HeadQueue, RamQueue
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Unit
@@ -60,7 +60,7 @@ class MiscUnit(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.walk = walk = Walk(self.config)
-        m.submodules.settings = settings = Queue(SETTINGS, depth=4)
+        m.submodules.settings = settings = RamQueue(self.config, SETTINGS, depth=4)
         m.submodules.operand_a = a = OperandFetch(self.config)
         m.submodules.operand_b = b = OperandFetch(self.config)
         output = data.StructLayout({"addr": unsigned(self.config.fm_address_bits), "last": unsigned(1)})
@@ -77,7 +77,7 @@ class MiscUnit(wiring.Component):
         self._write(m, results, outputs)
         m.d.comb += self.wait_bank.eq(Cat(lane.valid & ~lane.ready for lane in (*self.fm_read, *self.fm_write)).any())
         return m
-    def _accept(self, m: Module, walk: Walk, settings: Queue) -> None:
+    def _accept(self, m: Module, walk: Walk, settings: RamQueue) -> None:
         """An instruction enters the loops and the settings queue together."""
         op = self.instruction.payload.op.MISC
         open_ = ~self.halt & ~self.fault.valid
@@ -92,7 +92,7 @@ class MiscUnit(wiring.Component):
         m.d.sync += running.eq(running + (self.instruction.valid & self.instruction.ready) - self.done)
         m.d.comb += self.busy.eq(running != 0)
 
-    def _request(self, m: Module, walk: Walk, a: OperandFetch, b: OperandFetch, outputs: Queue) -> None:
+    def _request(self, m: Module, walk: Walk, a: OperandFetch, b: OperandFetch, outputs: HeadQueue) -> None:
         """An iteration's three addresses are checked and leave together."""
         iteration = walk.o.payload
         words = self.config.fm_words
@@ -118,7 +118,9 @@ class MiscUnit(wiring.Component):
                 self.fault.fault.ticket.eq(iteration.ticket),
             ]
 
-    def _begin(self, m: Module, settings: Queue, a: OperandFetch, b: OperandFetch, slicer: Slicer, results: HeadQueue) -> None:
+    def _begin(
+        self, m: Module, settings: RamQueue, a: OperandFetch, b: OperandFetch, slicer: Slicer, results: HeadQueue
+    ) -> None:
         """A word is cut into slices as soon as all that the mode reads is there, and there is room for what it becomes."""
         now, word = settings.o.payload, slicer.i.payload
         room = Signal(range(self.room + 1), init=self.room)

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.axi.burst import RUN_BYTES_BITS
 from hw.axi.read_engine import ReadEngine
 from hw.axi.signature import AxiRead
-from hw.axi.slice import RegisterSlice
+from hw.axi.slice import BackwardSlice, RegisterSlice
 from hw.buffers.fifo import RamFifo
 from hw.interfaces import FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder
@@ -21,7 +21,6 @@ from hw.move.packer import Packer, cut_context, packed_layout
 from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, write_ports
 from hw.move.runs import OFFSET_BITS, RunGenerator
 from hw.move.words import WordWalk, walk_layout, word_layout
-from hw.window.queue import Queue
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Region, Unit
@@ -90,7 +89,7 @@ class LoadUnit(wiring.Component):
         back = back_layout(config)
         m.submodules.queue = queue = RamFifo(config, width=back.size, depth=AHEAD)
         m.submodules.walk = walk = WordWalk(config, cut_context(config))
-        m.submodules.words = words = Queue(word_layout(config, cut_context(config)))
+        m.submodules.words = words = BackwardSlice(word_layout(config, cut_context(config)))
         m.submodules.packer = packer = Packer(config)
         m.submodules.packed = packed = RegisterSlice(packed_layout(config))
         m.submodules.parameters = parameters = ParameterWriter(config)

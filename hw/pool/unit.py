@@ -14,7 +14,7 @@ from hw.post.activation import FINISH
 from hw.window.fetch import OperandFetch
 from hw.window.generator import WindowGenerator
 from hw.window.placement import Placement
-from hw.window.queue import Queue
+from hw.window.queue import RamQueue
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import PoolMode, Unit
@@ -62,9 +62,9 @@ class PoolUnit(wiring.Component):
         m.submodules.window = window = WindowGenerator(c, c.px_p, c.pool_taps)
         m.submodules.fetch = fetch = OperandFetch(c, c.pool_taps)
         m.submodules.reduce = reduce = WindowReduce(c)
-        m.submodules.reductions = reductions = Queue(REDUCTION_LAYOUT, _IN_FLIGHT)
+        m.submodules.reductions = reductions = RamQueue(c, REDUCTION_LAYOUT, _IN_FLIGHT)
         m.submodules.finish = finish = PixelFinish(c)
-        m.submodules.endings = endings = Queue(FINISH_LAYOUT, _IN_FLIGHT)
+        m.submodules.endings = endings = RamQueue(c, FINISH_LAYOUT, _IN_FLIGHT)
         m.submodules.placement = placement = Placement(c, 1, (1,) * c.px_p)
         wiring.connect(m, window.o, fetch.i)
         wiring.connect(m, fetch.o, reduce.i)
@@ -84,7 +84,9 @@ class PoolUnit(wiring.Component):
         self._report(m, fetch, reduce, finish)
         return m
 
-    def _accept(self, m: Module, window: WindowGenerator, placement: Placement, reductions: Queue, endings: Queue) -> None:
+    def _accept(
+        self, m: Module, window: WindowGenerator, placement: Placement, reductions: RamQueue, endings: RamQueue
+    ) -> None:
         """Hands the instruction to all four parts in the same cycle."""
         op = self.instruction.p.op.POOL
         ticket = self.instruction.p.ticket

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal, Value
+from amaranth import Module, Mux, Shape, Signal, Value
 from amaranth.hdl import ShapeLike
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
+
+from hw.buffers.fifo import RamFifo
+from isa.config import MachineConfig
 
 
 class Queue(wiring.Component):
@@ -47,6 +50,32 @@ class Queue(wiring.Component):
         with m.If(pop):
             m.d.sync += read.addr.eq(_next(read.addr, self.depth))
         m.d.sync += level.eq(level + push - pop)
+        return m
+
+
+class RamQueue(wiring.Component):
+    """A ``Queue`` in memory of the style ``queue_ram``, for what is wide and waits long: latency 2."""
+
+    def __init__(self, config: MachineConfig, shape: ShapeLike, depth: int) -> None:
+        self.config = config
+        self.depth = depth
+        self.shape = shape
+        super().__init__({
+            "i": In(stream.Signature(shape)),
+            "o": Out(stream.Signature(shape)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.fifo = fifo = RamFifo(self.config, width=Shape.cast(self.shape).width, depth=self.depth)
+        m.d.comb += [
+            fifo.w_en.eq(self.i.valid),
+            fifo.w_data.eq(self.i.payload),
+            self.i.ready.eq(fifo.w_rdy),
+            self.o.valid.eq(fifo.r_rdy),
+            Value.cast(self.o.payload).eq(fifo.r_data),
+            fifo.r_en.eq(self.o.ready),
+        ]
         return m
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth import Array, Module, Mux, Signal, Value, signed, unsigned
+from amaranth import Array, Module, Mux, Shape, Signal, Value, signed, unsigned
 from amaranth.hdl import ShapeLike, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -27,17 +27,26 @@ class Widths:
     row: int
     column: int
     column_step: int
+    numbered: bool
+    """Rows have numbers, and may lie in a ring; else these inputs are ignored."""
+
+    @property
+    def y(self) -> Shape:
+        return ROW_NUMBER if self.numbered else unsigned(1)
+
+    def ring_add(self, a: Value, b: Value, ring: Value) -> Value:
+        return ring_add(a, b, ring) if self.numbered else a + b
 
     @classmethod
     def of_input(cls, config: MachineConfig) -> Widths:
         """Columns are numbers as well as parts of addresses."""
         address = config.fm_address_bits
-        return cls(address, max(address, COLUMN_NUMBER), greatest("s_x").bit_length())
+        return cls(address, max(address, COLUMN_NUMBER), greatest("s_x").bit_length(), True)
 
     @classmethod
     def of_output(cls, config: MachineConfig) -> Widths:
         address = config.fm_address_bits
-        return cls(address, address, greatest("o_xs").bit_length())
+        return cls(address, address, greatest("o_xs").bit_length(), False)
 
 
 def ring_add(a: Value, b: Value, ring: Value) -> Value:
@@ -63,8 +72,8 @@ def raster_layout(widths: Widths, carried: ShapeLike) -> data.StructLayout:
         "row": unsigned(widths.row),
         "row_step": unsigned(widths.row),
         "ring": unsigned(widths.row),
-        "y": ROW_NUMBER,
-        "y_step": unsigned(greatest("s_y").bit_length()),
+        "y": widths.y,
+        "y_step": unsigned(greatest("s_y").bit_length() if widths.numbered else 1),
         "column": unsigned(widths.column),
         "column_step": unsigned(widths.column_step),
         "carried": carried,
@@ -76,7 +85,7 @@ def pixel_layout(widths: Widths) -> data.StructLayout:
     return data.StructLayout({
         "valid": unsigned(1),
         "row": unsigned(widths.row),
-        "y": ROW_NUMBER,
+        "y": widths.y,
         "column": unsigned(widths.column),
     })
 
@@ -155,8 +164,8 @@ class RasterWalk(wiring.Component):
                 with m.Case(k):
                     m.d.sync += [
                         count.eq(k + 1),
-                        steps.row[k + 1].eq(ring_add(steps.row[k], s.row_step, s.ring)),
-                        steps.y[k + 1].eq(steps.y[k] + s.y_step),
+                        steps.row[k + 1].eq(self.widths.ring_add(steps.row[k], s.row_step, s.ring)),
+                        steps.y[k + 1].eq(steps.y[k] + s.y_step if self.widths.numbered else 0),
                         steps.column[k + 1].eq(steps.column[k] + s.column_step),
                     ]
         return s, steps, armed
@@ -249,8 +258,8 @@ class RasterWalk(wiring.Component):
             rise = [pick([0, *(steps[part][k] for k in range(1, p + 1))], place.wraps[p]) for part in ("row", "y")]
             beside = pick([0, *(steps.column[k] for k in range(1, p + 1))], Mux(wrapped, place.after[p], p))
             m.d.comb += [
-                lane.row.eq(ring_add(base.row, rise[0], ring)),
-                lane.y.eq(base.y + rise[1]),
+                lane.row.eq(self.widths.ring_add(base.row, rise[0], ring)),
+                lane.y.eq(base.y + rise[1] if self.widths.numbered else 0),
                 lane.column.eq(Mux(wrapped, start.column, base.column) + beside),
             ]
             lanes.append(lane)
@@ -283,14 +292,14 @@ class RasterWalk(wiring.Component):
 
 
 def _start_layout(widths: Widths) -> data.StructLayout:
-    return data.StructLayout({"row": unsigned(widths.row), "y": ROW_NUMBER, "column": unsigned(widths.column)})
+    return data.StructLayout({"row": unsigned(widths.row), "y": widths.y, "column": unsigned(widths.column)})
 
 
 def _multiples(widths: Widths, lanes: int) -> data.StructLayout:
     """Multiples 1 to ``lanes`` of the steps; entry 0 is zero and never driven."""
     return data.StructLayout({
         "row": data.ArrayLayout(widths.row, lanes + 1),
-        "y": data.ArrayLayout(bits_for(lanes * greatest("s_y")), lanes + 1),
+        "y": data.ArrayLayout(bits_for(lanes * greatest("s_y")) if widths.numbered else 1, lanes + 1),
         "column": data.ArrayLayout(bits_for(lanes * ((1 << widths.column_step) - 1)), lanes + 1),
     })
 

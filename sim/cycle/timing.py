@@ -52,8 +52,8 @@ LOAD_TAIL = 5
 """From the cycle after the last beat's read, or after the last word's, to ``done``: R, slice, packer (2), write, done."""
 LOADP_TAIL = 2
 """The same for LOADP: R, slice, writer, done."""
-LOAD_FILL = 4
-"""From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk, queue."""
+LOAD_FILL = 3
+"""From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk."""
 LOAD_CHUNKS = 5
 """Beats that wait in the packer when words are slower than beats: fetch then holds up nobody for so long."""
 LOAD_NEXT = 2

@@ -5,7 +5,7 @@ Banks beyond the 48th are told apart modulo 48, phases of a shared way modulo 16
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -31,6 +31,30 @@ class Walk(Protocol):
 
     def masks(self) -> Masks:
         """The banks of each of its steps."""
+
+
+_Walk = TypeVar("_Walk", bound=Walk)
+
+
+class Kept:
+    """Masks that were asked for last, in so many bytes: a search times the same groups in many programs."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes, self.bytes = most_bytes, 0
+        self._masks: dict[Walk, Masks] = {}
+
+    def of(self, walk: _Walk, make: Callable[[_Walk], Masks]) -> Masks:
+        masks = self._masks.pop(walk, None)
+        if masks is None:
+            masks = make(walk)
+            self.bytes += masks.nbytes
+        self._masks[walk] = masks
+        while self.bytes > self.most_bytes and len(self._masks) > 1:
+            self.bytes -= self._masks.pop(next(iter(self._masks))).nbytes
+        return masks
+
+
+_KEPT = Kept(64 << 20)
 
 
 class Way(Enum):
@@ -93,7 +117,7 @@ class WindowWalk:
     """Taps in a step at most: of POOL, which has no inner vectors."""
 
     def masks(self) -> Masks:
-        return _window(self)
+        return _KEPT.of(self, _window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +142,7 @@ class PlaceWalk:
     vectors: int
 
     def masks(self) -> Masks:
-        return _places(self)
+        return _KEPT.of(self, _places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +157,7 @@ class LoopWalk:
     """Steps of which only the last asks for its bank."""
 
     def masks(self) -> Masks:
-        return _loop(self)
+        return _KEPT.of(self, _loop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +175,6 @@ class RoundWalk:
         return np.resize(self.banks.bits(words), self.count) if groups else np.zeros(self.count, np.uint64)
 
 
-@lru_cache(maxsize=256)
 def _loop(walk: LoopWalk) -> Masks:
     masks = walk.banks.bits(_sums(walk.base, walk.counts, walk.strides))
     if walk.bunch > 1:
@@ -185,7 +208,6 @@ def _relative(taps: Taps) -> tuple[Ints, npt.NDArray[np.bool_]]:
     return (row + column).reshape(-1, lanes), read.reshape(-1, lanes)
 
 
-@lru_cache(maxsize=256)
 def _window(walk: WindowWalk) -> Masks:
     if walk.several > 1:
         steps = several_steps(walk.taps, walk.several)
@@ -227,7 +249,6 @@ def _rested(values: npt.NDArray[_Value], counts: Ints, group: int) -> npt.NDArra
     return rested
 
 
-@lru_cache(maxsize=256)
 def _places(walk: PlaceWalk) -> Masks:
     """An entry for each cycle of a reduction's drain; places are offered in the last cycles of ``every``."""
     turns = -(-walk.lanes // walk.port)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import random
 
-from isa.bounds import ConfigError
+from isa.bounds import BOUNDS, ConfigError
+from isa.chips import CHIPS
 from isa.config import MachineConfig, config_from_dict
+from isa.ram import RAM_FIELDS, RAM_STYLES
 
 LEAST_LANES, MOST_LANES = 5, 24
+NARROW = 0.25
+"""How many machines have fewer lanes than ``LEAST_LANES``, down to one."""
+_FREE = ("axi_addr_bits", "axi_prot", "axi_cache", "axi_qos", "clock_mhz")
+"""Numbers that may be anything within their bounds."""
 
 
 def random_config(seed: int) -> MachineConfig:
@@ -18,6 +24,31 @@ def random_config(seed: int) -> MachineConfig:
             return config_from_dict(_drawn(rng, f"random{seed}"), origin=f"seed {seed}")
         except ConfigError:
             continue  # finishing lanes, phases and packing ask something of each other
+
+
+def any_config(seed: int) -> MachineConfig:
+    """The same in every field that a machine has: very few lanes, too, all of AXI, what memories are made of, the chip."""
+    rng = random.Random(f"every field {seed}")
+    while True:
+        drawn = _drawn(rng, f"random{seed}") | _of_no_size(rng)
+        if rng.random() < NARROW:
+            ic_p, oc_p, px_p = rng.randint(1, LEAST_LANES), rng.randint(1, LEAST_LANES), rng.choice((1, 1, 2, 3, 5, 8))
+            drawn |= {
+                "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p, "conv_finish": rng.choice(_divisors(px_p * oc_p)),
+                "pool_finish": rng.choice(_divisors(ic_p)), "misc_lanes": rng.choice(_divisors(ic_p)),
+            }  # fmt: skip
+        try:
+            return config_from_dict(drawn, origin=f"seed {seed}")
+        except ConfigError:
+            continue
+
+
+def _of_no_size(rng: random.Random) -> dict[str, object]:
+    bounded = {name: rng.randint(bound.low, bound.high) for name, bound in BOUNDS.items() if name in _FREE}
+    return {
+        **bounded, **{field: rng.choice(RAM_STYLES) for field in RAM_FIELDS}, "chip": rng.choice(["", *CHIPS]),
+        "chip_cores": rng.randint(1, 2),
+    }  # fmt: skip
 
 
 def _drawn(rng: random.Random, name: str) -> dict[str, object]:

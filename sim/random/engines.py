@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from sim.functional.machine import FunctionalMachine
 from sim.random.program import RandomProgram
-from sim.rtl.build import SimulatorError
+from sim.rtl.build import MissingToolError, SimulatorError
 from sim.rtl.machine import RtlMachine, RtlTimeout
 
 MAX_CYCLES = 2_000_000
@@ -50,12 +51,15 @@ def rtl(machine: RtlMachine, *, stalls: bool = True) -> Engine:
         seed = program.seed if stalls and program.seed % 4 else None
         try:
             result = machine.run(
-                program.words, program.memory, program.bases, stalls_seed=seed, watchdog=WATCHDOG, max_cycles=MAX_CYCLES
-            )
+                program.words, program.memory, program.bases, stalls_seed=seed, watchdog=WATCHDOG, max_cycles=MAX_CYCLES,
+                garbage_seed=program.seed,
+            )  # fmt: skip
         except MachineFault as fault:
             return Outcome(fault=(fault.fault, fault.pc))
         except RtlTimeout as timeout:
             return Outcome(failure=str(timeout))
+        except MissingToolError:
+            raise
         except SimulatorError as error:
             return Outcome(failure=str(error))
         return Outcome(result.memory, cycles=result.cycles)
@@ -63,8 +67,9 @@ def rtl(machine: RtlMachine, *, stalls: bool = True) -> Engine:
     return run
 
 
+@lru_cache(maxsize=8)
 def rtl_machine(config: MachineConfig, simulator: str = "verilator", *, garbage: bool = False) -> RtlMachine:
-    """The machine that random programs run on: with the AXI4 protocol checker."""
+    """The machine that random programs run on: with the AXI4 protocol checker; many programs share it."""
     return RtlMachine(config, simulator, check=True, garbage=garbage)
 
 

@@ -114,7 +114,9 @@ def taps_counted(op: Op) -> set[int]:
 def row_starts(op: Op, base: int, config: MachineConfig) -> Cells:
     """DRAM addresses of the rows of a LOAD or SAVE."""
     rows = np.arange(op["rows"], dtype=np.int64) * op["row_stride"] + op["offset"]
-    return (base + rows % (1 << 32)) % (1 << config.axi_addr_bits)
+    addresses = base + rows % (1 << 32)
+    # Bases are small, so that nothing wraps where addresses are as wide as these numbers.
+    return addresses % (1 << config.axi_addr_bits) if config.axi_addr_bits < 63 else addresses
 
 
 def _words(words: Cells, config: MachineConfig) -> Cells:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from isa.config import MachineConfig, config_from_dict
 from isa.disassembler import disassemble
 from isa.errors import TilewrightError
 from isa.instructions import Region
+from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.functional.hazards import find_races
 from sim.functional.machine import instructions
+from sim.random.configs import any_config
 from sim.random.engines import Engine, Outcome, difference, functional, rtl, rtl_machine
 from sim.random.program import DEFAULT_SIZE, RandomProgram, random_program
 from sim.random.shrink import shrink
@@ -53,6 +56,7 @@ def run_fuzz(
     keep_going: bool = False,
     report: Callable[[str], None] = print,
     progress: Callable[[int, int], None] | None = None,
+    how: How = ALONE,
 ) -> FuzzReport:
     """Run the programs with seeds ``seed .. seed + count - 1`` on the functional simulator and on ``engine``.
 
@@ -62,35 +66,80 @@ def run_fuzz(
     each leaves its smallest program in ``directory``. ``report`` is told of each disagreement, ``progress`` of each
     program: how many, and cycles, so far.
     """
-    compare = comparison(config, engine, stalls=stalls)
+    if engine not in ENGINES:
+        raise FuzzError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}")
+    items = [Item(config, number, engine, size, stalls) for number in range(seed, seed + count)]
+    of = {"programs": config.name, "hash": config.hash, "seed": seed, "engine": engine, "size": size, "stalls": stalls}
+    return run_items(items, how, of, directory=directory, keep_going=keep_going, report=report, progress=progress)
+
+
+def run_machines(
+    machines: int, seed: int, count: int, engine: str = "rtl", *, directory: Path | str = "fuzz-failures",
+    keep_going: bool = False, report: Callable[[str], None] = print,
+    progress: Callable[[int, int], None] | None = None, how: How = ALONE,
+) -> FuzzReport:  # fmt: skip
+    """Random programs (``count`` each) on the random machines with seeds ``seed .. seed + machines - 1``; as ``run_fuzz``."""
+    items = [Item(any_config(seed + n), number, engine) for n in range(machines) for number in range(seed, seed + count)]
+    of = {"programs on machines": [item.config.hash for item in items[::count]], "seed": seed, "count": count, "engine": engine}
+    return run_items(items, how, of, directory=directory, keep_going=keep_going, report=report, progress=progress)
+
+
+def run_items(
+    items: Sequence[Item], how: How, of: Mapping[str, Any], *, directory: Path | str, keep_going: bool,
+    report: Callable[[str], None], progress: Callable[[int, int], None] | None,
+) -> FuzzReport:  # fmt: skip
+    """Each program on its machine; ``of`` tells the campaign."""
     result = FuzzReport()
     start = time.monotonic()
-    for number in range(seed, seed + count):
-        program = random_program(config, number, size=size)
-        outcome, wrong = compare(program)
-        result.programs += 1
-        result.instructions += len(program.ops)
-        result.cycles += outcome.cycles
-        if wrong is not None:
-            smallest = shrink(program, lambda candidate: compare(candidate)[1] is not None)
-            detail = compare(smallest)[1] or wrong
-            path = Path(directory) / f"{config.name}-{number}"
-            save_case(smallest, path, detail)
-            line = f"seed {number}: {wrong}; smallest program: {len(smallest.ops)} instructions in {path}"
-            result.failures.append(line)
-            report(line)
-            if not keep_going:
-                break
-        if progress is not None:
-            progress(result.programs, result.cycles)
+    with campaign(compared, items, how, of) as results:
+        for item, found in zip(items, results, strict=True):
+            result.programs += 1
+            wrong = found.reason if isinstance(found, Lost) else found["wrong"]
+            if not isinstance(found, Lost):
+                result.instructions += found["instructions"]
+                result.cycles += found["cycles"]
+            if wrong is not None:
+                kept = "" if isinstance(found, Lost) else _shrunk_and_kept(item, wrong, Path(directory))
+                line = f"{item.config.name}, seed {item.seed}: {wrong}{kept}"
+                result.failures.append(line)
+                report(line)
+                if not keep_going:
+                    break
+            if progress is not None:
+                progress(result.programs, result.cycles)
     result.seconds = time.monotonic() - start
     return result
 
 
+@dataclass(frozen=True)
+class Item:
+    """One random program, and what it is run on."""
+
+    config: MachineConfig
+    seed: int
+    engine: str
+    size: int = DEFAULT_SIZE
+    stalls: bool = True
+
+
+def compared(item: Item) -> dict[str, Any]:
+    """What there was, and how the engines differ, if they do."""
+    program = random_program(item.config, item.seed, size=item.size)
+    outcome, wrong = comparison(item.config, item.engine, stalls=item.stalls)(program)
+    return {"instructions": len(program.ops), "cycles": outcome.cycles, "wrong": wrong}
+
+
+def _shrunk_and_kept(item: Item, wrong: str, directory: Path) -> str:
+    compare = comparison(item.config, item.engine, stalls=item.stalls)
+    program = random_program(item.config, item.seed, size=item.size)
+    smallest = shrink(program, lambda candidate: compare(candidate)[1] is not None)
+    path = directory / f"{item.config.name}-{item.seed}"
+    save_case(smallest, path, compare(smallest)[1] or wrong)
+    return f"; smallest program: {len(smallest.ops)} instructions in {path}"
+
+
 def comparison(config: MachineConfig, engine: str, *, stalls: bool) -> Callable[[RandomProgram], tuple[Outcome, str | None]]:
     """Runs a program on both engines: what the second did, and how it differs from the first."""
-    if engine not in ENGINES:
-        raise FuzzError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}")
     if engine == "functional":
         return _racing
     machine = rtl_machine(config, "icarus" if engine == "icarus" else "verilator", garbage=engine == "garbage")

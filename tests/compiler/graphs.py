@@ -156,12 +156,12 @@ def _pixels(memory: np.ndarray, bases: dict[Region, int], emitted: Emitted, name
 
 def check(
     config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]] | None = None, seed: int = 0,
-    objective: Objective = CYCLES, rtl: bool = False,
+    objective: Objective = CYCLES, rtl: bool = False, bands: int = 1,
 ) -> Emitted:  # fmt: skip
     """Compiled and run, every output is the reference's."""
     rng = np.random.default_rng(seed)
     inputs = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
-    emitted = build(config, graph, one_each(graph) if partition is None else partition, objective)
+    emitted = build(config, graph, one_each(graph) if partition is None else partition, objective, bands)
     expected = execute(graph, inputs)
     found = run_functional(config, graph, emitted, inputs, rtl)
     for name in graph.outputs:

@@ -15,7 +15,7 @@ from compiler.limit import MemoryLimitError, bytes_of, curve, least_memory, limi
 from compiler.ordering import Frugal, placed
 from compiler.search.cost import Evaluator
 from compiler.search.within import Within
-from compiler.timing import program_cycles
+from compiler.timing import fastest, program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Op
 from compiler.xgraph.reference import execute
@@ -112,10 +112,25 @@ def test_the_operations_at_the_peak_are_named() -> None:
 def test_less_memory_costs_more_cycles_along_the_curve() -> None:
     graph = narrowing()
     given = plans_of(CONFIG, graph, one_each(graph))
-    points = list(curve(Evaluator(CONFIG, graph), CYCLES, given, 6))
+    points = curve(Evaluator(CONFIG, graph), CYCLES, given, 6)
     assert [point.bytes for point in points] == sorted({point.bytes for point in points}, reverse=True)
-    assert points[-1].bytes == least_memory(Evaluator(CONFIG, graph), CYCLES).bytes < points[0].bytes
-    assert all(program_cycles(CONFIG, graph, point.steps, point.sharing) > 0 for point in points)
+    assert points[-1].bytes == least_memory(Evaluator(CONFIG, graph), CYCLES).bytes < placed(graph, given).bytes
+    cycles = [program_cycles(CONFIG, graph, point.steps, point.sharing) for point in points]
+    assert cycles == sorted(set(cycles))
+
+
+def test_a_curve_has_points_between_its_ends() -> None:
+    """A chain of operations whose maps all differ in size; every point is a program that computes the reference."""
+    b = Builder(8)
+    x = b.input(24, 24, 4)
+    for number, channels in enumerate((64, 16, 96, 8, 48, 24, 80, 12)):
+        x = b.conv(x, channels, (1, 1) if number % 2 else (3, 3))
+    graph = b.graph(x)
+    evaluator = Evaluator(CONFIG, graph)
+    points = curve(evaluator, CYCLES, fastest(evaluator), 12)
+    assert len(points) >= 4
+    for point in points:
+        checked(graph, point)
 
 
 def test_views_of_an_input_and_one_that_is_an_output_share_too() -> None:

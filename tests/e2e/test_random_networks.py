@@ -13,12 +13,20 @@ from compiler.zoo.networks import networks
 from tests.e2e.network_runs import compiled, differing
 
 NAIVE: dict[str, dict[str, Any]] = {
+    "amoebanet_a": {"size": 32, "repeats": 1, "filters": 8, "stem": 8, "classes": 10},
+    "amoebanet_a_cifar": {"size": 16, "repeats": 1, "filters": 8, "stem": 24},
+    "darts": {"size": 32, "layers": 5, "filters": 8, "classes": 10},
+    "darts_cifar": {"size": 16, "layers": 5, "filters": 8},
     "deeplab": {"size": 32, "width": 16},
     "densenet": {"size": 32, "classes": 10},
     "efficientnet_lite0": {"size": 40, "classes": 10},
     "googlenet": {"size": 32, "classes": 10},
+    "hrnet_w18_small_v2": {"size": 32, "modules": (1, 1, 1), "classes": 10},
+    "hrnet_w32": {"size": 32, "width": 16, "first": (1, 16), "modules": (1, 1, 1), "blocks": 1, "classes": 10},
+    "inception_resnet_v2": {"size": 75, "repeats": (1, 1, 1), "classes": 10},
     "mobilenet_v1": {"size": 32, "classes": 10},
     "nasnet_a_large": {"size": 75, "cells": 1, "filters": 24, "classes": 10},
+    "randwire0": {"size": 32, "channels": 16, "nodes": 12, "classes": 10},
     "resnet50_v1": {"size": 32, "classes": 10},
     "squeezenet": {"size": 48, "batch": 2, "classes": 10},
     "unet": {"size": 16},

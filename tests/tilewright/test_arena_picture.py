@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -18,10 +20,13 @@ from isa.assembler import assemble
 from isa.config import preset
 from isa.instructions import Region
 from isa.program import Program
+from isa.program_file import load_program
+from tests.tilewright.small_models import write_small_files
+from tilewright.cli import main
 from tilewright.profile.activity import activities, modelled
 from tilewright.profile.arena import GRANULE, Arena, Held, arena
 from tilewright.profile.dataflow import dataflow
-from tilewright.report.arena import ROWS, arena_map, occupancy
+from tilewright.report.arena import ROWS, arena_map, occupancy, picture_of
 
 
 def drawn(program: Program) -> Arena:
@@ -80,6 +85,32 @@ def test_areas_and_the_peak_are_in_the_picture() -> None:
     assert set(re.findall(r"<title>(\w+)</title>", text)) == {"host", "a", "b"}
 
 
+def test_compile_draws_a_file_that_needs_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One whole SVG document; every writer of the program is in its legend, and the peak that WORK was made for."""
+    write_small_files(tmp_path)
+    model, chart = tmp_path / "model.onnx", tmp_path / "arena.svg"
+    how = ("--config", "nano", "--calibrate", str(tmp_path / "calibration.npz"), "--strategy", "naive", "--arena", str(chart))
+    assert main(["compile", str(model), *how, "-o", str(tmp_path / "model.elf")]) == 0
+    capsys.readouterr()
+    root = ElementTree.parse(chart).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    told = [text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    program = load_program(tmp_path / "model.elf")
+    found = drawn(program)
+    assert f"peak: {max(found.in_use()):,} of {program.work_bytes:,} bytes of WORK" in " ".join(told)
+    assert {each.writer for each in found.held} <= set(told)
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_the_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_small_files(tmp_path)
+    assert main(["compile", str(tmp_path / "model.onnx"), "-o", str(tmp_path / "x.elf"), "--arena", str(tmp_path)]) == 2
+    assert "cannot be written: it is a folder" in capsys.readouterr().err
+    assert not (tmp_path / "x.elf").exists()
+
+
 def test_a_program_without_maps_in_dram_has_no_picture() -> None:
     program = Program(preset("nano"), tuple(assemble("START config=CONFIG\nEND\n", config=preset("nano"))))
+    assert "No feature map lies in DRAM." in picture_of(program)
     assert arena_map(drawn(program), {}) == '<p class="note">No feature map lies in DRAM.</p>'

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from hw.delivery.style import Style
 from isa.config import MachineConfig, preset
+from sim.campaign.run import How
 from sim.proof.engine import Verdict
 from sim.proof.proofs import PROOFS
 from sim.synthesis.place import Placed, Step
@@ -24,6 +26,7 @@ from sim.synthesis.timing import Point
 from tilewright.cli import main
 
 NANO = preset("nano")
+CAMPAIGN = ("--workers", "3", "--scheduler", "tcp://here:1", "--record", "kept.jsonl", "--resume")
 Install = Callable[[str, str, Callable[..., Any]], None]
 
 
@@ -117,8 +120,9 @@ def test_fuzz_passes_on_what_it_is_given(stand_in: Install, capsys: pytest.Captu
         return Report()
 
     stand_in("sim.random.fuzz", "run_fuzz", run_fuzz)
-    assert main(["fuzz", "--seed", "7", "--count", "3", "--engine", "functional", "-o", "kept", "--keep-going"]) == 0
-    assert calls == [((NANO, 7, 3, "functional"), {"directory": Path("kept"), "keep_going": True})]
+    assert main(["fuzz", "--seed", "7", "--count", "3", "--engine", "functional", "-o", "kept", "--keep-going", *CAMPAIGN]) == 0
+    how = How(3, "tcp://here:1", Path("kept.jsonl"), resume=True)
+    assert calls == [((NANO, 7, 3, "functional"), {"directory": Path("kept"), "keep_going": True, "how": how})]
     out, err = capsys.readouterr()
     assert out == "nano, functional: 3 programs, 36 instructions, 1000 cycles in 0.2 s; no mismatches\n"
     assert err == "seed 8: 3 bytes differ\n", "progress is for terminals"
@@ -148,11 +152,11 @@ def test_fuzz_refuses_what_it_cannot_run(arguments: list[str], complaint: str, c
 
 
 def test_regress_prints_a_line_for_each_bench_and_goes_on_after_a_failure(
-    stand_in: Install, capsys: pytest.CaptureFixture[str]
+    stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls: list[Any] = []
 
-    def run_regress(*arguments: Any) -> list[tuple[str, bool, str, float]]:
+    def run_regress(*arguments: Any, how: How) -> list[tuple[str, bool, str, float]]:
         calls.append(arguments)
         return [("tokens", False, "scenario 2: hangs", 1.26), ("watchdog", True, "A token that never comes.", 0.5)]
 
@@ -164,6 +168,12 @@ def test_regress_prints_a_line_for_each_bench_and_goes_on_after_a_failure(
     assert passed.startswith("pass  watchdog ")
     assert main(["regress", "--json"]) == 1
     assert [row["passed"] for row in json.loads(capsys.readouterr().out)["benches"]] == [False, True]
+    assert main(["regress", "--config", "nano", "--junit", str(tmp_path / "benches.xml")]) == 1
+    suite = ElementTree.parse(tmp_path / "benches.xml").find("testsuite")
+    assert suite is not None
+    assert (suite.get("name"), suite.get("tests"), suite.get("failures")) == ("nano.verilator", "2", "1")
+    told = [(case.get("name"), [failure.get("message") for failure in case]) for case in suite]
+    assert told == [("tokens", ["scenario 2: hangs"]), ("watchdog", [])]
 
 
 def test_prove_prints_a_line_for_each_proof_and_goes_on_after_a_failure(
@@ -180,7 +190,7 @@ def test_prove_prints_a_line_for_each_proof_and_goes_on_after_a_failure(
 
 
 def test_regress_is_done_when_every_bench_passes(stand_in: Install) -> None:
-    stand_in("sim.rtl.regress", "run_regress", lambda *_: [("tokens", True, "Tokens.", 1.0)])
+    stand_in("sim.rtl.regress", "run_regress", lambda *_, **__: [("tokens", True, "Tokens.", 1.0)])
     assert main(["regress"]) == 0
 
 
@@ -188,7 +198,7 @@ def test_regress_is_done_when_every_bench_passes(stand_in: Install) -> None:
 def test_a_package_of_an_extra_that_is_missing_is_named(
     package: str, stand_in: Install, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run_regress(*_: Any) -> None:
+    def run_regress(*_: Any, **__: Any) -> None:
         raise ModuleNotFoundError(name=f"{package}.runner")
 
     stand_in("sim.rtl.regress", "run_regress", run_regress)
@@ -199,7 +209,7 @@ def test_a_package_of_an_extra_that_is_missing_is_named(
 
 
 def test_any_other_missing_module_is_our_fault_and_shows_its_traceback(stand_in: Install) -> None:
-    def run_regress(*_: Any) -> None:
+    def run_regress(*_: Any, **__: Any) -> None:
         raise ModuleNotFoundError(name="sim.rtl.nowhere")
 
     stand_in("sim.rtl.regress", "run_regress", run_regress)

@@ -11,6 +11,7 @@ import click
 from isa.config import MachineConfig
 from tilewright.model_options import model_arguments, model_options
 from tilewright.options import (
+    EFFORT_HELP,
     OBJECTIVE_HELP,
     STRATEGY_HELP,
     check_output,
@@ -29,6 +30,7 @@ from tilewright.progress import stage_reporter
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Program file.")
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
+@click.option("--effort", default="normal", show_default=True, help=EFFORT_HELP)
 @click.option("--memory", help="DRAM that feature maps may take, as 196608, 192K or 1.5M; what that costs in cycles is least.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
 @click.option(
@@ -46,13 +48,14 @@ from tilewright.progress import stage_reporter
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
 )
+@click.option("--arena", type=click.Path(path_type=Path), help="SVG file: feature maps in DRAM over the steps, and their peak.")
 @click.option("-v", "--verbose", is_flag=True, help="List groups, and every node on the CPU; with --json, layers too.")
 @json_option()
 def command(
-    model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, memory: str | None, groups: Path | None,
-    validate: Path | None, save_onnx: Path | None, batch: int | None, shapes: tuple[tuple[str, tuple[int, ...]], ...],
-    schedule: Path | None, save_schedule: Path | None, table: Path | None, dump: Path | None, verbose: bool, as_json: bool,
-    **how: Any,
+    model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, effort: str, memory: str | None,
+    groups: Path | None, validate: Path | None, save_onnx: Path | None, batch: int | None,
+    shapes: tuple[tuple[str, tuple[int, ...]], ...], schedule: Path | None, save_schedule: Path | None, table: Path | None,
+    dump: Path | None, arena: Path | None, verbose: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -61,7 +64,7 @@ def command(
       tilewright compile model.onnx --config base -o model.elf
       tilewright compile float.onnx --calibrate images.npz -o float.elf
       tilewright compile detector.onnx --shape image:1x3x480x640 -o detector.elf
-      tilewright compile model.onnx --config nano --memory 192K -o small.elf
+      tilewright compile model.onnx --config nano --memory 192K -o small.elf --arena small.svg
       tilewright compile model.onnx --save-schedule model.toml -o model.elf
       tilewright compile model.onnx --schedule model.toml -o again.elf
       tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
@@ -72,9 +75,10 @@ def command(
     from tilewright.api import compile_model, quantised_onnx, read_arrays, read_groups, validated
     from tilewright.dump import Dump
     from tilewright.noise import measure_noise, noise_text, with_noise
+    from tilewright.report.arena import picture_of
     from tilewright.summary import as_csv, causes, details, facts, layer_table
 
-    for path in (output, save_onnx, save_schedule, table):
+    for path in (output, save_onnx, save_schedule, table, arena):
         if path:
             check_output(path)
     stages = Dump()
@@ -85,7 +89,7 @@ def command(
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, batch=batch, progress=report, shapes=dict(shapes),
             groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
-            schedule=schedule, **model_arguments(how),
+            schedule=schedule, effort=effort, **model_arguments(how),
         )  # fmt: skip
         summary = facts(compiled)
         noise = []
@@ -106,6 +110,8 @@ def command(
     if dump:
         for name, text in stages.texts(compiled):
             write_file(dump / name, text.encode())
+    if arena:
+        write_file(arena, picture_of(compiled.program).encode())
     if as_json:
         told = [{"layer": row.layer, "tensor": row.tensor, "signal to noise": noise_text(row.decibels)} for row in noise]
         more = details(compiled) if verbose else {}

@@ -13,8 +13,9 @@ from tilewright.options import check_output, config_option, json_option, print_j
 @click.command()
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the sources.")
 @config_option(default=None)
+@click.option("--linux", is_flag=True, help="With Linux devices (UIO, /dev/mem), and onnxruntime for parts on the processor.")
 @json_option()
-def command(output: Path, config: MachineConfig | None, as_json: bool) -> None:
+def command(output: Path, config: MachineConfig | None, linux: bool, as_json: bool) -> None:
     """Write the driver, in C99, with the header that it is compiled with; with --config also one about that machine.
 
     \b
@@ -23,7 +24,7 @@ def command(output: Path, config: MachineConfig | None, as_json: bool) -> None:
     """
     from driver.sources import driver_files
 
-    files = driver_files(config)
+    files = driver_files(config, linux=linux)
     check_output(output / next(iter(files)))
     for name, text in files.items():
         write_file(output / name, text.encode())

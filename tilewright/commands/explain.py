@@ -53,6 +53,8 @@ def command(
       tilewright explain model.onnx --schedule > model.toml
     """
     from compiler.driver import objective_of
+    from compiler.search.best import best
+    from compiler.search.partition import partition_by
     from compiler.search.reasons import reasons
     from tilewright.explain.picture import partition_picture
     from tilewright.explain.source import is_program, of_model, of_program
@@ -78,16 +80,22 @@ def command(
             chosen = of_model(source, config, strategy=strategy, objective=objective, how=model_arguments(how))
         report("reasons")
         found = reasons(chosen.evaluator, wanted, chosen.groups)
+        report("bound")
+        limit = partition_by(best, chosen.evaluator.graph, chosen.evaluator, wanted)
     if output is not None:
         write_file(output, partition_picture(chosen.evaluator.sets, chosen.groups, found).encode())
     if as_json:
-        print_json({"groups": [_facts(reason) for reason in found]})
+        print_json({"groups": [_facts(reason) for reason in found], "bound": limit.bound, "groups not weighed": limit.left_out})
         return
     for number, reason in enumerate(found, 1):
         click.echo("\n".join(_lines(number, reason, objective)))
     cycles, moved = sum(r.saved_cycles for r in found), sum(r.saved_bytes for r in found)
     total = sum(r.cost.cycles for r in found), sum(r.cost.dram_bytes for r in found)
     click.echo(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
+    value = sum(wanted(reason.cost) for reason in found)
+    over = f"these cost {value / limit.bound - 1:.1%} more" if limit.bound else "nothing is computed"
+    missing = f"; {limit.left_out:,} more groups were found than weighed" if limit.left_out else ""
+    click.echo(f"no partition costs less than {limit.bound:,} ({wanted.name}), {over}{missing}")
 
 
 def _memory(source: Path, config: MachineConfig, objective: str, as_json: bool, how: Mapping[str, Any]) -> None:

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from isa.config import MachineConfig, preset
+from sim.campaign.run import How
 from tilewright.exits import Exit
-from tilewright.options import check_output, config_option, json_option, print_json
+from tilewright.options import campaign_options, check_output, config_option, json_option, print_json
 from tilewright.progress import share_done, stage_reporter
+
+if TYPE_CHECKING:
+    from sim.random.fuzz import FuzzReport
 
 
 @click.command()
 @click.option("--models", is_flag=True, help="Random models on random machines, in place of random programs.")
 @config_option(default=None, help="Preset, or TOML file, of the machine.  [default: nano; with --models a random one for each]")
+@click.option(
+    "--configs", type=click.IntRange(min=1), help="So many random machines, each with --count programs, in place of --config."
+)
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True,
     help="Seed of the first program or model; the next has the next.",
@@ -40,10 +49,11 @@ from tilewright.progress import share_done, stage_reporter
     help="Folder for the smallest program or model that shows a mismatch.",
 )
 @click.option("--keep-going", is_flag=True, help="Go on after a mismatch.")
+@campaign_options()
 @json_option()
 def command(
-    models: bool, config: MachineConfig | None, seed: int, count: int, engine: str | None, output: Path, keep_going: bool,
-    as_json: bool,
+    models: bool, config: MachineConfig | None, configs: int | None, seed: int, count: int, engine: str | None, output: Path,
+    keep_going: bool, how: How, as_json: bool,
 ) -> Exit:  # fmt: skip
     """Run random programs on the functional simulator and on another engine, and compare whole memories.
 
@@ -51,22 +61,28 @@ def command(
     run on the functional simulator and compared element by element with onnxruntime; with --engine rtl also on the
     Verilog, whose memory is compared byte by byte.
 
-    A mismatch leaves the smallest program or model that shows it, with its seed, and exit code 1.
+    A mismatch leaves the smallest program or model that shows it, with its seed, and exit code 1. Workers change nothing of
+    what is found: results are taken in the order of the seeds.
 
     \b
     Examples:
       tilewright fuzz --config nano --seed 7 --count 1000 --engine rtl
+      tilewright fuzz --configs 20 --count 50 --engine rtl
       tilewright fuzz --models --count 100
+      tilewright fuzz --models --count 10000 --scheduler tcp://host:8786 --record models.jsonl --resume
     """
     check_output(output / "case")
+    if configs and (models or config):
+        raise click.UsageError(f"--configs {configs}: draws the machines, as --config and --models do; give one of them")
     if models:
-        return _models(config, seed, count, engine or "functional", output, keep_going, as_json)
-    return _programs(config or preset("nano"), seed, count, engine or "rtl", output, keep_going, as_json)
+        return _models(config, seed, count, engine or "functional", output, keep_going, how, as_json)
+    return _programs(configs or config or preset("nano"), seed, count, engine or "rtl", output, keep_going, how, as_json)
 
 
 def _models(
-    config: MachineConfig | None, seed: int, count: int, engine: str, output: Path, keep_going: bool, as_json: bool
-) -> Exit:
+    config: MachineConfig | None, seed: int, count: int, engine: str, output: Path, keep_going: bool, how: How,
+    as_json: bool,
+) -> Exit:  # fmt: skip
     from tilewright.model_fuzz import run_model_fuzz
 
     since = time.perf_counter()
@@ -80,7 +96,7 @@ def _models(
             stage(share_done(f"{number} of {count} models", number, count, time.perf_counter() - since, ""))
 
         result = run_model_fuzz(
-            seed, count, engine, config=config, directory=output, keep_going=keep_going, report=mismatch, progress=done
+            seed, count, engine, config=config, directory=output, keep_going=keep_going, report=mismatch, progress=done, how=how
         )  # fmt: skip
     if as_json:
         print_json({"seed": seed, "engine": engine, **dataclasses.asdict(result)})
@@ -94,10 +110,16 @@ def _models(
 
 
 def _programs(
-    config: MachineConfig, seed: int, count: int, engine: str, output: Path, keep_going: bool, as_json: bool
-) -> Exit:
-    from sim.random.fuzz import run_fuzz
-
+    machine: MachineConfig | int, seed: int, count: int, engine: str, output: Path, keep_going: bool, how: How,
+    as_json: bool,
+) -> Exit:  # fmt: skip
+    """``machine``: or how many random ones."""
+    run: Callable[..., FuzzReport]
+    if isinstance(machine, int):
+        from sim.random.fuzz import run_machines as run
+    else:
+        from sim.random.fuzz import run_fuzz as run
+    total, name = (machine * count, f"{machine} random machines") if isinstance(machine, int) else (count, machine.name)
     since = time.perf_counter()
     with stage_reporter(quiet=as_json) as stage:
         if engine != "functional":
@@ -110,16 +132,16 @@ def _programs(
         def done(programs: int, cycles: int) -> None:
             seconds = time.perf_counter() - since
             speed = f"{cycles / seconds:.0f} cycles/s" if cycles else ""
-            stage(share_done(f"{programs} of {count} programs", programs, count, seconds, speed))
+            stage(share_done(f"{programs} of {total} programs", programs, total, seconds, speed))
 
-        result = run_fuzz(
-            config, seed, count, engine, directory=output, keep_going=keep_going, report=mismatch, progress=done
+        result = run(
+            machine, seed, count, engine, directory=output, keep_going=keep_going, report=mismatch, progress=done, how=how
         )  # fmt: skip
     if as_json:
-        print_json({"config": config.name, "seed": seed, "engine": engine, **dataclasses.asdict(result)})
+        print_json({"config": name, "seed": seed, "engine": engine, **dataclasses.asdict(result)})
     else:
         click.echo(
-            f"{config.name}, {engine}: {result.programs} programs, {result.instructions} instructions, {result.cycles} cycles "
+            f"{name}, {engine}: {result.programs} programs, {result.instructions} instructions, {result.cycles} cycles "
             f"in {result.seconds:.1f} s; {len(result.failures) or 'no'} mismatches"
         )
     return Exit.DONE if result.ok else Exit.CHECK_FAILED

@@ -19,7 +19,7 @@ from isa.config import MachineConfig
 from tilewright.api import import_arguments
 
 POINTS = 12
-"""Limits that are asked for; several may have the same answer."""
+"""That are looked for."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,8 @@ def memory_curve(
     imported, known = fitted(imported, config, wanted, database)
     graph = imported.graph
     given = frugal_steps(config, graph, "best", objective, database, known).steps
-    found: list[Point] = []
-    for each in curve(Evaluator(config, graph, database, known), wanted, given, POINTS):
-        cycles = program_cycles(config, graph, each.steps, each.sharing)
-        while found and found[-1].cycles >= cycles:
-            found.pop()
-        groups = sum(isinstance(step, Plan) for step in each.steps)
-        found.append(Point(each.bytes, cycles, groups, each.sharing.host))
-    return found
+    return [
+        Point(each.bytes, program_cycles(config, graph, each.steps, each.sharing), groups, each.sharing.host)
+        for each in curve(Evaluator(config, graph, database, known), wanted, given, POINTS)
+        for groups in (sum(isinstance(step, Plan) for step in each.steps),)
+    ]

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 
 import numpy as np
 
-from tilewright.profile.arena import GRANULE, MAPS, Arena
+from isa.program import Program
+from tilewright.profile.activity import activities, modelled
+from tilewright.profile.arena import GRANULE, MAPS, Arena, arena
+from tilewright.profile.dataflow import dataflow
 from tilewright.report.memory import Grid, rectangles
 from tilewright.report.svg import count, element, hue, picture, short, ticks, titled
 
 ROWS = 192
 _WIDTH, _HEIGHT = 860, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76, 10, 22, 40
+_IN_A_LINE, _LINE = 3, 18
 HOST = "hsl(0 0% 55%)"
+EMPTY = "No feature map lies in DRAM."
+STYLE = (
+    "svg{color:#1c2430;background:#fff}text{font:12px system-ui,sans-serif;fill:#5b6675}"
+    ".middle{text-anchor:middle}.end{text-anchor:end}.plot{fill:#f0f3f6}"
+)
 
 
 def occupancy(arena: Arena, numbers: Mapping[str, int]) -> Grid:
@@ -27,10 +37,51 @@ def occupancy(arena: Arena, numbers: Mapping[str, int]) -> Grid:
     return grid
 
 
+def picture_of(program: Program) -> str:
+    """The file's text, of a program by itself."""
+    items = activities(program, modelled(program))
+    flow = dataflow(program.config, items)
+    return arena_picture(arena(program, items, flow), {name: number for number, name in enumerate(flow.group_of)})
+
+
 def arena_map(arena: Arena, layers: Mapping[str, int]) -> str:
-    """Addresses upwards, WORK below INPUT below OUTPUT; steps to the right. ``layers``: their numbers."""
+    """For a page that brings its style. ``layers``: their numbers."""
     if not arena.total:
-        return element("p", "No feature map lies in DRAM.", class_="note")
+        return element("p", EMPTY, class_="note")
+    legend = "".join(
+        element("span", f"<i style='background:{colour}'></i>{escape(short(name))}", title=name)
+        for name, colour in _legend(arena, layers)
+    )
+    label = "Feature maps in DRAM over the steps"
+    return picture(_WIDTH, _HEIGHT, _drawing(arena, layers), label) + element("p", legend, class_="legend")
+
+
+def arena_picture(arena: Arena, layers: Mapping[str, int]) -> str:
+    """A file that needs nothing else: the same with its style, the legend below."""
+    parts = [element("style", STYLE)]
+    parts += _drawing(arena, layers) if arena.total else [element("text", EMPTY, x=_LEFT, y=_HEIGHT / 2)]
+    each = (_WIDTH - _LEFT - _RIGHT) / _IN_A_LINE
+    lines = 0
+    for number, (name, colour) in enumerate(_legend(arena, layers)):
+        line, place = divmod(number, _IN_A_LINE)
+        x, y = _LEFT + place * each, _HEIGHT + _LINE * line
+        parts.append(element("rect", x=x, y=y, width=10, height=10, rx=2, fill=colour))
+        parts.append(element("g", titled(name) + element("text", escape(short(name)), x=x + 15, y=y + 9)))
+        lines = line + 1
+    height = _HEIGHT + _LINE * lines + _RIGHT
+    return element(
+        "svg", "".join(parts), xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {_WIDTH} {height}", width=_WIDTH, height=height
+    ) + "\n"  # fmt: skip
+
+
+def _legend(arena: Arena, layers: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Who wrote what, first writers first, and their colours."""
+    writers = dict.fromkeys(each.writer for each in sorted(arena.held, key=lambda held: held.since))
+    return [(name, hue(layers[name]) if name in layers else HOST) for name in writers]
+
+
+def _drawing(arena: Arena, layers: Mapping[str, int]) -> list[str]:
+    """Addresses upwards, WORK below INPUT below OUTPUT; steps to the right."""
     names = {number: name for name, number in layers.items()}
     wide, high = (_WIDTH - _LEFT - _RIGHT) / len(arena.steps), (_HEIGHT - _TOP - _BOTTOM) / ROWS
     floor = _HEIGHT - _BOTTOM
@@ -58,12 +109,7 @@ def arena_map(arena: Arena, layers: Mapping[str, int]) -> str:
         parts.append(element("text", count(tick), x=_LEFT - 8, y=y + 4, class_="end"))
     parts.append(element("text", "step", x=(_LEFT + _WIDTH) / 2, y=_HEIGHT - 6, class_="middle"))
     parts.append(element("text", "byte", x=14, y=_HEIGHT / 2, class_="middle", transform=f"rotate(-90 14 {_HEIGHT / 2})"))
-    writers = dict.fromkeys(each.writer for each in sorted(arena.held, key=lambda held: held.since))
-    legend = "".join(
-        element("span", f"<i style='background:{hue(layers[name]) if name in layers else HOST}'></i>{short(name)}", title=name)
-        for name in writers
-    )
-    return picture(_WIDTH, _HEIGHT, parts, "Feature maps in DRAM over the steps") + element("p", legend, class_="legend")
+    return parts
 
 
 def _regions(arena: Arena, floor: int) -> list[str]:

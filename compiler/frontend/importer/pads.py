@@ -17,6 +17,7 @@ from compiler.frontend.importer.movement import cut, integers
 from compiler.frontend.importer.selection import taken
 from compiler.frontend.importer.values import Mapped, Params
 from compiler.frontend.importer.views import arranged, selected
+from compiler.frontend.importer.weights import real_constant
 from compiler.frontend.model import Node, scalar
 from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
 
@@ -50,16 +51,23 @@ def pad(ctx: Context, node: Node) -> None:
     if mode != "constant":
         ctx.values[node.output] = _repeated(ctx, x, mode, low, high, plain(letters, ctx.shape(node.output)))
         return
-    constant = ctx.constant(node.input(2)) if len(node.inputs) > 2 and node.input(2) else None
-    fill = _fill(
-        ctx, node, x.params, float(scalar(constant)) if constant is not None else float(node.attributes.get("value", 0.0))
-    )
+    fill = _fill(ctx, node, x.params, _padding_value(ctx, node))
     if low.get("C", 0) or high.get("C", 0):
         channels: list[int | None] = [None] * low["C"] + list(range(c)) + [None] * high["C"]
         middle = {"N": n, "H": h, "W": w, "C": len(channels)}
         x = selected(ctx, x, channels, plain(letters, [middle[letter] for letter in letters]), fill)
     pads = (low.get("H", 0), low.get("W", 0), high.get("H", 0), high.get("W", 0))
     ctx.values[node.output] = padded(ctx, node, x, pads, fill, plain(letters, ctx.shape(node.output))) if any(pads) else x
+
+
+def _padding_value(ctx: Context, node: Node) -> float:
+    """A constant input, in float or through DequantizeLinear; in old operator sets an attribute."""
+    if not node.input(2):
+        return float(node.attributes.get("value", 0.0))
+    constant = real_constant(ctx, node.input(2))
+    require(movement.indices_constant, constant)
+    assert constant is not None
+    return float(scalar(constant))
 
 
 def _fill(ctx: Context, node: Node, params: Params, value: float) -> int:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.codegen.columns import ColumnCut
+from compiler.codegen.columns import TileCut
 from compiler.codegen.misfit import FitError
 from compiler.codegen.objective import CYCLES, DRAM
 from compiler.codegen.plan import Plan
@@ -232,9 +232,9 @@ def test_a_group_may_be_asked_not_to_tile() -> None:
 def test_every_column_is_made_once_where_nothing_overlaps() -> None:
     b = Builder(0)
     graph = b.graph(*convolution(b))
-    cut = ColumnCut(TINY, make_group(TINY, graph, b.ops))
+    cut = TileCut(TINY, make_group(TINY, graph, b.ops))
     for count in cut.counts():
-        made = [cut.columns(number, count)["conv0_out"] for number in range(count)]
+        made = [cut.spans(number, count)["conv0_out"] for number in range(count)]
         assert [past for _, past in made[:-1]] == [first for first, _ in made[1:]]
         assert (made[0][0], made[-1][1]) == (0, 90)
 

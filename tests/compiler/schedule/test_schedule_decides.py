@@ -170,6 +170,8 @@ REFUSED = [
     (GROUPS + "steps = 1\npipelined = true\n", 4, "group conv0+conv2: true, with one step; expected false, or more steps"),
     (GROUPS + "passes = 2\n", 3, "group conv0+conv2: 2 passes; expected 1 to 1"),
     (GROUPS + "tiles = 9\n", 3, "group conv0+conv2: 9 tiles; expected 1 to 6"),
+    (GROUPS + "bands = 9\n", 3, "group conv0+conv2: 9 bands; expected 2 to 6, the rows of its outputs"),
+    (GROUPS + "bands = 2\nsteps = 2\n", 3, "group conv0+conv2: with bands nothing else can be decided but the end"),
     (GROUPS + 'held = ["x0"]\n', 3, "group conv0+conv2: map 'x0' cannot stay on chip from pass to pass"),
     (GROUPS + "[group.rings]\nx0 = {word = 0, rows = 6, pitch = 6}\n", 3, "map 'conv0_out' has no ring; expected all of"),
     (GROUPS + "[group.rings]\nx9 = {word = 0, rows = 6, pitch = 6}\n", 4, "no ring begins with map 'x9'; expected x0, "),

@@ -117,7 +117,7 @@ def test_tiles_of_columns_let_more_run_together() -> None:
     evaluator = weighed(b.graph(wide))
     together = evaluator.sets.everything
     assert evaluator.cost_of(together, CYCLES) is None
-    by_rows, tiled = (Within(evaluator, CYCLES, shared=False, tiled=tiled).overlapping for tiled in (False, True))
+    by_rows, tiled = (Within(evaluator, CYCLES, shared=False, bands=bands).overlapping for bands in (0, 1))
     assert tiled.limits[tiled.least] < by_rows.limits[by_rows.least]
     found = tiled.cheapest(tiled.limits[tiled.least])
     assert found is not None

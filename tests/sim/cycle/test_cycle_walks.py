@@ -12,7 +12,7 @@ import pytest
 from isa.codec import Op
 from isa.config import MachineConfig, config_from_dict, preset
 from sim.cycle.costs import COSTS, MiscCost, MoveCost, WindowCost
-from sim.cycle.walks import Banks, RoundWalk, Way
+from sim.cycle.walks import Banks, Kept, Masks, RoundWalk, Way
 from tests.sim.cycle.cycle_programs import NANO, conv, load, misc, pool
 
 BASE = replace(preset("base"), conv_finish=32, pool_finish=16)
@@ -122,3 +122,20 @@ def test_an_unknown_walk_goes_round_its_groups() -> None:
     assert RoundWalk(Banks(2, 512), 0b101, 5).masks().tolist() == [1, 2, 16, 32, 1]
     assert RoundWalk(Banks(2, 512, Way.SHARED_WRITE), 0b101, 3).masks().tolist() == [1 << 48, 1 << 49, 1 << 48]
     assert RoundWalk(Banks(2, 512), 0, 2).masks().tolist() == [0, 0]
+
+
+def test_masks_are_kept_by_their_bytes_the_last_asked_for_longest() -> None:
+    made: list[int] = []
+
+    def make(walk: RoundWalk) -> Masks:
+        made.append(walk.count)
+        return walk.masks()
+
+    kept = Kept(8 * 30)
+    walks = [RoundWalk(Banks(4, 16), 1, count) for count in (10, 12, 14)]
+    for number in (0, 1, 0, 2, 0, 1):
+        assert np.array_equal(kept.of(walks[number], make), walks[number].masks())
+        assert kept.bytes <= kept.most_bytes
+    assert made == [10, 12, 14, 12]
+    kept.of(RoundWalk(Banks(4, 16), 1, 99), make)
+    assert kept.bytes == 8 * 99

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -12,8 +12,10 @@ from isa.codec import Op
 from isa.config import PRESETS, preset
 from isa.instructions import MiscMode, PoolMode, Unit
 from sim.functional.hazards import find_races
+from sim.random.configs import any_config
 from sim.random.engines import functional
 from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint
+from sim.random.fuzz import run_machines
 from sim.random.program import ProgramError, directed_program, random_program
 from sim.random.tokens import hazards, serial_needs, with_tokens
 
@@ -35,6 +37,19 @@ def test_lane_counts_of_all_kinds() -> None:
         config = replace(NANO, ic_p=ic_p, oc_p=oc_p, px_p=px_p, fm_banks=8, fm_depth=512, window_bytes=64)
         program = random_program(config, n)
         assert functional(program).fault is None
+
+
+def test_random_machines_differ_in_every_field() -> None:
+    machines = [asdict(any_config(seed)) for seed in range(120)]
+    assert [name for name in machines[0] if len({str(machine[name]) for machine in machines}) < 2] == []
+    assert {machine["axi_data_bits"] for machine in machines} == {32, 64, 128, 256, 512}
+    assert min(machine["ic_p"] for machine in machines) == 1
+    assert any_config(3) == any_config(3)
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_programs_on_random_machines_are_legal_and_without_races(first: int) -> None:
+    assert run_machines(10, first, 1, "functional").failures == []
 
 
 def test_a_machine_without_optional_units_gets_no_work_for_them() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from isa.config import preset
+from sim.campaign.run import How
 from sim.random import fuzz
 from sim.random.engines import Outcome, difference, functional
 from sim.random.fuzz import FuzzError, load_case, run_fuzz
@@ -56,6 +57,13 @@ def test_fuzzing_keeps_the_case_with_its_seed(tmp_path: Path, monkeypatch: pytes
     assert case.seed == seed
     assert difference(functional(case), broken(case)) is not None
     assert (tmp_path / f"nano-{seed}" / "program.txt").read_text().startswith("START")
+
+
+def test_workers_change_nothing_of_what_is_found() -> None:
+    alone, shared = (run_fuzz(NANO, 3, 12, "functional", how=How(workers=n)) for n in (1, 2))
+    alone.seconds = shared.seconds = 0
+    assert alone == shared
+    assert alone.programs == 12
 
 
 def test_an_unknown_engine_is_refused() -> None:

@@ -1,0 +1,39 @@
+"""The list of reasons for which nodes run on the CPU, as docs/refusals.md has it: another one is a mistake of the compiler."""
+
+from __future__ import annotations
+
+import re
+
+from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, refusal
+from compiler.frontend.importer import run
+from compiler.frontend.importer.context import RULES
+from compiler.frontend.partition import MOVED_FOR_CPU, OPERANDS_ON_CPU, READ_ON_CPU, UNQUANTISED_FOR_CPU
+
+NEIGHBOURS = {
+    OPERANDS_ON_CPU: "all that it reads is made on the CPU; see what keeps its makers there",
+    READ_ON_CPU: "float numbers are wanted, which the machine has none of; quantise what reads it, or leave it so",
+    MOVED_FOR_CPU: "it changes no number, and is not worth a way to the machine and back",
+    UNQUANTISED_FOR_CPU: "a float result stays where it is made; quantise it",
+    "its result is an output of the model and is not quantised": "add QuantizeLinear, or leave it so",
+}
+"""Reasons that come from what is around a node (how they begin), and what to do about each."""
+CONFIGURATION = {
+    r"no tiling fits configuration \S+: ": "choose a configuration with more of what the rest of the sentence names",
+    r"configuration \S+ builds no (POOL|MISC) unit, which ": "set build_pool or build_misc to true in the configuration",
+    r"MISC sums and compares \d+ channels at most, ": "leave it so, or cut the channels in two",
+}
+"""Reasons that a configuration gives, as patterns."""
+UNKNOWN = "no unit of the machine computes "
+
+
+def documented(reason: str) -> bool:
+    """Whether the reason is in the list; an operator of the table of support is never unknown."""
+    assert run.FAMILIES
+    if reason.startswith(UNKNOWN):
+        return reason.removeprefix(UNKNOWN) not in {operator for _, operator in RULES}
+    asked = {refusal(each) for each in (*ALWAYS, *(c for many in CONSTRAINTS.values() for c in many))}
+    return (
+        reason in asked
+        or reason.startswith(tuple(NEIGHBOURS))
+        or any(re.match(pattern, reason) for pattern in CONFIGURATION)
+    )  # fmt: skip

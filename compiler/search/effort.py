@@ -1,0 +1,36 @@
+"""How much time a compilation may take, and what it gives up for less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isa.errors import TilewrightError
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Of strategy ``best``, and of the order of groups; other strategies are as their papers have them."""
+
+    timed: bool
+    """Whether whole programs are timed on the cycle model, to choose among partitions and orders. If not, the least sum of the
+    groups' costs is taken, and groups keep the order of the graph: more cycles, and more DRAM for feature maps."""
+    most_ops: int
+    """Operations in a group."""
+    weighed: int
+    """So many times as many groups of each size are weighed, where there are more of them."""
+    rounds: int
+    """Mixtures of partitions that are timed."""
+
+
+EFFORTS = {
+    "quick": Effort(timed=False, most_ops=10, weighed=1, rounds=0),
+    "normal": Effort(timed=True, most_ops=10, weighed=1, rounds=3),
+    "full": Effort(timed=True, most_ops=14, weighed=4, rounds=8),
+}
+NORMAL = EFFORTS["normal"]
+
+
+def effort_of(name: str) -> Effort:
+    if name not in EFFORTS:
+        raise TilewrightError(f"effort {name!r}: unknown; known are {', '.join(EFFORTS)}")
+    return EFFORTS[name]

@@ -1,0 +1,160 @@
+"""Tcl for Vivado: one script packages the machine for its catalogue of IP, the other makes a design around it.
+
+What the scripts say of the machine - names and kinds of its interfaces - comes from the ports of the emitted machine. They
+follow UG835, UG1118 and UG994; the suite runs them in a Tcl interpreter whose Vivado commands only write down their calls.
+"""
+
+from __future__ import annotations
+
+from hw.delivery.boards import BOARDS
+from hw.delivery.ipxact import LIBRARY, VENDOR, buses
+from hw.delivery.modules import VerilogModule
+from hw.delivery.style import Style
+from isa.config import MachineConfig
+from isa.version import HARDWARE_VERSION, ISA_VERSION
+
+PACKAGE_FILE, DESIGN_FILE = "package.tcl", "block_design.tcl"
+REGISTERS_AT = 0xA000_0000
+"""Of the machine's registers, where the processor's first master port reaches."""
+MEMORY_PORT_BITS = 128
+"""Of the processing system's port to DRAM, at its widest."""
+
+
+def scripts(top: VerilogModule, config: MachineConfig, style: Style, sources: list[str]) -> dict[str, str]:
+    """Text of both scripts by name, for the machine whose outermost module this is."""
+    kinds: dict[str, list[str]] = {}
+    for name, bus in buses(top).items():
+        kinds.setdefault(bus.type[2], []).append(name)
+    clock, *doubled = kinds["clock"]
+    facts = {
+        "name": config.name, "hash": f"{config.hash:#010x}", "top": style.top, "vendor": VENDOR, "library": LIBRARY,
+        "version": f"{ISA_VERSION}.{HARDWARE_VERSION}", "sources": " ".join(sources), "mhz": config.clock_mhz,
+        "clock": clock, "doubled": " ".join(doubled), "reset": kinds["reset"][0], "interrupt": kinds["interrupt"][0],
+        "memory": next(name for name in kinds["aximm"] if name.startswith("m_")),
+        "registers": next(name for name in kinds["aximm"] if name.startswith("s_")),
+        "at": f"{REGISTERS_AT:#x}", "port_bits": min(config.axi_data_bits, MEMORY_PORT_BITS),
+        "boards": "\n".join(f"    {board.name:8} {{{board.part} {board.board}}}" for board in BOARDS),
+        "default": BOARDS[0].name,
+    }  # fmt: skip
+    return {name: _filled(text, facts) for name, text in ((PACKAGE_FILE, _PACKAGE), (DESIGN_FILE, _DESIGN))}
+
+
+def _filled(text: str, facts: dict[str, object]) -> str:
+    """With ``@fact@`` replaced: Tcl has braces of its own."""
+    for fact, value in facts.items():
+        text = text.replace(f"@{fact}@", str(value))
+    return text
+
+
+_PACKAGE = """\
+# Puts Tilewright's machine "@name@" (@hash@) into a catalogue of IP, in the folder ip beside this file:
+#   vivado -mode batch -source package.tcl -tclargs ?part?
+# Interfaces are inferred from the attributes of the ports.
+set here [file dirname [file normalize [info script]]]
+set part [expr {$argc > 0 ? [lindex $argv 0] : {xczu9eg-ffvb1156-2-e}}]
+create_project -in_memory -part $part
+foreach source {@sources@} {
+    add_files -norecurse [file join $here $source]
+}
+set_property top @top@ [current_fileset]
+ipx::package_project -root_dir [file join $here ip] -vendor @vendor@ -library @library@ -taxonomy /UserIP -import_files -force
+set core [ipx::current_core]
+set_property name @top@ $core
+set_property version @version@ $core
+set_property display_name {Tilewright @name@} $core
+set_property description {CNN accelerator, configuration @hash@} $core
+foreach bus {@memory@ @registers@} {
+    ipx::associate_bus_interfaces -busif $bus -clock @clock@ $core
+}
+ipx::create_xgui_files $core
+ipx::update_checksums $core
+ipx::check_integrity $core
+ipx::save_core $core
+close_project
+"""
+
+_DESIGN = """\
+# Makes a design around Tilewright's machine "@name@" (@hash@): processing system, interconnect, clocks, interrupt.
+#   vivado -mode batch -source package.tcl
+#   vivado -mode batch -source block_design.tcl -tclargs ?board? ?bitstream?
+# With "bitstream" it is implemented, and the bitstream written with its hardware description (.xsa).
+set here [file dirname [file normalize [info script]]]
+set boards {
+@boards@
+}
+set name [expr {$argc > 0 ? [lindex $argv 0] : {@default@}}]
+if {![dict exists $boards $name]} {
+    error "board $name: expected one of [dict keys $boards]"
+}
+lassign [dict get $boards $name] part pattern
+create_project -force tilewright_$name [file join $here $name] -part $part
+set board [lindex [get_board_parts -quiet -latest_file_version $pattern] 0]
+if {$board eq {}} {
+    error "board $name: Vivado has no board files $pattern; install them with xhub or Tools > Download Latest Boards"
+}
+set_property board_part $board [current_project]
+set_property ip_repo_paths [file join $here ip] [current_project]
+update_ip_catalog
+
+create_bd_design system
+set ps [create_bd_cell -type ip -vlnv xilinx.com:ip:zynq_ultra_ps_e ps]
+apply_bd_automation -rule xilinx.com:bd_rule:zynq_ultra_ps_e -config {apply_board_preset 1} $ps
+set_property -dict {
+    CONFIG.PSU__USE__M_AXI_GP0 1
+    CONFIG.PSU__USE__M_AXI_GP1 0
+    CONFIG.PSU__USE__M_AXI_GP2 0
+    CONFIG.PSU__USE__S_AXI_GP2 1
+    CONFIG.PSU__SAXIGP2__DATA_WIDTH @port_bits@
+    CONFIG.PSU__USE__IRQ0 1
+    CONFIG.PSU__FPGA_PL0_ENABLE 1
+} $ps
+set core [create_bd_cell -type ip -vlnv @vendor@:@library@:@top@ core]
+
+# One clock for all; what the machine has beyond it runs twice as fast, its edges on those of the first.
+set clocks [create_bd_cell -type ip -vlnv xilinx.com:ip:clk_wiz clocks]
+set_property -dict {
+    CONFIG.CLKOUT1_REQUESTED_OUT_FREQ @mhz@
+    CONFIG.RESET_TYPE ACTIVE_LOW
+    CONFIG.RESET_PORT resetn
+    CONFIG.USE_LOCKED true
+} $clocks
+foreach doubled {@doubled@} {
+    set_property -dict [list CONFIG.CLKOUT2_USED true CONFIG.CLKOUT2_REQUESTED_OUT_FREQ [expr {2 * @mhz@}]] $clocks
+    connect_bd_net [get_bd_pins clocks/clk_out2] [get_bd_pins core/$doubled]
+}
+connect_bd_net [get_bd_pins ps/pl_clk0] [get_bd_pins clocks/clk_in1]
+connect_bd_net [get_bd_pins ps/pl_resetn0] [get_bd_pins clocks/resetn]
+set resets [create_bd_cell -type ip -vlnv xilinx.com:ip:proc_sys_reset resets]
+connect_bd_net [get_bd_pins ps/pl_resetn0] [get_bd_pins resets/ext_reset_in]
+connect_bd_net [get_bd_pins clocks/locked] [get_bd_pins resets/dcm_locked]
+
+# Registers from the processor, memory for the machine.
+foreach {cell from to} {
+    control ps/M_AXI_HPM0_FPD core/@registers@
+    memory  core/@memory@ ps/S_AXI_HP0_FPD
+} {
+    set interconnect [create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect $cell]
+    set_property -dict {CONFIG.NUM_SI 1 CONFIG.NUM_MI 1} $interconnect
+    connect_bd_intf_net [get_bd_intf_pins $from] [get_bd_intf_pins $cell/S00_AXI]
+    connect_bd_intf_net [get_bd_intf_pins $cell/M00_AXI] [get_bd_intf_pins $to]
+}
+connect_bd_net [get_bd_pins clocks/clk_out1] [get_bd_pins {
+    core/@clock@ control/aclk memory/aclk resets/slowest_sync_clk ps/maxihpm0_fpd_aclk ps/saxihp0_fpd_aclk
+}]
+connect_bd_net [get_bd_pins resets/peripheral_aresetn] [get_bd_pins {core/@reset@ control/aresetn memory/aresetn}]
+connect_bd_net [get_bd_pins core/@interrupt@] [get_bd_pins ps/pl_ps_irq0]
+
+set space [get_bd_addr_spaces ps/Data]
+assign_bd_address -offset @at@ -range 4K -target_address_space $space [get_bd_addr_segs core/@registers@/*]
+assign_bd_address
+validate_bd_design
+save_bd_design
+set top [make_wrapper -files [get_files system.bd] -top]
+add_files -norecurse $top
+set_property top system_wrapper [current_fileset]
+if {$argc > 1 && [lindex $argv 1] eq {bitstream}} {
+    launch_runs impl_1 -to_step write_bitstream
+    wait_on_run impl_1
+    write_hw_platform -fixed -include_bit -force -file [file join $here tilewright_$name.xsa]
+}
+"""

@@ -1,0 +1,1 @@
+"""Campaigns: many independent pieces of work, on processes of this machine or on a cluster."""

@@ -1,0 +1,65 @@
+"""Workers of a Dask cluster: the scheduler gives what a dead worker had in hand to another one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sim.campaign.run import ATTEMPTS, CampaignError, Lost, Work
+
+INSTALL = "pip install 'tilewright[cluster]'"
+AHEAD = 4
+"""Items that each worker has waiting: enough that none waits for the next, few enough that an end comes soon."""
+START_SECONDS = 10
+
+
+def on_cluster(work: Work, items: Sequence[Any], left: Sequence[int], scheduler: str) -> Iterator[tuple[int, Any]]:
+    """Numbers of items and their results, in the order in which they come."""
+    try:
+        from distributed import Client, KilledWorker, as_completed
+    except ModuleNotFoundError:
+        raise CampaignError(f"--scheduler {scheduler}: the Python package distributed is not installed: {INSTALL}") from None
+    try:
+        client = Client(scheduler, timeout=START_SECONDS, set_as_default=False)
+    except (OSError, ValueError, ImportError) as error:
+        text = str(error).partition("\n")[0]
+        raise CampaignError(
+            f"--scheduler {scheduler}: no Dask scheduler answers ({text}); start one with: dask scheduler"
+        ) from None
+    try:
+        _check_threads(client, scheduler)
+        waiting = deque(left)
+        numbers: dict[Any, int] = {}
+        running = as_completed(loop=client.loop)
+
+        def submit(count: int) -> None:
+            for _ in range(min(count, len(waiting))):
+                number = waiting.popleft()
+                future = client.submit(work, items[number], pure=False)
+                numbers[future.key] = number
+                running.add(future)
+
+        submit(AHEAD * max(1, len(client.nthreads())))
+        for future in running:
+            number = numbers.pop(future.key)
+            failed = future.exception()
+            if isinstance(failed, KilledWorker):
+                yield number, Lost(f"killed {ATTEMPTS} workers or more")
+            elif failed is not None:
+                raise failed
+            else:
+                yield number, future.result()
+            submit(1)
+    finally:
+        client.close()
+
+
+def _check_threads(client: Any, scheduler: str) -> None:
+    """Work changes what belongs to a whole process (warnings, signals), so a worker does one thing at a time."""
+    for address, threads in client.nthreads().items():
+        if threads != 1:
+            raise CampaignError(
+                f"--scheduler {scheduler}: worker {address} has {threads} threads, 1 is expected; "
+                f"start workers with: dask worker {scheduler} --nthreads 1 --nworkers -1"
+            )

@@ -1,0 +1,143 @@
+"""Workers that are processes of this machine: one item at a time each, and a new one for each that dies."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import signal
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from types import FrameType
+from typing import Any
+
+from sim.campaign.run import ATTEMPTS, Lost, Work
+
+PATIENCE = 20.0
+"""Seconds that a worker which is told to end has for ending what it has started."""
+
+
+def on_processes(
+    work: Work, items: Sequence[Any], left: Sequence[int], workers: int, seconds: float | None
+) -> Iterator[tuple[int, Any]]:
+    """Numbers of items and their results, in the order in which they come."""
+    waiting, deaths = deque(left), dict[int, int]()
+    crew: list[_Worker] = []
+    try:
+        crew.extend(_Worker(work) for _ in range(workers))
+        while waiting or any(worker.number is not None for worker in crew):
+            for worker in crew:
+                if worker.number is None and waiting:
+                    worker.give(waiting[0], items[waiting.popleft()])
+            busy = {worker.connection: worker for worker in crew if worker.number is not None}
+            first = min(worker.since for worker in busy.values())
+            ready = wait(list(busy), None if seconds is None else max(0.0, first + seconds - time.monotonic()) + 0.01)
+            for connection, worker in busy.items():
+                number = worker.number
+                assert number is not None
+                late = seconds is not None and time.monotonic() - worker.since > seconds
+                if connection not in ready and not late:
+                    continue
+                try:
+                    if connection not in ready:
+                        raise TimeoutError
+                    yield number, worker.take()
+                except TimeoutError:
+                    crew[crew.index(worker)] = _replaced(worker, work)
+                    yield number, Lost(f"took more than {seconds:g} s")
+                except (EOFError, ConnectionError):
+                    crew[crew.index(worker)] = _replaced(worker, work)
+                    deaths[number] = deaths.get(number, 0) + 1
+                    if deaths[number] < ATTEMPTS:
+                        waiting.appendleft(number)
+                    else:
+                        yield number, Lost(f"killed {ATTEMPTS} workers, the last with {_ending(worker)}")
+    finally:
+        for worker in crew:
+            worker.process.terminate()
+        for worker in crew:
+            worker.end(PATIENCE)
+
+
+class _Worker:
+    """A process, and what it has in hand."""
+
+    def __init__(self, work: Work) -> None:
+        # A fresh interpreter: threads of onnxruntime do not survive a fork.
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.number: int | None = None
+        self.since = 0.0
+
+    def give(self, number: int, item: Any) -> None:
+        """A worker that is dead already is found so when its result is asked for."""
+        self.number, self.since = number, time.monotonic()
+        try:
+            self.connection.send(item)
+        except (BrokenPipeError, ConnectionError):
+            return
+
+    def take(self) -> Any:
+        """The result; an error of the work is raised. A dead worker is an ``EOFError``."""
+        done, result = pickle.loads(self.connection.recv_bytes())
+        self.number = None
+        if not done:
+            raise result
+        return result
+
+    def end(self, patience: float) -> None:
+        self.process.join(patience)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+        self.connection.close()
+
+
+def _replaced(worker: _Worker, work: Work) -> _Worker:
+    worker.process.kill()
+    worker.end(PATIENCE)
+    return _Worker(work)
+
+
+def _ending(worker: _Worker) -> str:
+    code = worker.process.exitcode
+    return f"exit code {code}" if code is None or code >= 0 else signal.Signals(-code).name
+
+
+def _serve(connection: Connection[Any, Any], work: Work) -> None:
+    """In the worker, until nobody asks any more; Ctrl-C is the business of whoever has started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        while True:
+            item = connection.recv()
+            try:
+                answer = (True, work(item))
+            except Exception as error:
+                answer = (False, error)
+            connection.send_bytes(_pickled(answer))
+    except (EOFError, KeyboardInterrupt, ConnectionError):
+        return
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Once: what has been started is being ended."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _pickled(answer: tuple[bool, Any]) -> bytes:
+    """An error that cannot travel is told by its text."""
+    try:
+        content = pickle.dumps(answer)
+        pickle.loads(content)
+    except Exception:
+        error = answer[1]
+        text = "".join(traceback.format_exception(error)) if isinstance(error, Exception) else f"{error!r} cannot be pickled"
+        return pickle.dumps((False, RuntimeError(text)))
+    return content

@@ -1,0 +1,112 @@
+"""Runs a campaign: results in the order of their items, whatever ran first and wherever."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isa.errors import TilewrightError
+from sim.campaign.record import Record
+
+Work = Callable[[Any], Any]
+"""From an item to its result: a function of a module, so that other processes find it; both can be pickled, and the result is
+what JSON holds."""
+ATTEMPTS = 3
+"""Workers that may die of one item."""
+
+
+class CampaignError(TilewrightError):
+    """A campaign that cannot run as it is asked to."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """In place of a result: nobody came back with one."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class How:
+    """Where a campaign runs, and what is kept of it."""
+
+    workers: int = 1
+    """Processes; with one, everything happens in this process, unless an item has a time limit."""
+    scheduler: str | None = None
+    """Address of a Dask scheduler, whose workers are used instead."""
+    record: Path | None = None
+    """File that results are added to as they come."""
+    resume: bool = False
+    """Take what the record holds, and run the rest."""
+
+
+ALONE = How()
+"""In this process, with nothing kept."""
+
+
+def all_cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def campaign(
+    work: Work, items: Sequence[Any], how: How, of: Mapping[str, Any], *, seconds: float | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Iterator[Any]]:  # fmt: skip
+    """Within it, the results in the order of the items; a ``Lost`` for an item that killed ``ATTEMPTS`` workers, or that took
+    more than ``seconds``. Leaving it ends what still runs.
+
+    ``of`` tells campaigns apart: a record of another one is not resumed. Items beyond those that a record has known may follow.
+    An error of the work ends the campaign and is raised here. ``progress`` is told how many results there are.
+    """
+    if how.resume and how.record is None:
+        raise CampaignError("--resume: there is no file to resume from; name it with --record FILE")
+    if how.scheduler is not None and seconds is not None:
+        raise CampaignError(
+            f"--scheduler {how.scheduler}: this work has a time limit, which processes of this machine keep to; give --workers"
+        )
+    with ExitStack() as stack:
+        record = stack.enter_context(closing(Record(how.record, of, resume=how.resume)))
+        left = [number for number in range(len(items)) if number not in record.results]
+        results = stack.enter_context(closing(_unordered(work, items, left, how, seconds)))
+        yield _ordered(record, results, len(items), progress)
+
+
+def _ordered(
+    record: Record, results: Iterator[tuple[int, Any]], count: int, progress: Callable[[int], None] | None
+) -> Iterator[Any]:
+    found = dict(record.results)
+    done = len([number for number in found if number < count])
+    for number in range(count):
+        while number not in found:
+            came, result = next(results)
+            found[came] = result
+            if not isinstance(result, Lost):
+                record.add(came, result)
+            done += 1
+            if progress is not None:
+                progress(done)
+        yield found.pop(number)
+
+
+def _unordered(
+    work: Work, items: Sequence[Any], left: Sequence[int], how: How, seconds: float | None
+) -> Generator[tuple[int, Any], None, None]:
+    if not left:
+        return
+    if how.scheduler is not None:
+        from sim.campaign.cluster import on_cluster
+
+        yield from on_cluster(work, items, left, how.scheduler)
+    elif min(how.workers, len(left)) > 1 or seconds is not None:
+        from sim.campaign.processes import on_processes
+
+        yield from on_processes(work, items, left, min(how.workers, len(left)), seconds)
+    else:
+        for number in left:
+            yield number, work(items[number])

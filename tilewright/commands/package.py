@@ -1,0 +1,54 @@
+"""``tilewright package``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hw.delivery.boards import too_small
+from hw.delivery.package import TOOLS
+from isa.config import MachineConfig
+from isa.estimate import beyond_chip
+from tilewright.commands.verilog import CONFIG_FILE
+from tilewright.options import check_output, config_option, json_option, print_json, write_file
+from tilewright.progress import stage_reporter
+
+
+@click.command()
+@config_option()
+@click.option("--for", "tool", type=click.Choice(TOOLS), required=True, help="Who is to take it.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the files.")
+@json_option()
+def command(config: MachineConfig, tool: str, output: Path, as_json: bool) -> None:
+    """Write the machine as other people's tools take it.
+
+    \b
+    vivado   Verilog, an IP-XACT component (1685-2014), Tcl that packages the core, and Tcl that makes a block design for
+             ZCU102 and KV260: processing system, interconnect, clocks, interrupt. Not run by this project: Vivado is not free.
+    fusesoc  What `tilewright verilog` writes, its .core file among it.
+    litex    Verilog, and a Python module that puts the machine into a LiteX system on chip.
+
+    \b
+    Examples:
+      tilewright package --config base --for vivado -o vivado/
+      tilewright package --config nano --for litex -o litex/
+    """
+    from hw.delivery.package import package
+    from sim.rtl.build import core_verilog
+
+    check_output(output / CONFIG_FILE)
+    beyond = list(too_small(config)) if tool == "vivado" else [found for found in (beyond_chip(config),) if found]
+    for sentence in beyond:
+        click.echo(f"tilewright: warning: {sentence}", err=True)
+    with stage_reporter(quiet=as_json) as report:
+        report(f"Verilog of {config.name}")
+        files = {**package(core_verilog(config), config, tool), CONFIG_FILE: config.to_json()}
+    for name, text in files.items():
+        write_file(output / name, text.encode())
+    if as_json:
+        written = [str(output / name) for name in files]
+        print_json({"files": written, "config": config.name, "hash": config.hash, "beyond": beyond})
+    else:
+        for name, text in files.items():
+            click.echo(f"{output / name}: {len(text.encode())} bytes")
