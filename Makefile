@@ -18,7 +18,7 @@ export AMARANTH_USE_YOSYS := builtin
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
 	@echo "make soc     firmware on a RISC-V processor with nano beside it, in Verilator; MEMORY=sdram: as on the board"
-	@echo "make ulx3s   the same system as a bitstream for the ULX3S board (DEVICE=$(DEVICE)): an hour or so"
+	@echo "make ulx3s   the same system as a bitstream for the ULX3S board (DEVICE=$(DEVICE)), by the open tools"
 	@echo "make test    lint, types and the whole suite (JOBS=$(JOBS) processes)"
 	@echo "make lint    ruff"
 	@echo "make types   mypy, strict"

@@ -37,8 +37,11 @@ def size(config: MachineConfig, *, dsp48e2: bool) -> dict[str, float]:
 def main(names: list[str]) -> None:
     print("| array | LUT | FF | DSP |\n|---|---:|---:|---:|")
     for name in names or ["base", "zu2", "zu9"]:
-        packed, plain = (replace(preset(name), dsp_packing=switch) for switch in (True, False))
-        for title, config, dsp48e2 in (("trees", plain, False), ("cascades", packed, False), ("DSP48E2", packed, True)):
+        packed, plain = (replace(preset(name), dsp_packing=switch, array_clock=1) for switch in (True, False))
+        doubled = replace(packed, array_clock=2)
+        for title, config, dsp48e2 in (
+            ("trees", plain, False), ("cascades", packed, False), ("DSP48E2", packed, True), ("twice the clock", doubled, True),
+        ):  # fmt: skip
             found = size(config, dsp48e2=dsp48e2)
             print(f"| `{name}`, {title} | {found['LUT']:.0f} | {found['FF']:.0f} | {found['DSP']:.0f} |", flush=True)
 

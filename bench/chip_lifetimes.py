@@ -1,12 +1,12 @@
 """What words shared on chip could save at best (Deep Fusion's figures 4 and 5), as a table in docs/memory.md.
 
-``python -m bench.chip_lifetimes [network ...] [--kib 64 128 256] [--batch 1]``
+``python -m bench.chip_lifetimes [--parts] [network ...] [--kib 64 128 256] [--batch 1]``
 
 DRAM bytes of ``dnnvm`` and ``best`` on the machines of ``bench.strategies dram``, each as it is, and with a placement that no
 real one can better: where layers run one after the other within a step, a map takes its whole ring only from the layer that
 makes it to the last that reads it, what is loaded comes when it is first read, and in between only the rows that the next step
 still needs are kept; what a layer makes lies over what it is the last to read, as far as there are bytes of both; any set of
-such maps fits whose words at each time are no more than there are.
+such maps fits whose words at each time are no more than there are. ``--parts``: instead, what the bytes of ``best`` are.
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ from unittest.mock import patch
 from bench.network_table import put_row
 from bench.strategies import CONVOLUTIONS, convolutions, fitting, imported, small_machine, timed
 from compiler.codegen import planner
+from compiler.codegen.objective import OBJECTIVES
 from compiler.codegen.operations import Group
 from compiler.codegen.placed import Placed
 from compiler.codegen.placement import place
+from compiler.codegen.plan import Plan
 from compiler.codegen.ranges import Ranges
+from compiler.codegen.residence import PARAMETER_BUFFERS
 from compiler.codegen.room import Room
 from compiler.codegen.tenancy import Tenancy, tenancies
+from compiler.emit.build import plans_of
 from compiler.search.cost import Evaluator
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig
@@ -107,16 +111,41 @@ def row(name: str, kib: int, batch: int) -> None:
     put_row("Words shared on chip", columns, [str(cell) for cell in cells], 3, PAGE)
 
 
+def part_row(name: str, kib: int, batch: int) -> None:
+    """Maps and parameters once for each group, and what of them is loaded again."""
+    config = small_machine(kib)
+    whole = imported(name.removesuffix(CONVOLUTIONS), batch)
+    graph, _ = fitting(convolutions(whole) if name.endswith(CONVOLUTIONS) else whole, config)
+    partition, _ = timed("best", Evaluator(config, graph), "dram")
+    depth = {buffer: config.buffer_depth(buffer.name) for buffer in PARAMETER_BUFFERS}
+    maps = parameters = reloaded = total = fused = 0
+    for step in plans_of(config, graph, partition.groups, OBJECTIVES["dram"]):
+        if isinstance(step, Plan):
+            group = step.group
+            maps += sum(group.tensors[each].bytes for each in (*group.inputs, *group.outputs))
+            parameters += sum(block.bytes(config) for layer in group.layers for block in layer.blocks(depth))
+            reloaded += step.reloaded
+            total += step.cost.dram_bytes
+            fused += len(group.layers) > 1
+    columns = ("KiB", "batch", "network", "groups", "of several operations", "MB", "maps once", "parameters once",
+        "parameters again", "inputs again")  # fmt: skip
+    sizes = (total, maps, parameters, reloaded, total - maps - parameters - reloaded)
+    cells = (kib, batch, name, len(partition.groups), fused, *(f"{size / 1e6:.3f}" for size in sizes))
+    print(" | ".join(map(str, cells)), flush=True)
+    put_row("Bytes that fusion leaves", columns, [str(cell) for cell in cells], 3, PAGE)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
+    parser.add_argument("--parts", action="store_true")
     parser.add_argument("--kib", nargs="+", type=int, default=(64, 128, 256))
     parser.add_argument("--batch", nargs="+", type=int, default=(1,))
     asked = parser.parse_args()
     for name in asked.networks:
         for kib in asked.kib:
             for batch in asked.batch:
-                row(name, kib, batch)
+                (part_row if asked.parts else row)(name, kib, batch)
 
 
 if __name__ == "__main__":

@@ -98,10 +98,10 @@ def good() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in Path().iterdir()}
 
 
-def damaged(kind: str, seed: int) -> bytes:
+def damaged(kind: str, seed: int, files: dict[str, bytes]) -> bytes:
     """The file of that kind with that seed's damage."""
     rng = random.Random(f"{kind} {seed}")
-    whole = good()[FILES[kind]]
+    whole = files[FILES[kind]]
     inside: dict[str, Callable[[random.Random, bytes], bytes]] = {
         "onnx": _model, "npz": _arrays, "toml": _lines, "schedule": _lines, "elf": _words,
     }  # fmt: skip
@@ -256,16 +256,16 @@ def _model(rng: random.Random, data: bytes) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def tried(item: tuple[str, int]) -> dict[str, str]:
+def tried(item: tuple[str, int, dict[str, bytes]]) -> dict[str, str]:
     """What the command said (``code``), and what was wrong with that."""
-    kind, seed = item
+    kind, seed, whole = item
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     command = random.Random(seed).choice(COMMANDS[kind])
     out, err = io.StringIO(), io.StringIO()
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder, chdir(folder):
-        for name, content in good().items():
+        for name, content in whole.items():
             Path(name).write_bytes(content)
-        Path("bad").with_suffix(Path(FILES[kind]).suffix).write_bytes(damaged(kind, seed))
+        Path("bad").with_suffix(Path(FILES[kind]).suffix).write_bytes(damaged(kind, seed, whole))
         before = {path.name for path in Path().rglob("*")}
         try:
             with redirect_stdout(out), redirect_stderr(err):
@@ -296,15 +296,16 @@ def run_damaged(
     """How often each exit code came, and one line for each file with which something was wrong."""
     codes: Counter[str] = Counter()
     failures = []
-    items = [(kind, number) for number in range(seed, seed + count)]
+    content = good()
+    items = [(kind, number, content) for number in range(seed, seed + count)]
     with campaign(tried, items, how, {"damaged": kind, "seed": seed}, seconds=seconds) as results:
-        for (_, number), found in zip(items, results, strict=True):
+        for (_, number, _), found in zip(items, results, strict=True):
             wrong = found.reason if isinstance(found, Lost) else found["wrong"]
             codes["lost" if isinstance(found, Lost) else found["code"]] += 1
             if wrong:
                 directory.mkdir(parents=True, exist_ok=True)
                 path = directory / f"{kind}-{number}{Path(FILES[kind]).suffix}"
-                path.write_bytes(damaged(kind, number))
+                path.write_bytes(damaged(kind, number, content))
                 failures.append(f"{path}: {' '.join(random.Random(number).choice(COMMANDS[kind]))}: {wrong}")
                 report(failures[-1])
     return codes, failures
@@ -320,11 +321,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("-o", "--output", type=Path, default=Path("damaged-failures"))
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="that a command may take; more on a busy machine")
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
     wrong = 0
     for kind in chosen.kinds or COMMANDS:
-        codes, failures = run_damaged(kind, chosen.seed, chosen.count, how_of(chosen), chosen.output)
+        codes, failures = run_damaged(
+            kind, chosen.seed, chosen.count, how_of(chosen), chosen.output, seconds=chosen.seconds
+        )  # fmt: skip
         wrong += len(failures)
         row = [kind, str(chosen.count), str(codes["2"]), str(codes["0"] + codes["1"]), str(len(failures))]
         print(" | ".join(row), flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import pickle
 import signal
@@ -15,6 +16,8 @@ from typing import Any
 
 from sim.campaign.run import ATTEMPTS, Lost, Work
 
+BEGUN = b"begun"
+"""What a worker says when it has an item in hand."""
 PATIENCE = 20.0
 """Seconds that a worker which is told to end has for ending what it has started."""
 
@@ -33,7 +36,8 @@ def on_processes(
                     worker.give(waiting[0], items[waiting.popleft()])
             busy = {worker.connection: worker for worker in crew if worker.number is not None}
             first = min(worker.since for worker in busy.values())
-            ready = wait(list(busy), None if seconds is None else max(0.0, first + seconds - time.monotonic()) + 0.01)
+            limited = seconds is not None and first < math.inf
+            ready = wait(list(busy), max(0.0, first + (seconds or 0.0) - time.monotonic()) + 0.01 if limited else None)
             for connection, worker in busy.items():
                 number = worker.number
                 assert number is not None
@@ -43,6 +47,8 @@ def on_processes(
                 try:
                     if connection not in ready:
                         raise TimeoutError
+                    if worker.begins():
+                        continue
                     yield number, worker.take()
                 except TimeoutError:
                     crew[crew.index(worker)] = _replaced(worker, work)
@@ -72,19 +78,28 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.number: int | None = None
-        self.since = 0.0
+        self.since = math.inf
+        """When it began with what it has in hand: what a fresh interpreter takes to start is nobody's time."""
+        self._came = b""
 
     def give(self, number: int, item: Any) -> None:
         """A worker that is dead already is found so when its result is asked for."""
-        self.number, self.since = number, time.monotonic()
+        self.number, self.since = number, math.inf
         try:
             self.connection.send(item)
         except (BrokenPipeError, ConnectionError):
             return
 
+    def begins(self) -> bool:
+        """Whether the message that is there says so, and no more. A dead worker is an ``EOFError``."""
+        self._came = self.connection.recv_bytes()
+        if self._came == BEGUN:
+            self.since = time.monotonic()
+        return self._came == BEGUN
+
     def take(self) -> Any:
-        """The result; an error of the work is raised. A dead worker is an ``EOFError``."""
-        done, result = pickle.loads(self.connection.recv_bytes())
+        """The result that has come; an error of the work is raised."""
+        done, result = pickle.loads(self._came)
         self.number = None
         if not done:
             raise result
@@ -116,6 +131,7 @@ def _serve(connection: Connection[Any, Any], work: Work) -> None:
     try:
         while True:
             item = connection.recv()
+            connection.send_bytes(BEGUN)
             try:
                 answer = (True, work(item))
             except Exception as error:

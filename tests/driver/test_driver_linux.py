@@ -7,9 +7,11 @@ import re
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from compiler.frontend.reader import Source
 from driver.sources import LINUX, driver_files
@@ -92,7 +94,7 @@ def test_optimisers_left_out_are_those_of_python_s_runtime() -> None:
 
 def between() -> Source:
     """Two machine steps with a part in between."""
-    table = {"w": weights(5, 3, 3, 3), "v": weights(4, 5, 3, 3), "axis": np.array(3, np.int64)}
+    table: dict[str, NDArray[Any]] = {"w": weights(5, 3, 3, 3), "v": weights(4, 5, 3, 3), "axis": np.array(3, np.int64)}
     return model([node("Conv", "x w", "a"), node("CumSum", "a axis", "b"), node("Conv", "b v")], (1, 3, 6, 10), table)
 
 
