@@ -108,6 +108,7 @@ def _rounding(nibbles: int) -> Any:
 
 
 REQUANTISE = "hw.post.requantise"
+SIGN = Fault(REQUANTISE, "Mux(negative_6, ~away,", "Mux(negative_6, away,")
 TIE = Fault(REQUANTISE, "tie.eq(Mux(half, short | power, short & (first | digits[0])))", "tie.eq(short)")
 PROOFS = (
     Proof(
@@ -123,7 +124,7 @@ PROOFS = (
         Proof(
             f"requantise-rounding-{4 * nibbles}", REQUANTISE,
             f"of every product, shifted by {4 * nibbles}: rounded to 24 bits, then to an integer, both to even; saturated",
-            _rounding(nibbles), rounds_twice, (TIE,) if nibbles else (), depth=4,
+            _rounding(nibbles), rounds_twice, (SIGN, TIE) if nibbles == 8 else (SIGN,), depth=4,
         )
         for nibbles in range(16)
     ),
