@@ -168,7 +168,7 @@ PROOFS = (
         "bursts", BURST, "a run's bursts cover its bytes once, in order; none crosses 4 KiB; end and last with the last",
         lambda config: BurstSplitter(config, NO_TAG), runs_become_bursts,
         (
-            Fault(BURST, "end.eq(run.beats <= room)", "end.eq(run.beats < room)"),
+            Fault(BURST, "(run.beats[: most_bits + 1] <= room)", "(run.beats[: most_bits + 1] < room)"),
             Fault(BURST, "room = most - run.beat[:most_bits]", "room = most - run.beat[:most_bits - 1]"),
             Fault(BURST, "self.o.payload.first.eq(Mux(first_burst, run.first, 0))", "self.o.payload.first.eq(run.first)"),
         ),
@@ -196,7 +196,7 @@ PROOFS = (
         Fetch, fetch_has_room,
         (
             Fault(FETCH, "(taken.out <= depth - self.burst)", "(taken.out <= depth)"),
-            Fault(FETCH, "Mux(left < to_boundary, left, to_boundary)", "Mux(left < self.burst, left, self.burst)"),
+            Fault(FETCH, "(left[:few] < to_boundary), left, to_boundary", "(left[:few] < self.burst), left, self.burst"),
             Fault(FETCH, "self.idle.eq((outstanding.out == 0) & ~ar.valid)", "self.idle.eq(~ar.valid)"),
         ),
     ),

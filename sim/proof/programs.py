@@ -50,7 +50,7 @@ def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
     checks.if_then(part.moved, state == BODY)
     checks.if_then(part.ended, state == IDLE)
     checks.if_then(part.halt, ~part.moved & ~sent.any())
-    checks.if_then(checks.past(part.fault.valid), part.fault.valid)
+    checks.if_then(checks.past(part.fault), part.fault)
     ends = (state == BODY) & part.moved & (index + 1 == fields.length) & (fields.opcode == BY_NAME["END"].opcode)
     checks.holds(part.ended == ((checks.past(part.ended) & ~checks.past(begins)) | checks.past(ends)))
 
@@ -61,10 +61,9 @@ def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None
     wait, signal, taken, full, legal = (inside.signal(name) for name in ("wait", "signal", "taken", "full", "legal"))
     unpaid, flight = inside.signal("unpaid"), inside.part("in_flight")
     accepted = part.instruction.valid & part.instruction.ready
-    entry = Cat(part.instruction.payload.pc, signal)
     pays = part.trace.finish
     level = flight.signal("level")
-    item = queue_holds(checks, flight, IN_FLIGHT, accepted, entry, pays, registered=False)
+    item = queue_holds(checks, flight, IN_FLIGHT, accepted, signal, pays, registered=False)
     checks.given(~part.done | (unpaid < level))
     owns = Signal()
     with checks.m.If(part.take.any()):
@@ -76,7 +75,7 @@ def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None
     checks.if_then(full & legal & (wait != 0), taken == owns)
     checks.if_then(owns, full & legal & taken)
     checks.if_then(part.give.any(), pays & ((part.give & part.full) == 0))
-    checks.if_then(pays & item.due, Cat(part.trace.finish_pc, part.give) == item.value)
+    checks.if_then(pays & item.due, part.give == item.value)
     checks.if_then(pays, level != 0)
     checks.holds(unpaid <= level)
     checks.if_then(part.illegal, ~part.instruction.valid & ~part.take.any())
@@ -106,7 +105,7 @@ PROOFS = (
         (
             Fault(RECEIVER, "taking.eq(full & legal & ~taken & have & ~self.halt)",
                   "taking.eq(full & legal & have & ~self.halt)"),
-            Fault(RECEIVER, "room.eq((oldest.signal & self.full) == 0)", "room.eq(1)"),
+            Fault(RECEIVER, "room.eq((in_flight.r_data & self.full) == 0)", "room.eq(1)"),
             Fault(RECEIVER, "full & legal & (taken | have) & in_flight.w_rdy & ~self.halt",
                   "full & legal & in_flight.w_rdy & ~self.halt"),
         ),

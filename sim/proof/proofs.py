@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from isa.config import MachineConfig
-from sim.proof import bursts, bus, counters, programs, streams
+from sim.proof import bursts, bus, counters, programs, rounding, streams
 from sim.proof.engine import Proof, Verdict, prove
 from sim.proof.fault import ProofError
 
-MODULES = (streams, counters, bursts, programs, bus)
+MODULES = (streams, counters, bursts, programs, bus, rounding)
 PROOFS: dict[str, Proof] = {proof.name: proof for module in MODULES for proof in module.PROOFS}
 
 

@@ -1,10 +1,11 @@
-// The generated machine alone: both buses are ports, for memories and hosts that nobody here wrote.
+// The generated machine alone (without a doubled clock): both buses are ports, for memories and hosts that nobody here wrote.
 `timescale 1ns / 1ps
 module tilewright_foreign_bench #(
   parameter DATA_BITS = 128,
   parameter ADDR_BITS = 40
 ) (
   input                      clk /* verilator public_flat_rw */,
+  input                      clk2x /* verilator public_flat_rw */,
   input                      rst /* verilator public_flat_rw */,
   output                     irq /* verilator public_flat_rw */,
   output               [1:0] m_axi_arid /* verilator public_flat_rw */,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,30 +19,30 @@ from sim.rtl.regress import run_cocotb
 pytest.importorskip("cocotbext.axi")
 HERE = Path(__file__).parent
 TOP = "tilewright_foreign_bench"
-NANO = preset("nano")
-SPACE = 1 << NANO.axi_addr_bits
+WIDE = replace(preset("nano"), name="wide", axi_addr_bits=40)
+SPACE = 1 << WIDE.axi_addr_bits
 
 
 def run(seed: int, origin: int, *, pauses: bool, times: int = 1) -> str | None:
     """A random program whose memory begins at ``origin``, the program itself on the far side; what went wrong, or None."""
-    program = random_program(NANO, seed, size=4)
+    program = random_program(WIDE, seed, size=4)
     expected = program.memory.copy()
     for _ in range(times):
-        FunctionalMachine(NANO).run(program.words, expected, program.bases)
+        FunctionalMachine(WIDE).run(program.words, expected, program.bases)
     with temporary_folder() as work:
         program.memory.tofile(work / "memory")
         expected.tofile(work / "expected")
         np.array(program.words, "<u4").tofile(work / "code")
         case = {
-            "address_bits": NANO.axi_addr_bits, "origin": origin, "program": origin ^ SPACE // 2, "words": len(program.words),
+            "address_bits": WIDE.axi_addr_bits, "origin": origin, "program": origin ^ SPACE // 2, "words": len(program.words),
             "bases": [program.bases[region] for region in sorted(program.bases)], "pauses": pauses, "seed": seed,
             "times": times,
             **{name: str(work / name) for name in ("memory", "expected", "code")},
         }  # fmt: skip
         (work / "bench.json").write_text(json.dumps(case))
-        parameters = {"DATA_BITS": NANO.axi_data_bits, "ADDR_BITS": NANO.axi_addr_bits}
+        parameters = {"DATA_BITS": WIDE.axi_data_bits, "ADDR_BITS": WIDE.axi_addr_bits}
         sources = (str(HERE / "foreign_bench.v"),)
-        build = Build("verilator", core_verilog(NANO), parameters, sources, TOP, cocotb=True)
+        build = Build("verilator", core_verilog(WIDE), parameters, sources, TOP, cocotb=True)
         return run_cocotb(build, "verilator", "runs_on_a_foreign_memory", work, [], module="tests.cocotb.foreign_tests")
 
 
@@ -55,6 +56,6 @@ def test_without_pauses_and_twice_in_a_row() -> None:
 
 
 def test_beyond_4_gib_and_at_the_end_of_the_address_space() -> None:
-    size = random_program(NANO, 4, size=4).memory.size
+    size = random_program(WIDE, 4, size=4).memory.size
     assert run(4, 5 << 30, pauses=True) is None
-    assert run(4, (SPACE - size) & -NANO.axi_bytes, pauses=False) is None
+    assert run(4, (SPACE - size) & -WIDE.axi_bytes, pauses=False) is None

@@ -1,0 +1,131 @@
+"""The requantiser's arithmetic against float32 as its definition has it, everything but the product of two numbers.
+
+Operands: both factors are float32's. Rounding: whatever the product, its two roundings, to 24 bits and to an integer, are those
+of float32 and of the rounding to nearest even.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.asserts import AnySeq
+
+from hw.post.requantise import LATENCY, RequantiseLane
+from sim.proof.engine import Proof
+from sim.proof.fault import Fault
+from sim.proof.harness import Checks, Inside
+
+PRODUCT_BITS = 59
+SIGNIFICANT = 24
+
+
+class Operands(RequantiseLane):
+    """Stages 0 to 2 of a lane: what the multiplier is given."""
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        self.magnitude, self.factor, self.nibbles, self.negative = self._operands(m)
+        return m
+
+
+class Rounding(RequantiseLane):
+    """Stages 5 to 7 of a lane, behind a product that may be anything."""
+
+    def __init__(self, nibbles: int) -> None:
+        self.product = Signal(PRODUCT_BITS)
+        self.chosen = Signal()
+        self.nibbles = nibbles
+        super().__init__()
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        self._round(m, *self._window(m, self.product, Const(self.nibbles, 4), self.chosen))
+        return m
+
+
+def to_significant(m: Module, value: Any, bits: int) -> Any:
+    """The value to so many significant bits, ties to even: its highest one decides how many bits are dropped."""
+    rounded = Signal(len(value) + 1)
+    m.d.comb += rounded.eq(value)
+    for top in range(bits, len(value)):
+        drop = top - bits + 1
+        with m.If(value[top] & ~value[top + 1 :].any()):
+            m.d.comb += rounded.eq(Cat(Const(0, drop), _nearest(value, drop)))
+    return rounded
+
+
+def _nearest(value: Any, drop: int) -> Any:
+    """``value / 2^drop`` to an integer, ties to even."""
+    if drop == 0:
+        return value
+    whole = value[drop:] if drop < len(value) else Const(0, 1)
+    half = value[drop - 1] if drop <= len(value) else Const(0, 1)
+    return whole + (half & (value[: drop - 1].any() | whole[0]))
+
+
+def rounds_twice(checks: Checks, part: Any, inside: Inside) -> None:
+    m = checks.m
+    _all_advance(checks, part)
+    m.d.comb += [part.product.eq(AnySeq(PRODUCT_BITS)), part.chosen.eq(AnySeq(1))]
+    magnitude = _nearest(to_significant(m, part.product, SIGNIFICANT), 4 * part.nibbles)
+    most = Mux(part.chosen, 1 << 15, (1 << 15) - 1)
+    bounded = Mux(magnitude > most, most, magnitude)[:16]
+    expected = Signal(16)
+    m.d.comb += expected.eq(Mux(part.chosen, -bounded, bounded))
+    flushed = checks.past(checks.past(checks.begun))
+    checks.if_then(flushed, part.r == checks.past(checks.past(checks.past(expected))).as_signed())
+
+
+def operands_are_float32(checks: Checks, part: Any, inside: Inside) -> None:
+    """``magnitude * factor / 16^nibbles`` is ``|float32(acc + bias)| * M / 2^S``."""
+    m = checks.m
+    _all_advance(checks, part)
+    total = Signal(32)
+    m.d.comb += total.eq(part.acc + Mux(part.bypass, 0, part.param.bias))
+    size = Signal(32)
+    m.d.comb += size.eq(Mux(total[31], -total, total))
+    mantissa, shift = Signal(24), Signal(6)
+    m.d.comb += [mantissa.eq(Mux(part.bypass, 1, part.param.mantissa)), shift.eq(Mux(part.bypass, 0, part.param.shift))]
+    values = (to_significant(m, size, SIGNIFICANT), mantissa, shift, total[31])
+    size_2, mantissa_2, shift_2, negative_2 = (checks.past(checks.past(value)) for value in values)
+    flushed = checks.past(checks.begun)
+    raised_a, raised_m = shift_2[0], (-shift_2)[1]
+    small = shift_2 <= 60
+    checks.if_then(flushed, part.magnitude == Mux(raised_a, size_2 << 1, size_2))
+    checks.if_then(flushed & small, part.factor == Mux(raised_m, mantissa_2 << 2, mantissa_2))
+    checks.if_then(flushed & ~small, part.factor == 0)
+    checks.if_then(flushed & small, part.nibbles * 4 == shift_2 + raised_a + 2 * raised_m)
+    checks.if_then(flushed, part.negative == negative_2)
+
+
+def _all_advance(checks: Checks, part: Any) -> None:
+    checks.given(part.advance == (1 << LATENCY) - 1)
+
+
+def _rounding(nibbles: int) -> Any:
+    return lambda _: Rounding(nibbles)
+
+
+REQUANTISE = "hw.post.requantise"
+SIGN = Fault(REQUANTISE, "Mux(negative_6, ~away,", "Mux(negative_6, away,")
+TIE = Fault(REQUANTISE, "tie.eq(Mux(half, short | power, short & (first | digits[0])))", "tie.eq(short)")
+PROOFS = (
+    Proof(
+        "requantise-operands", REQUANTISE, "both factors are float32's, and the shift that is left is that of M / 2^S",
+        lambda _: Operands(), operands_are_float32,
+        (
+            Fault(REQUANTISE, "carry.eq(even ^ sign)", "carry.eq(even)"),
+            Fault(REQUANTISE, "with m.If(shift > 60):", "with m.If(shift > 61):"),
+        ),
+        depth=4,
+    ),
+    *(
+        Proof(
+            f"requantise-rounding-{4 * nibbles}", REQUANTISE,
+            f"of every product, shifted by {4 * nibbles}: rounded to 24 bits, then to an integer, both to even; saturated",
+            _rounding(nibbles), rounds_twice, (SIGN, TIE) if nibbles == 8 else (SIGN,), depth=4,
+        )
+        for nibbles in range(16)
+    ),
+)  # fmt: skip
