@@ -34,7 +34,7 @@ def run(config: MachineConfig, port: ReadPort, requests: list[Request], grant: f
             ctx.set(asked.fill, FILL)
             ctx.set(asked.read, sum(1 << lane for lane, addr in enumerate(request) if addr is not None))
             for lane, addr in enumerate(request):
-                ctx.set(asked.addr[lane], rng.getrandbits(24) if addr is None else addr)
+                ctx.set(asked.addr[lane], rng.getrandbits(config.fm_address_bits) if addr is None else addr)
             ctx.set(port.i.valid, 1)
             await ctx.tick().until(port.i.ready)
         ctx.set(port.i.valid, 0)
@@ -81,7 +81,7 @@ def expected(requests: list[Request]) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize(("grant", "take"), [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
 def test_every_word_in_order_whatever_stalls(lanes: int, grant: float, take: float) -> None:
     rng = random.Random(lanes)
-    requests: list[Request] = [[rng.choice([None, rng.randrange(1 << 24)]) for _ in range(lanes)] for _ in range(80)]
+    requests: list[Request] = [[rng.choice([None, rng.randrange(1 << CONFIG.fm_address_bits)]) for _ in range(lanes)] for _ in range(80)]
     got = run(CONFIG, ReadPort(CONFIG, lanes, 8), requests, grant, take)
     assert [answer[1:] for answer in got] == expected(requests)
 
