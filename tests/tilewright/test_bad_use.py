@@ -49,6 +49,7 @@ USES: dict[str, Use] = {
     "isa": Use(("isa",)),
     "ops": Use(("ops", "Conv")),
     "pack": Use(("pack", "model.elf", "-o", "new.bin"), ("model.elf",), "new.bin"),
+    "package": Use(("package", "--for", "fusesoc", "--config", "mine.toml", "-o", "new"), ("mine.toml",), "new", folder=True),
     "place": Use(("place", "--config", "mine.toml", "-o", "new"), ("mine.toml",)),
     "prove": Use(("prove", "--config", "mine.toml"), ("mine.toml",)),
     "regress": Use(("regress", "--config", "mine.toml"), ("mine.toml",)),
