@@ -81,7 +81,8 @@ def expected(requests: list[Request]) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize(("grant", "take"), [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
 def test_every_word_in_order_whatever_stalls(lanes: int, grant: float, take: float) -> None:
     rng = random.Random(lanes)
-    requests: list[Request] = [[rng.choice([None, rng.randrange(1 << CONFIG.fm_address_bits)]) for _ in range(lanes)] for _ in range(80)]
+    limit = 1 << CONFIG.fm_address_bits
+    requests: list[Request] = [[rng.choice([None, rng.randrange(limit)]) for _ in range(lanes)] for _ in range(80)]
     got = run(CONFIG, ReadPort(CONFIG, lanes, 8), requests, grant, take)
     assert [answer[1:] for answer in got] == expected(requests)
 
