@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.finishing_lanes import LISTED, cycles
+from bench.finishing_lanes import LISTED, cycle_cells
 from bench.network_table import put_row
 from isa.config import MachineConfig, config_from_dict, load_config
 from sim.rtl.build import core_verilog
@@ -57,13 +57,8 @@ def main(given: list[str] | None = None) -> None:
     first: dict[str, int] = {}
     for fields in ("", *arguments.changes):
         machine = changed(config, fields) if fields else config
-        row = [config.name, fields.replace(",", ", "), f"{block_rams(machine):.1f}"]
-        for name in LISTED:
-            if name not in (arguments.networks or LISTED):
-                row.append("")
-                continue
-            found = cycles(name, machine)
-            row.append(f"{found:,} ({found / first.setdefault(name, found) - 1:+.1%})")
+        changes = fields.replace(",", ", ")
+        row = [config.name, changes, f"{block_rams(machine):.1f}", *cycle_cells(arguments.networks, machine, first)]
         put_row("Buffers", COLUMNS, row, 2, PAGE)
         print(" | ".join(row), flush=True)
 

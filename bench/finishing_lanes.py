@@ -7,6 +7,7 @@ Whole programs on the cycle model, partitioned by the strategy ``optimus``, each
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,16 @@ def cycles(name: str, config: MachineConfig) -> int:
     return program_cycles(config, graph, plans_of(config, graph, partition.groups))
 
 
+def cycle_cells(names: Collection[str], config: MachineConfig, first: dict[str, int]) -> list[str]:
+    """Cycles of the networks, blank for those that are not asked for, and beside them what they are more than in ``first``,
+    which keeps those of the first machine."""
+    found = {name: cycles(name, config) for name in LISTED if name in (names or LISTED)}
+    return [
+        f"{found[name]:,} ({found[name] / first.setdefault(name, found[name]) - 1:+.1%})" if name in found else ""
+        for name in LISTED
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*")
@@ -42,13 +53,7 @@ def main() -> None:
     full: dict[str, int] = {}
     for conv, pool in dict.fromkeys(choices):
         machine = replace(config, conv_finish=conv, pool_finish=pool)
-        row = [config.name, str(conv), str(pool)]
-        for name in LISTED:
-            if name not in (arguments.networks or LISTED):
-                row.append("")
-                continue
-            found = cycles(name, machine)
-            row.append(f"{found:,} ({found / full.setdefault(name, found) - 1:+.1%})")
+        row = [config.name, str(conv), str(pool), *cycle_cells(arguments.networks, machine, full)]
         put_row("Cycles", COLUMNS, row, 3, PAGE)
         print(" | ".join(row), flush=True)
 

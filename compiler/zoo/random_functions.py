@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,25 +23,39 @@ YOUNG = {"Mish": 18, "Gelu": 20, "Swish": 24}
 POSITIVE = ("Log", "Sqrt", "Reciprocal")
 """Functions of numbers above 0; they take those of a Sigmoid, and a little more."""
 
+Function: TypeAlias = Callable[[AnyNetwork, Value, Maps], Value]
+
 
 def _positive(net: AnyNetwork, x: Value) -> Value:
     return net.op("Add", net.op("Sigmoid", x), None, 0.05)
 
 
-def _declare(kind: str, make: Callable[[AnyNetwork, Value, Maps], Value], **options: Any) -> None:
+def _declare(kind: str, make: Function, **options: Any) -> None:
     @layer(kind, **options)
     def _function(net: AnyNetwork, maps: Maps) -> Made:
         return make(net, maps.one(), maps)
 
 
+def _simple(kind: str, spread: float) -> Function:
+    return lambda net, x, maps: net.op(kind, x, result=Moments(0.3, spread))
+
+
+def _with_alpha(kind: str, low: float, high: float) -> Function:
+    return lambda net, x, maps: net.op(kind, x, alpha=maps.rng.uniform(low, high))
+
+
+def _of_positive(kind: str) -> Function:
+    return lambda net, x, maps: net.op(kind, _positive(net, x))
+
+
 for _kind in SIMPLE:
-    _declare(_kind, lambda net, x, maps, kind=_kind: net.op(kind, x, result=Moments(0.3, 0.5)))  # type: ignore[misc]
-for _kind, _range in SLOPED.items():
-    _declare(_kind, lambda net, x, maps, kind=_kind, bounds=_range: net.op(kind, x, alpha=maps.rng.uniform(*bounds)))  # type: ignore[misc]
+    _declare(_kind, _simple(_kind, 0.5))
+for _kind, (_low, _high) in SLOPED.items():
+    _declare(_kind, _with_alpha(_kind, _low, _high))
 for _kind, _opset in YOUNG.items():
-    _declare(_kind, lambda net, x, maps, kind=_kind: net.op(kind, x, result=Moments(0.3, 0.6)), least_opset=_opset)  # type: ignore[misc]
+    _declare(_kind, _simple(_kind, 0.6), least_opset=_opset)
 for _kind in POSITIVE:
-    _declare(_kind, lambda net, x, maps, kind=_kind: net.op(kind, _positive(net, x)))  # type: ignore[misc]
+    _declare(_kind, _of_positive(_kind))
 
 _declare("Exp", lambda net, x, maps: net.op("Exp", net.op("Clip", x, None, -5.0, 5.0)))
 _declare("relu", lambda net, x, maps: net.relu(x), also_old=True)

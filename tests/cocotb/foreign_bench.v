@@ -1,4 +1,5 @@
-// The generated machine alone (without a doubled clock): both buses are ports, for memories and hosts that nobody here wrote.
+// The generated machine alone: both buses are ports, for memories and hosts that nobody here wrote. `clk2x` is there because every
+// bench is given it; the machine, which is `nano`, has one clock.
 `timescale 1ns / 1ps
 module tilewright_foreign_bench #(
   parameter DATA_BITS = 128,
