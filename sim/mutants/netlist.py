@@ -53,10 +53,15 @@ class Mutant:
     @property
     def unit(self) -> str:
         """The part of the machine that it is in."""
-        return (self.module.removeprefix(TOP).strip("_") or "core").split("_")[0]
+        return unit_of(self.module)
 
     def __str__(self) -> str:
         return f"{self.mode} {self.module}.{self.cell}.{self.port}[{self.bit}] (line {self.source})"
+
+
+def unit_of(module: str) -> str:
+    """The part of the machine that a module of its Verilog belongs to."""
+    return (module.removeprefix(TOP).strip("_.") or "core").split("_")[0].split(".")[0]
 
 
 def mutants_of(script: str) -> list[Mutant]:
