@@ -111,7 +111,7 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
                 yield child.value
                 yield from _code(child.value)
             continue
-        if isinstance(child, ast.arg):
+        if isinstance(child, ast.arg) or child is getattr(node, "returns", None):
             continue
         yield child
         yield from _code(child)
