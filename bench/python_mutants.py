@@ -29,11 +29,13 @@ TITLE = "Mutants of compiler and simulator"
 COLUMNS = ("folder", "mutants", "killed", "share", "by the clock", "survive", "run by no test")
 FOLDERS: dict[str, tuple[str, ...]] = {
     "sim/functional": ("tests/sim/functional",),
-    "compiler/codegen": ("tests/compiler/codegen",),
+    "compiler/emit": ("tests/compiler/emit", "tests/compiler/memory"),
     "compiler/frontend": ("tests/compiler/frontend",),
     "compiler/fusion": ("tests/compiler/fusion",),
+    "compiler/layers": ("tests/compiler/layers", "tests/compiler/planning", "tests/compiler/emit"),
     "compiler/memory": ("tests/compiler/memory",),
     "compiler/passes": ("tests/compiler/passes",),
+    "compiler/planning": ("tests/compiler/planning",),
     "compiler/quantise": ("tests/compiler/quantise",),
     "compiler/schedule": ("tests/compiler/schedule",),
     "compiler/search": ("tests/compiler/search",),
