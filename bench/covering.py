@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -43,17 +43,24 @@ class Covering:
 
 
 class _Tracer:
-    """Lines of the folder that run in any thread; those that are known for the test cost nothing more."""
+    """Lines of the folder that run in any thread. A function that showed nothing new in so many calls of one test is left alone
+    for the rest of it: what it does seldom, other tests do first."""
+
+    PATIENCE = 40
 
     def __init__(self, folder: Path) -> None:
         self.folder = f"{folder}{os.sep}"
-        self.seen: dict[str, set[int]] = defaultdict(set)
+        self.take()
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
-        name = frame.f_code.co_filename
-        if not name.startswith(self.folder):
+        code = frame.f_code
+        if not code.co_filename.startswith(self.folder):
             return None
-        seen = self.seen[name]
+        seen = self.seen[code.co_filename]
+        known, quiet = self.known.get(code, (-1, 0))
+        if quiet > self.PATIENCE:
+            return None
+        self.known[code] = (len(seen), quiet + 1 if known == len(seen) else 0)
         seen.add(frame.f_lineno)
 
         def line(inner: FrameType, what: str, _: Any) -> Any:
@@ -65,7 +72,10 @@ class _Tracer:
 
     def take(self) -> dict[str, set[int]]:
         """What has been seen since; functions that still run go on noting into what is given back."""
-        seen, self.seen = self.seen, defaultdict(set)
+        seen: dict[str, set[int]] = getattr(self, "seen", {})
+        self.seen: dict[str, set[int]] = defaultdict(set)
+        self.known: dict[CodeType, tuple[int, int]] = {}
+        """Lines of its file when the function was called last, and calls since there was a new one."""
         return seen
 
 

@@ -30,11 +30,9 @@ COLUMNS = ("folder", "mutants", "killed", "share", "by the clock", "survive", "r
 FOLDERS: dict[str, tuple[str, ...]] = {
     "sim/functional": ("tests/sim/functional",),
     "compiler/emit": ("tests/compiler/emit", "tests/compiler/memory"),
-    "compiler/emit": ("tests/compiler/emit", "tests/compiler/planning"),
     "compiler/frontend": ("tests/compiler/frontend",),
     "compiler/fusion": ("tests/compiler/fusion",),
     "compiler/layers": ("tests/compiler/layers", "tests/compiler/planning", "tests/compiler/emit"),
-    "compiler/layers": ("tests/compiler/layers", "tests/compiler/planning"),
     "compiler/memory": ("tests/compiler/memory",),
     "compiler/passes": ("tests/compiler/passes",),
     "compiler/planning": ("tests/compiler/planning",),
