@@ -51,7 +51,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Dram], Log]:
         text = subprocess.run(["vvp", "-n", str(program), *dram.arguments()], check=True, capture_output=True, text=True).stdout
         lines = [line.split() for line in text.splitlines() if line[:2] in ("A ", "R ", "W ", "B ", "M ")]
         of = {kind: [[int(n) for n in rest] for first, *rest in lines if first == kind] for kind in "ARWBM"}
-        return Log(of["A"], of["R"], of["W"], of["B"], dict(map(tuple, of["M"])))
+        return Log(of["A"], of["R"], of["W"], of["B"], {line[0]: line[1] for line in of["M"]})
 
     return run
 
