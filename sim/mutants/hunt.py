@@ -10,7 +10,8 @@ from typing import Protocol
 
 from isa.config import MachineConfig
 from isa.faults import MachineFault
-from sim.mutants.netlist import PLUSARG, Mutant, mutated
+from sim.mutants.equivalent import proved_equivalent
+from sim.mutants.netlist import PLUSARG, Mutant, mutated, netlist_of
 from sim.random.engines import Outcome, difference, functional
 from sim.random.memories import Ending, endings, memory_of
 from sim.random.program import RandomProgram, random_program
@@ -19,9 +20,10 @@ from sim.rtl.build import SimulatorError
 from sim.rtl.machine import RtlMachine, RtlResult
 from sim.rtl.play import play
 
-PROGRAMS, BENCHES_STAGE, CYCLES = "programs", "benches", "cycles"
-STAGES = (PROGRAMS, BENCHES_STAGE, CYCLES)
-"""In the order in which survivors meet them: results first; then what is the same but later, or only counted wrong."""
+PROGRAMS, EQUIVALENT, BENCHES_STAGE, CYCLES = "programs", "equivalent", "benches", "cycles"
+STAGES = (PROGRAMS, EQUIVALENT, BENCHES_STAGE, CYCLES)
+"""In the order in which survivors meet them: results first, and who has none that differ; then what is the same but later, or
+only counted wrong."""
 PATIENCE = 20_000
 """Cycles that a mutant may take longer than the machine, as watchdog and beside it."""
 BENCH_LIMIT = 60_000
@@ -62,6 +64,8 @@ class Hunt:
 
     def stage(self, name: str, mutant: Mutant) -> str | None:
         """How the mutant shows in this stage, or None."""
+        if name == EQUIVALENT:
+            return "proved" if proved_equivalent(netlist_of(self.config, self.cache), mutant) else None
         machine = self._machine(mutant.number)
         stages: dict[str, Callable[[RtlMachine], str | None]] = {
             PROGRAMS: self._by_programs, BENCHES_STAGE: self._by_benches, CYCLES: self._by_cycles,
