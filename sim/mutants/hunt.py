@@ -18,7 +18,7 @@ from sim.random.program import RandomProgram, random_program
 from sim.rtl.benches import BENCHES
 from sim.rtl.build import SimulatorError
 from sim.rtl.machine import RtlMachine, RtlResult
-from sim.rtl.play import play
+from sim.rtl.play import play, register_file
 
 PROGRAMS, EQUIVALENT, BENCHES_STAGE, CYCLES = "programs", "equivalent", "benches", "cycles"
 STAGES = (PROGRAMS, EQUIVALENT, BENCHES_STAGE, CYCLES)
@@ -56,6 +56,7 @@ class Hunt:
     programs: int
     cache: Path | str | None = None
     _cases: dict[int, Case] = field(default_factory=dict)
+    registers: str = ""
     verilog: str = ""
     mutants: list[Mutant] = field(default_factory=list)
 
@@ -91,6 +92,10 @@ class Hunt:
         return None
 
     def _by_benches(self, machine: RtlMachine) -> str | None:
+        if not self.registers:
+            self.registers = register_file(self._machine(0))
+        if register_file(machine) != self.registers:
+            return "registers: other answers"
         for bench in BENCHES:
             for number, scenario in enumerate(bench.scenarios(self.config) if bench.scenarios else ()):
                 wrong = play(machine, scenario, BENCH_LIMIT)
