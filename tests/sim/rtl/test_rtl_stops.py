@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from isa.config import preset
-from isa.registers import Register
 from sim.random.engines import rtl_machine
 from sim.rtl.play import PATTERNS, play, register_file
 from sim.rtl.stops import MOST_SLOTS, SETTING, STORM, storm
