@@ -21,9 +21,9 @@ from sim.rtl.machine import RtlMachine, RtlResult
 from sim.rtl.play import play, register_file
 
 PROGRAMS, EQUIVALENT, BENCHES_STAGE, CYCLES = "programs", "equivalent", "benches", "cycles"
-STAGES = (PROGRAMS, EQUIVALENT, BENCHES_STAGE, CYCLES)
-"""In the order in which survivors meet them: results first, and who has none that differ; then what is the same but later, or
-only counted wrong."""
+STAGES = (PROGRAMS, CYCLES, BENCHES_STAGE, EQUIVALENT)
+"""In the order in which survivors meet them, the quickest first: results; what is the same but later, or only counted wrong;
+scenarios; and a proof that there is nothing to be found."""
 PATIENCE = 20_000
 """Cycles that a mutant may take longer than the machine, as watchdog and beside it."""
 BENCH_LIMIT = 60_000
