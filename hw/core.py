@@ -96,6 +96,8 @@ class Core(wiring.Component):
         self._connect_bus(m, control, port, monitor, parts)
         self._connect_feature_map(m, parts)
         self._connect_parameters(m, parts)
+        if self.config.shares_finish:
+            connect(m, parts[Unit.POOL].lanes, parts[Unit.CONV].guest)
         return m
 
     def _connect_bus(self, m: Module, control: Control, port: AxiPort, monitor: BusMonitor, parts: dict[Unit, Any]) -> None:
@@ -143,7 +145,8 @@ class Core(wiring.Component):
                     for name in write.signature.members:
                         m.d.comb += getattr(memory.write, name).eq(getattr(write, name))
                     connect(m, reader, memory.read)
-        for unit in (Unit.CONV, Unit.POOL, Unit.MISC):
+        tables = {Unit.CONV, Unit.POOL, Unit.MISC} - ({Unit.POOL} if self.config.shares_finish else set())
+        for unit in sorted(tables):
             if unit in parts:
                 for name in load.table_write.signature.members:
                     m.d.comb += getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name))

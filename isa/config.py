@@ -24,7 +24,8 @@ REQUANT_WORD_BYTES = 8
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
-    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock", *RAM_FIELDS,
+    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock",
+    "shared_finish", "narrow_pairs", *RAM_FIELDS,
 )  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
 
@@ -92,6 +93,11 @@ class MachineConfig:
     """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
     array_clock: int = 1
     """Cycles of the array's multipliers in a cycle of the machine; 2 halves their number and asks for a second clock."""
+    shared_finish: bool = False
+    """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first."""
+    narrow_pairs: int = 0
+    """Pairs of output lanes that share multipliers of 18 x 18 bits, for chips with few of them; as many as there are, and none
+    with ``dsp_packing``. Changes no result."""
     fm_ram: str = "auto"
     """One of ``RAM_STYLES``, like the six that follow: see ``RAM_FIELDS``."""
     weight_ram: str = "auto"
@@ -108,7 +114,7 @@ class MachineConfig:
     def __post_init__(self) -> None:
         for field, bound in BOUNDS.items():
             bound.check(field, getattr(self, field))
-        for switch in ("build_pool", "build_misc", "dsp_packing"):
+        for switch in ("build_pool", "build_misc", "dsp_packing", "shared_finish"):
             if not isinstance(getattr(self, switch), bool):
                 raise ConfigError(f"configuration field {switch}: {getattr(self, switch)!r} is not true or false")
         for field in RAM_FIELDS:
@@ -184,6 +190,11 @@ class MachineConfig:
         """Cycles in which CONV's finishing lanes finish one pixel."""
         return max(1, self.oc_p // self.conv_finish)
 
+    @property
+    def shares_finish(self) -> bool:
+        """Whether POOL has no finishing lanes of its own."""
+        return self.shared_finish and self.build_pool
+
     @cached_property
     def pool_parts(self) -> int:
         """The same of POOL."""
@@ -239,6 +250,11 @@ class MachineConfig:
     def packs_pixels(self) -> bool:
         """Whether packed products are those of two pixels with one weight, not of two weights with one input."""
         return self.px_p % 2 == 0
+
+    @property
+    def joined_outputs(self) -> int:
+        """Pairs of output lanes whose products are made by one multiplier each (``hw/arithmetic/joined.py``)."""
+        return 0 if self.dsp_packing else min(self.narrow_pairs, self.oc_p // 2)
 
     @cached_property
     def cascades(self) -> int:
@@ -375,7 +391,7 @@ _NANO = MachineConfig(
     name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1, misc_lanes=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
-    dsp_packing=False, acc_ram="block", queue_ram="block", chip="LFE5U-25F",
+    dsp_packing=False, shared_finish=True, narrow_pairs=1, acc_ram="block", queue_ram="block", chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
