@@ -71,7 +71,8 @@ class ConvUnit(wiring.Component):
     the drain (``px_p x oc_p / conv_finish``, or one for each word to be written), and if instructions have more steps
     than ``px_p + 4``.
 
-    With ``shared_finish`` POOL's results take what the post-processing has left, through ``guest``: nothing here notices.
+    With ``shared_finish`` POOL's results take what the post-processing has left, through ``guest``. While POOL is at work the
+    drains of two reductions are as far apart as it takes to finish a step of its pixels between them.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -96,7 +97,8 @@ class ConvUnit(wiring.Component):
         m.submodules.window = window = WindowGenerator(c, c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
         m.submodules.sequences = sequences = RamQueue(c, SEQUENCE_LAYOUT, _INSTRUCTIONS)
-        m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth)
+        guest_cycles = c.px_p * c.pool_parts if c.shares_finish else 0
+        m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth, guest_cycles)
         m.submodules.array = array = MacArray(c)
         m.submodules.accumulate = accumulate = Accumulate(c, drain_cycles)
         latency = 1 + array_latency(c)
@@ -158,7 +160,7 @@ class ConvUnit(wiring.Component):
         m.d.comb += [post.i.p[name].eq(finishes.o.p[name]) for name in FINISH]
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
         if isinstance(post, SharedPostProcess):
-            m.d.comb += post.ask.eq(accumulate.ask)
+            m.d.comb += [post.ask.eq(accumulate.ask), sequencer.guest.eq(self.guest.at_work)]
             wiring.connect(m, wiring.flipped(self.guest), post.guest)
         m.d.comb += [
             gather.i.valid.eq(post.o.valid),
