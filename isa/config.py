@@ -222,6 +222,12 @@ class MachineConfig:
         """Whether all writes go one way, and the reads of SAVE and MISC another: in one phase they would stand in line."""
         return self.fm_phases > 1
 
+    @property
+    def fm_slow_writers(self) -> bool:
+        """Whether CONV, POOL and MISC write so seldom that one way takes all their words without making them wait for long."""
+        conv = self.conv_ports * self.words_per_chunk / max(self.conv_parts, self.words_per_chunk)
+        return conv + 1 / self.pool_parts + 1 / self.misc_parts <= 1
+
     @cached_property
     def fm_words(self) -> int:
         return self.fm_banks * self.fm_depth

@@ -7,9 +7,8 @@
                15 ... 10 9 ............ 0       L = (low + 128) * shared
                above
 
-Six bits overlap: ``(P >> 10) = A + above``. The lowest six bits of ``A`` depend on the lowest six of its factors only, so a product
-modulo 64, of LUTs, tells what ``above`` is; that gives ``A`` and ``L``, and ``L - 128 shared`` is the low product. All of it takes 76
-LUTs of four inputs, a product of its own of LUTs 187 (yosys 0.23, ``synth_ecp5``).
+Six bits overlap: ``(P >> 10) = A + above``. The lowest six bits of ``A`` depend on the lowest six of its factors only, so a
+product modulo 64, of LUTs, tells what ``above`` is; that gives ``A`` and ``L``, and ``L - 128 shared`` is the low product.
 """
 
 from __future__ import annotations

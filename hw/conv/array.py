@@ -73,11 +73,12 @@ class MacArray(wiring.Component):
         x = [[register(m, self.x[p][i], f"x_{p}_{i}") for i in lanes] for p in range(c.px_p)]
         w = [[register(m, self.w[i][o], f"w_{o}_{i}") for i in lanes] for o in range(joined, c.oc_p)]
         pairs = [
-            [register(m, join(self.w[i][o + 1], self.w[i][o]), f"w_{o}_{o + 1}_{i}") for i in lanes] for o in range(0, joined, 2)
+            [register(m, join(self.w[i][o + 1], self.w[i][o]), f"w_pair_{o}_{i}") for i in lanes] for o in range(0, joined, 2)
         ]
         for p in range(c.px_p):
             for o, pair in enumerate(pairs):
-                made = [self._joined(m, a, b, f"{p}_{2 * o}_{i}") for i, (a, b) in enumerate(zip(pair, x[p], strict=True))]
+                factors = enumerate(zip(pair, x[p], strict=True))
+                made = [self._joined(m, a, b, f"{p}_{2 * o}_{i}") for i, (a, b) in factors]
                 for turn, products in enumerate(zip(*made, strict=True)):
                     self._add(m, p, 2 * o + (1 - turn), list(products))
             for o, row in enumerate(w, joined):

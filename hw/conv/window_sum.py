@@ -26,7 +26,7 @@ _TURN = 17
 
 
 def takes_turns(config: MachineConfig) -> bool:
-    """Whether one 18 x 18 multiplier makes the product in two cycles: wherever those are not packed anyhow and drains leave time."""
+    """Whether one 18 x 18 multiplier makes the product in two cycles: where others are not packed, and drains leave time."""
     return not config.dsp_packing and config.px_p * config.oc_p > config.conv_finish
 
 

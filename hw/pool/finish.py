@@ -118,7 +118,7 @@ class PixelFinish(wiring.Component):
         return m
 
     def _lanes(self, m: Module) -> tuple[Any, Any, Value]:
-        """What the pipeline is shown, what comes out of it, and whether what is taken in this cycle may be shown in the next."""
+        """What the pipeline is shown, what comes out of it, and whether what is taken now may be shown in the next cycle."""
         if self.config.shares_finish:
             m.d.comb += self.lanes.at_work.eq(self.settings.valid)
             return self.lanes.vector, self.lanes.finished, self.lanes.room

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, UnitSignature
 from hw.pool.finish import DEPTH, PixelFinish, post_members
