@@ -103,6 +103,7 @@ class ConvUnit(wiring.Component):
         m.submodules.accumulate = accumulate = Accumulate(c, drain_cycles)
         latency = 1 + array_latency(c)
         window_beat = latency + 1 - window_sum.latency(c)
+        assert window_beat >= READ_AHEAD, "entries are read before their beat is known"
         m.submodules.window_sum = inputs = WindowSum(c, window_beat - 1)
         m.submodules.finishes = finishes = RamQueue(c, _FINISH_SETTINGS, _INSTRUCTIONS)
         m.submodules.post = post = SharedPostProcess(c) if c.shares_finish else PostProcess(c, c.conv_finish)

@@ -14,25 +14,28 @@ from amaranth.lib.wiring import In, Out
 from hw.conv.sequence import beat_flags
 from hw.conv.tree import add_tree
 from isa.config import MachineConfig
-from isa.latency import tree_stages
+from isa.latency import array_latency, tree_stages
 from isa.ram import ram_attributes
 
 _LOW = 26
 """Bits of a sum that one 27 x 18 multiplier takes; the product of the others ends above bit 26."""
 
 
+_BY_TURNS = 3
 _TURN = 17
 """Bits of a sum that an 18 x 18 multiplier takes, with a sign."""
 
 
 def takes_turns(config: MachineConfig) -> bool:
-    """Whether one 18 x 18 multiplier makes the product in two cycles: where others are not packed, and drains leave time."""
-    return not config.dsp_packing and config.px_p * config.oc_p > config.conv_finish
+    """Whether one 18 x 18 multiplier makes the product in two cycles: where others are not packed, and drains and the array,
+    whose beats are looked at ``READ_AHEAD`` cycles before their sums are here, leave time."""
+    leaves_time = config.px_p * config.oc_p > config.conv_finish and array_latency(config) >= _BY_TURNS
+    return not config.dsp_packing and leaves_time
 
 
 def latency(config: MachineConfig) -> int:
     """From a reduction's last beat to its corrections: sum, product, or both halves of it."""
-    return 3 if takes_turns(config) else 2
+    return _BY_TURNS if takes_turns(config) else 2
 
 
 class WindowSum(wiring.Component):
