@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError, ceil_pow2
+from isa.checks import check_array_clock, check_finish
 from isa.chips import CHIPS
 from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
@@ -124,7 +125,7 @@ class MachineConfig:
             raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
             raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
-        self._check_finish()
+        check_finish(self)
         if self.ic_p % self.misc_lanes:
             raise ConfigError(
                 f"configuration field misc_lanes: {self.misc_lanes} does not divide the {self.ic_p} lanes of a word (ic_p); "
@@ -145,40 +146,7 @@ class MachineConfig:
             raise ConfigError(
                 "configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false"
             )
-        self._check_array_clock()
-
-    def _check_array_clock(self) -> None:
-        """A multiplier that works twice in a cycle needs two pairs of products that share one operand."""
-        if self.array_clock == 1:
-            return
-        if not self.dsp_packing:
-            raise ConfigError(
-                "configuration field array_clock: 2 is for packed products (dsp_packing), which it is without; "
-                "make dsp_packing true, or array_clock 1"
-            )
-        turns = 2 if self.packs_pixels else 4
-        if self.oc_p % turns:
-            raise ConfigError(
-                f"configuration field array_clock: 2 needs an oc_p that is a multiple of {turns} (px_p is {self.px_p}), "
-                f"for each multiplier makes two pairs of products by turns, and {self.oc_p} is none; "
-                f"make array_clock 1, or oc_p {-(-self.oc_p // turns) * turns}"
-            )
-
-    def _check_finish(self) -> None:
-        """Finishing lanes take part of a pixel at a time, or whole pixels: never parts of two."""
-        results = self.px_p * self.oc_p
-        parts = [n for n in range(1, results + 1) if self.oc_p % n == 0 or (n % self.oc_p == 0 and results % n == 0)]
-        if self.conv_finish not in parts:
-            raise ConfigError(
-                f"configuration field conv_finish: {self.conv_finish} neither divides oc_p = {self.oc_p} nor is a multiple of "
-                f"it that divides px_p x oc_p = {results}; choose {_one_of(parts)}"
-            )
-        if self.ic_p % self.pool_finish:
-            parts = [n for n in range(1, self.ic_p + 1) if self.ic_p % n == 0]
-            raise ConfigError(
-                f"configuration field pool_finish: {self.pool_finish} does not divide ic_p = {self.ic_p}; "
-                f"choose {_one_of(parts)}"
-            )
+        check_array_clock(self)
 
     @cached_property
     def conv_ports(self) -> int:
@@ -339,10 +307,6 @@ class MachineConfig:
 
 
 MAX_FM_WORDS = 1 << 20
-
-
-def _one_of(values: list[int]) -> str:
-    return " or ".join(filter(None, (", ".join(map(str, values[:-1])), str(values[-1]))))
 
 
 def config_from_dict(values: dict[str, Any], *, origin: str) -> MachineConfig:
