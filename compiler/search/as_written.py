@@ -2,8 +2,8 @@
 
 They choose groups by the formulas of their papers (``compiler/papers``), not by our planner, and each by the one measure that
 its paper has, whatever the objective: Optimus by bytes, DNNVM by time. What they choose our machine then executes with our
-planner's tiles, and that is what the partition's value says; ``choose_optimus`` and its like give it the value of the paper's own
-formula. A group that the formula allows and no plan of ours fits is taken from the choice, and it is made again.
+planner's tiles, and that is what the partition's value says; ``choose_optimus`` and its like give it the value of the paper's
+own formula. A group that the formula allows and no plan of ours fits is taken from the choice, and it is made again.
 """
 
 from __future__ import annotations
