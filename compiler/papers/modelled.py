@@ -26,6 +26,8 @@ class Modelled(Evaluator):
     model: Model = field(kw_only=True)
     refused: set[Mask] = field(default_factory=set)
     """Groups that are not to be chosen."""
+    tables: dict[str, list[int]] = field(default_factory=dict)
+    """Optimus' look-up tables that are there already."""
     borrowed: set[Mask] = field(default_factory=set)
     """Operations whose cost is our planner's."""
 

@@ -81,11 +81,12 @@ def table_of(modelled: Modelled) -> Sequence[int]:
     sets, shapes = modelled.sets, modelled.shapes
     kept = None if modelled.database is None else TableFile(modelled.database.path.parents[1] / "optimus_tables.json")
     key = table_key(modelled.machine, shapes.digest(sets.everything))
-    table = None if kept is None else kept.get(key)
+    table = modelled.tables.get(key) or (None if kept is None else kept.get(key))
     if table is None:
         table = make_table(sets, modelled.machine, MOST_OPS, MOST_OF_A_SIZE, shapes.key)
         if kept is not None:
             kept.put(key, table)
+    modelled.tables[key] = table
     return table
 
 
