@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import CONVOLUTIONS, LISTED, PAGE, convolutions, fitting, imported, small_machine
-from compiler.codegen.objective import DRAM
 from compiler.fusion.templates import PAPER_TEMPLATES
 from compiler.papers.modelled import Model, Modelled, dnnvm_model, optimus_model, without_advance
+from compiler.planning.objective import DRAM
 from compiler.search.as_written import choose_online, choose_optimus, table_of
 from compiler.search.dnnvm import dnnvm_among
 from compiler.search.efficient_s import efficient_s
@@ -111,8 +111,8 @@ def sentences() -> list[str]:
     dearer = sum(float(row["dnnvm, row tiles MB"]) > float(row["naive MB"]) for row in rows)
     lines += [
         "",
-        f"What is not like for like: in {dearer} of {len(rows)} rows of *DRAM bytes*, `dnnvm` with row tiles moves more than our",
-        "planner without any fusion; `best` beside it says as much about tiles as about groups.",
+        f"What is not like for like: in {dearer} of {len(rows)} rows of *DRAM bytes*, `dnnvm` with row tiles moves more than",
+        "our planner without any fusion; `best` beside it says as much about tiles as about groups.",
         "",
     ]
     optimus, _, dnnvm = ({_cell(row): row for row in written if row["cost model"] == model} for model in MODELS)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.codegen.plan import Plan
 from compiler.emit.program import emit_program
+from compiler.planning.plan import Plan
 from compiler.search.measured import Measure, on_cycle_model
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.codegen.residence import PARAMETER_BUFFERS
+from compiler.planning.residence import PARAMETER_BUFFERS
 from isa.config import MachineConfig
 
 

@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from compiler.codegen.objective import Cost
 from compiler.papers.accelerator import Accelerator
 from compiler.papers.tiles import COLUMNS, ROWS, Tiles
+from compiler.planning.objective import Cost
 from compiler.xgraph.ops import Conv, ConvTranspose, Op
 
 Taken = Callable[[dict[str, int], dict[str, int]], tuple[int, int]]

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compiler.codegen.objective import CYCLES, DRAM, Objective
 from compiler.fusion.grow import grow
 from compiler.fusion.templates import PAPER_TEMPLATES
 from compiler.papers.modelled import Model, Modelled, dnnvm_model, optimus_model
 from compiler.papers.online_table import TableFile, keeps_readers_together, make_table, most_operations, table_key
+from compiler.planning.objective import CYCLES, DRAM, Objective
 from compiler.search.cost import Evaluator
 from compiler.search.dnnvm import dnnvm_among
 from compiler.search.optimus import partition_into, priced, saving_over_alone

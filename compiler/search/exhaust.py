@@ -18,11 +18,11 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.codegen.lower import is_depthwise
-from compiler.codegen.objective import Cost, Objective
-from compiler.codegen.residence import PARAMETER_BUFFERS
 from compiler.fusion.grow import extensions
 from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.layers.lower import is_depthwise
+from compiler.planning.objective import Cost, Objective
+from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.search.certify import Certificate, certify
 from compiler.search.cost import Evaluator
 from compiler.search.partition import price_or_none

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from compiler.codegen.objective import Cost, Objective
-from compiler.codegen.plan import Plan
 from compiler.fusion.legal import Mask
+from compiler.planning.objective import Cost, Objective
+from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph

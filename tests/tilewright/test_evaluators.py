@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler.codegen.objective import CYCLES
+from compiler.planning.objective import CYCLES
 from compiler.search.cost import Evaluator
 from compiler.search.measured import Measured
 from compiler.search.strategies import STRATEGIES

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.codegen.objective import Cost
 from compiler.fusion.legal import OpSets
 from compiler.papers.accelerator import Accelerator
 from compiler.papers.dnnvm_tiles import DnnvmTiles
 from compiler.papers.tiles import Tiles
+from compiler.planning.objective import Cost
 from compiler.xgraph.ops import PoolKind
 from tests.compiler.graphs import Builder
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from compiler.codegen.objective import CYCLES, DRAM
 from compiler.papers.memory_cost import memory_cost
 from compiler.papers.modelled import Modelled, dnnvm_model, optimus_model
 from compiler.papers.online_table import keeps_readers_together, most_operations
+from compiler.planning.objective import CYCLES, DRAM
 from compiler.search import as_written
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database

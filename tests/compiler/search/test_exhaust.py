@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from compiler.codegen.objective import OBJECTIVES
+from compiler.planning.objective import OBJECTIVES
 from compiler.search.cost import Evaluator
 from compiler.search.exhaust import Least, all_legal, cheapest_of_all
 from isa.config import MachineConfig, config_from_dict
