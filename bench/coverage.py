@@ -1,7 +1,7 @@
 """What the benches reach of the Verilog: ``python -m bench.coverage [--config nano] [--programs 60] [--misses 0]``.
 
 All scenarios of the benches and random programs run on a build of Verilator that counts; for each unit the branches taken
-(``line`` and ``branch`` of Verilator together) and the bits that toggled, of all there are. Rows go into docs/trust.md;
+(``line`` and ``branch`` of Verilator together) and the toggles of its bits, up and down apart, of all there are. Rows go into docs/trust.md;
 ``--misses`` prints so many signals and branches of each unit that nothing reached.
 """
 
@@ -25,7 +25,7 @@ from sim.rtl.machine import RtlMachine
 from sim.rtl.play import play
 
 TITLE = "Coverage"
-COLUMNS = ("configuration", "unit", "branches", "taken", "share", "bits", "toggled", "share of bits")
+COLUMNS = ("configuration", "unit", "branches", "taken", "share", "toggles", "seen", "share of toggles")
 LIMIT = 2_000_000
 
 
@@ -64,14 +64,14 @@ def main(arguments: list[str]) -> int:
     every: dict[str, Counter[str]] = defaultdict(Counter)
     missed: dict[str, list[str]] = defaultdict(list)
     for point, count in counts.of_machine():
-        kind = "bits" if point.kind == "toggle" else "branches"
+        kind = "toggles" if point.kind == "toggle" else "branches"
         for unit in (point.unit, "all"):
             every[unit].update([kind] + [f"{kind} met"] * bool(count))
         if not count:
             missed[point.unit].append(f"{point.kind} {point.module}, line {point.line}: {point.what}")
     for unit, found in sorted(every.items()):
         cells = []
-        for kind in ("branches", "bits"):
+        for kind in ("branches", "toggles"):
             met = found[f"{kind} met"]
             cells += [str(found[kind]), str(met), f"{100 * met / max(1, found[kind]):.1f} %"]
         print(unit, *cells)

@@ -17,14 +17,14 @@ KINDS = {"line": "v_line", "branch": "v_branch", "toggle": "v_toggle"}
 
 @dataclass(frozen=True)
 class Point:
-    """A branch or a bit; each has a count."""
+    """A branch, or one direction of a bit; each has a count."""
 
     kind: str
     unit: str
     module: str
     line: int
     what: str
-    """The signal, for a toggle."""
+    """For a toggle the bit, and the way it goes."""
 
 
 @dataclass

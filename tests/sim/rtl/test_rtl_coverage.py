@@ -20,8 +20,8 @@ def line(page: str, file: str, name: str, count: int) -> str:
 
 
 def test_a_point_of_the_machine_knows_its_unit() -> None:
-    found = point_of(line("v_toggle/tilewright_core_conv_array", "core.v", "acc[3]", 5))
-    assert found == Point("toggle", "conv", "tilewright_core_conv_array", 7, "acc[3]")
+    found = point_of(line("v_toggle/tilewright_core_conv_array", "core.v", "acc[3]:0->1", 5))
+    assert found == Point("toggle", "conv", "tilewright_core_conv_array", 7, "acc[3]:0->1")
     assert point_of(line("v_line/tilewright_dram", "/x/dram.v", "block", 5)) is None
     assert point_of("C 'nonsense' 3") is None
 
