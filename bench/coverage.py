@@ -1,8 +1,8 @@
 """What the benches reach of the Verilog: ``python -m bench.coverage [--config nano] [--programs 60] [--misses 0]``.
 
 All scenarios of the benches and random programs run on a build of Verilator that counts; for each unit the branches taken
-(``line`` and ``branch`` of Verilator together) and the toggles of its bits, up and down apart, of all there are. Rows go into docs/trust.md;
-``--misses`` prints so many signals and branches of each unit that nothing reached.
+(``line`` and ``branch`` of Verilator together) and the toggles of its bits, up and down apart, of all there are. Rows go into
+docs/trust.md; ``--misses`` prints so many toggles and branches of each unit that nothing reached.
 """
 
 from __future__ import annotations
