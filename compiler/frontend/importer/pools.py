@@ -200,8 +200,7 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
         bias = -count * source.zero_point + (int(shifts[count]) if after != params.zero_point else 0)
         scales[count] = (bias, int(mantissa[0]), int(shift[0]))
     if value.fused:
-        sums = {count: kernels.averages_in_doubt(source, params, count) for count in value.counts}
-        if any(sums.values()):
-            ctx.inexact[value.label] = f"at most {max(sums.values())} of {255 * max(value.counts) + 1} sums of a window"
+        doubts = max(kernels.averages_in_doubt(source, params, count) for count in value.counts)
+        ctx.doubt(value.label, doubts, 255 * max(value.counts) + 1, "sums of a window, at most")
     finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))
     return value.build(name, scales, finish, params)
