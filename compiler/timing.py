@@ -1,7 +1,8 @@
 """The last choice: of several partitions, and of what their stretches make together, the one whose program is fastest.
 
 The search adds up costs of groups; how neighbouring groups overlap shows only in a program. The contenders are the
-partitions of all strategies, and that of ``best`` where bytes count a little; those that cost so much more than the cheapest
+partitions of all strategies, and those of ``best`` where bytes count a little and where nothing else does: small maps whose
+parameters fill the bus, as in squeeze and excitation, hide all but bytes. Those that cost so much more than the cheapest
 that overlap cannot make up for it (``MARGIN``) are left out. ``splice`` puts them together by what groups take behind each
 other. Its result is timed as a whole program, which tells more exactly what its groups take, so that another mixture may
 look better and is timed, too (``Effort.rounds``: on DenseNet-121 and GoogLeNet more than three found nothing that is better by
@@ -17,7 +18,7 @@ from itertools import accumulate, groupby, pairwise
 from time import perf_counter
 from typing import NamedTuple
 
-from compiler.codegen.objective import CYCLES, LEAN
+from compiler.codegen.objective import CYCLES, DRAM, LEAN
 from compiler.codegen.plan import Plan
 from compiler.codegen.planner import plan_group
 from compiler.emit.build import KnownPlans, plans_of
@@ -88,8 +89,9 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     for number, (name, strategy) in enumerate(STRATEGIES.items(), 1):
         evaluator.told(f"search: strategy {name}, {number} of {len(STRATEGIES)}")
         found.append(partition_by(strategy, graph, evaluator, CYCLES).groups)
-    evaluator.told("search: strategy best, where bytes count a little")
-    found.append(best(graph, replace(evaluator, planned_for=CYCLES), LEAN).groups)
+    for objective, part in ((LEAN, "a little"), (DRAM, "alone")):
+        evaluator.told(f"search: strategy best, where bytes count {part}")
+        found.append(best(graph, replace(evaluator, planned_for=CYCLES), objective).groups)
     found = [evaluator.whole(groups) for groups in found]
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in found}
     least = min(costs.values())
