@@ -97,10 +97,10 @@ class Context:
         assert factor is not None
         return Params(float(np.float32(scalar(factor))), stored - 128 if unsigned else stored, unsigned)
 
-    def doubt(self, operation: str, wrong: int, cases: int, what: str) -> None:
-        """Of so many cases of an operation, the wrong ones (at most) are not onnxruntime's."""
+    def doubt(self, operation: str, wrong: int, cases: int, what: str, *, at_most: bool = False) -> None:
+        """Of so many cases of an operation, the wrong ones are not onnxruntime's."""
         if wrong:
-            self.inexact[operation] = f"{wrong} of {cases} {what}"
+            self.inexact[operation] = f"{'at most ' if at_most else ''}{wrong} of {cases} {what}"
             self.shares[operation] = wrong / cases
 
     def _root(self, name: str) -> Mapped:

@@ -39,7 +39,7 @@ def finished(ctx: Context, value: Linear, params: Params, name: str) -> Mapped:
     made = value.build(name, requantisation(bias, scale), finish, params)
     if value.source is not None:
         doubts = kernels.resizes_in_doubt(value.source, params, value.mean_of)
-        ctx.doubt(ctx.made[made.tensor].name, doubts, 255 * value.mean_of + 1, "sums of neighbours, at most")
+        ctx.doubt(ctx.made[made.tensor].name, doubts, 255 * value.mean_of + 1, "sums of neighbours", at_most=True)
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -199,8 +200,9 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
         mantissa, shift = records(np.array([unit], np.float32))
         bias = -count * source.zero_point + (int(shifts[count]) if after != params.zero_point else 0)
         scales[count] = (bias, int(mantissa[0]), int(shift[0]))
-    if value.fused:
-        doubts = max(kernels.averages_in_doubt(source, params, count) for count in value.counts)
-        ctx.doubt(value.label, doubts, 255 * max(value.counts) + 1, "sums of a window, at most")
+    if value.fused or value.real:
+        doubt = kernels.averages_in_doubt if value.fused else partial(kernels.float_sums_in_doubt, divide=value.divide)
+        doubts = max(doubt(source, params, count) for count in value.counts)
+        ctx.doubt(value.label, doubts, 255 * max(value.counts) + 1, "sums of a window", at_most=True)
     finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))
     return value.build(name, scales, finish, params)
