@@ -129,6 +129,9 @@ class Neighbours:
         cpu = [op for op in evaluator.graph.ops if isinstance(op, Cpu)]
         self._bit |= {op: 1 << n for n, op in enumerate(cpu, len(ops))}
         self._machine = (1 << len(ops)) - 1
+        config = evaluator.config
+        self._ahead = config.weight_depth * config.buffer_dram_bytes("WEIGHT") // config.axi_bytes
+        """Cycles of loading a buffer full of weights."""
 
     def path(self, groups: Sequence[Sequence[Op]]) -> tuple[Mask, ...]:
         """In the order of the program."""
@@ -163,9 +166,15 @@ class Neighbours:
         return [self._times[self._shape(pair)] if pair[1] else 0 for pair in pairwise(machine)]
 
     def hope(self, first: Mask, second: Mask) -> int:
-        """What it takes alone, by the planner, less what may be hidden under the step before."""
+        """What it takes alone, by the planner, less what may be hidden under the step before.
+
+        That is a small part, or as many weights as have room, if all units wait for them.
+        """
         alone = price_of(self.evaluator, CYCLES, second) if second & self._machine else 0
-        return int(alone * (1 - MOST_HIDDEN)) if first else alone
+        if not first or not alone:
+            return alone
+        waits = alone - max(self.evaluator.group(second).beats.values())
+        return int(min(alone * (1 - MOST_HIDDEN), alone - min(waits, self._ahead)))
 
     def _shape(self, pair: tuple[Mask, Mask]) -> Hashable:
         """The first is 0 where the machine rests before."""
