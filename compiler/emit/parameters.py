@@ -17,7 +17,7 @@ SPACE_OF = {
     Buffer.WEIGHT: Space.WEIGHT, Buffer.PARAM: Space.PARAM, Buffer.TAPS: Space.TAPS,
     Buffer.POOL_PARAM: Space.POOL_PARAM, Buffer.TABLE: Space.TABLE,
 }  # fmt: skip
-PIECES = 8
+PIECES = 16
 """Loads that fill a whole buffer: the first words of a block need not wait until those that lie where the last go are read."""
 LEAST_BYTES = 16384
 """Of such a load: below it DRAM's bursts lose more than a hundredth."""
