@@ -41,7 +41,8 @@ MARGIN = 1 / 7
 """Sums of costs were at most 14 % off the whole program's time, on all networks and presets measured (docs/performance.md)."""
 MOST_HIDDEN = 0.05
 """A pair is taken to save at most this part of what the planner says of its second group alone, until it is asked about
-(and what a buffer full of weights takes to load, where the second group's units wait for that). Nine of ten save less. With 0.2, which one of a hundred exceeds, twice as many are asked about, and the choice was the same."""
+(and what a buffer full of weights takes to load, where the second group's units wait for that).
+Nine of ten save less. With 0.2, which one of a hundred exceeds, twice as many are asked about, and the choice was the same."""
 
 
 def program_cycles(
