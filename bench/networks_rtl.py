@@ -15,6 +15,7 @@ import time
 from bench.network_table import put_rows
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import compile_graph
+from compiler.zoo.exports import exports
 from isa.config import preset
 from isa.instructions import Unit
 from isa.registers import Counter
@@ -46,7 +47,7 @@ def row_of(item: tuple[str, str, str]) -> list[str]:
     """The row of a network, a configuration and a strategy."""
     name, config_name, strategy = item
     config = preset(config_name)
-    compiled = compile_graph(imported(sources()[name](), "power_of_two"), config, strategy=strategy)
+    compiled = compile_graph(imported({**exports(), **sources()}[name](), "power_of_two"), config, strategy=strategy)
     program = compiled.program
     inputs = random_inputs(program)
     engine = RtlEngine(config)
@@ -73,7 +74,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--best", action="store_true", help="groups of the search, not one operation per group")
     add_arguments(parser)
     options = parser.parse_args(arguments)
-    every = sources()
+    every = {**exports(), **sources()}
     wanted = known(options.networks, every, parser) or [name for name in LARGE if name in every]
     items = [(name, options.config, "best" if options.best else "naive") for name in wanted]
     rows = put_rows(row_of, items, how_of(options), TITLE, COLUMNS, 3)

@@ -1,7 +1,8 @@
 """The last choice: of several partitions, and of what their stretches make together, the one whose program is fastest.
 
 The search adds up costs of groups; how neighbouring groups overlap shows only in a program. The contenders are the
-partitions of all strategies, and that of ``best`` where bytes count a little; those that cost so much more than the cheapest
+partitions of all strategies, and those of ``best`` where bytes count a little and where nothing else does: small maps whose
+parameters fill the bus, as in squeeze and excitation, hide all but bytes. Those that cost so much more than the cheapest
 that overlap cannot make up for it (``MARGIN``) are left out. ``splice`` puts them together by what groups take behind each
 other. Its result is timed as a whole program, which tells more exactly what its groups take, so that another mixture may
 look better and is timed, too (``Effort.rounds``: on DenseNet-121 and GoogLeNet more than three found nothing that is better by
@@ -21,7 +22,7 @@ from compiler.emit.places import APART, Sharing
 from compiler.emit.program import machine_segments
 from compiler.fusion.legal import Mask
 from compiler.planning.grouping import make_group, ordered_groups
-from compiler.planning.objective import CYCLES, LEAN
+from compiler.planning.objective import CYCLES, DRAM, LEAN
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
 from compiler.planning.plans import KnownPlans, plans_of
@@ -39,7 +40,8 @@ from sim.cycle.model import CycleModel
 MARGIN = 1 / 7
 """Sums of costs were at most 14 % off the whole program's time, on all networks and presets measured (docs/performance.md)."""
 MOST_HIDDEN = 0.05
-"""A pair is taken to save at most this part of what the planner says of its second group alone, until it is asked about.
+"""A pair is taken to save at most this part of what the planner says of its second group alone, until it is asked about
+(and what a buffer full of weights takes to load, where the second group's units wait for that).
 Nine of ten save less. With 0.2, which one of a hundred exceeds, twice as many are asked about, and the choice was the same."""
 
 
@@ -88,8 +90,9 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     for number, (name, strategy) in enumerate(CONTENDERS.items(), 1):
         evaluator.told(f"search: strategy {name}, {number} of {len(CONTENDERS)}")
         found.append(partition_by(strategy, graph, evaluator, CYCLES).groups)
-    evaluator.told("search: strategy best, where bytes count a little")
-    found.append(best(graph, replace(evaluator, planned_for=CYCLES), LEAN).groups)
+    for objective, part in ((LEAN, "a little"), (DRAM, "alone")):
+        evaluator.told(f"search: strategy best, where bytes count {part}")
+        found.append(best(graph, replace(evaluator, planned_for=CYCLES), objective).groups)
     found = [evaluator.whole(groups) for groups in found]
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in found}
     least = min(costs.values())
@@ -127,6 +130,9 @@ class Neighbours:
         cpu = [op for op in evaluator.graph.ops if isinstance(op, Cpu)]
         self._bit |= {op: 1 << n for n, op in enumerate(cpu, len(ops))}
         self._machine = (1 << len(ops)) - 1
+        config = evaluator.config
+        self._ahead = config.weight_depth * config.buffer_dram_bytes("WEIGHT") // config.axi_bytes
+        """Cycles of loading a buffer full of weights."""
 
     def path(self, groups: Sequence[Sequence[Op]]) -> tuple[Mask, ...]:
         """In the order of the program."""
@@ -161,9 +167,15 @@ class Neighbours:
         return [self._times[self._shape(pair)] if pair[1] else 0 for pair in pairwise(machine)]
 
     def hope(self, first: Mask, second: Mask) -> int:
-        """What it takes alone, by the planner, less what may be hidden under the step before."""
+        """What it takes alone, by the planner, less what may be hidden under the step before.
+
+        That is a small part, or as many weights as have room, if all units wait for them.
+        """
         alone = price_of(self.evaluator, CYCLES, second) if second & self._machine else 0
-        return int(alone * (1 - MOST_HIDDEN)) if first else alone
+        if not first or not alone:
+            return alone
+        waits = alone - max(self.evaluator.group(second).beats.values())
+        return int(min(alone * (1 - MOST_HIDDEN), alone - min(waits, self._ahead)))
 
     def _shape(self, pair: tuple[Mask, Mask]) -> Hashable:
         """The first is 0 where the machine rests before."""

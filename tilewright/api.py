@@ -20,7 +20,7 @@ from compiler.frontend.pipeline import PLAIN, import_model
 from compiler.limit import bytes_of
 from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
-from compiler.quantise.choices import Choices
+from compiler.quantise.choices import USUAL, Choices
 from compiler.schedule.document import Schedule
 from compiler.schedule.reading import read_schedule
 from compiler.search.database import open_database
@@ -55,7 +55,7 @@ def compile_model(
     bias_correction: bool = False,
     keep_float: Sequence[str] = (),
     quantise_rest: bool = False,
-    exact: bool = False,
+    follow: str = USUAL,
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -70,8 +70,8 @@ def compile_model(
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
     ``scheme``, ``method``, ``bias_correction``, ``keep_float``: how a float model is quantised, or with ``quantise_rest``
-    the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``exact``: the CPU computes what
-    the machine cannot in every bit; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
+    the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``follow``: how much of what
+    cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
@@ -88,7 +88,7 @@ def compile_model(
     decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
     how = import_arguments(
         calibration=calibration, scheme=scheme, method=method, bias_correction=bias_correction, keep_float=keep_float,
-        quantise_rest=quantise_rest, exact=exact, edges=edges,
+        quantise_rest=quantise_rest, follow=follow, edges=edges,
     )  # fmt: skip
     stages = Stages(progress)
     stages.begin("import")
@@ -104,10 +104,10 @@ def compile_model(
 
 def import_arguments(
     *, calibration: Mapping[str, Array] | None = None, scheme: str, method: str, bias_correction: bool,
-    keep_float: Sequence[str], quantise_rest: bool = False, exact: bool = False, edges: Edges,
+    keep_float: Sequence[str], quantise_rest: bool = False, follow: str = USUAL, edges: Edges,
 ) -> dict[str, Any]:  # fmt: skip
     """Of ``import_model``; names that nothing goes by are refused."""
-    choices = Choices(scheme, method, bias_correction, tuple(keep_float), quantise_rest, exact)
+    choices = Choices(scheme, method, bias_correction, tuple(keep_float), quantise_rest, follow)
     choices.check()
     edges.check()
     return {"calibration": calibration, "choices": choices, "edges": edges}

@@ -22,6 +22,7 @@ import onnx
 from compiler.driver import Compiled
 from compiler.frontend.documented import documented
 from compiler.frontend.idle import NothingOnMachine
+from compiler.quantise.choices import INEXACT
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.search.strategies import CONTENDERS
 from compiler.xgraph.ops import Op
@@ -70,7 +71,7 @@ class Case:
         with warnings.catch_warnings():
             for category in (CalibrationWarning, NothingOnMachine):
                 warnings.simplefilter("ignore", category)
-            return compile_model(self.model(), self.config, strategy=self.strategy, cache=False, scheme=scheme)
+            return compile_model(self.model(), self.config, strategy=self.strategy, cache=False, scheme=scheme, follow=INEXACT)
 
     def __str__(self) -> str:
         layers = ", ".join(layer.kind for layer in self.recipe.layers)

@@ -40,7 +40,12 @@ OPTIONS: tuple[Decorator, ...] = (
     ),
     click.option("--quantise-rest", is_flag=True, help="Quantise what is float in a model that is quantised in part, too."),
     click.option(
-        "--exact", is_flag=True, help="Leave to the CPU what cannot follow onnxruntime's integer kernels in all cases."
+        "--exact", "follow", flag_value="exact",
+        help="Leave to the CPU all that cannot follow onnxruntime's kernels, not only what would differ in every run.",
+    ),
+    click.option(
+        "--inexact", "follow", flag_value="inexact",
+        help="Leave nothing to the CPU for that it cannot follow onnxruntime's kernels.",
     ),
     click.option("--input-type", type=_EIGHT_BITS, default="model", show_default=True, help="Type of the float inputs."),
     click.option("--output-type", type=_EIGHT_BITS, default="model", show_default=True, help="Type of float outputs."),
@@ -72,6 +77,7 @@ def model_arguments(how: Mapping[str, Any]) -> dict[str, Any]:
     edges = ("input_type", "output_type", "mean", "scale", "input_layout")
     return {
         "calibration": read_arrays(how["calibrate"]) if how["calibrate"] else None,
-        **{name: how[name] for name in ("scheme", "method", "bias_correction", "keep_float", "quantise_rest", "exact")},
+        **{name: how[name] for name in ("scheme", "method", "bias_correction", "keep_float", "quantise_rest")},
+        "follow": how["follow"] or "usual",
         "edges": Edges(**{name: how[name] for name in edges}),
     }

@@ -17,6 +17,10 @@ SPACE_OF = {
     Buffer.WEIGHT: Space.WEIGHT, Buffer.PARAM: Space.PARAM, Buffer.TAPS: Space.TAPS,
     Buffer.POOL_PARAM: Space.POOL_PARAM, Buffer.TABLE: Space.TABLE,
 }  # fmt: skip
+PIECES = 16
+"""Loads that fill a whole buffer: the first words of a block need not wait until those that lie where the last go are read."""
+LEAST_BYTES = 16384
+"""Of such a load: below it DRAM's bursts lose more than a hundredth."""
 
 
 @dataclass
@@ -116,7 +120,11 @@ class Parameters:
         for buffer, offset in self._offsets[block].items():
             ring, words = self.rings[buffer], block.sizes[buffer]
             at[buffer] = ring.pin(words) if pinned else ring.take(words)
-            pending.append(self._load(buffer, offset, words, at[buffer]))
+            size = self.config.buffer_dram_bytes(buffer.name)
+            most = max(-(-ring.depth // PIECES), LEAST_BYTES // size)
+            for first in range(0, words, most):
+                count = min(most, words - first)
+                pending.append(self._load(buffer, offset + first * size, count, at[buffer] + first))
         return at, pending
 
     def load_table(self, table: NDArray[np.int8]) -> tuple[int, Pending]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,7 @@ from compiler.frontend.partition import partitioned, port
 from compiler.frontend.reader import Source, load, read_proto
 from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
-from compiler.quantise.choices import Choices
+from compiler.quantise.choices import EXACT, INEXACT, USUAL, Choices
 from compiler.quantise.quantise import DEFAULT, CalibrationData, is_float, quantise
 from compiler.quantise.rest import with_rest_quantised
 from compiler.quantise.statistics import Statistics
@@ -27,7 +28,9 @@ from compiler.xgraph.ops import Port
 
 Progress = Callable[[str], None]
 AS_ASKED = "kept on the CPU as asked"
-INEXACT = "not exact in all cases, as was asked for"
+NOT_FOLLOWED = "not onnxruntime's result in all cases"
+MOST_DOUBTFUL = 8
+"""Results of one run that would differ from onnxruntime's, all cases being as frequent, keep an operation on the CPU."""
 PLAIN = Edges()
 
 
@@ -54,6 +57,8 @@ class ImportedModel:
     """What was made of the float model, with the same inputs and outputs."""
     inexact: Mapping[str, str] = field(default_factory=dict)
     """For each operation on the machine that cannot follow onnxruntime's kernel in all cases, how many differ."""
+    doubtful: Mapping[str, float] = field(default_factory=dict)
+    """Of these: the results of one run that may differ, were all cases as frequent."""
     model: Model | None = None
     """What was imported: quantised, with types."""
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -112,10 +117,16 @@ def _import(
         _imported(with_types(model), dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
         quantised_model=quantised_model,
     )  # fmt: skip
-    while choices.exact and found.inexact:
-        found = without(found, {found.origins[name]: f"{INEXACT}: {cases}" for name, cases in found.inexact.items()})
+    while unfollowed := _unfollowed(found, choices.follow):
+        found = without(found, {found.origins[name]: f"{NOT_FOLLOWED}: {found.inexact[name]}" for name in unfollowed})
     report(f"imported {len(found.graph.ops)} operations")
     return found
+
+
+def _unfollowed(found: ImportedModel, follow: str) -> list[str]:
+    """Operations that are to go to the CPU for that they cannot follow onnxruntime's kernels."""
+    least = {EXACT: 0.0, USUAL: MOST_DOUBTFUL, INEXACT: math.inf}[follow]
+    return [name for name in found.inexact if found.doubtful[name] >= least]
 
 
 def without(found: ImportedModel, refused: Mapping[str, str]) -> ImportedModel:
@@ -134,9 +145,11 @@ def _imported(model: Model, refused: Mapping[str, str], watch: Watch | None = No
     reasons = {name: reason for op in graph.ops for name, reason in getattr(op, "reasons", {}).items()}
     machine = {op.name for op in graph.ops}
     inexact = {name: cases for name, cases in ctx.inexact.items() if name in machine}
+    sizes = {op.name: math.prod(graph.tensors[op.output].shape) for op in graph.ops if op.name in inexact}
+    doubtful = {name: ctx.shares.get(name, 0.0) * size for name, size in sizes.items()}
     return ImportedModel(
-        graph, to_proto(model), inputs, outputs, _named(ctx, graph), reasons, {}, inexact=inexact, model=model,
-        origins=ctx.origins, refused=refused,
+        graph, to_proto(model), inputs, outputs, _named(ctx, graph), reasons, {}, inexact=inexact,
+        doubtful=doubtful, model=model, origins=ctx.origins, refused=refused,
     )  # fmt: skip
 
 

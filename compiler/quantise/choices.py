@@ -11,14 +11,18 @@ from compiler.quantise.methods import method_of
 from compiler.quantise.schemes import SCHEMES
 from compiler.quantise.statistics import CalibrationError
 
+EXACT, USUAL, INEXACT = "exact", "usual", "inexact"
+FOLLOW = (EXACT, USUAL, INEXACT)
+"""Kept off the machine: all of it; what would differ in every run; nothing."""
+
 
 @dataclass(frozen=True)
 class Choices:
     """``keep_float``: names of nodes, or patterns such as ``head/*``, that stay on the CPU in float.
 
     ``bias_correction``: biases take over the mean error that rounding the weights makes, for the means of the calibration data.
-    ``rest``: the float nodes of a model that is quantised in part are quantised, too. ``exact``: what cannot follow
-    onnxruntime's integer kernel in all cases stays on the CPU.
+    ``rest``: the float nodes of a model that is quantised in part are quantised, too. ``follow``: how much of
+    what cannot follow onnxruntime's kernels in all cases stays on the CPU (``FOLLOW``).
     """
 
     scheme: str = "power_of_two"
@@ -26,13 +30,15 @@ class Choices:
     bias_correction: bool = False
     keep_float: tuple[str, ...] = ()
     rest: bool = False
-    exact: bool = False
+    follow: str = USUAL
 
     def check(self) -> None:
         """Refuses names that nothing goes by, before any work is done."""
         if self.scheme not in SCHEMES:
             raise CalibrationError(f"quantisation scheme {self.scheme!r}: unknown; choose one of {', '.join(SCHEMES)}")
         method_of(self.method)
+        if self.follow not in FOLLOW:
+            raise CalibrationError(f"following kernels: {self.follow!r} is unknown; choose one of {', '.join(FOLLOW)}")
 
     def kept(self, model: Model, left: Model | None = None) -> frozenset[str]:
         """The nodes that stay in float; ``left``: what fusion made of the model, where a pattern must still find something."""

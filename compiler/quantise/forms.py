@@ -204,12 +204,9 @@ def _hide_insides(model: Model, forms: Forms, consumers: dict[str, list[Node]], 
 
 
 def _share(model: Model, forms: Forms) -> None:
-    """What only moves or selects values keeps their scale; what is joined has one scale.
-
-    Not so linear resize: with one scale on both sides many of its values would be ties.
-    """
+    """What only moves or selects values, or takes means of neighbours, keeps their scale; what is joined has one scale."""
     for node in model.nodes:
-        moved = node.op_type in MOVED and node.text("mode", "") not in ("linear", "cubic")
+        moved = node.op_type in MOVED and node.text("mode", "") != "cubic"
         if forms.of.get(node.name) is Form.STORED or (forms.of.get(node.name) is Form.FLOAT and moved):
             for name in (*_operands(model, node), *node.outputs):
                 forms.join(name, forms.clamp.get(node.output, (node.output,))[0])

@@ -37,6 +37,8 @@ Batches = Iterable[Mapping[str, Array]]
 
 MOST_MEAN_RATIO = 128.0
 """Of a mean's input scale over its output scale and the pixels; onnxruntime's kernel takes less than 256."""
+RESIZED_BITS = 8
+"""Significant bits of a scale: float32 has room for the 8 of a value, too, and the 8 of a pixel's shares at a factor of 8."""
 DEFAULT = Choices()
 
 
@@ -83,6 +85,7 @@ def quantise(
             together = together.joined(statistics[name])
         params |= dict.fromkeys(group, fixed or method(scheme, together))
     _coarsen_means(prepared, forms, params, members)
+    _shorten_resized(prepared, forms, params, members)
     if progress:
         progress(f"quantised {len(names)} tensors")
     means = {name: known.means.values for name, known in statistics.items() if known.means is not None}
@@ -103,6 +106,18 @@ def _coarsen_means(
         if ratio >= MOST_MEAN_RATIO:
             coarser = replace(found, scale=found.scale * 2.0 ** (math.floor(math.log2(ratio / MOST_MEAN_RATIO)) + 1))
             params |= dict.fromkeys(members[forms.root(node.output)], coarser)
+
+
+def _shorten_resized(
+    model: Model, forms: Forms, params: dict[str, Params], members: Mapping[str, Sequence[str]]
+) -> None:  # fmt: skip
+    """Scales of what is resized linearly get few bits, and are a little coarser: onnxruntime's float sums are then exact."""
+    for node in model.nodes:
+        found = params.get(node.inputs[0]) if node.op_type == "Resize" and node.text("mode", "nearest") == "linear" else None
+        if found is not None and node.name in forms.of:
+            fraction, exponent = math.frexp(found.scale)
+            short = math.ldexp(math.ceil(math.ldexp(fraction, RESIZED_BITS)), exponent - RESIZED_BITS)
+            params |= dict.fromkeys(members[forms.root(node.inputs[0])], replace(found, scale=short))
 
 
 def _simplified(model: Model) -> Model:

@@ -51,6 +51,8 @@ class Context:
         """For each node that failed one: the constraint behind its reason."""
         self.inexact: dict[str, str] = {}
         """Operations with cases for which no constants give onnxruntime's result, and how many."""
+        self.shares: dict[str, float] = {}
+        """Of all cases of these operations."""
         self.current = ""
         """The node whose rule is at work."""
         self.origins: dict[str, str] = {}
@@ -94,6 +96,12 @@ class Context:
         stored = int(scalar(zero)) if zero is not None else 0
         assert factor is not None
         return Params(float(np.float32(scalar(factor))), stored - 128 if unsigned else stored, unsigned)
+
+    def doubt(self, operation: str, wrong: int, cases: int, what: str, *, at_most: bool = False) -> None:
+        """Of so many cases of an operation, the wrong ones are not onnxruntime's."""
+        if wrong:
+            self.inexact[operation] = f"{'at most ' if at_most else ''}{wrong} of {cases} {what}"
+            self.shares[operation] = wrong / cases
 
     def _root(self, name: str) -> Mapped:
         shape = self.shape(name)

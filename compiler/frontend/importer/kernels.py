@@ -14,6 +14,8 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 CODES: Int64 = np.arange(-128, 128)
 """Every value of a map."""
+SIGNIFICAND = 24
+"""Bits of float32's."""
 
 
 def fused_multiply_add(a: Float32, b: Float32, c: Float32) -> Float32:
@@ -89,6 +91,26 @@ def averages_in_doubt(source: Params, out: Params, count: int) -> int:
     inside = (result > out.stored - out.zero_point - 128.5) & (result < out.stored - out.zero_point + 127.5)
     exact = math.frexp(source.scale)[0] == math.frexp(out.scale)[0] == 0.5 and count & (count - 1) == 0
     return 0 if exact else int(((apart <= reach) & inside).sum())
+
+
+def resizes_in_doubt(source: Params, out: Params, shares: int) -> int:
+    """Sums of neighbours, each with some of the ``shares``, for which a linear Resize in float may round another way.
+
+    A scale of few bits leaves nothing to round before the sum is divided by the other scale: then every sum is tried.
+    """
+    if shares & (shares - 1) or significant_bits(source.scale) + 8 + shares.bit_length() - 1 > SIGNIFICAND:
+        return averages_in_doubt(source, out, shares)
+    sums = np.arange(-128 * shares, 127 * shares + 1, dtype=np.float64) - source.zero_point * shares
+    scale, unit = np.float32(out.scale), np.float32(source.scale) * np.float32(1 / shares)
+    theirs = np.rint((sums * float(unit)).astype(np.float32) / scale)
+    mine = np.rint(sums * float(unit / scale))
+    return int((np.clip(theirs + out.zero_point, -128, 127) != np.clip(mine + out.zero_point, -128, 127)).sum())
+
+
+def significant_bits(value: float) -> int:
+    """Of the significand of a float32 number, without the zeros at its end."""
+    whole = int(math.ldexp(math.frexp(float(np.float32(value)))[0], SIGNIFICAND))
+    return SIGNIFICAND - ((whole & -whole).bit_length() - 1)
 
 
 def float_sums_in_doubt(source: Params, out: Params, count: int, divide: bool) -> int:

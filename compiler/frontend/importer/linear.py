@@ -37,9 +37,9 @@ def finished(ctx: Context, value: Linear, params: Params, name: str) -> Mapped:
     bias = value.zero_bias if value.bias is None else value.bias + value.zero_bias
     finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
     made = value.build(name, requantisation(bias, scale), finish, params)
-    doubt = kernels.averages_in_doubt(value.source, params, value.mean_of) if value.source is not None else 0
-    if doubt:
-        ctx.inexact[ctx.made[made.tensor].name] = f"at most {doubt} of {255 * value.mean_of + 1} sums of neighbours"
+    if value.source is not None:
+        doubts = kernels.resizes_in_doubt(value.source, params, value.mean_of)
+        ctx.doubt(ctx.made[made.tensor].name, doubts, 255 * value.mean_of + 1, "sums of neighbours", at_most=True)
     return made
 
 

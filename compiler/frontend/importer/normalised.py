@@ -49,8 +49,7 @@ def finished(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Ma
     offset = value.offset / params.scale - source.params.zero_point * scale
     finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
     weights, fit, wrong = _fitted(scale, offset, _target(ctx, value, quantiser, params), finish)
-    if wrong:
-        ctx.inexact[value.node.name] = f"{wrong} of {256 * len(scale)} values of its channels"
+    ctx.doubt(value.node.name, wrong, 256 * len(scale), "values of its channels")
     tensor = ctx.tensor(quantiser.output, ctx.map_shape(source), params)
     kernel = weights.astype(np.int8).reshape(-1, 1, 1, 1)
     op = Conv(value.node.name, (source.tensor,), (tensor,), Window((1, 1)), kernel, fit, finish, len(scale), 0)

@@ -128,8 +128,7 @@ def finished(ctx: Context, value: Pair, params: Params, name: str, label: str) -
         table = kernels.as_table(np.clip(form.target(), lo, hi)[code_a, code_b])
         return applied(ctx, source, table, params, name, label)
     found, after = _fit(form, ratios, (lo, hi))
-    if found.wrong:
-        ctx.inexact[label] = f"{found.wrong} of 65536 pairs of operands"
+    ctx.doubt(label, found.wrong, 65536, "pairs of operands")
     m, c, shift = least_form(found.factors, found.c, found.shift)
     tensor = ctx.tensor(name, ctx.map_shape(value.a), params)
     op = Eltwise(

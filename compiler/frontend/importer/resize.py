@@ -146,7 +146,7 @@ def _stencil(matrix: Matrix) -> _Stencil:
     factor = outputs // inputs
     if not factor or outputs != factor * inputs:
         require(movement.linear_regular)
-    unit = factor if (np.rint(matrix * factor) == matrix * factor).all() else 2 * factor
+    unit = factor if np.abs(np.rint(matrix * factor) - matrix * factor).max() <= ROUNDING else 2 * factor
     whole = np.rint(matrix * unit).astype(np.int64)
     if np.abs(whole - matrix * unit).max() > ROUNDING:
         require(movement.linear_regular)

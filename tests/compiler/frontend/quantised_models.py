@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.frontend.reader import Source
-from compiler.quantise.choices import Choices
+from compiler.quantise.choices import USUAL, Choices
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.xgraph.host import HostExecutor, from_map, to_map
 from compiler.xgraph.ops import Cpu
@@ -48,11 +48,13 @@ def weights(*shape: int, scale: float = 0.3) -> NDArray[np.float32]:
     return (RNG.standard_normal(shape) * scale).astype(np.float32)
 
 
-def imported(proto: Source, scheme: str = "power_of_two", seed: int = 0, **options: Any) -> ImportedModel:
+def imported(
+    proto: Source, scheme: str = "power_of_two", seed: int = 0, follow: str = USUAL, **options: Any
+) -> ImportedModel:
     """Imported with random calibration."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return import_model(proto, choices=Choices(scheme), **options)
+        return import_model(proto, choices=Choices(scheme, follow=follow), **options)
 
 
 def feeds_of(found: ImportedModel, seed: int = 0) -> dict[str, Array]:

@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from compiler.frontend.pipeline import INEXACT, import_model
-from compiler.quantise.choices import Choices
+from compiler.frontend.pipeline import NOT_FOLLOWED
+from compiler.quantise.choices import EXACT, INEXACT
 from compiler.xgraph.ops import Concat, Cpu, Eltwise
 from tests.compiler.frontend.quantised_models import check_exact, host_operators, imported, model, node
+from tests.e2e.network_runs import compiled, differing
 
 KINDS: dict[str, tuple[int, Any, int]] = {"int8": (TensorProto.INT8, np.int8, 0), "uint8": (TensorProto.UINT8, np.uint8, 128)}
 SHAPE = (1, 6, 16, 16)
@@ -157,7 +158,7 @@ def test_averages_that_float_additions_decide_are_counted() -> None:
         table = constants("uint8", x=(0.0412847, -128))
         average = quantised("AveragePool", "xf", "mean", "x", kernel_shape=[side, side])
         nodes = [node("DequantizeLinear", "x xs xz", "xf"), *ended(average)]
-        found = imported(model(nodes, SHAPE, table, elem=TensorProto.UINT8))
+        found = imported(model(nodes, SHAPE, table, elem=TensorProto.UINT8), follow=INEXACT)
         assert bool(found.inexact) == expected
     table = constants("uint8", x=(0.25, -128))
     average = quantised("AveragePool", "xf", "mean", "x", kernel_shape=[2, 2])
@@ -225,11 +226,30 @@ def test_a_resize_between_equal_scales_says_how_many_sums_may_differ() -> None:
             node("DequantizeLinear", "x xs xz", "xf"),
             *ended(quantised("Resize", "xf _ factors", "wide", scale, mode="linear")),
         ]
-        (text,) = imported(model(nodes, SHAPE, table, elem=TensorProto.UINT8)).inexact.values()
+        (text,) = imported(model(nodes, SHAPE, table, elem=TensorProto.UINT8), follow=INEXACT).inexact.values()
         assert text.endswith("of 4081 sums of neighbours")
         found[scale] = int(text.removeprefix("at most ").split()[0])
     assert found["x"] == 255
     assert found["y"] < 5
+
+
+@pytest.mark.parametrize("size", [4, 16])
+def test_what_would_differ_in_every_run_goes_to_the_cpu_unasked(size: int) -> None:
+    """Every fourth mean of four pixels is a tie: 6 of 24 means, 96 of 384."""
+    table = constants("uint8", x=(0.0412847, -128))
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), *quantised("Sigmoid", "xf", "m", "x"),
+        *ended(quantised("AveragePool", "m", "mean", "x", kernel_shape=[2, 2], strides=[2, 2])),
+    ]  # fmt: skip
+    proto = model(nodes, (1, 6, size, size), table, elem=TensorProto.UINT8)
+    found = imported(proto)
+    if size == 4:
+        assert machine(found) == ["Eltwise", "Pool"]
+    else:
+        assert machine(found) == ["Eltwise"]
+        assert any(text.startswith(f"{NOT_FOLLOWED}: at most 255 of 1021") for text in found.reasons.values())
+        assert differing(compiled(proto).program) == 0
+        assert machine(imported(proto, follow=INEXACT)) == ["Eltwise", "Pool"]
 
 
 def test_exact_leaves_to_the_cpu_what_cannot_follow_in_all_cases() -> None:
@@ -239,10 +259,10 @@ def test_exact_leaves_to_the_cpu_what_cannot_follow_in_all_cases() -> None:
         *ended(quantised("Resize", "m _ factors", "wide", "x", mode="linear")),
     ]  # fmt: skip
     proto = model(nodes, SHAPE, table, elem=TensorProto.UINT8)
-    assert len(imported(proto).inexact) == 1
-    found = import_model(proto, choices=Choices(exact=True))
+    assert len(imported(proto, follow=INEXACT).inexact) == 1
+    found = imported(proto, follow=EXACT)
     assert not found.inexact
-    (reason,) = (text for text in found.reasons.values() if text.startswith(INEXACT))
+    (reason,) = (text for text in found.reasons.values() if text.startswith(NOT_FOLLOWED))
     assert "255 of 4081 sums" in reason
     assert machine(found) == ["Eltwise"]
     check_exact(found)

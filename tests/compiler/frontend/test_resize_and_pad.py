@@ -78,6 +78,16 @@ def test_linear_by_a_whole_factor_is_one_transposed_convolution(factor: int, rul
         check_exact(found, seeds=1)
 
 
+@pytest.mark.parametrize("factor", [2, 3, 4, 5, 8])
+def test_scales_chosen_here_leave_no_rounding_to_float32(factor: int) -> None:
+    """Free scales of few bits, the same before and after: ties are exact in onnxruntime's sums, too."""
+    table = {"factors": np.array([1, 1, factor, factor], np.float32)}
+    found = imported(behind_a_convolution("Resize", "r _ factors", (9, 8), table, mode="linear"), "free")
+    assert not host_operators(found)
+    assert not found.inexact
+    check_exact(found, seeds=1)
+
+
 @pytest.mark.parametrize("config", ["nano", "base"])
 @pytest.mark.parametrize("factor", [2, 8])
 def test_linear_on_the_machine(config: str, factor: int) -> None:
