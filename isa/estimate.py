@@ -33,11 +33,13 @@ def parts(config: MachineConfig) -> dict[str, float]:
     """The numbers that sizes grow with."""
     pool_lanes = config.ic_p * config.pool_taps if config.build_pool else 0
     pool_finish = config.pool_finish if config.build_pool else 0
+    finish = max(config.conv_finish, pool_finish) if config.shares_finish else config.conv_finish + pool_finish
+    products = config.macs_per_cycle - config.joined_outputs * config.ic_p * config.px_p
     return {
         "machine": 1,
-        "products": config.macs_per_cycle / (2 if config.dsp_packing else 1) / config.array_clock,
+        "products": products / (2 if config.dsp_packing else 1) / config.array_clock,
         "sums": config.oc_p * config.px_p,
-        "finishing lanes": config.conv_finish + pool_finish,
+        "finishing lanes": finish,
         "pool lanes": pool_lanes * config.px_p,
         "misc lanes": config.misc_lanes if config.build_misc else 0,
         "crossbar bytes": config.fm_banks * config.ic_p * config.px_p,

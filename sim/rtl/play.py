@@ -23,7 +23,7 @@ def play(machine: RtlMachine, scenario: Scenario, limit: int) -> str | None:
             "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump", f"+limit={limit}",
             f"+dump_bytes={scenario.memory.size}", f"+memory_bytes={scenario.memory.size:x}",
             f"+program_base={scenario.program_base:x}", f"+program_bytes={scenario.code.size:x}",
-            f"+stall_seed={stalls}", f"+latency={scenario.latency}", *machine.plusargs,
+            f"+stall_seed={stalls}", *scenario.dram.arguments(), *machine.plusargs,
         ]  # fmt: skip
         status, output = run_process([str(machine.build(scenario.memory.size + scenario.code.size)), *arguments], work)
         if status:
