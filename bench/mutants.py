@@ -1,9 +1,9 @@
 """Mutants of the Verilog, and what finds them: ``python -m bench.mutants [--config nano] [--count 320] [--seed 1]``.
 
 yosys puts the mutants into one netlist, each switched on by a number; one build of Verilator runs them all. Each is sent
-through the stages until one finds it: random programs (whole memory, faults, the rules of AXI4), a proof that it changes
-nothing (``sim.mutants.equivalent``), the scenarios of the benches, and last cycles, beats, counters and traces of the machine
-without a mutant, which tell what is only late or wrongly counted.
+through the stages until one finds it: random programs (whole memory, faults, the rules of AXI4); cycles, beats, counters and
+traces of the machine without a mutant, which tell what is only late or wrongly counted; all registers and the scenarios of the
+benches; and a proof that it changes nothing (``sim.mutants.equivalent``).
 What was found is in ``--record``: a run that was ended goes on from there. ``--minutes`` ends it after a while. The table by
 unit goes into docs/trust.md; the survivors are printed.
 """

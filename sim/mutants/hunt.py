@@ -18,12 +18,12 @@ from sim.random.program import RandomProgram, random_program
 from sim.rtl.benches import BENCHES
 from sim.rtl.build import SimulatorError
 from sim.rtl.machine import RtlMachine, RtlResult
-from sim.rtl.play import play
+from sim.rtl.play import play, register_file
 
 PROGRAMS, EQUIVALENT, BENCHES_STAGE, CYCLES = "programs", "equivalent", "benches", "cycles"
-STAGES = (PROGRAMS, EQUIVALENT, BENCHES_STAGE, CYCLES)
-"""In the order in which survivors meet them: results first, and who has none that differ; then what is the same but later, or
-only counted wrong."""
+STAGES = (PROGRAMS, CYCLES, BENCHES_STAGE, EQUIVALENT)
+"""In the order in which survivors meet them, the quickest first: results; what is the same but later, or only counted wrong;
+scenarios; and a proof that there is nothing to be found."""
 PATIENCE = 20_000
 """Cycles that a mutant may take longer than the machine, as watchdog and beside it."""
 BENCH_LIMIT = 60_000
@@ -56,6 +56,7 @@ class Hunt:
     programs: int
     cache: Path | str | None = None
     _cases: dict[int, Case] = field(default_factory=dict)
+    registers: str = ""
     verilog: str = ""
     mutants: list[Mutant] = field(default_factory=list)
 
@@ -91,6 +92,10 @@ class Hunt:
         return None
 
     def _by_benches(self, machine: RtlMachine) -> str | None:
+        if not self.registers:
+            self.registers = register_file(self._machine(0))
+        if register_file(machine) != self.registers:
+            return "registers: other answers"
         for bench in BENCHES:
             for number, scenario in enumerate(bench.scenarios(self.config) if bench.scenarios else ()):
                 wrong = play(machine, scenario, BENCH_LIMIT)

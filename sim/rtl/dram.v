@@ -126,7 +126,7 @@ module tilewright_dram #(
   wire                r_inside = r_in_data < bytes || r_in_code < program_bytes;
   wire                r_bad = r_in_bad < bad_bytes;
   wire                r_final = r_done[r_id] == r_len;
-  wire                r_want = (at_once || due[r_id]) && (!s_axi_rvalid || s_axi_rready) && !stall[2];
+  wire                r_want = (at_once || (ar_count != 0 && due[r_id])) && (!s_axi_rvalid || s_axi_rready) && !stall[2];
 
   // Write bursts: addresses, data and responses each have their queue.
   reg [ADDR_BITS-1:0] aw_addr [0:QUEUE-1];

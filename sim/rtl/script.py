@@ -76,10 +76,15 @@ def host_script(starts: Sequence[Start], *, counters: bool = True) -> str:
         if start.hasty:
             steps += [(WRITE, Register.CONTROL, Control.START)]
         steps += [(POLL, Register.STATUS, Status.IDLE), (WRITE, Register.IRQ_PENDING, 1), (WRITE, Register.IRQ_ENABLE, 1)]
+    return script_text(steps)
+
+
+def script_text(steps: Sequence[Step]) -> str:
+    """For ``$readmemh``: the steps, and the end."""
     if len(steps) >= SCRIPT_STEPS:
         raise ValueError(f"script of {len(steps)} steps: the host holds {SCRIPT_STEPS}; start fewer programs in one run")
-    steps += [(END, 0, 0)] * (SCRIPT_STEPS - len(steps))
-    return "".join(f"{operation:02x}{offset:04x}{value:08x}\n" for operation, offset, value in steps)
+    whole = [*steps, *[(END, 0, 0)] * (SCRIPT_STEPS - len(steps))]
+    return "".join(f"{operation:02x}{offset:04x}{value:08x}\n" for operation, offset, value in whole)
 
 
 def read_result(text: str) -> tuple[list[dict[int, int]], str]:
