@@ -49,7 +49,7 @@ def make_table(
             known[shape] = MapRoom(machine, tiles).bytes(rows, columns)
         size = mask.bit_count()
         least[size] = min(least.get(size, known[shape]), known[shape])
-    largest = max(least)
+    largest = max(least, default=0)
     # Where no group of a size keeps its readers together, the next larger size decides.
     return [*accumulate((least.get(size, least[largest]) for size in range(largest, 0, -1)), min)][::-1]
 
