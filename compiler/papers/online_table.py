@@ -39,7 +39,7 @@ def make_table(
     """Bytes for 1, 2, ... operations; groups with one ``key`` are measured once."""
     known: dict[object, int] = {}
     least: dict[int, int] = {}
-    for mask in grow(sets, sets.feeds, most_ops, most_of_a_size, lambda mask: 0).groups:
+    for mask in grow(sets, sets.joins, most_ops, most_of_a_size, lambda mask: 0).groups:
         if mask.bit_count() > 1 and not keeps_readers_together(sets, mask):
             continue
         shape = key(mask)
@@ -49,7 +49,7 @@ def make_table(
             known[shape] = MapRoom(machine, tiles).bytes(rows, columns)
         size = mask.bit_count()
         least[size] = min(least.get(size, known[shape]), known[shape])
-    largest = max(least)
+    largest = max(least, default=0)
     # Where no group of a size keeps its readers together, the next larger size decides.
     return [*accumulate((least.get(size, least[largest]) for size in range(largest, 0, -1)), min)][::-1]
 

@@ -61,9 +61,9 @@ def modelled_like(evaluator: Evaluator, model: Model) -> Modelled:
 
 
 def choose_optimus(modelled: Modelled) -> Partition:
-    """Algorithm 1 with equation 3."""
+    """Algorithm 1 with equation 3. Who shares an input depends on the same data (section 6), so it may be in one group."""
     sets = modelled.sets
-    grown = grow(sets, sets.feeds, MOST_OPS, MOST_OF_A_SIZE, saving_over_alone(modelled, DRAM))
+    grown = grow(sets, sets.joins, MOST_OPS, MOST_OF_A_SIZE, saving_over_alone(modelled, DRAM))
     return partition_into(modelled, DRAM, priced(modelled, DRAM, grown.groups), complete=grown.all)
 
 
@@ -71,7 +71,7 @@ def choose_online(modelled: Modelled) -> Partition:
     """The same, of groups that are no larger than the table allows, and keep all readers of a map together or apart."""
     sets = modelled.sets
     most = most_operations(table_of(modelled), modelled.machine.maps)
-    grown = grow(sets, sets.feeds, most, MOST_OF_A_SIZE, lambda mask: 0)
+    grown = grow(sets, sets.joins, most, MOST_OF_A_SIZE, lambda mask: 0)
     groups = [mask for mask in grown.groups if mask.bit_count() == 1 or keeps_readers_together(sets, mask)]
     return partition_into(modelled, DRAM, priced(modelled, DRAM, groups))
 

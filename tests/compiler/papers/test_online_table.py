@@ -22,7 +22,7 @@ MACHINE = of_config(preset("nano"))
 def test_it_has_the_least_of_all_groups_of_a_size_or_larger(seed: int) -> None:
     sets = OpSets(random_graph(seed))
     least: dict[int, int] = {}
-    for mask in all_groups(sets, sets.feeds):
+    for mask in all_groups(sets, sets.joins):
         if mask.bit_count() == 1 or keeps_readers_together(sets, mask):
             tiles = Tiles(sets, mask)
             room = MapRoom(MACHINE, tiles).bytes(-(-tiles.most(ROWS) // 4), -(-tiles.most(COLUMNS) // 4))

@@ -47,7 +47,7 @@ def test_optimus_finds_the_least_of_all_partitions_by_its_formula(seed: int) -> 
     by = modelled(seed)
     found = as_written.choose_optimus(by)
     assert found.exact
-    assert found.value == least(by, all_groups(by.sets, by.sets.feeds))
+    assert found.value == least(by, all_groups(by.sets, by.sets.joins))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -55,7 +55,7 @@ def test_the_variant_finds_the_least_of_the_groups_that_its_rules_leave(seed: in
     by = modelled(seed)
     most = most_operations(as_written.table_of(by), by.machine.maps)
     groups = [
-        mask for mask in all_groups(by.sets, by.sets.feeds)
+        mask for mask in all_groups(by.sets, by.sets.joins)
         if mask.bit_count() == 1 or (mask.bit_count() <= most and keeps_readers_together(by.sets, mask))
     ]  # fmt: skip
     assert as_written.choose_online(by).value == least(by, groups)

@@ -1,0 +1,53 @@
+"""Optimus on other accelerators, its table 4: ``python -m bench.architectures [network ...] [--batch 4]``, in docs/search.md.
+
+How much less than the accelerator alone moves, layer by layer with its own dataflow, it moves with the groups of
+``optimus-as-written`` (``compiler/papers/architectures.py``); the paper's figures beside ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from bench.network_table import put_row
+from bench.strategies import CONVOLUTIONS, PAGE, convolutions, imported
+from compiler.papers.architectures import ARCHITECTURES, OnArchitecture
+from compiler.search.as_written import choose_optimus
+from isa.config import preset
+
+PAPER = {
+    "alexnet": (33.25, 37.86, 32.43), "vgg16": (31.75, 52.45, 27.41), "googlenet": (49.56, 49.45, 47.31),
+    "resnet18": (34.44, 24.39, 16.86), "resnet50": (35.09, 34.43, 33.82), "resnet152": (23.77, 23.88, 25.32),
+    "mobilenet_v1": (55.05, 57.28, 57.08), "squeezenet": (87.59, 85.26, 84.29),
+}  # fmt: skip
+"""Percent, in the order of ``ARCHITECTURES``."""
+COLUMNS = ("accelerator", "network", "batch", "alone MB", "optimus MB", "less", "paper", "groups", "exact")
+
+
+def measure(name: str, batch: int) -> None:
+    graph = imported(name.removesuffix(CONVOLUTIONS), batch)
+    if name.endswith(CONVOLUTIONS):
+        graph = convolutions(graph)
+    for number, architecture in enumerate(ARCHITECTURES):
+        by = OnArchitecture(preset("base"), graph, architecture=architecture)
+        alone = sum(by.alone(op) for op in by.sets.ops)
+        found = choose_optimus(by)
+        paper = PAPER.get(name.removesuffix(CONVOLUTIONS))
+        row = [
+            architecture, name, str(batch), f"{alone / 1e6:.3f}", f"{found.value / 1e6:.3f}", f"{1 - found.value / alone:.1%}",
+            f"{paper[number]:.1f}%" if paper else "", str(len(found.groups)), "yes" if found.exact else "no",
+        ]  # fmt: skip
+        put_row("Other accelerators", COLUMNS, row, 3, PAGE)
+        print(" | ".join(row), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*")
+    parser.add_argument("--batch", type=int, default=4)
+    arguments = parser.parse_intermixed_args()
+    for name in arguments.networks or PAPER:
+        measure(name, arguments.batch)
+
+
+if __name__ == "__main__":
+    main()
