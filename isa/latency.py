@@ -12,6 +12,32 @@ TREE_RADIX = 4
 """Operands that one register stage of a tree of adders adds."""
 
 
+_REQUANTISE = 8
+"""Register stages of a requantiser whose multipliers run on the machine's clock."""
+_ACTIVATE = 4
+"""Those of an activation, the table's own included."""
+
+
+def requantise_latency(config: MachineConfig) -> int:
+    """Cycles from a sum to its int16. At twice the clock the product's operands have a register of their own."""
+    return _REQUANTISE + (config.array_clock > 1)
+
+
+def leaky_latency(config: MachineConfig) -> int:
+    """Cycles from an int16 to its product with ``alpha``: a register, or a multiplier at twice the clock."""
+    return 1 if config.array_clock == 1 else 3
+
+
+def activate_latency(config: MachineConfig) -> int:
+    """Cycles from an int16 to its byte."""
+    return _ACTIVATE - 1 + leaky_latency(config)
+
+
+def post_latency(config: MachineConfig) -> int:
+    """Cycles from a sum that is finished to its byte."""
+    return requantise_latency(config) + activate_latency(config)
+
+
 def array_latency(config: MachineConfig) -> int:
     """Cycles from the array's operands to its sums.
 

@@ -12,6 +12,8 @@ P_BITS = 48
 _PRODUCT = 0b00_000_01_01
 _FROM_C, _FROM_PCIN, _FROM_PCIN_SHIFTED = (_PRODUCT | z << 4 for z in (0b011, 0b001, 0b101))
 """OPMODE: the product, and C, PCIN or PCIN / 2^17."""
+_OWN_SHIFTED = 0b110
+"""Its field Z: P / 2^17."""
 _ADDED_D = 0b00100
 """INMODE: the factor is A + D."""
 _UNUSED_REGISTERS = ("ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "CREG", "OPMODEREG")
@@ -37,16 +39,26 @@ class Enables:
 
 @dataclass(frozen=True)
 class Sum:
-    """What the product is added to: a constant, or what a neighbour hands on, as it is or without its 17 lowest bits."""
+    """What the product is added to: a constant, or what a neighbour hands on, as it is or without its 17 lowest bits, or
+    the DSP's own sum without them, one cycle after ``own`` is high, and nothing after it is low."""
 
     constant: int = 0
     neighbour: Value | None = None
     shifted: bool = False
+    own: Value | None = None
 
-    def mode(self) -> int:
+    def mode(self) -> Value:
+        if self.own is not None:
+            return Cat(Const(_PRODUCT, 4), Cat(self.own & bit for bit in Const(_OWN_SHIFTED, 3)), Const(0, 2))
         if self.neighbour is None:
-            return _FROM_C
-        return _FROM_PCIN_SHIFTED if self.shifted else _FROM_PCIN
+            return Const(_FROM_C, 9)
+        return Const(_FROM_PCIN_SHIFTED if self.shifted else _FROM_PCIN, 9)
+
+    def registers(self) -> dict[str, int]:
+        return {"OPMODEREG": int(self.own is not None)}
+
+    def moves(self) -> dict[str, Value]:
+        return {} if self.own is None else {"CECTRL": Const(1, 1)}
 
 
 def dsp48e2(
@@ -113,13 +125,13 @@ def _instance(
     """``moves``: the enables that are not 0."""
     return Instance(
         "DSP48E2",
-        **{f"p_{name}": value for name, value in (dict.fromkeys(_UNUSED_REGISTERS, 0) | parameters).items()},
+        **{f"p_{name}": value for name, value in (dict.fromkeys(_UNUSED_REGISTERS, 0) | before.registers() | parameters).items()},
         p_USE_MULT="MULTIPLY",
-        **{f"i_{name}": value for name, value in (dict.fromkeys(_STILL, Const(0, 1)) | moves | factors).items()},
+        **{f"i_{name}": value for name, value in (dict.fromkeys(_STILL, Const(0, 1)) | before.moves() | moves | factors).items()},
         i_CLK=ClockSignal(domain),
         i_C=Const(before.constant, P_BITS),
         i_PCIN=Const(0, P_BITS) if before.neighbour is None else before.neighbour,
-        i_OPMODE=Const(before.mode(), 9),
+        i_OPMODE=before.mode(),
         i_ALUMODE=Const(0, 4),
         i_INMODE=inmode,
         i_CARRYINSEL=Const(0, 3),

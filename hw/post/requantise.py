@@ -24,8 +24,9 @@ first bit of ``rest`` is one). ``2^I - 1`` is the thermometer of ``h``.
 
 **One shift.** A multiple of 4 bits, so that it takes two rows of 4:1 multiplexers: the magnitude goes into the multiplier
 up to one place higher (rounded there: it loses a bit more, and that is zero) and ``M`` up to two, where both still fit
-two 27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-26 are kept, and whether there
-are others (``sticky``). The two products are joined 17 bits apart, as DSPs' own cascades do.
+27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-26 are kept, and whether there
+are others (``sticky``). The two products are joined 17 bits apart, as DSPs' own cascades do, or one DSP's feedback at twice the
+clock.
 """
 
 from __future__ import annotations
@@ -37,15 +38,18 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.cascade import cascades_of
-from hw.arithmetic.dsp48e2 import Enables
+from hw.arithmetic.doubled import doubled_cascades
+from hw.arithmetic.dsp48e2 import Enables, Halves
 from hw.arithmetic.sums import chosen_sum
+from isa.config import MachineConfig
+from isa.latency import requantise_latency
 
-LATENCY = 8
-"""Register stages of a lane."""
 INTEGER = 15
 FRACTION = 26
 _WINDOW = INTEGER + FRACTION
 _PRODUCT_BITS = 59
+_AFTER = 3
+"""Stages behind the product."""
 _EXTRA = 7
 """Bits of a magnitude of at most 2^31 beyond 24."""
 
@@ -56,23 +60,28 @@ RECORD = data.StructLayout({"bias": signed(32), "mantissa": 24, "shift": 6, "_":
 class RequantiseLane(wiring.Component):
     """``r = saturate16(float32(float32(acc + bias) * M) / 2^S)``, ties to even; with ``bypass`` ``saturate16(acc)``.
 
-    Latency ``LATENCY`` cycles; stage ``n`` takes its input when ``advance[n]`` is high, so that all lanes of
-    a vector share one control, and stages without a vector rest.
+    Latency ``requantise_latency`` cycles; stage ``n`` takes its input when ``advance[n]`` is high, so that all lanes of
+    a vector share one control, and stages without a vector rest. It never stalls.
 
     ======  ==========================================================================
     0       sum with the bias
     1       what is lost of its magnitude, and what rounds it; both factors a few places up
     2       magnitude, rounded
-    3, 4    two products, their sum
+    3, 4    two products, their sum; with ``array_clock`` 2 one after the other in one DSP, 3 to 5
     5       shift by multiples of 16 and of 4; thermometer of the integer part
     6       which way to round
     7       rounding, sign, saturation
     ======  ==========================================================================
+
+    ``second_half`` is the one of ``hw/arithmetic/doubled.py``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, config: MachineConfig) -> None:
+        self.latency = requantise_latency(config)
+        self._doubled = config.array_clock > 1
         super().__init__({
-            "advance": In(LATENCY),
+            "advance": In(self.latency),
+            **({"second_half": In(1)} if self._doubled else {}),
             "acc": In(signed(32)),
             "param": In(RECORD),
             "bypass": In(1),
@@ -82,13 +91,24 @@ class RequantiseLane(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         magnitude, factor, nibbles, negative = self._operands(m)
-        multiplier = cascades_of(platform)
-        enables = Enables(self.advance[2], self.advance[3], self.advance[4])
-        product = multiplier.product(m, factor, magnitude, enables, _PRODUCT_BITS)
-        for stage in (2, 3, 4):
+        product = self._product(m, platform, factor, magnitude)
+        for stage in range(2, self.latency - _AFTER):
             nibbles, negative = _later(m, self.advance[stage], stage, nibbles, negative)
         self._round(m, *self._window(m, product, nibbles, negative))
         return m
+
+    def _product(self, m: Module, platform: Any, factor: Value, magnitude: Value) -> Value:
+        """Stages 2 to 4, or 5."""
+        if not self._doubled:
+            enables = Enables(self.advance[2], self.advance[3], self.advance[4])
+            return cascades_of(platform).product(m, factor, magnitude, enables, _PRODUCT_BITS)
+        factor_2, magnitude_2 = (
+            Signal.like(value, name=name, reset_less=True) for value, name in ((factor, "factor_2"), (magnitude, "magnitude_2"))
+        )
+        with m.If(self.advance[2]):
+            m.d.sync += [factor_2.eq(factor), magnitude_2.eq(magnitude)]
+        multiplier = doubled_cascades(platform, Halves(~self.second_half, self.second_half))
+        return multiplier.product(m, factor_2, magnitude_2, _PRODUCT_BITS)
 
     def _operands(self, m: Module) -> tuple[Value, Signal, Signal, Signal]:
         """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, factor, nibbles to shift by, sign."""
@@ -140,7 +160,7 @@ class RequantiseLane(wiring.Component):
     def _window(
         self, m: Module, product: Value, nibbles: Signal, negative: Signal
     ) -> tuple[Signal, Signal, Signal, Signal, Signal]:
-        """Stage 5: ``INTEGER`` and ``FRACTION`` bits of the shifted product, ``2^I - 1``, and what is lost on both sides."""
+        """The stage behind the product: ``INTEGER`` and ``FRACTION`` bits of the shifted product, ``2^I - 1``, and what is lost on both sides."""
         by_16, by_4 = nibbles[2:], nibbles[:2]
         padded = Cat(Const(0, FRACTION), product, Const(0, 64))
         wide = Signal(_WINDOW + 12)
@@ -152,7 +172,7 @@ class RequantiseLane(wiring.Component):
         chosen = Signal(_WINDOW)
         m.d.comb += chosen.eq(wide.bit_select(by_4 << 2, _WINDOW))
         window, digits, sticky, overflow, negative_5 = Signal(_WINDOW), Signal(INTEGER), Signal(), Signal(), Signal()
-        with m.If(self.advance[5]):
+        with m.If(self.advance[-3]):
             m.d.sync += [
                 window.eq(chosen),
                 digits.eq(Cat(chosen[FRACTION + n :].any() for n in range(INTEGER))),
@@ -165,7 +185,7 @@ class RequantiseLane(wiring.Component):
     def _round(
         self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal
     ) -> None:
-        """Stages 6 and 7; for the proof see the head of this file."""
+        """The last two stages; for the proof see the head of this file."""
         whole, half, f, first = window[FRACTION:], window[FRACTION - 1], window[1 : FRACTION - 1], window[0]
         outside = Cat(~digits, Const(-1, 24 - INTEGER))
         highest = Cat(Const(1, 1), digits) & Cat(~digits, Const(1, 1))
@@ -180,14 +200,14 @@ class RequantiseLane(wiring.Component):
         away, negative_6 = Signal(), Signal()
         # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
         down = Signal(INTEGER + 1)
-        with m.If(self.advance[6]):
+        with m.If(self.advance[-2]):
             m.d.sync += [
                 away.eq(overflow | Mux(tie, whole[0], half)),
                 down.eq(Cat(whole | overflow.replicate(INTEGER), Const(0, 1)) ^ negative.replicate(INTEGER + 1)),
                 negative_6.eq(negative),
             ]
         step = Mux(negative_6, ~away, away & ~down[:INTEGER].all())
-        with m.If(self.advance[7]):
+        with m.If(self.advance[-1]):
             m.d.sync += self.r.eq((down + step)[:16].as_signed())
 
 
