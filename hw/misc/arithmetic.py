@@ -20,12 +20,13 @@ from isa.config import MachineConfig
 class Arithmetic(wiring.Component):
     """``r`` of a slice in every cycle, ``latency`` cycles after it; it never stands still.
 
-    ``u`` and ``v`` are the factors that meet ``m_a`` and ``m_b`` (``SETTINGS``)::
+    Two multipliers a lane, the second one first: ``v w`` is ``y m_b``, or the product ``x y`` that meets ``m_a`` then, or
+    (SLOPE, ``x >= 0``) ``x m_b``::
 
-        a - a_zp = x -+---------------> u --(x m_a)--+
-                      +--- x y -------> u            +-- sum, or one of both -- + C -- Round -> r
-        b - b_zp = y -+--(reduce)-----> u            |
-                      +---------------> v --(x m_b)--+
+        a - a_zp = x -+----------------------------> u --(x m_a)--+
+                      +-> v --(x w)-+- x y --------> u            +-- sum, or one of both -- + C -- Round -> r
+        b - b_zp = y -+-> v, w      +-----------------------------+
+                      +--(reduce)------------------> u
 
     Products are between registers, as a DSP has them: factors, product. All sums are exact: ``x y`` has 17 bits, a reduction
     18, ``u m_a`` 44, so the total stays within 49.
@@ -34,8 +35,8 @@ class Arithmetic(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self._reduce = LaneReduce(config.misc_lanes)
-        self._factors = max(3, 1 + self._reduce.latency)
-        """Cycles from a slice to its factors."""
+        self._factors = max(4, 1 + self._reduce.latency)
+        """Cycles from a slice to ``u``: ``x``, ``v``, ``x y``, ``u``, or a reduction."""
         self.latency = self._factors + 3 + rounding.LATENCY
         super().__init__({
             "i": In(slice_layout(config)),
@@ -67,23 +68,25 @@ class Arithmetic(wiring.Component):
             m.d.sync += signal.eq(value)
             return signal
 
-        last = self._factors - 1
+        at = self._factors
         b = Mux(self.settings.b_one, self.i.one, self.i.b[lane])
         x = Delay(m, register(signed(9), "x", self.i.a[lane] - self.settings.a_zp), f"x_{lane}")
         y = Delay(m, register(signed(9), "y", b - self.settings.b_zp), f"y_{lane}")
-        x_y = Delay(m, register(signed(18), "x_y", x(0) * y(0)), f"x_y_{lane}")
-        this_x, this_y = x(last - 1), y(last - 1)
-        as_product = after["multiplies"](last)
-        swap = after["by_sign"](last) & ~this_x[-1]
-        first = Mux(after["reduces"](last), reduced(last - self._reduce.latency), Mux(as_product, x_y(last - 2), this_x))
-        second = Mux(after["by_sign"](last), this_x, Mux(after["uses_y"](last), this_y, 0))
-        u = register(signed(18), "u", Mux(swap, 0, first))
-        v = register(signed(9), "v", Mux(after["by_sign"](last) & ~swap, 0, second))
-        at = self._factors
-        product_a = register(signed(44), "product_a", u * after["m_a"](at))
-        product_b = register(signed(35), "product_b", v * after["m_b"](at))
+
+        this_x, this_y, multiplies = x(at - 4), y(at - 4), after["multiplies"](at - 3)
+        without_y = Delay(m, after["by_sign"](at - 3) & ~this_x[-1], f"without_y_{lane}")
+        is_product = Delay(m, multiplies & ~without_y(0), f"is_product_{lane}")
+        v = register(signed(9), "v", Mux(multiplies, this_x, this_y))
+        w = register(signed(26), "w", Mux(is_product(0), extended(this_y, 26), after["m_b"](at - 3)))
+        second = Delay(m, register(signed(35), "second", v * w), f"second_{lane}")
+
+        first = Mux(is_product(2), second(0)[:18].as_signed(), x(at - 2))
+        reduced_now = reduced(at - 1 - self._reduce.latency)
+        u = register(signed(18), "u", Mux(without_y(2), 0, Mux(after["reduces"](at - 1), reduced_now, first)))
+        product_a, product_b = register(signed(44), "product_a", u * after["m_a"](at)), second(2)
+        adds = without_y(4) | after["uses_y"](at + 1)
         subtracts = after["compares"](at + 1)
-        operand = extended(product_b, 45) ^ subtracts.replicate(45)
+        operand = (extended(product_b, 45) & adds.replicate(45)) ^ subtracts.replicate(45)
         both = register(signed(45), "both", chosen_sum(extended(product_a, 45), operand, subtracts))
         own_a, own_b = register(signed(35), "own_a", product_a), register(signed(35), "own_b", product_b)
         takes_b = both[-1] ^ after["picks_less"](at + 2)

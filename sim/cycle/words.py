@@ -40,7 +40,7 @@ class Pace:
     @classmethod
     def of(cls, config: MachineConfig) -> Pace:
         parts = config.misc_parts
-        stages = max(3, 2 + (config.misc_lanes - 1).bit_length()) + 11
+        stages = max(4, 2 + (config.misc_lanes - 1).bit_length()) + 11
         return cls(parts, parts + stages + 2, -(-(stages + 5 + parts - 1) // parts) + 1)
 
 
