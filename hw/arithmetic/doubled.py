@@ -1,5 +1,5 @@
-"""Sums of products along a cascade of DSPs at twice the clock: two sums in a cycle of the machine, one after the other; and wide
-products, whose halves take turns in one DSP.
+"""Sums of products along a cascade of DSPs at twice the clock: two sums in a cycle of the machine, one after the other. And
+products: those of two lanes by turns, or the halves of a wide one, which a DSP adds up.
 
 One of a DSP's operands stays for a whole cycle, the other is one in the first half and another in the second. They lie in
 registers of the machine's clock, and what a cascade's end shows goes back into such registers. Between them all is clocked by
@@ -96,7 +96,8 @@ class DoubledCascades:
         return taken[0], taken[1]
 
     def product(self, m: Module, a: Value, b: Value, bits: int) -> Value:
-        """The ``bits`` lowest bits of ``a * b``, both without a sign, registered, and of 26 and 34 bits at most; three cycles later."""
+        """The ``bits`` lowest bits of ``a * b``, three cycles later; both are in registers, have no sign, and 26 and 34 bits at
+        most."""
         parts = Turns(*(Cat(part, Const(0, 1)).as_signed() for part in (b[:SPLIT], b[SPLIT:])))
         low, whole = self.take(m, self._joined(m, Cat(a, Const(0, 1)).as_signed(), parts), "product")
         return Cat(low[:SPLIT], whole[: bits - SPLIT])
@@ -144,6 +145,20 @@ class Dsp48DoubledCascades(DoubledCascades):
             wide_turns=False, late=False, domain=FAST,
         )  # fmt: skip
         return joined
+
+
+def lanes_by_turns(m: Module, platform: Any, lanes: Sequence[Value], shared: Value, bits: int, name: str) -> list[Value]:
+    """``bits`` bits of each lane's number times the one that all share, three cycles later; a DSP takes two lanes by turns.
+    Numbers are signed and in registers; one kind has 27 bits at most, the other 18."""
+    kind = doubled_cascades(platform, halves_of_a_cycle(m))
+    held = kind.operand(m, shared, False, f"{name}_shared")
+    found: list[Value] = []
+    for lane in range(0, len(lanes), 2):
+        turns = kind.operand(m, Turns(lanes[lane], lanes[min(lane + 1, len(lanes) - 1)]), False, f"{name}_{lane}")
+        # The operand with more bits comes first.
+        operands = (held, turns) if len(shared) > len(lanes[lane]) else (turns, held)
+        found += kind.take(m, kind.chain(m, [operands], 0, bits, f"{name}_{lane}"), f"{name}_{lane}")
+    return found[: len(lanes)]
 
 
 def doubled_cascades(platform: Any, halves: Halves) -> DoubledCascades:

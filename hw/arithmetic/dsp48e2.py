@@ -123,11 +123,13 @@ def _instance(
     p: Value, pcout: Value, domain: str,
 ) -> Instance:  # fmt: skip
     """``moves``: the enables that are not 0."""
+    registers = dict.fromkeys(_UNUSED_REGISTERS, 0) | before.registers() | parameters
+    inputs = dict.fromkeys(_STILL, Const(0, 1)) | before.moves() | moves | factors
     return Instance(
         "DSP48E2",
-        **{f"p_{name}": value for name, value in (dict.fromkeys(_UNUSED_REGISTERS, 0) | before.registers() | parameters).items()},
+        **{f"p_{name}": value for name, value in registers.items()},
         p_USE_MULT="MULTIPLY",
-        **{f"i_{name}": value for name, value in (dict.fromkeys(_STILL, Const(0, 1)) | before.moves() | moves | factors).items()},
+        **{f"i_{name}": value for name, value in inputs.items()},
         i_CLK=ClockSignal(domain),
         i_C=Const(before.constant, P_BITS),
         i_PCIN=Const(0, P_BITS) if before.neighbour is None else before.neighbour,

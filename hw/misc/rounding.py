@@ -15,7 +15,6 @@ WHOLE = 10
 """Bits of a result with its sign: a greater one, with any zero-point, is clamped all the same."""
 FRACTION = 25
 """Bits behind the point that decide whether rounding to 24 significant bits makes a half; what is below is gathered in one."""
-LATENCY = 4
 
 _FINE = 16
 _WINDOW = FRACTION + WHOLE
@@ -27,8 +26,8 @@ class Round(wiring.Component):
     """``r`` = ``total / 2^shift`` rounded to 24 significant bits, then to an integer, both to even; within ``WHOLE`` bits.
 
     Rounding to 24 bits matters only where it makes a half: within ``2^(e - 24)`` of ``k + 1/2``, ``e`` its exponent. So the
-    fraction is compared with one half, leaving out as many of its bits as ``k`` has. One sum per cycle, latency ``LATENCY``;
-    it never stands still:
+    fraction is compared with one half, leaving out as many of its bits as ``k`` has. One sum per cycle, latency
+    ``MISC_ROUNDING``; it never stands still:
 
     ======  =====================================================================
     1       shift by multiples of 16: what lies above and below the window is noted

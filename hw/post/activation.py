@@ -10,11 +10,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.arithmetic.doubled import Turns, doubled_cascades, halves_of_a_cycle
+from hw.arithmetic.doubled import lanes_by_turns
 from hw.interfaces import TableWrite
 from isa.config import MachineConfig
 from isa.instructions import Activation
-from isa.latency import activate_latency, leaky_latency
+from isa.latency import activate_latency, product_latency
 
 FINISH = {
     "zp": signed(8),
@@ -53,7 +53,7 @@ class Activate(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        behind = leaky_latency(self._config)
+        behind = product_latency(self._config)
         latency = activate_latency(self._config)
         valid, advance = Signal(latency), Signal(latency)
         m.d.comb += [advance.eq(Cat(self.i.valid, valid[:-1])), self.o.valid.eq(valid[-1])]
@@ -106,21 +106,14 @@ class Activate(wiring.Component):
         return m
 
     def _scaled(self, m: Module, platform: Any) -> list[Value]:
-        """Each lane's ``r * alpha``, ``leaky_latency`` cycles later."""
+        """Each lane's ``r * alpha``, ``product_latency`` cycles later."""
         r, alpha = list(self.i.p.r), self.i.p.alpha
         if self._config.array_clock == 1:
             scaled = [Signal(signed(33), name=f"scaled_{lane}") for lane in range(self._lanes)]
             with m.If(self.i.valid):
                 m.d.sync += [to.eq(value * alpha) for to, value in zip(scaled, r, strict=True)]
             return list(scaled)
-        kind = doubled_cascades(platform, halves_of_a_cycle(m))
-        shared = kind.operand(m, Cat(alpha, Const(0, 1)).as_signed(), False, "alpha")
-        found: list[Value] = []
-        for lane in range(0, self._lanes, 2):
-            turns = Turns(r[lane], r[min(lane + 1, self._lanes - 1)])
-            taken = kind.operand(m, turns, False, f"leaky_{lane}")
-            found += kind.take(m, kind.chain(m, [(taken, shared)], 0, 33, f"leaky_{lane}"), f"leaky_{lane}")
-        return found[: self._lanes]
+        return lanes_by_turns(m, platform, r, Cat(alpha, Const(0, 1)).as_signed(), 33, "scaled")
 
     def _table(self, m: Module, lane: int, en: Value, index: Value) -> Value:
         """This lane's copy of the tables, read when the vector enters the last stage."""

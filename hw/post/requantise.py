@@ -160,7 +160,8 @@ class RequantiseLane(wiring.Component):
     def _window(
         self, m: Module, product: Value, nibbles: Signal, negative: Signal
     ) -> tuple[Signal, Signal, Signal, Signal, Signal]:
-        """The stage behind the product: ``INTEGER`` and ``FRACTION`` bits of the shifted product, ``2^I - 1``, and what is lost on both sides."""
+        """Behind the product: ``INTEGER`` and ``FRACTION`` bits of it when it is shifted, ``2^I - 1``, and what is lost on both
+        sides."""
         by_16, by_4 = nibbles[2:], nibbles[:2]
         padded = Cat(Const(0, FRACTION), product, Const(0, 64))
         wide = Signal(_WINDOW + 12)
@@ -182,9 +183,7 @@ class RequantiseLane(wiring.Component):
             ]
         return window, digits, sticky, overflow, negative_5
 
-    def _round(
-        self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal
-    ) -> None:
+    def _round(self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal) -> None:
         """The last two stages; for the proof see the head of this file."""
         whole, half, f, first = window[FRACTION:], window[FRACTION - 1], window[1 : FRACTION - 1], window[0]
         outside = Cat(~digits, Const(-1, 24 - INTEGER))
