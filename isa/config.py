@@ -91,7 +91,8 @@ class MachineConfig:
     dsp_packing: bool = True
     """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
     array_clock: int = 1
-    """Cycles of the array's multipliers in a cycle of the machine; 2 halves their number and asks for a second clock."""
+    """Cycles of the multipliers of array, finishing lanes and MISC in a cycle of the machine; 2 halves most of them and asks
+    for a second clock."""
     fm_ram: str = "auto"
     """One of ``RAM_STYLES``, like the six that follow: see ``RAM_FIELDS``."""
     weight_ram: str = "auto"
