@@ -95,7 +95,7 @@ class DoubledCascades:
         m.d.sync += [taken[0].eq(waiting), taken[1].eq(total)]
         return taken[0], taken[1]
 
-    def product(self, m: Module, a: Value, b: Value, bits: int) -> Value:
+    def wide_product(self, m: Module, a: Value, b: Value, bits: int) -> Value:
         """The ``bits`` lowest bits of ``a * b``, three cycles later; both are in registers, have no sign, and 26 and 34 bits at
         most."""
         parts = Turns(*(Cat(part, Const(0, 1)).as_signed() for part in (b[:SPLIT], b[SPLIT:])))

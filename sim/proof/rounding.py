@@ -27,7 +27,8 @@ class Operands(RequantiseLane):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        self.magnitude, self.factor, self.nibbles, self.negative = self._operands(m)
+        self.magnitude, mantissa, raised, self.nibbles, self.negative = self._operands(m)
+        self.factor = Mux(raised, mantissa << 2, mantissa)
         return m
 
 
