@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ def parts(config: MachineConfig) -> dict[str, float]:
     pool_finish = config.pool_finish if config.build_pool else 0
     return {
         "machine": 1,
-        "products": config.macs_per_cycle / (2 if config.dsp_packing else 1) / config.array_clock,
+        "products": _products(config),
+        "multipliers": _multipliers(config),
         "sums": config.oc_p * config.px_p,
         "finishing lanes": config.conv_finish + pool_finish,
         "pool lanes": pool_lanes * config.px_p,
@@ -44,6 +46,24 @@ def parts(config: MachineConfig) -> dict[str, float]:
         "bus bytes": config.axi_bytes,
         "buffer blocks": _block_bytes(config) * 8 / BLOCK_BITS,
     }
+
+
+def _products(config: MachineConfig) -> float:
+    """Multipliers of the array."""
+    return config.macs_per_cycle / (2 if config.dsp_packing else 1) / config.array_clock
+
+
+def _multipliers(config: MachineConfig) -> float:
+    """All of them: array, zero-point of the weights, POOL's taps, finishing lanes (a wide product and LEAKY's), MISC."""
+    found = _products(config) + config.px_p
+    by_turns = config.array_clock > 1
+    wide, narrow = (1, 0.5) if by_turns else (2, 1)
+    lanes = [config.conv_finish]
+    if config.build_pool:
+        found += config.ic_p * config.pool_taps * (-(-config.px_p // 2) if config.dsp_packing else config.px_p)
+        lanes.append(config.pool_finish)
+    found += sum(wide * count + ceil(narrow * count) for count in lanes)
+    return found + (config.misc_lanes + ceil(narrow * config.misc_lanes) if config.build_misc else 0)
 
 
 def _block_bytes(config: MachineConfig) -> int:

@@ -74,9 +74,9 @@ class Arithmetic(wiring.Component):
     def _factor(self, m: Module, lane: _Lane, after: dict[str, Delay], reduced: Delay) -> Value:
         """``u`` of a lane, after its second multiplier."""
         at, n = self._factors, lane.number
-        b = Mux(self.settings.b_one, self.i.one, self.i.b[n])
+        b = Mux(self.settings.b_one, self.i.one, self.i.b[n]).as_signed()
         x = Delay(m, lane.register(9, "x", self.i.a[n] - self.settings.a_zp), f"x_{n}")
-        y = Delay(m, lane.register(9, "y", b - self.settings.b_zp), f"y_{n}")
+        y = Delay(m, lane.register(9, "y", chosen_sum(extended(~self.settings.b_zp, 9), extended(b, 9), 1)), f"y_{n}")
         this_x, this_y, multiplies = x(at - 4), y(at - 4), after["multiplies"](at - 3)
         lane.without_y = without_y = Delay(m, after["by_sign"](at - 3) & ~this_x[-1], f"without_y_{n}")
         is_product = Delay(m, multiplies & ~without_y(0), f"is_product_{n}")
@@ -103,9 +103,12 @@ class Arithmetic(wiring.Component):
         adds = lane.without_y(since + 3) | after["uses_y"](at)
         subtracts = after["compares"](at)
         operand = (extended(product_b, 45) & adds.replicate(45)) ^ subtracts.replicate(45)
-        both = lane.register(45, "both", chosen_sum(extended(product_a.as_signed(), 45), operand, subtracts))
+        total = Signal(signed(45), name=f"total_{lane.number}")
+        m.d.comb += total.eq(chosen_sum(extended(product_a.as_signed(), 45), operand, subtracts))
+        both = lane.register(45, "both", total)
+        # With one signal for the choice, each bit of it is part of the LUT that adds the constant.
+        takes_b = lane.register(1, "takes_b", total[-1] ^ after["picks_less"](at))
         own_a, own_b = lane.register(35, "own_a", product_a), lane.register(35, "own_b", product_b)
-        takes_b = both[-1] ^ after["picks_less"](at + 1)
         kept = Mux(after["compares"](at + 1), Mux(takes_b, own_b, own_a), both)
         constant = extended(after["constant"](at + 1), SUM_BITS)
         return lane.register(SUM_BITS, "total", chosen_sum(constant, extended(kept, SUM_BITS)))
