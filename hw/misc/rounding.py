@@ -79,20 +79,26 @@ class Round(wiring.Component):
         return found.as_value()
 
     def _fine(self, m: Module, rough: Any, fine: Value) -> Value:
-        """The window itself; all bits above it must be as its sign is."""
+        """The window itself, shifted by a multiple of 4 and by the rest: two rows of 4:1 multiplexers. What lies above it must be
+        as its sign is, its own highest bit too."""
         found = Signal(_SHIFTED, name="shifted_now")
-        lost = Signal(_FINE - 1)
+        by_4, rest = fine[2:], fine[:2]
+        wide = _WINDOW + 3
+        whole = Cat(rough.window, rough.sign.replicate(_FINE))
+        coarse = Signal(wide)
         moved = Signal(_WINDOW)
-        outside = Signal(_FINE)
-        ones = (1 << _FINE) - 1
+        top = coarse[_WINDOW - 1 :] ^ rough.sign.replicate(4)
+        lost = [rough.window[4 * n : 4 * n + 4].any() & (by_4 > n) for n in range(3)]
+        lost += [Cat(coarse[n] & (rest > n) for n in range(3)).any()]
+        above = [(rough.window[wide + 4 * n :][:4] ^ rough.sign.replicate(4)).any() & (by_4 <= n) for n in range(3)]
+        above += [Cat(top[n] & (rest <= n) for n in range(3)).any() | top[3]]
         m.d.comb += [
-            moved.eq(rough.window >> fine),
-            lost.eq(rough.window[: _FINE - 1] & ~(Const(ones, _FINE - 1) << fine)[: _FINE - 1]),
-            outside.eq((rough.window[_WINDOW - 1 :] ^ rough.sign.replicate(_FINE)) & (Const(ones, _FINE) << fine)[:_FINE]),
+            coarse.eq(whole.bit_select(by_4 << 2, wide)),
+            moved.eq(coarse.bit_select(rest, _WINDOW)),
             found.fraction.eq(moved[:FRACTION]),
             found.whole.eq(Cat(moved[FRACTION:-1], rough.sign)),
-            found.beyond.eq(rough.beyond | outside.any()),
-            found.below.eq(rough.below | lost.any()),
+            found.beyond.eq(rough.beyond | Cat(above).any()),
+            found.below.eq(rough.below | Cat(lost).any()),
         ]
         return found.as_value()
 
