@@ -13,7 +13,7 @@ import time
 
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import CONVOLUTIONS, LISTED, PAGE, convolutions, fitting, imported, small_machine
-from compiler.codegen.objective import DRAM
+from compiler.planning.objective import DRAM
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS, effort_of

@@ -19,17 +19,17 @@ from unittest.mock import patch
 
 from bench.network_table import put_row
 from bench.strategies import CONVOLUTIONS, convolutions, fitting, imported, small_machine, timed
-from compiler.codegen import planner
-from compiler.codegen.objective import OBJECTIVES
-from compiler.codegen.operations import Group
-from compiler.codegen.placed import Placed
-from compiler.codegen.placement import place
-from compiler.codegen.plan import Plan
-from compiler.codegen.ranges import Ranges
-from compiler.codegen.residence import PARAMETER_BUFFERS
-from compiler.codegen.room import Room
-from compiler.codegen.tenancy import Tenancy, tenancies
-from compiler.emit.build import plans_of
+from compiler.layers.placed import Placed
+from compiler.planning import planner
+from compiler.planning.objective import OBJECTIVES
+from compiler.planning.operations import Group
+from compiler.planning.placement import place
+from compiler.planning.plan import Plan
+from compiler.planning.plans import plans_of
+from compiler.planning.ranges import Ranges
+from compiler.planning.residence import PARAMETER_BUFFERS
+from compiler.planning.room import Room
+from compiler.planning.tenancy import Tenancy, tenancies
 from compiler.search.cost import Evaluator
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig

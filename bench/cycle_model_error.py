@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.emit.build import build
-from compiler.emit.grouping import one_each
 from compiler.emit.program import Emitted
+from compiler.planning.grouping import one_each
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, Op, PoolKind
 from isa.config import MachineConfig, preset

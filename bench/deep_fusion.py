@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bench.network_table import put_row
 from bench.strategies import fitting, imported, small_machine, timed
-from compiler.codegen.objective import OBJECTIVES
-from compiler.emit.build import plans_of
+from compiler.planning.objective import OBJECTIVES
+from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator
 from compiler.timing import program_cycles
 

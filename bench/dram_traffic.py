@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.cycle_model_error import random_graph
-from compiler.codegen.plan import Plan
-from compiler.emit.build import plans_of
-from compiler.emit.grouping import one_each
 from compiler.emit.program import emit_program
+from compiler.planning.grouping import one_each
+from compiler.planning.plan import Plan
+from compiler.planning.plans import plans_of
 from isa.config import preset
 from isa.errors import TilewrightError
 from sim.cycle.model import CycleModel

@@ -18,8 +18,8 @@ import onnx
 from bench.network_table import put_row
 from bench.networks import differing, imported, utilisation
 from compiler.driver import Compiled, compile_graph
-from compiler.emit.grouping import machine_ops
 from compiler.frontend.pipeline import ImportedModel
+from compiler.planning.grouping import machine_ops
 from compiler.xgraph.ops import Cpu
 from compiler.zoo.exports import DYNAMO, TORCHSCRIPT, exports
 from isa.config import MachineConfig, preset

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.network_table import put_row
 from bench.strategies import imported
-from compiler.emit.build import plans_of
+from compiler.planning.plans import plans_of
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import program_cycles

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, shape_inference
 
-from compiler.codegen.operations import Group
-from compiler.emit.grouping import make_group, needs_of, one_each, ordered_groups
 from compiler.frontend.pipeline import import_model
 from compiler.memory.lifetimes import Step
 from compiler.memory.order import tasks_of
 from compiler.memory.tasks import Tasks, Use, members
+from compiler.planning.grouping import make_group, needs_of, one_each, ordered_groups
+from compiler.planning.operations import Group
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.xgraph.ops import Cpu
 from isa.config import preset

@@ -19,13 +19,13 @@ from pathlib import Path
 
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, sources
-from compiler.codegen.objective import CYCLES
-from compiler.codegen.plan import Plan
-from compiler.emit.build import plans_of
 from compiler.emit.places import Sharing, places
 from compiler.fitting import fitted
 from compiler.limit import BANDS, least_memory
 from compiler.ordering import MOST_LOSS, frugal, in_least_order
+from compiler.planning.objective import CYCLES
+from compiler.planning.plan import Plan
+from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest, program_cycles

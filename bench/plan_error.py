@@ -13,9 +13,9 @@ import random
 import numpy as np
 
 from bench.strategies import imported
-from compiler.codegen.plan import Plan
-from compiler.codegen.walk import Way, walk
 from compiler.fusion.grow import grow
+from compiler.planning.plan import Plan
+from compiler.planning.walk import Way, walk
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.optimus import MOST_OPS, most_of_a_size, saving_over_alone
 from compiler.timing import program_cycles

@@ -32,11 +32,13 @@ SECONDS = 900
 """For the tests of one mutant: one that loops for ever is killed by the clock."""
 FOLDERS: dict[str, tuple[str, ...]] = {
     "sim/functional": ("tests/sim/functional",),
-    "compiler/codegen": ("tests/compiler/codegen",),
+    "compiler/emit": ("tests/compiler/emit", "tests/compiler/memory"),
     "compiler/frontend": ("tests/compiler/frontend",),
     "compiler/fusion": ("tests/compiler/fusion",),
+    "compiler/layers": ("tests/compiler/layers", "tests/compiler/planning", "tests/compiler/emit"),
     "compiler/memory": ("tests/compiler/memory",),
     "compiler/passes": ("tests/compiler/passes",),
+    "compiler/planning": ("tests/compiler/planning",),
     "compiler/quantise": ("tests/compiler/quantise",),
     "compiler/schedule": ("tests/compiler/schedule",),
     "compiler/search": ("tests/compiler/search",),

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.network_table import put_row
-from compiler.emit.build import plans_of
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import OpSets
 from compiler.fusion.templates import template_groups
+from compiler.planning.plans import plans_of
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.partition import Partition

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from compiler.codegen.misfit import FitError
-from compiler.emit.build import Wanted
-from compiler.emit.grouping import machine_ops, make_group, needs_of
-from compiler.emit.joining import joinable
 from compiler.emit.places import Given
 from compiler.fusion.legal import Mask, OpSets
+from compiler.layers.fit import FitError
 from compiler.ordering import Arrangement
+from compiler.planning.grouping import machine_ops, make_group, needs_of
+from compiler.planning.joining import joinable
+from compiler.planning.plans import Wanted
 from compiler.schedule.document import GroupSchedule, Schedule
 from compiler.search.decided import DecidedSets
 from compiler.xgraph.graph import XGraph

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from compiler.codegen.objective import CYCLES
-from compiler.codegen.plan import Plan
 from compiler.decisions import decisions
 from compiler.emit.buffers import buffer_of
-from compiler.emit.build import plans_of
 from compiler.emit.conversions import conversions_of
 from compiler.emit.described import schedule_of
-from compiler.emit.grouping import machine_ops
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import ImportedModel
 from compiler.limit import least_memory, limited, refusal
 from compiler.ordering import ANY, Frugal, frugal
+from compiler.planning.grouping import machine_ops
+from compiler.planning.objective import CYCLES
+from compiler.planning.plan import Plan
+from compiler.planning.plans import plans_of
 from compiler.schedule.document import Schedule
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database

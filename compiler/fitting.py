@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compiler.codegen.misfit import FitError
-from compiler.codegen.objective import CYCLES, Objective
-from compiler.codegen.planner import plan_group
-from compiler.emit.grouping import make_group
 from compiler.frontend.pipeline import ImportedModel, without
+from compiler.layers.fit import FitError
+from compiler.planning.grouping import make_group
+from compiler.planning.objective import CYCLES, Objective
+from compiler.planning.planner import plan_group
 from compiler.search.cost import Costs, Evaluator
 from compiler.search.database import Database
 from compiler.xgraph.ops import Op

@@ -13,13 +13,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from compiler.codegen.objective import CYCLES, Objective
-from compiler.codegen.plan import Plan
-from compiler.emit.build import plans_of
 from compiler.emit.places import ALIGN, Sharing
 from compiler.emit.steps import peak_ops
 from compiler.fusion.legal import Mask
 from compiler.ordering import Frugal, in_least_order, placed
+from compiler.planning.objective import CYCLES, Objective
+from compiler.planning.plan import Plan
+from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator
 from compiler.search.within import Groups, Limits, Within
 from compiler.timing import program_cycles

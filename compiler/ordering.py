@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.codegen.objective import CYCLES, Objective
-from compiler.codegen.plan import Plan
-from compiler.codegen.planner import plan_group
 from compiler.emit.places import APART, Given, Sharing, places
 from compiler.emit.steps import memory_tasks
 from compiler.memory.order import memory_order
+from compiler.planning.objective import CYCLES, Objective
+from compiler.planning.plan import Plan
+from compiler.planning.planner import plan_group
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu

@@ -17,14 +17,14 @@ from itertools import accumulate, groupby, pairwise
 from time import perf_counter
 from typing import NamedTuple
 
-from compiler.codegen.objective import CYCLES, LEAN
-from compiler.codegen.plan import Plan
-from compiler.codegen.planner import plan_group
-from compiler.emit.build import KnownPlans, plans_of
-from compiler.emit.grouping import make_group, ordered_groups
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import machine_segments
 from compiler.fusion.legal import Mask
+from compiler.planning.grouping import make_group, ordered_groups
+from compiler.planning.objective import CYCLES, LEAN
+from compiler.planning.plan import Plan
+from compiler.planning.planner import plan_group
+from compiler.planning.plans import KnownPlans, plans_of
 from compiler.schedule.document import FREE
 from compiler.search.best import best
 from compiler.search.cost import Evaluator

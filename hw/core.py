@@ -97,6 +97,8 @@ class Core(wiring.Component):
         self._connect_bus(m, control, port, monitor, parts)
         self._connect_feature_map(m, parts)
         self._connect_parameters(m, parts)
+        if self.config.shares_finish:
+            connect(m, parts[Unit.POOL].lanes, parts[Unit.CONV].guest)
         return m
 
     def _connect_bus(self, m: Module, control: Control, port: AxiPort, monitor: BusMonitor, parts: dict[Unit, Any]) -> None:
@@ -114,7 +116,7 @@ class Core(wiring.Component):
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
         is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself; with SAVE they have
-        fewest words to read, and share a way."""
+        fewest words to read, and share a way. So do the writers other than LOAD, if they take several cycles for a word."""
         reads = {unit.name.lower(): _lanes(part, "fm_read") for unit, part in parts.items()}
         writes = {unit.name.lower(): _lanes(part, "fm_write") for unit, part in parts.items()}
         if "misc" in reads:
@@ -125,6 +127,7 @@ class Core(wiring.Component):
             reads={name: len(lanes) for name, lanes in reads.items() if lanes},
             writes={name: len(lanes) for name, lanes in writes.items() if lanes},
             shared=("save", "misc_a", "misc_b"),
+            slow=("conv", "pool", "misc") if self.config.fm_slow_writers else (),
         )
         for kind, users in (("read", reads), ("write", writes)):
             for name, lanes in users.items():
@@ -144,7 +147,8 @@ class Core(wiring.Component):
                     for name in write.signature.members:
                         m.d.comb += getattr(memory.write, name).eq(getattr(write, name))
                     connect(m, reader, memory.read)
-        for unit in (Unit.CONV, Unit.POOL, Unit.MISC):
+        tables = {Unit.CONV, Unit.POOL, Unit.MISC} - ({Unit.POOL} if self.config.shares_finish else set())
+        for unit in sorted(tables):
             if unit in parts:
                 for name in load.table_write.signature.members:
                     m.d.comb += getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name))

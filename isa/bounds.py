@@ -54,6 +54,7 @@ BOUNDS: dict[str, Bound] = {
     "axi_qos": Bound(0, 15),
     "queue_words": Bound(32, 1024),
     "array_clock": Bound(1, 2),
+    "narrow_pairs": Bound(0, 32),
     "clock_mhz": Bound(1, 2000),
     "chip_cores": Bound(1, 16),
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError, ceil_pow2
+from isa.checks import check_array_clock, check_finish
 from isa.chips import CHIPS
 from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
@@ -24,7 +25,8 @@ REQUANT_WORD_BYTES = 8
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
-    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock", *RAM_FIELDS,
+    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock",
+    "shared_finish", "narrow_pairs", *RAM_FIELDS,
 )  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
 
@@ -93,6 +95,11 @@ class MachineConfig:
     array_clock: int = 1
     """Cycles of the multipliers of array, finishing lanes and MISC in a cycle of the machine; 2 halves most of them and asks
     for a second clock."""
+    shared_finish: bool = False
+    """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first."""
+    narrow_pairs: int = 0
+    """Pairs of output lanes that share multipliers of 18 x 18 bits, for chips with few of them; as many as there are, and none
+    with ``dsp_packing``. Changes no result."""
     fm_ram: str = "auto"
     """One of ``RAM_STYLES``, like the six that follow: see ``RAM_FIELDS``."""
     weight_ram: str = "auto"
@@ -109,7 +116,7 @@ class MachineConfig:
     def __post_init__(self) -> None:
         for field, bound in BOUNDS.items():
             bound.check(field, getattr(self, field))
-        for switch in ("build_pool", "build_misc", "dsp_packing"):
+        for switch in ("build_pool", "build_misc", "dsp_packing", "shared_finish"):
             if not isinstance(getattr(self, switch), bool):
                 raise ConfigError(f"configuration field {switch}: {getattr(self, switch)!r} is not true or false")
         for field in RAM_FIELDS:
@@ -119,7 +126,7 @@ class MachineConfig:
             raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
             raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
-        self._check_finish()
+        check_finish(self)
         if self.ic_p % self.misc_lanes:
             raise ConfigError(
                 f"configuration field misc_lanes: {self.misc_lanes} does not divide the {self.ic_p} lanes of a word (ic_p); "
@@ -140,40 +147,7 @@ class MachineConfig:
             raise ConfigError(
                 "configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false"
             )
-        self._check_array_clock()
-
-    def _check_array_clock(self) -> None:
-        """A multiplier that works twice in a cycle needs two pairs of products that share one operand."""
-        if self.array_clock == 1:
-            return
-        if not self.dsp_packing:
-            raise ConfigError(
-                "configuration field array_clock: 2 is for packed products (dsp_packing), which it is without; "
-                "make dsp_packing true, or array_clock 1"
-            )
-        turns = 2 if self.packs_pixels else 4
-        if self.oc_p % turns:
-            raise ConfigError(
-                f"configuration field array_clock: 2 needs an oc_p that is a multiple of {turns} (px_p is {self.px_p}), "
-                f"for each multiplier makes two pairs of products by turns, and {self.oc_p} is none; "
-                f"make array_clock 1, or oc_p {-(-self.oc_p // turns) * turns}"
-            )
-
-    def _check_finish(self) -> None:
-        """Finishing lanes take part of a pixel at a time, or whole pixels: never parts of two."""
-        results = self.px_p * self.oc_p
-        parts = [n for n in range(1, results + 1) if self.oc_p % n == 0 or (n % self.oc_p == 0 and results % n == 0)]
-        if self.conv_finish not in parts:
-            raise ConfigError(
-                f"configuration field conv_finish: {self.conv_finish} neither divides oc_p = {self.oc_p} nor is a multiple of "
-                f"it that divides px_p x oc_p = {results}; choose {_one_of(parts)}"
-            )
-        if self.ic_p % self.pool_finish:
-            parts = [n for n in range(1, self.ic_p + 1) if self.ic_p % n == 0]
-            raise ConfigError(
-                f"configuration field pool_finish: {self.pool_finish} does not divide ic_p = {self.ic_p}; "
-                f"choose {_one_of(parts)}"
-            )
+        check_array_clock(self)
 
     @cached_property
     def conv_ports(self) -> int:
@@ -184,6 +158,11 @@ class MachineConfig:
     def conv_parts(self) -> int:
         """Cycles in which CONV's finishing lanes finish one pixel."""
         return max(1, self.oc_p // self.conv_finish)
+
+    @property
+    def shares_finish(self) -> bool:
+        """Whether POOL has no finishing lanes of its own."""
+        return self.shared_finish and self.build_pool
 
     @cached_property
     def pool_parts(self) -> int:
@@ -211,6 +190,12 @@ class MachineConfig:
     def fm_shared_ways(self) -> bool:
         """Whether all writes go one way, and the reads of SAVE and MISC another: in one phase they would stand in line."""
         return self.fm_phases > 1
+
+    @property
+    def fm_slow_writers(self) -> bool:
+        """Whether CONV, POOL and MISC write so seldom that one way takes all their words without making them wait for long."""
+        conv = self.conv_ports * self.words_per_chunk / max(self.conv_parts, self.words_per_chunk)
+        return conv + 1 / self.pool_parts + 1 / self.misc_parts <= 1
 
     @cached_property
     def fm_words(self) -> int:
@@ -240,6 +225,11 @@ class MachineConfig:
     def packs_pixels(self) -> bool:
         """Whether packed products are those of two pixels with one weight, not of two weights with one input."""
         return self.px_p % 2 == 0
+
+    @property
+    def joined_outputs(self) -> int:
+        """Pairs of output lanes whose products are made by one multiplier each (``hw/arithmetic/joined.py``)."""
+        return 0 if self.dsp_packing else min(self.narrow_pairs, self.oc_p // 2)
 
     @cached_property
     def cascades(self) -> int:
@@ -320,10 +310,6 @@ class MachineConfig:
 MAX_FM_WORDS = 1 << 20
 
 
-def _one_of(values: list[int]) -> str:
-    return " or ".join(filter(None, (", ".join(map(str, values[:-1])), str(values[-1]))))
-
-
 def config_from_dict(values: dict[str, Any], *, origin: str) -> MachineConfig:
     """Build a configuration from plain values; fields left out come from the preset named by ``base``.
 
@@ -376,7 +362,7 @@ _NANO = MachineConfig(
     name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1, misc_lanes=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
     tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
-    dsp_packing=False, acc_ram="block", queue_ram="block", chip="LFE5U-25F",
+    dsp_packing=False, shared_finish=True, narrow_pairs=1, acc_ram="block", queue_ram="block", chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,

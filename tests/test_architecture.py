@@ -26,6 +26,12 @@ MAY_IMPORT = {
 """The packages of this project that a package may import."""
 ELABORATES_HARDWARE = ("sim/rtl/", "sim/random/", "sim/proof/")
 """Where ``sim`` may import ``hw``: to elaborate the RTL that it runs or proves."""
+FOLDERS_OF_THE_COMPILER = {
+    "layers": {"layers", "passes", "schedule", "xgraph"},
+    "planning": {"planning", "layers", "memory", "schedule", "xgraph"},
+    "emit": {"emit", "planning", "layers", "memory", "schedule", "xgraph"},
+}
+"""What each folder on the way from a group to its instructions may import: plans are chosen without knowing their emission."""
 LINES = 400
 
 SOURCES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
@@ -51,6 +57,13 @@ def test_packages_import_only_what_they_may(path: Path) -> None:
     assert (used & {*PACKAGES, "tests"}) <= MAY_IMPORT[package]
     if package == "sim" and "hw" in used:
         assert path.as_posix().startswith(ELABORATES_HARDWARE)
+
+
+@pytest.mark.parametrize("folder", FOLDERS_OF_THE_COMPILER)
+def test_planning_knows_nothing_of_emission(folder: str) -> None:
+    paths = [path for path in SOURCES if path.parent == Path("compiler", folder)]
+    used = {module.split(".")[1] for path in paths for module in imported_modules(path) if module.startswith("compiler.")}
+    assert used <= FOLDERS_OF_THE_COMPILER[folder]
 
 
 @pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=str)

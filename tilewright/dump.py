@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.codegen.plan import Pass, Plan
 from compiler.driver import Compiled
+from compiler.planning.plan import Pass, Plan
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from compiler.xgraph.printer import print_graph

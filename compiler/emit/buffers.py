@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from compiler.codegen.views import View
+from compiler.layers.views import View
 from compiler.xgraph.ops import Port
 from compiler.xgraph.tensor import Tensor
 from isa.program import TensorBuffer

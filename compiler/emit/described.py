@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.codegen.plan import Plan
-from compiler.codegen.residence import PARAMETER_BUFFERS
 from compiler.emit.places import APART, Sharing, offsets_of
+from compiler.planning.plan import Plan
+from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.schedule.document import End, GroupSchedule, Ring, Schedule, Stay
 from compiler.schedule.text import to_toml
 from compiler.xgraph.graph import XGraph

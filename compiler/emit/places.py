@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler.codegen.plan import Plan
-from compiler.codegen.views import View
 from compiler.emit.overlaps import overlaps_of
 from compiler.emit.steps import touched
+from compiler.layers.views import View
 from compiler.memory.blocks import Block
 from compiler.memory.lifetimes import ALIGN, Lives, Storage, lives_of
 from compiler.memory.overlap import Overlaps
 from compiler.memory.overlay import overlaid
 from compiler.memory.storage import Home, storage_of
+from compiler.planning.plan import Plan
 from compiler.schedule.document import Origin
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu

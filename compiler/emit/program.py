@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from compiler.codegen.group import Homes, emit_plan
-from compiler.codegen.parameters import ConstImage, Parameters, UnpackedImage, depths
-from compiler.codegen.plan import Plan
-from compiler.codegen.views import View
+from compiler.emit.group import Homes, emit_plan
+from compiler.emit.parameters import ConstImage, Parameters, UnpackedImage, depths
 from compiler.emit.places import ALIGN, APART, Sharing, places
+from compiler.layers.views import View
+from compiler.planning.plan import Plan
 from compiler.schedule.hazards import dependences, hazards
 from compiler.schedule.instruction import Pending, Space
 from compiler.schedule.order import start_order

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.codegen.plan import Plan
-from compiler.emit.grouping import needs_of
 from compiler.memory.lifetimes import Step
 from compiler.memory.order import tasks_of
 from compiler.memory.tasks import Tasks
+from compiler.planning.grouping import needs_of
+from compiler.planning.plan import Plan
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.codegen.misfit import Fit
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, sentence
 from compiler.frontend.importer import run
 from compiler.frontend.importer.context import RULES
 from compiler.frontend.importer.tables import TABLE_OPERATORS
 from compiler.frontend.partition import NEIGHBOURS
+from compiler.layers.fit import Fit
 
 HOST = "runs on the CPU, in onnxruntime"
 

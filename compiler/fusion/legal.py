@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from compiler.emit.grouping import machine_ops
+from compiler.planning.grouping import machine_ops
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Cpu, Op
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.codegen.lower import is_depthwise
 from compiler.fusion.isomorphism import LabelledGraph, embeddings
 from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.layers.lower import is_depthwise
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample
 
 FEEDS = frozenset({"feeds"})

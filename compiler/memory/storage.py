@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from compiler.codegen.views import View, dense_view
+from compiler.layers.views import View, dense_view
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Cpu, Interleave, Op, Reshape, Slice
 from isa.instructions import Region

@@ -34,7 +34,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Ring:
-    """Where rows of a map lie in the feature-map buffer, in each of its planes (``compiler/codegen/placed.py``)."""
+    """Where rows of a map lie in the feature-map buffer, in each of its planes (``compiler/layers/placed.py``)."""
 
     word: int
     rows: int

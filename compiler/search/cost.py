@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from compiler.codegen.layer import Layer
-from compiler.codegen.misfit import FitError
-from compiler.codegen.objective import OBJECTIVES, Cost, Objective
-from compiler.codegen.operations import Group
-from compiler.codegen.plan import Plan
-from compiler.codegen.planner import needs_tiles, plan_group
-from compiler.codegen.residence import PARAMETER_BUFFERS
-from compiler.emit.build import Wanted
-from compiler.emit.grouping import Lowered, make_group
-from compiler.emit.joining import joinable
 from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.layers.fit import FitError
+from compiler.layers.layer import Layer
+from compiler.planning.grouping import Lowered, make_group
+from compiler.planning.joining import joinable
+from compiler.planning.objective import OBJECTIVES, Cost, Objective
+from compiler.planning.operations import Group
+from compiler.planning.plan import Plan
+from compiler.planning.planner import needs_tiles, plan_group
+from compiler.planning.plans import Wanted
+from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.search.database import Database
 from compiler.search.effort import NORMAL, Effort
 from compiler.search.floors import Floors

@@ -15,8 +15,8 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen.objective import Objective
 from compiler.fusion.legal import Mask, OpSets
+from compiler.planning.objective import Objective
 from compiler.search.floors import Floors
 
 Waits = tuple[tuple[Mask, Mask], ...]

@@ -13,11 +13,11 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from compiler.codegen.objective import Cost
+from compiler.planning.objective import Cost
 from isa.config import MachineConfig
 from isa.files import write_atomically
 
-FOLDERS = ("codegen", "emit", "search", "xgraph", "memory", "schedule")
+FOLDERS = ("layers", "planning", "emit", "search", "xgraph", "memory", "schedule")
 """Where the code lies that costs depend on."""
 
 

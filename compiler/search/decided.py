@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from compiler.codegen.objective import Cost, Objective
-from compiler.codegen.plan import Plan
-from compiler.codegen.planner import plan_group
 from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.planning.objective import Cost, Objective
+from compiler.planning.plan import Plan
+from compiler.planning.planner import plan_group
 from compiler.schedule.document import GroupSchedule
 from compiler.search.cost import Evaluator, Groups
 

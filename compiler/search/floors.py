@@ -7,10 +7,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from compiler.codegen.objective import Cost, Objective
-from compiler.codegen.operations import Group
-from compiler.codegen.residence import PARAMETER_BUFFERS
 from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.planning.objective import Cost, Objective
+from compiler.planning.operations import Group
+from compiler.planning.residence import PARAMETER_BUFFERS
 from isa.config import MachineConfig
 from isa.instructions import Unit
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler.codegen.misfit import FitError
-from compiler.codegen.ranges import deduce
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask, bits_of
+from compiler.layers.fit import FitError
+from compiler.planning.ranges import deduce
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.optimus import MOST_OPS, most_of_a_size, partition_into, priced
 from compiler.search.partition import Partition

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.codegen.misfit import misfit
 from compiler.fusion.legal import Mask
+from compiler.planning.misfit import misfit
 from compiler.search.cost import Evaluator, Objective
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Op

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compiler.codegen.layer import Block, Ends, Layer
+from compiler.layers.layer import Block, Ends, Layer
 from isa.instructions import Buffer
 
 

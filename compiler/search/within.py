@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
-from compiler.codegen.objective import Objective
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask
+from compiler.planning.objective import Objective
 from compiler.search.best import QUICK
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator

@@ -27,11 +27,11 @@ class FeatureMap(wiring.Component):
     movers come first: they use a bank at most once per AXI beat, and every instruction ends.
 
     Words go by ways, and a way takes one word of each phase in a cycle. Each requester has a way of its own where there is one
-    phase only. Else (``fm_shared_ways``) all writes have one way together, so that their words and rows reach the banks of
-    a phase on one bus, and a bank needs nothing but its enable; and so have the reads in ``shared``. The lanes of one
-    requester never share a phase (its pixels do not, see ``fm_phases``; where they would, at a row's end, they take turns);
-    lanes of a shared way that meet in a phase take turns in the order of all. So a word goes two short ways instead of one
-    wide crossbar: by group within its phase, then from phase to lane (for writes the other way round)::
+    phase only, but for ``slow`` writers. Else (``fm_shared_ways``) all writes have one way together, so that their words and
+    rows reach the banks of a phase on one bus, and a bank needs nothing but its enable; and so have the reads in ``shared``.
+    The lanes of one requester never share a phase (its pixels do not, see ``fm_phases``; where they would, at a row's end,
+    they take turns); lanes of a shared way that meet in a phase take turns in the order of all. So a word goes two short ways
+    instead of one wide crossbar: by group within its phase, then from phase to lane (for writes the other way round)::
 
         read   lanes -> phases  |  bank (group)  |  group -> word of each phase -> lanes
         write  lanes -> phases  |  way -> bank (group)
@@ -50,11 +50,14 @@ class FeatureMap(wiring.Component):
     """
 
     def __init__(
-        self, config: MachineConfig, *, reads: Mapping[str, int], writes: Mapping[str, int], shared: Iterable[str] = ()
-    ) -> None:
-        """``shared``: the requesters that read by one way, where ways are shared."""
+        self, config: MachineConfig, *, reads: Mapping[str, int], writes: Mapping[str, int], shared: Iterable[str] = (),
+        slow: Iterable[str] = (),
+    ) -> None:  # fmt: skip
+        """``shared``: the requesters that read by one way, where ways are shared; ``slow``: those that write by one way even
+        where there is one phase only."""
         self.config = config
         self.shared = frozenset(shared)
+        self.slow = frozenset(slow)
         self.reads = dict(reads)
         self.writes = dict(writes)
         self.groups = config.fm_banks // config.fm_phases
@@ -91,7 +94,10 @@ class FeatureMap(wiring.Component):
 
     def _ways(self, m: Module, kind: str, lanes_of: Mapping[str, int]) -> list[Way]:
         """The ways, their lanes arbitrated in the order of the requesters."""
-        together = [name for name in lanes_of if self.config.fm_shared_ways and (kind == "write" or name in self.shared)]
+        if self.config.fm_shared_ways:
+            together = [name for name in lanes_of if kind == "write" or name in self.shared]
+        else:
+            together = [name for name in lanes_of if kind == "write" and name in self.slow]
         users = [[name] for name in lanes_of if name not in together] + ([together] if together else [])
         ways = []
         owner: dict[str, Way] = {}

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.cascade import Cascades, cascades_of
 from hw.arithmetic.doubled import DoubledCascades, Operand, Turns, doubled_cascades, halves_of_a_cycle
+from hw.arithmetic.joined import join, joined_products
 from hw.arithmetic.packing import GAP, SEED, pack, unpack
 from hw.conv.skew import Skew
 from hw.conv.tree import add_tree, register
@@ -32,6 +33,9 @@ class MacArray(wiring.Component):
 
     It never stalls: who feeds it makes sure that the sums have a place. Each register holds one number
     and none is reset, so the simulator's and the tool's view is a plain network of products and sums.
+
+    Without ``dsp_packing`` each product has a multiplier; ``joined_outputs`` pairs of output lanes share theirs
+    (``hw/arithmetic/joined.py``).
 
     With ``dsp_packing`` two pixels share a weight (``px_p`` even), or else two output lanes share an input. The products
     of up to ``TERMS`` input lanes are added along a cascade of DSPs, a few cascades by a tree. A DSP further on in its cascade
@@ -64,13 +68,28 @@ class MacArray(wiring.Component):
 
     def _trees(self, m: Module) -> None:
         c = self.config
-        x = [[register(m, self.x[p][i], f"x_{p}_{i}") for i in range(c.ic_p)] for p in range(c.px_p)]
-        w = [[register(m, self.w[i][o], f"w_{o}_{i}") for i in range(c.ic_p)] for o in range(c.oc_p)]
+        lanes = range(c.ic_p)
+        joined = 2 * c.joined_outputs
+        x = [[register(m, self.x[p][i], f"x_{p}_{i}") for i in lanes] for p in range(c.px_p)]
+        w = [[register(m, self.w[i][o], f"w_{o}_{i}") for i in lanes] for o in range(joined, c.oc_p)]
+        pairs = [
+            [register(m, join(self.w[i][o + 1], self.w[i][o]), f"w_pair_{o}_{i}") for i in lanes] for o in range(0, joined, 2)
+        ]
         for p in range(c.px_p):
-            for o in range(c.oc_p):
-                pairs = enumerate(zip(x[p], w[o], strict=True))
-                products: list[Value] = [register(m, a * b, f"product_{p}_{o}_{i}") for i, (a, b) in pairs]
-                m.d.comb += self.sums[p][o].eq(add_tree(m, products, f"sum_{p}_{o}"))
+            for o, pair in enumerate(pairs):
+                factors = enumerate(zip(pair, x[p], strict=True))
+                made = [self._joined(m, a, b, f"{p}_{2 * o}_{i}") for i, (a, b) in factors]
+                for turn, products in enumerate(zip(*made, strict=True)):
+                    self._add(m, p, 2 * o + (1 - turn), list(products))
+            for o, row in enumerate(w, joined):
+                factors = enumerate(zip(x[p], row, strict=True))
+                self._add(m, p, o, [register(m, a * b, f"product_{p}_{o}_{i}") for i, (a, b) in factors])
+
+    def _joined(self, m: Module, joined: Value, shared: Value, name: str) -> tuple[Value, Value]:
+        return joined_products(joined, shared, lambda value, kind: register(m, value, kind), name)
+
+    def _add(self, m: Module, p: int, o: int, products: list[Value]) -> None:
+        m.d.comb += self.sums[p][o].eq(add_tree(m, products, f"sum_{p}_{o}"))
 
     def _cascades(self, m: Module, kind: Cascades) -> None:
         skew = Skew(self.config)

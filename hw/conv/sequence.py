@@ -58,12 +58,15 @@ class BeatSequencer(wiring.Component):
     A first beat waits if its accumulator entry was stored less than ``STORE_DISTANCE`` cycles ago. A weight,
     parameter or accumulator word outside its buffer raises ``BUFFER_ADDRESS`` and stops everything.
 
+    While a ``guest`` is at work with the finishing lanes, a drain also leaves it ``guest_cycles``.
+
     The next instruction is loaded with the last beat of the one before: no cycle is lost. No latency:
     ``fire`` and the addresses belong to the operands offered in the same cycle.
     """
 
-    def __init__(self, config: MachineConfig, drain_cycles: int, entries: int, results: int) -> None:
+    def __init__(self, config: MachineConfig, drain_cycles: int, entries: int, results: int, guest_cycles: int = 0) -> None:
         self.config = config
+        self.guest_cycles = guest_cycles
         self.drain_cycles = drain_cycles
         self.entries = entries
         self.results = results
@@ -74,6 +77,7 @@ class BeatSequencer(wiring.Component):
             "weight": Out(address_bits(config.weight_depth)),
             "beat": Out(beat_layout(config)),
             "retired": In(1),
+            "guest": In(1),
             "fault": Out(FaultSignature()),
         })
 
@@ -148,7 +152,7 @@ class BeatSequencer(wiring.Component):
         """High if a last beat would find the drain busy or the result queue full."""
         need = self.entries
         used = Signal(range(self.results + 1))
-        spacing = Signal(range(max(2, self.drain_cycles)))
+        spacing = Signal(range(max(2, self.drain_cycles + self.guest_cycles)))
         drains = Signal()
         blocked = Signal()
         m.d.comb += [
@@ -157,7 +161,7 @@ class BeatSequencer(wiring.Component):
         ]
         m.d.sync += used.eq(used + Mux(drains, need, 0) - self.retired)
         with m.If(drains):
-            m.d.sync += spacing.eq(self.drain_cycles - 1)
+            m.d.sync += spacing.eq(self.drain_cycles - 1 + Mux(self.guest, self.guest_cycles, 0))
         with m.Elif(spacing != 0):
             m.d.sync += spacing.eq(spacing - 1)
         return blocked

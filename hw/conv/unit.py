@@ -16,6 +16,7 @@ from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrit
 from hw.post.activation import FINISH
 from hw.post.gather import Gather
 from hw.post.postprocess import PostProcess
+from hw.post.shared import GuestSignature, SharedPostProcess
 from hw.window.fetch import OperandFetch
 from hw.window.generator import WindowGenerator
 from hw.window.placement import Placement
@@ -68,6 +69,9 @@ class ConvUnit(wiring.Component):
     A beat enters in every cycle if the reads are granted, if reductions take at least as many beats as
     the drain (``px_p x oc_p / conv_finish``, or one for each word to be written), and if instructions have more steps
     than ``px_p + 4``.
+
+    With ``shared_finish`` POOL's results take what the post-processing has left, through ``guest``. While POOL is at work the
+    drains of two reductions are as far apart as it takes to finish a step of its pixels between them.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -79,6 +83,7 @@ class ConvUnit(wiring.Component):
             "weights": Out(weight_read(config)),
             "params": Out(param_read(config)),
             "table_write": In(TableWrite(config)),
+            **({"guest": In(GuestSignature(config.pool_finish))} if config.shares_finish else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -91,14 +96,16 @@ class ConvUnit(wiring.Component):
         m.submodules.window = window = WindowGenerator(c, c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
         m.submodules.sequences = sequences = RamQueue(c, SEQUENCE_LAYOUT, _INSTRUCTIONS)
-        m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth)
+        guest_cycles = c.px_p * c.pool_parts if c.shares_finish else 0
+        m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth, guest_cycles)
         m.submodules.array = array = MacArray(c)
         m.submodules.accumulate = accumulate = Accumulate(c, drain_cycles)
         latency = 1 + array_latency(c)
-        window_beat = latency + 1 - window_sum.LATENCY
+        window_beat = latency + 1 - window_sum.latency(c)
+        assert window_beat >= READ_AHEAD, "entries are read before their beat is known"
         m.submodules.window_sum = inputs = WindowSum(c, window_beat - 1)
         m.submodules.finishes = finishes = RamQueue(c, _FINISH_SETTINGS, _INSTRUCTIONS)
-        m.submodules.post = post = PostProcess(c, c.conv_finish)
+        m.submodules.post = post = SharedPostProcess(c) if c.shares_finish else PostProcess(c, c.conv_finish)
         m.submodules.gather = gather = Gather(c.conv_finish, c.conv_parts)
         m.submodules.results = results = Queue(data.ArrayLayout(8, c.conv_ports * c.oc_p), results_depth)
         m.submodules.placement = placement = Placement(
@@ -152,6 +159,9 @@ class ConvUnit(wiring.Component):
         ]
         m.d.comb += [post.i.p[name].eq(finishes.o.p[name]) for name in FINISH]
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
+        if isinstance(post, SharedPostProcess):
+            m.d.comb += [post.ask.eq(accumulate.ask), sequencer.guest.eq(self.guest.at_work)]
+            wiring.connect(m, wiring.flipped(self.guest), post.guest)
         m.d.comb += [
             gather.i.valid.eq(post.o.valid),
             gather.i.p.eq(post.o.p),

@@ -7,20 +7,35 @@ lane, and one addition where sums are drained.
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, Signal, signed
+from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.conv.sequence import beat_flags
 from hw.conv.tree import add_tree
 from isa.config import MachineConfig
-from isa.latency import tree_stages
+from isa.latency import array_latency, tree_stages
 from isa.ram import ram_attributes
 
-LATENCY = 2
-"""From a reduction's last beat to its corrections: sum, product."""
 _LOW = 26
 """Bits of a sum that one 27 x 18 multiplier takes; the product of the others ends above bit 26."""
+
+
+_BY_TURNS = 3
+_TURN = 17
+"""Bits of a sum that an 18 x 18 multiplier takes, with a sign."""
+
+
+def takes_turns(config: MachineConfig) -> bool:
+    """Whether one 18 x 18 multiplier makes the product in two cycles: where others are not packed, and drains and the array,
+    whose beats are looked at ``READ_AHEAD`` cycles before their sums are here, leave time."""
+    leaves_time = config.px_p * config.oc_p > config.conv_finish and array_latency(config) >= _BY_TURNS
+    return not config.dsp_packing and leaves_time
+
+
+def latency(config: MachineConfig) -> int:
+    """From a reduction's last beat to its corrections: sum, product, or both halves of it."""
+    return _BY_TURNS if takes_turns(config) else 2
 
 
 class WindowSum(wiring.Component):
@@ -28,7 +43,7 @@ class WindowSum(wiring.Component):
 
     ``beat`` belongs to the ``x`` of ``delay`` cycles ago, ``ahead`` is the beat that comes ``READ_AHEAD`` cycles after it.
     The sums are kept with the accumulator entries: ``acc_in`` starts from them, ``acc_out`` stores them, without
-    a correction. ``corrections`` are valid ``LATENCY`` cycles after a last beat. Never stalls.
+    a correction. ``corrections`` are valid ``latency`` cycles after a last beat that drains. Never stalls.
     """
 
     def __init__(self, config: MachineConfig, delay: int) -> None:
@@ -64,11 +79,15 @@ class WindowSum(wiring.Component):
         beat = self.beat.beat
         stored = Signal.like(beat.entry)
         factor = Signal(signed(9), reset_less=True)
-        m.d.sync += [
-            write.en.eq(self.beat.valid & beat.last & beat.acc_out),
-            stored.eq(beat.entry),
-            factor.eq(-beat.w_zp),
-        ]
+        ends = self.beat.valid & beat.last
+        drains = ends & ~beat.acc_out
+        m.d.sync += [write.en.eq(ends & beat.acc_out), stored.eq(beat.entry)]
+        with m.If(drains):
+            m.d.sync += factor.eq(-beat.w_zp)
+        second = Signal()
+        if takes_turns(c):
+            first = Signal()
+            m.d.sync += [first.eq(drains), second.eq(first)]
         m.d.comb += write.addr.eq(stored)
         for p in range(c.px_p):
             inputs = add_tree(m, list(self.x[p]), f"inputs_{p}")
@@ -80,9 +99,22 @@ class WindowSum(wiring.Component):
             with m.If(self.beat.valid):
                 m.d.sync += total.eq(inputs + Mux(beat.first, entry[p], total))
             m.d.comb += write.data[p].eq(total)
-
-            low = Signal(signed(_LOW + 9), name=f"low_{p}", reset_less=True)
-            high = Signal(32 - _LOW, name=f"high_{p}", reset_less=True)
-            m.d.sync += [low.eq(total[:_LOW] * factor), high.eq(total[_LOW:] * factor)]
-            m.d.comb += self.corrections[p].eq(Cat(low[:_LOW], (low[_LOW:32] + high)[: 32 - _LOW]))
+            product = self._in_turns(m, p, total, factor, second) if takes_turns(c) else self._at_once(m, p, total, factor)
+            m.d.comb += self.corrections[p].eq(product)
         return m
+
+    def _at_once(self, m: Module, p: int, total: Signal, factor: Signal) -> Value:
+        low = Signal(signed(_LOW + 9), name=f"low_{p}", reset_less=True)
+        high = Signal(32 - _LOW, name=f"high_{p}", reset_less=True)
+        m.d.sync += [low.eq(total[:_LOW] * factor), high.eq(total[_LOW:] * factor)]
+        return Cat(low[:_LOW], (low[_LOW:32] + high)[: 32 - _LOW])
+
+    def _in_turns(self, m: Module, p: int, total: Signal, factor: Signal, second: Signal) -> Value:
+        """The low part first; by the ``second`` cycle the sum may already be that of the next window."""
+        rest = Signal(signed(32 - _TURN), name=f"rest_{p}", reset_less=True)
+        part = Signal(signed(_TURN + 1), name=f"part_{p}")
+        product = Signal(signed(_TURN + 9), name=f"product_{p}", reset_less=True)
+        before = Signal.like(product, name=f"before_{p}", reset_less=True)
+        m.d.comb += part.eq(Mux(second, rest, total[:_TURN]))
+        m.d.sync += [rest.eq(total[_TURN:]), product.eq(part * factor), before.eq(product)]
+        return Cat(before[:_TURN], (before[_TURN:].as_signed() + product)[: 32 - _TURN])

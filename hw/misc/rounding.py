@@ -79,8 +79,8 @@ class Round(wiring.Component):
         return found.as_value()
 
     def _fine(self, m: Module, rough: Any, fine: Value) -> Value:
-        """The window itself, shifted by a multiple of 4 and by the rest: two rows of 4:1 multiplexers. What lies above it must be
-        as its sign is, its own highest bit too."""
+        """The window itself, shifted by a multiple of 4 and by the rest: two rows of 4:1 multiplexers. What lies above it must
+        be as its sign is, its own highest bit too."""
         found = Signal(_SHIFTED, name="shifted_now")
         by_4, rest = fine[2:], fine[:2]
         wide = _WINDOW + 3

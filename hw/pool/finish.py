@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Signal
+from typing import Any
+
+from amaranth import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,6 +13,7 @@ from hw.pool.layouts import FINISH_LAYOUT, param_read, pixel_layout
 from hw.post.activation import FINISH
 from hw.post.gather import Gather
 from hw.post.postprocess import PostProcess
+from hw.post.shared import GuestSignature
 from hw.window.placement import place_layout
 from hw.window.queue import Queue
 from isa.config import MachineConfig
@@ -22,12 +25,21 @@ def depth(config: MachineConfig) -> int:
     return post_latency(config) + 4
 
 
+def post_members(config: MachineConfig) -> dict[str, Any]:
+    """What POOL's end needs besides: the tables of lanes of its own, or the way to CONV's."""
+    if config.shares_finish:
+        return {"lanes": Out(GuestSignature(config.pool_finish))}
+    return {"table_write": In(TableWrite(config))}
+
+
 class PixelFinish(wiring.Component):
     """A part of a pixel (``pool_finish`` lanes) per cycle; ``post_latency + 2`` cycles from the last to the request to write.
 
     Refused writes never stop the pipeline: a queue holds everything that is on the way, and ``i`` is taken only
     while there is room for a pixel, so back-pressure comes from one register. ``settings`` are taken with the last part
     of an instruction's last pixel. ``place`` tells where each pixel goes, or that it is a surplus one.
+
+    With ``shared_finish`` the pipeline is CONV's, at the other end of ``lanes``: then a part also waits while that is taken.
 
     ``done`` strobes one cycle after the last write of an instruction. ``param_outside`` is high when a
     parameter word beyond the buffer is asked for, by the instruction of ``settings``; ``write_outside`` when
@@ -41,7 +53,7 @@ class PixelFinish(wiring.Component):
             "settings": In(stream.Signature(FINISH_LAYOUT)),
             "place": In(stream.Signature(place_layout(config, 1, 1, 1))),
             "params": Out(param_read(config)),
-            "table_write": In(TableWrite(config)),
+            **post_members(config),
             "fm_write": Out(FeatureMapWrite(config)),
             "done": Out(1),
             "param_outside": Out(1),
@@ -51,10 +63,9 @@ class PixelFinish(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.post = post = PostProcess(c, c.pool_finish)
         m.submodules.gather = gather = Gather(c.pool_finish, c.pool_parts)
         m.submodules.results = results = Queue(data.ArrayLayout(8, c.ic_p), depth(c))
-        wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
+        vector, finished, free = self._lanes(m)
 
         pixel = self.i.p
         settings = self.settings.p
@@ -63,7 +74,7 @@ class PixelFinish(wiring.Component):
         leave = Signal()
         asks = Signal()
         m.d.comb += [
-            self.i.ready.eq(self.settings.valid & ((room != 0) | (pixel.part != 0))),
+            self.i.ready.eq(self.settings.valid & free & ((room != 0) | (pixel.part != 0))),
             take.eq(self.i.valid & self.i.ready),
             self.settings.ready.eq(take & pixel.last & (pixel.part == c.pool_parts - 1)),
             asks.eq(take & ~settings.bypass),
@@ -80,16 +91,16 @@ class PixelFinish(wiring.Component):
         with m.If(take):
             m.d.sync += [sums.eq(pixel.sums), ending.eq(settings)]
         m.d.comb += [
-            post.i.valid.eq(looked_up),
-            post.i.p.acc.eq(sums),
-            post.i.p.params.eq(self.params.data),
-            post.i.p.bypass.eq(ending.bypass),
-            gather.i.valid.eq(post.o.valid),
-            gather.i.p.eq(post.o.p),
+            vector.valid.eq(looked_up),
+            vector.p.acc.eq(sums),
+            vector.p.params.eq(self.params.data),
+            vector.p.bypass.eq(ending.bypass),
+            gather.i.valid.eq(finished.valid),
+            gather.i.p.eq(finished.p),
             results.i.valid.eq(gather.o.valid),
             results.i.p.eq(gather.o.p),
         ]
-        m.d.comb += [post.i.p[name].eq(ending[name]) for name in FINISH]
+        m.d.comb += [vector.p[name].eq(ending[name]) for name in FINISH]
 
         place = self.place.p
         present = Signal()
@@ -108,3 +119,12 @@ class PixelFinish(wiring.Component):
         ]
         m.d.sync += self.done.eq(leave & place.last)
         return m
+
+    def _lanes(self, m: Module) -> tuple[Any, Any, Value]:
+        """What the pipeline is shown, what comes out of it, and whether what is taken now may be shown in the next cycle."""
+        if self.config.shares_finish:
+            m.d.comb += self.lanes.at_work.eq(self.settings.valid)
+            return self.lanes.vector, self.lanes.finished, self.lanes.room
+        m.submodules.post = post = PostProcess(self.config, self.config.pool_finish)
+        wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
+        return post.i, post.o, Const(1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
-from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
-from hw.pool.finish import PixelFinish, depth
+from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, UnitSignature
+from hw.pool.finish import PixelFinish, depth, post_members
 from hw.pool.layouts import FINISH_LAYOUT, REDUCTION_LAYOUT, param_read
 from hw.pool.reduce import WindowReduce
 from hw.post.activation import FINISH
@@ -53,7 +53,7 @@ class PoolUnit(wiring.Component):
             "fm_write": Out(FeatureMapWrite(config)),
             "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)).array(config.pool_taps),
             "params": Out(param_read(config)),
-            "table_write": In(TableWrite(config)),
+            **post_members(config),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -76,7 +76,8 @@ class PoolUnit(wiring.Component):
             wiring.connect(m, inner, wiring.flipped(outer))
         wiring.connect(m, finish.params, wiring.flipped(self.params))
         wiring.connect(m, finish.fm_write, wiring.flipped(self.fm_write))
-        wiring.connect(m, wiring.flipped(self.table_write), finish.table_write)
+        for name in post_members(c):
+            wiring.connect(m, getattr(finish, name), wiring.flipped(getattr(self, name)))
         for lane, port in zip(fetch.fm_read, self.fm_read, strict=True):
             wiring.connect(m, lane, wiring.flipped(port))
 

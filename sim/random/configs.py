@@ -65,7 +65,8 @@ def _drawn(rng: random.Random, name: str) -> dict[str, object]:
         "build_pool": rng.random() < 0.75, "build_misc": rng.random() < 0.75, "dsp_packing": rng.random() < 0.5,
     }  # fmt: skip
     by_turns = drawn["dsp_packing"] and oc_p % (4 if px_p % 2 else 2) == 0
-    return drawn | {"array_clock": rng.randint(1, 2) if by_turns else 1}
+    drawn |= {"array_clock": rng.randint(1, 2) if by_turns else 1}
+    return drawn | {"shared_finish": rng.random() < 0.5, "narrow_pairs": rng.choice((0, 0, 1, 32))}
 
 
 def _between(rng: random.Random, low: int, high: int) -> int:

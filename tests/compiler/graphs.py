@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from compiler.codegen.objective import CYCLES, Objective
 from compiler.emit.build import build
-from compiler.emit.grouping import one_each
 from compiler.emit.program import Emitted
+from compiler.planning.grouping import one_each
+from compiler.planning.objective import CYCLES, Objective
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, EltwiseKind, Finish, Op, Pool, PoolKind, Requantisation, Window
 from compiler.xgraph.reference import execute

@@ -10,12 +10,12 @@ import numpy as np
 import onnx
 import pytest
 
-from compiler.codegen.misfit import Fit, FitError
-from compiler.codegen.planner import plan_group
 from compiler.driver import Compiled, compile_graph
-from compiler.emit.grouping import machine_ops, make_group
 from compiler.frontend.constraints import general
 from compiler.frontend.session import run
+from compiler.layers.fit import Fit, FitError
+from compiler.planning.grouping import machine_ops, make_group
+from compiler.planning.planner import plan_group
 from isa.config import MachineConfig, config_from_dict, preset
 from sim.cycle.model import CycleModel
 from sim.random.configs import random_config

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compiler.codegen.objective import CYCLES
-from compiler.codegen.plan import Plan
-from compiler.emit.build import plans_of
-from compiler.emit.grouping import one_each
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import emit_program
 from compiler.limit import MemoryLimitError, bytes_of, curve, least_memory, limited
 from compiler.ordering import Frugal, placed
+from compiler.planning.grouping import one_each
+from compiler.planning.objective import CYCLES
+from compiler.planning.plan import Plan
+from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator
 from compiler.search.within import Within
 from compiler.timing import fastest, program_cycles

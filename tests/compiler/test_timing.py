@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.emit.build import plans_of
+from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator
 from compiler.timing import Neighbours, program_cycles
 from isa.config import preset

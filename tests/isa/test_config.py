@@ -86,6 +86,8 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
             changes |= {"fm_banks": 1}
         if field == "misc_lanes":
             changes |= {"ic_p": value}
+        if field == "narrow_pairs":
+            changes |= {"oc_p": 64}
         if field == "array_clock":
             changes |= {"dsp_packing": True}
         assert getattr(dataclasses.replace(NANO, **changes), field) == value
@@ -112,6 +114,7 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
             "make array_clock 1, or oc_p 8",
         ),
         ({"build_pool": 1}, "build_pool: 1 is not true or false"),
+        ({"shared_finish": 2}, "shared_finish: 2 is not true or false"),
         ({"build_misc": "yes"}, "build_misc: 'yes' is not true or false"),
         ({"acc_ram": "lut"}, "acc_ram: 'lut' is not one of auto, block, distributed, ultra"),
         ({"fm_ram": 1}, "fm_ram: 1 is not one of auto"),

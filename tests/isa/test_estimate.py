@@ -43,7 +43,7 @@ def test_what_lacks_is_told_with_its_error(monkeypatch: pytest.MonkeyPatch) -> N
     expected = "nano is probably beyond its chip LFE5U-25F: 38,000 LUT (within 25%) of 24,288; see tilewright size"
     assert beyond_chip(nano) == expected
     assert "2 x 38,000 LUT" in beyond_chip(dataclasses.replace(nano, chip_cores=2))
-    assert "2 x 16 DSP" in beyond_chip(dataclasses.replace(nano, chip_cores=2)), "32 of 28"
+    assert "3 x 12 DSP" in beyond_chip(dataclasses.replace(nano, chip_cores=3)), "36 of 28"
     assert beyond_chip(dataclasses.replace(nano, chip="LFE5U-85F")) == ""
     assert beyond_chip(dataclasses.replace(nano, chip="")) == ""
     assert beyond_chip(dataclasses.replace(nano, chip="XC7Z020")) == "", "a family that was never measured"

@@ -7,9 +7,9 @@ from html import escape
 
 import onnx
 
-from compiler.emit.grouping import machine_ops
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import OpSets, bits_of
+from compiler.planning.grouping import machine_ops
 from isa.errors import TilewrightError
 from isa.program import WHOLE_MODEL, Program
 from tilewright.explain.layout import Rectangle, edge, layout

@@ -91,6 +91,21 @@ def averages_in_doubt(source: Params, out: Params, count: int) -> int:
     return 0 if exact else int(((apart <= reach) & inside).sum())
 
 
+def float_sums_in_doubt(source: Params, out: Params, count: int, divide: bool) -> int:
+    """Sums whose place among the steps of ``out`` depends on how float32 rounds them on the way, and in which order.
+
+    ReduceMean and ReduceSum add dequantised values, divide by ``count`` or do not, and QuantizeLinear divides by the scale.
+    """
+    if math.frexp(source.scale)[0] == math.frexp(out.scale)[0] == 0.5:
+        return 0  # All sums are exact, and no quotient that is not a tie is as near to one as float32 rounds.
+    sums = np.arange(-128 * count, 127 * count + 1, dtype=np.float64) - source.zero_point * count
+    result = sums * (source.scale / ((count if divide else 1) * out.scale))
+    apart = np.abs(result - np.floor(result) - 0.5)
+    reach = np.abs(result) * (count + 3) * 2.0**-24
+    inside = (result > -out.zero_point - 128.5) & (result < -out.zero_point + 127.5)
+    return int(((apart <= reach) & inside).sum())
+
+
 def as_table(codes: Int64) -> NDArray[np.int8]:
     """Results by value of the map, as a table is indexed: by its two's complement bits."""
     return np.roll(codes, -128).astype(np.int8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -199,9 +200,10 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
         mantissa, shift = records(np.array([unit], np.float32))
         bias = -count * source.zero_point + (int(shifts[count]) if after != params.zero_point else 0)
         scales[count] = (bias, int(mantissa[0]), int(shift[0]))
-    if value.fused:
-        sums = {count: kernels.averages_in_doubt(source, params, count) for count in value.counts}
-        if any(sums.values()):
-            ctx.inexact[value.label] = f"at most {max(sums.values())} of {255 * max(value.counts) + 1} sums of a window"
+    if value.fused or value.real:
+        doubt = kernels.averages_in_doubt if value.fused else partial(kernels.float_sums_in_doubt, divide=value.divide)
+        sums = max(doubt(source, params, count) for count in value.counts)
+        if sums:
+            ctx.inexact[value.label] = f"at most {sums} of {255 * max(value.counts) + 1} sums of a window"
     finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))
     return value.build(name, scales, finish, params)

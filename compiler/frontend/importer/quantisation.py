@@ -19,6 +19,9 @@ from compiler.frontend.model import Node
 INTEGER_KERNELS = ("Add", "Mul", "AveragePool")
 """Operators that round otherwise in onnxruntime's integer kernel than in float."""
 
+MEANS_OF_INTEGERS = ("AveragePool", "GlobalAveragePool")
+"""Of ReduceMean and ReduceSum there is no integer kernel: they are computed in float32."""
+
 PASSED_BY = ("Relu", "Clip", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators between such a one and QuantizeLinear that do not keep onnxruntime from making the kernel."""
 
@@ -62,8 +65,9 @@ def settled(ctx: Context, node: Node, params: Params) -> Mapped:
             fused = replace(value, fused=_fused(ctx, node, [value.a.params, value.b.params], params, (value.lo, value.hi)))
             return pairs.finished(ctx, fused, params, node.output, node.name)
         case Mean():
-            fused_mean = _fused(ctx, node, [value.source.params], params, (value.lo, value.hi))
-            return pools.finished(ctx, replace(value, fused=fused_mean), params, node.output)
+            kernel = _kernel(ctx, node, [value.source.params], params, (value.lo, value.hi))
+            value = replace(value, fused=kernel in INTEGER_KERNELS, real=kernel not in MEANS_OF_INTEGERS)
+            return pools.finished(ctx, value, params, node.output)
     raise AssertionError(value)
 
 
@@ -90,18 +94,22 @@ def _with_number(ctx: Context, node: Node, value: Unary, params: Params) -> NDAr
 
 
 def _fused(ctx: Context, node: Node, sources: list[Params], params: Params, bounds: tuple[float, float]) -> bool:
-    """Whether onnxruntime makes one integer kernel of the operator whose result this node quantises.
+    return _kernel(ctx, node, sources, params, bounds) in INTEGER_KERNELS
+
+
+def _kernel(ctx: Context, node: Node, sources: list[Params], params: Params, bounds: tuple[float, float]) -> str:
+    """The operator whose result this node quantises, if onnxruntime makes one integer kernel of what it makes kernels of.
 
     It does where everything is of one type, nobody else reads the float result, and a clamp in between does nothing.
     Of a dilated pool it makes an invalid model.
     """
     if any(source.unsigned != params.unsigned for source in sources):
-        return False
+        return ""
     if (quantised(bounds[0], params), quantised(bounds[1], params)) != (-128, 127):
-        return False
+        return ""
     maker = ctx.producers[node.inputs[0]]
     while len(ctx.consumers[maker.output]) == 1 and maker.output not in ctx.model.outputs:
         if maker.op_type not in PASSED_BY:
-            return maker.op_type in INTEGER_KERNELS and "dilations" not in maker.attributes
+            return "" if "dilations" in maker.attributes else maker.op_type
         maker = ctx.producers[maker.inputs[0]]
-    return False
+    return ""

@@ -120,6 +120,8 @@ class Mean:
     count_pad: bool = True
     fused: bool = False
     """The zero-point is added before rounding, as QLinearAveragePool does."""
+    real: bool = False
+    """onnxruntime computes it in float32, between DequantizeLinear and QuantizeLinear."""
     lo: float = -np.inf
     hi: float = np.inf
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from onnx.backend.test.case.node import collect_testcases
 
-from compiler.codegen.misfit import Fit
 from compiler.frontend import partition
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, Constraint, declared, sentence
 from compiler.frontend.importer.context import RULES
@@ -17,6 +16,7 @@ from compiler.frontend.importer.run import interpreted
 from compiler.frontend.partition import NEIGHBOURS
 from compiler.frontend.reader import read
 from compiler.frontend.support import common_conditions, support_table, support_text
+from compiler.layers.fit import Fit
 from compiler.quantise.quantise import is_float, quantise
 from isa.errors import TilewrightError
 from tests.compiler.frontend.layer_cases import CONVOLUTIONS, DENSE

@@ -166,6 +166,21 @@ def test_averages_that_float_additions_decide_are_counted() -> None:
     check_exact(found)
 
 
+@pytest.mark.parametrize(("reduce", "scale", "expected"), [
+    ("ReduceSum", (0.0412847 * 64 / 9, -128), "at most 28 of 15301 sums of a window"), ("ReduceSum", (0.25, -128), ""),
+    ("ReduceMean", (0.0412847, -128), "at most 255 of 15301 sums of a window"),
+])  # fmt: skip
+def test_sums_that_float_additions_decide_are_counted(reduce: str, scale: tuple[float, int], expected: str) -> None:
+    """There is no integer kernel of ReduceSum and ReduceMean: at every tie float32's roundings on the way decide."""
+    x = (0.25, -128) if not expected else (0.0412847, -128)
+    table = constants("uint8", x=x, y=scale) | {"axes": np.array([2, 3], np.int64)}
+    nodes = [node("DequantizeLinear", "x xs xz", "xf"), *ended(quantised(reduce, "xf axes", "sum", "y", keepdims=1))]
+    found = imported(model(nodes, (1, 6, 3, 20), table, opset=18, elem=TensorProto.UINT8))
+    assert list(found.inexact.values()) == ([expected] if expected else [])
+    if not expected:
+        check_exact(found)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relu", [False, True])
 def test_batch_normalisation_between_quantised_maps_is_one_tap_per_channel(kind: str, relu: bool) -> None:

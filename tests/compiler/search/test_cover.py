@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from compiler.codegen.objective import Objective
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask, OpSets
+from compiler.planning.objective import Objective
 from compiler.search.cost import Evaluator
 from compiler.search.cover import cheapest
 from compiler.search.floors import Floors

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import compiler.timing
-from compiler.codegen.objective import CYCLES, DRAM
-from compiler.codegen.plan import Plan
 from compiler.driver import frugal_steps
+from compiler.planning.objective import CYCLES, DRAM
+from compiler.planning.plan import Plan
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS, effort_of

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from compiler.codegen.objective import OBJECTIVES
-from compiler.codegen.plan import Plan
 from compiler.driver import steps_of
 from compiler.emit.program import emit_program
+from compiler.planning.objective import OBJECTIVES
+from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
 from compiler.search.database import Database
 from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import config_from_dict
-from tests.compiler.codegen.bytes_moved import moved
 from tests.compiler.graphs import Builder
+from tests.compiler.planning.bytes_moved import moved
 
 SMALL = config_from_dict({"base": "nano", "name": "small", "fm_depth": 64, "weight_depth": 24}, origin="test")
 """Holds the parameters of 32 channels of a 1x1 convolution of 12."""

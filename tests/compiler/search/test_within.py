@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from compiler.codegen.objective import CYCLES
-from compiler.emit.build import plans_of
-from compiler.emit.grouping import make_group, needs_of
 from compiler.emit.places import Sharing
 from compiler.fusion.legal import Mask, bits_of
 from compiler.memory.lifetimes import Step, lives_of
 from compiler.memory.order import memory_order, tasks_of
 from compiler.ordering import in_least_order, placed
+from compiler.planning.grouping import make_group, needs_of
+from compiler.planning.objective import CYCLES
+from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator
 from compiler.search.needs import Needs
 from compiler.search.within import Within

@@ -12,7 +12,7 @@ import pytest
 
 from bench.exports import macs_of, segments_of
 from compiler.driver import compile_graph
-from compiler.emit.grouping import machine_ops
+from compiler.planning.grouping import machine_ops
 from compiler.zoo.convnext import layer_norms
 from compiler.zoo.exports import DYNAMO, FORMS, TORCHSCRIPT, exports
 from compiler.zoo.networks import networks

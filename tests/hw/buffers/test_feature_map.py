@@ -22,6 +22,8 @@ SINGLE = dataclasses.replace(preset("nano"), ic_p=1, oc_p=1, fm_banks=1, fm_dept
 READS = {"save": 1, "conv": 2, "pool": 4, "misc": 1}
 """The lanes of a requester: one, a pair, and as many as there are phases."""
 WRITES = {"load": 1, "conv": 2}
+SLOW_WRITES = {"load": 1, "conv": 1, "misc": 1}
+"""The last two write by one way."""
 SHARED = ("save", "misc")
 """Those that read by one way where ways are shared."""
 
@@ -164,6 +166,33 @@ def test_lanes_of_one_requester_take_turns_within_a_phase() -> None:
         assert [ctx.get(lane.ready) for lane in lanes] == [1, 0, 1, 1]
         ctx.set(lanes[0].valid, 0)
         assert [ctx.get(lane.ready) for lane in lanes[1:]] == [1, 1, 1]
+
+    run(dut, process)
+
+
+def test_slow_writers_share_a_way_on_a_machine_of_one_phase() -> None:
+    dut = FeatureMap(NANO, reads=READS, writes=SLOW_WRITES, slow=("conv", "misc"))
+    stored = {1: 0x01020304, NANO.fm_depth: 0x11121314, 2 * NANO.fm_depth: 0x21222324}
+
+    async def process(ctx: Any) -> None:
+        lanes = [dut.write_load[0], dut.write_conv[0], dut.write_misc[0]]
+        for lane, (addr, word) in zip(lanes, stored.items(), strict=True):
+            ctx.set(lane.valid, 1)
+            ctx.set(lane.addr, addr)
+            ctx.set(lane.data, word)
+            ctx.set(lane.mask, 0xF)
+        assert [ctx.get(lane.ready) for lane in lanes] == [1, 1, 0]
+        await ctx.tick()
+        ctx.set(lanes[1].valid, 0)
+        assert ctx.get(lanes[2].ready)
+        await ctx.tick()
+        for lane in lanes:
+            ctx.set(lane.valid, 0)
+        ctx.set(dut.read_save[0].valid, 1)
+        for addr, word in stored.items():
+            ctx.set(dut.read_save[0].addr, addr)
+            await ctx.tick().repeat(READ_LATENCY)
+            assert ctx.get(dut.read_save[0].data) == word
 
     run(dut, process)
 

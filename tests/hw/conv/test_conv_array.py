@@ -19,10 +19,10 @@ from isa.latency import array_latency
 from tests.hw.clocks import add_clocks
 
 
-def config(ic_p: int, oc_p: int, px_p: int, packed: bool, array_clock: int = 1) -> MachineConfig:
+def config(ic_p: int, oc_p: int, px_p: int, packed: bool, array_clock: int = 1, pairs: int = 0) -> MachineConfig:
     values = {
         "base": "nano", "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p, "fm_banks": 16, "dsp_packing": packed,
-        "array_clock": array_clock, "conv_finish": 1, "pool_finish": 1, "misc_lanes": 1,
+        "array_clock": array_clock, "conv_finish": 1, "pool_finish": 1, "misc_lanes": 1, "narrow_pairs": pairs,
     }  # fmt: skip
     return config_from_dict(values, origin="test")
 
@@ -32,13 +32,17 @@ FAST_LANES = [(1, 2, 2), (4, 4, 1), (5, 4, 2), (17, 4, 3), (7, 6, 4), (16, 4, 2)
 
 
 @pytest.mark.parametrize(
-    ("lanes", "packed", "array_clock"),
-    [*((lanes, packed, 1) for packed in (False, True) for lanes in LANES), *((lanes, True, 2) for lanes in FAST_LANES)],
+    ("lanes", "packed", "array_clock", "pairs"),
+    [
+        *((lanes, packed, 1, 0) for packed in (False, True) for lanes in LANES),
+        *((lanes, True, 2, 0) for lanes in FAST_LANES),
+        *((lanes, False, 1, pairs) for pairs in (1, 8) for lanes in LANES),
+    ],
 )
-def test_sums_of_products_in_every_cycle(lanes: tuple[int, int, int], packed: bool, array_clock: int) -> None:
+def test_sums_of_products_in_every_cycle(lanes: tuple[int, int, int], packed: bool, array_clock: int, pairs: int) -> None:
     """Weights come as late as the memory's columns are read."""
     ic_p, oc_p, px_p = lanes
-    c = config(ic_p, oc_p, px_p, packed, array_clock)
+    c = config(ic_p, oc_p, px_p, packed, array_clock, pairs)
     dut = MacArray(c)
     latency, columns = array_latency(c), Skew(c).columns
     rng = np.random.default_rng(ic_p)

@@ -7,10 +7,13 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from amaranth import Module
+from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
 from hw.interfaces import READ_LATENCY
 from hw.pool.unit import PoolUnit
+from hw.post.shared import SharedPostProcess
 from isa.instructions import BY_NAME
 from tests.hw.pool.pool_reference import Fields, Machine, flatten
 
@@ -34,25 +37,37 @@ class Run:
     wait_bank: int = 0
 
 
+def _with_lanes(dut: PoolUnit) -> tuple[Any, Any]:
+    """The unit with the finishing lanes that it borrows, whose owner asks for nothing; where tables are written."""
+    if not dut.config.shares_finish:
+        return dut, dut.table_write
+    m = Module()
+    m.submodules.dut = dut
+    m.submodules.post = post = SharedPostProcess(dut.config)
+    connect(m, dut.lanes, post.guest)
+    return m, post.table_write
+
+
 def run_pool(
     machine: Machine, program: list[Fields], *, grant: float = 1.0, write_grant: float = 1.0, seed: int = 0, limit: int = 4000
 ) -> Run:
     """Offers the instructions (``ticket`` 1, 2, ...) without a gap; stops at the last ``done`` or at a fault."""
-    dut = PoolUnit(machine.config)
     c = machine.config
+    dut = PoolUnit(c)
+    top, table_write = _with_lanes(dut)
     rng = random.Random(seed)
     run = Run(flatten(copy.deepcopy(machine.words)))
     taps = flatten(machine.taps)
 
     async def write_tables(ctx: Any) -> None:
-        ctx.set(dut.table_write.en, 1)
+        ctx.set(table_write.en, 1)
         for number in {f["table"] for f in program if f["act"] == 2}:
             for index, value in enumerate(machine.tables[number]):
-                ctx.set(dut.table_write.table, number)
-                ctx.set(dut.table_write.index, index)
-                ctx.set(dut.table_write.data, value & 0xFF)
+                ctx.set(table_write.table, number)
+                ctx.set(table_write.index, index)
+                ctx.set(table_write.data, value & 0xFF)
                 await ctx.tick()
-        ctx.set(dut.table_write.en, 0)
+        ctx.set(table_write.en, 0)
 
     def offer(ctx: Any, number: int) -> None:
         ctx.set(dut.instruction.valid, number < len(program))
@@ -116,7 +131,7 @@ def run_pool(
                 return
         raise AssertionError(f"not done after {limit} cycles: {len(run.done)} of {len(program)} instructions")
 
-    sim = Simulator(dut)
+    sim = Simulator(top)
     sim.add_clock(1e-6)
     sim.add_testbench(bench)
     sim.run()

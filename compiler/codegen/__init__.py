@@ -1,1 +1,0 @@
-"""Code generation: groups of operations to instructions, with every access they make."""

@@ -1,0 +1,143 @@
+"""A planned group as instructions, in an order that is right one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compiler.emit.parameters import Parameters
+from compiler.layers.layer import Block, Layer, ParameterWords
+from compiler.layers.placed import Rows
+from compiler.layers.views import View, load_rows, save_rows
+from compiler.planning.operations import Group
+from compiler.planning.plan import Pass, Plan
+from compiler.planning.walk import PIECES
+from compiler.schedule.instruction import Pending
+from isa.config import MachineConfig
+from isa.instructions import Buffer
+
+
+@dataclass(frozen=True)
+class Homes:
+    """Where maps lie in DRAM: where they are read from, and all the places they are written to."""
+
+    load: Mapping[str, View]
+    save: Mapping[str, Sequence[View]]
+
+    def of(self, group: Group) -> Homes:
+        """For a group that holds only some channels, or pixels, of its maps."""
+
+        def part(name: str, view: View) -> View:
+            tensor = group.tensors[name]
+            if group.stacked:
+                view = view.stacked(tensor.height)
+            if group.row_pixels:
+                view = view.in_rows(group.row_pixels)
+            if name in group.sampled:
+                view = view.sampled(*group.sampled[name], tensor.height, tensor.width)
+            if name in group.first_row:
+                view = view.rows_from(group.first_row[name], tensor.height)
+            if name in group.first_channel:
+                view = view.channels_from(group.first_channel[name], tensor.channels)
+            if name in group.first_column:
+                view = view.columns_from(group.first_column[name], tensor.width)
+            return view
+
+        return Homes(
+            {name: part(name, view) for name, view in self.load.items()},
+            {name: [part(name, view) for view in views] for name, views in self.save.items()},
+        )  # fmt: skip
+
+
+def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters, batch: int) -> list[Pending]:
+    """All passes over all images. Steps of later passes are numbered on."""
+    rounds = [range(n, n + 1) for n in range(batch)] if plan.held else [range(batch)]
+    return [
+        pending
+        for images in rounds
+        for number, part in enumerate(plan.passes)
+        for pending in PassEmitter(config, part, homes.of(part.group), parameters, number * plan.steps).emit(images)
+    ]
+
+
+class PassEmitter:
+    """Walks the steps of a pass: in time slot ``s`` a layer that runs ``k`` steps behind does step ``s - k``."""
+
+    def __init__(self, config: MachineConfig, plan: Pass, homes: Homes, parameters: Parameters, first_tile: int) -> None:
+        self.config, self.plan, self.homes, self.parameters = config, plan, homes, parameters
+        self.first_tile = first_tile
+        self._resident: dict[str, list[ParameterWords]] = {}
+        self._tables: dict[str, int] = {}
+        self._pieces = {name: -(-plan.ranges.most_made(name) // PIECES) for name in plan.group.maps}
+        """Rows of a piece of each map."""
+        self._pending: list[Pending] = []
+
+    def emit(self, images: range) -> list[Pending]:
+        """One image after the other; parameters that stay are loaded once."""
+        plan = self.plan
+        group = plan.group
+        for image in images:
+            for slot in range(plan.ranges.steps + max(plan.skew.values())):
+                for tensor in plan.loads:
+                    self._load(tensor, slot - plan.skew[f"load {tensor}"], image)
+                for layer in group.layers:
+                    self._compute(layer, slot - plan.skew[layer.output])
+                for tensor in group.outputs:
+                    self._save(tensor, slot - plan.skew[f"save {tensor}"], image)
+        self.parameters.release()
+        return self._pending
+
+    def _rows(self, tensor: str, step: int) -> Rows | None:
+        if not 0 <= step < self.plan.ranges.steps:
+            return None
+        rows = Rows(*self.plan.ranges.made(tensor, step))
+        return rows if len(rows) else None
+
+    def _add(self, pending: Sequence[Pending], layer: str, step: int) -> None:
+        name = self.plan.group.name
+        self._pending += [replace(p, layer=layer, tile=self.first_tile + step, group=name) for p in pending]
+
+    def _load(self, tensor: str, step: int, image: int) -> None:
+        rows = self._rows(tensor, step)
+        if rows:
+            fold = self.plan.group.folds.get(tensor)
+            view, placed = self.homes.load[tensor], self.plan.placed[tensor]
+            for piece in rows.pieces(self._pieces[tensor]):
+                self._add(list(load_rows(self.config, view, placed, piece, image, fold)), tensor, step)
+
+    def _save(self, tensor: str, step: int, image: int) -> None:
+        rows = self._rows(tensor, step)
+        if rows:
+            for view in self.homes.save[tensor]:
+                for piece in rows.pieces(self._pieces[tensor]):
+                    self._add(list(save_rows(self.config, view, self.plan.placed[tensor], piece, image)), tensor, step)
+
+    def _compute(self, layer: Layer, step: int) -> None:
+        rows = self._rows(layer.output, step)
+        if rows is None:
+            return
+        name = layer.op.name
+        if layer.table is not None and layer.output not in self._tables:
+            slot, load = self.parameters.load_table(layer.table)
+            self._tables[layer.output] = slot
+            self._add([load], name, step)
+        extra = {Buffer.TABLE: self._tables[layer.output]} if layer.table is not None else {}
+        kept = self._resident.setdefault(layer.output, [])
+        residence = self.plan.residence
+        for number, block in enumerate(residence.blocks[layer.output]):
+            stays = number < residence.kept[layer.output]
+            if stays and number < len(kept):
+                where = kept[number]
+            else:
+                where, loads = self.parameters.load(block, pinned=stays)
+                self._add(loads, name, step)
+                if stays:
+                    kept.append(where)
+            self._emit(layer, number, rows, block, {**where, **extra}, step)
+
+    def _emit(self, layer: Layer, number: int, rows: Rows, block: Block, at: ParameterWords, step: int) -> None:
+        """The first and the last block in pieces, those between in one."""
+        edge = number in (0, len(self.plan.residence.blocks[layer.output]) - 1)
+        most = self._pieces[layer.output] if edge and block.divisible else max(1, len(rows))
+        for piece in rows.pieces(most):
+            self._add(layer.emit(piece, block, at, self.plan.placed), layer.op.name, step)

@@ -1,0 +1,140 @@
+"""Room in the parameter buffers, and the CONST image that fills them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.layers.layer import Block
+from compiler.schedule.instruction import Access, Pending, Space
+from isa.config import MachineConfig
+from isa.instructions import Buffer, Region
+
+SPACE_OF = {
+    Buffer.WEIGHT: Space.WEIGHT, Buffer.PARAM: Space.PARAM, Buffer.TAPS: Space.TAPS,
+    Buffer.POOL_PARAM: Space.POOL_PARAM, Buffer.TABLE: Space.TABLE,
+}  # fmt: skip
+
+
+@dataclass
+class ConstImage:
+    """Everything that LOADP fetches, each piece once."""
+
+    align: int
+    pieces: list[bytes] = field(default_factory=list)
+    size: int = 0
+    _known: dict[bytes, int] = field(default_factory=dict)
+
+    def place(self, words: NDArray[np.uint8]) -> int:
+        """Offset of these bytes in the image."""
+        raw = words.tobytes()
+        if raw not in self._known:
+            self._known[raw] = self.size
+            padding = -len(raw) % self.align
+            self.pieces.append(raw + bytes(padding))
+            self.size += len(raw) + padding
+        return self._known[raw]
+
+    def image(self) -> bytes:
+        return b"".join(self.pieces)
+
+    def place_block(self, block: Block) -> dict[Buffer, int]:
+        return {buffer: self.place(words) for buffer, words in block.pack().items()}
+
+
+class UnpackedImage(ConstImage):
+    """Offsets without contents, for programs that are only timed."""
+
+    def place(self, words: NDArray[np.uint8]) -> int:
+        return self._reserve(words.size)
+
+    def place_block(self, block: Block) -> dict[Buffer, int]:
+        return {buffer: self._reserve(words) for buffer, words in block.sizes.items()}
+
+    def _reserve(self, size: int) -> int:
+        self.size += -(-size // self.align) * self.align
+        return self.size - -(-size // self.align) * self.align
+
+
+@dataclass
+class Ring:
+    """One parameter buffer, handed out round and round between what is pinned at its ends.
+
+    Going round keeps what was loaded last, and is perhaps still read, for as long as can be: the next
+    load seldom waits. Hazards are tracked by the word, so any reuse is safe.
+    """
+
+    depth: int
+    low: int = 0
+    high: int = field(init=False)
+    next: int = 0
+    pin_low: bool = True
+
+    def __post_init__(self) -> None:
+        self.high = self.depth
+
+    def take(self, words: int) -> int:
+        """Room that later calls may take again."""
+        start = max(self.next, self.low)
+        if start + words > self.high:
+            start = self.low
+        assert start + words <= self.high, f"{words} words do not fit between {self.low} and {self.high}"
+        self.next = start + words
+        return start
+
+    def pin(self, words: int) -> int:
+        """Room that stays taken until ``unpin``: at the bottom and at the top by turns of ``unpin``."""
+        if self.pin_low:
+            self.low += words
+            return self.low - words
+        self.high -= words
+        return self.high
+
+    def unpin(self) -> None:
+        if self.low > 0 or self.high < self.depth:
+            self.pin_low = not self.pin_low
+        self.low, self.high = 0, self.depth
+
+
+class Parameters:
+    """The parameter buffers of one machine, and the loads that fill them."""
+
+    def __init__(self, config: MachineConfig, const: ConstImage) -> None:
+        self.config, self.const = config, const
+        self.rings = {b: Ring(config.buffer_depth(b.name)) for b in Buffer}
+        self._offsets: dict[Block, dict[Buffer, int]] = {}
+
+    def load(self, block: Block, pinned: bool) -> tuple[dict[Buffer, int], list[Pending]]:
+        """Where the block's words go, and the instructions that bring them."""
+        if block not in self._offsets:
+            self._offsets[block] = self.const.place_block(block)
+        at: dict[Buffer, int] = {}
+        pending = []
+        for buffer, offset in self._offsets[block].items():
+            ring, words = self.rings[buffer], block.sizes[buffer]
+            at[buffer] = ring.pin(words) if pinned else ring.take(words)
+            pending.append(self._load(buffer, offset, words, at[buffer]))
+        return at, pending
+
+    def load_table(self, table: NDArray[np.int8]) -> tuple[int, Pending]:
+        slot = self.rings[Buffer.TABLE].take(1)
+        return slot, self._load(Buffer.TABLE, self.const.place(table.view(np.uint8)), 1, slot)
+
+    def release(self) -> None:
+        for ring in self.rings.values():
+            ring.unpin()
+
+    def _load(self, buffer: Buffer, offset: int, words: int, dst: int) -> Pending:
+        values = {"offset": offset, "dst": dst, "count": words, "buffer": int(buffer), "region": int(Region.CONST)}
+        size = words * self.config.buffer_dram_bytes(buffer.name)
+        cycles = size if buffer is Buffer.TABLE else size // self.config.axi_bytes
+        return Pending("LOADP", values, (), [Access(SPACE_OF[buffer], dst, words)], cycles + 4)
+
+
+def depths(config: MachineConfig) -> Mapping[Space, int]:
+    """Sizes of the on-chip spaces, for hazard tracking."""
+    buffers = {SPACE_OF[b]: config.buffer_depth(b.name) for b in Buffer}
+    return {Space.FM: config.fm_words, Space.ACCUMULATOR: config.acc_depth} | buffers

@@ -1,0 +1,47 @@
+"""What a plan moves between DRAM and chip, in the order of its program: which rows are yet to be read as others are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from compiler.emit.group import Homes
+from compiler.layers.placed import Rows
+from compiler.planning.plan import Pass, Plan
+from compiler.schedule.instruction import Access
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Rows of a map, at one step: ``saved`` to DRAM, or loaded from it."""
+
+    saved: bool
+    map: str
+    access: Access
+
+
+def transfers(plan: Plan, homes: Homes, batch: int) -> Iterator[Transfer]:
+    """Of all passes over all images, in the order in which ``emit_plan`` has them."""
+    rounds = [range(n, n + 1) for n in range(batch)] if plan.held else [range(batch)]
+    for images in rounds:
+        for part in plan.passes:
+            own = homes.of(part.group)
+            for image in images:
+                yield from _of_pass(part, own, image)
+
+
+def _of_pass(part: Pass, homes: Homes, image: int) -> Iterator[Transfer]:
+    for slot in range(part.ranges.steps + max(part.skew.values())):
+        for name in part.loads:
+            rows = _rows(part, name, slot - part.skew[f"load {name}"])
+            if rows:
+                yield Transfer(False, name, homes.load[name].access(rows, image))
+        for name in part.group.outputs:
+            rows = _rows(part, name, slot - part.skew[f"save {name}"])
+            for view in homes.save[name] if rows else ():
+                yield Transfer(True, name, view.access(rows, image))
+
+
+def _rows(part: Pass, name: str, step: int) -> Rows:
+    """That the step adds to the map; none before the first step and after the last."""
+    return Rows(*part.ranges.made(name, step)) if 0 <= step < part.ranges.steps else Rows(0, 0)

@@ -1,0 +1,1 @@
+"""What the machine does for one operation: beats, rows, parameter blocks, instructions."""

@@ -1,0 +1,28 @@
+"""What a configuration must have for an operation, and the error that says what it lacks."""
+
+from __future__ import annotations
+
+import enum
+
+from isa.errors import TilewrightError
+
+
+class Fit(enum.Enum):
+    """What an operation by itself asks of the configuration; the table of support has each, in these words."""
+
+    UNIT = "The unit that computes it is built (build_pool, build_misc), or another one computes the same."
+    OVER_CHANNELS = "A sum or a maximum over channels is one of at most 1024 (of as many as fill whole words on chip)."
+    PARAMETERS = "The parameters can be cut, by output channels and by sums, into parts that the parameter buffers hold."
+    MAPS = "What is needed of the maps at once, in the smallest tiles, fits the feature-map buffer."
+
+
+class FitError(TilewrightError):
+    """A group that no tiling fits on chip, or for which the machine lacks a unit.
+
+    ``condition`` that does not hold; none where the operations would do in other groups, or in narrower tiles.
+    """
+
+    def __init__(self, condition: Fit | None, what: str, reason: str, remedy: str) -> None:
+        super().__init__(f"{what}: {reason}; {remedy}")
+        self.condition = condition
+        self.reason = reason

@@ -1,0 +1,87 @@
+"""What group code generation asks of an operation: row ranges, parameter blocks, instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.layers.placed import Placed, Rows
+from compiler.schedule.instruction import Pending
+from compiler.xgraph.ops import Op, Window
+from isa.config import MachineConfig
+from isa.instructions import Buffer, Unit
+
+Ends = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Parameters that are loaded together, and the part of the operation that they serve."""
+
+    sizes: Mapping[Buffer, int]
+    """Words in each parameter buffer."""
+    part: object
+    """What ``Layer.emit`` needs to know of the part; its own business."""
+    pack: Callable[[], Mapping[Buffer, NDArray[np.uint8]]] = dict
+    """Makes the words, rows of DRAM bytes; plans that are only weighed against others never ask."""
+
+    divisible: bool = True
+    """Whether rows may be computed in several pieces: not if their sums wait in the accumulator buffer."""
+
+    def bytes(self, config: MachineConfig) -> int:
+        return sum(words * config.buffer_dram_bytes(buffer.name) for buffer, words in self.sizes.items())
+
+
+ParameterWords = Mapping[Buffer, int]
+"""First word of a block in each parameter buffer."""
+
+
+class Layer(Protocol):
+    """An operation lowered for one machine configuration.
+
+    Row functions map output row boundaries to input row boundaries and are monotonic; they work on
+    arrays, so that a plan deduces the ranges of all its steps at once (Deep Fusion's shape deduction).
+    """
+
+    @property
+    def op(self) -> Op: ...
+
+    @property
+    def unit(self) -> Unit: ...
+
+    @property
+    def inputs(self) -> tuple[str, ...]: ...
+
+    @property
+    def output(self) -> str: ...
+
+    @property
+    def window(self) -> Window | None:
+        """The window over the input, where there is just one."""
+
+    @property
+    def table(self) -> NDArray[np.int8] | None:
+        """The activation table, if the layer has one."""
+
+    @property
+    def beats(self) -> int:
+        """Cycles that the unit needs for the whole map, per batch element, without stalls."""
+
+    def input_end(self, index: int, output_end: Ends) -> Ends:
+        """One past the last row of input ``index`` that output rows below ``output_end`` need."""
+
+    def input_begin(self, index: int, output_begin: Ends) -> Ends:
+        """First row of input ``index`` that output rows from ``output_begin`` on need."""
+
+    def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
+        """Most output rows that one step may compute; 0 if the layer cannot be computed at all."""
+
+    def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
+        """The operation in parts whose parameters fit the budget of words per buffer."""
+
+    def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
+        """Instructions that compute these output rows for this part."""

@@ -1,0 +1,100 @@
+"""Which layer computes an operation on a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from compiler.layers.conv import ConvLayer
+from compiler.layers.eltwise import EltwiseLayer, UpsampleLayer
+from compiler.layers.layer import Layer
+from compiler.layers.pool import DepthwiseLayer, PoolLayer
+from compiler.layers.substitute import built
+from compiler.layers.transpose import DepthwiseTransposeLayer, TransposeLayer
+from compiler.layers.views import Fold
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, Window
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+
+
+def is_depthwise(op: Conv | ConvTranspose) -> bool:
+    """One filter for each channel: the POOL unit computes it beside the array."""
+    return op.groups > 1 and op.weights.shape[3] == 1 and op.weights.shape[0] == op.groups
+
+
+def on_pool(config: MachineConfig, op: Conv | ConvTranspose) -> bool:
+    """Whether POOL computes it: one filter for each channel, with room for its taps (of a transposed one, phase by phase)."""
+    (k_h, k_w), (s_y, s_x) = op.window.kernel, op.window.stride
+    if isinstance(op, ConvTranspose) and op.window.dilation == (1, 1):
+        k_h, k_w = -(-k_h // s_y), -(-k_w // s_x)
+    return is_depthwise(op) and config.build_pool and k_h * k_w <= config.taps_depth
+
+
+def _conv(config: MachineConfig, op: Conv, sources: Sequence[Tensor], target: Tensor) -> Layer:
+    kind = DepthwiseLayer if on_pool(config, op) else ConvLayer
+    return kind.of(config, op, sources[0], target)
+
+
+def _transposed(config: MachineConfig, op: ConvTranspose, sources: Sequence[Tensor], target: Tensor) -> Layer:
+    kind = DepthwiseTransposeLayer if on_pool(config, op) else TransposeLayer
+    return kind(config, op, sources[0], target)
+
+
+LAYERS: dict[type[Op], Callable[[MachineConfig, Any, Sequence[Tensor], Tensor], Layer]] = {
+    Conv: _conv,
+    ConvTranspose: _transposed,
+    Pool: lambda config, op, sources, target: PoolLayer(config, op, sources[0], target),
+    Eltwise: EltwiseLayer,
+    Upsample: lambda config, op, sources, target: UpsampleLayer(config, op, sources[0], target),
+}
+"""By kind of operation: what computes it, of its sources and its target. An operation of a new kind adds its row."""
+
+
+def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer:
+    op = built(config, op, tensors)
+    if type(op) not in LAYERS:
+        kind = type(op).__name__
+        raise TilewrightError(f"operation {op.name}: {kind} has no layer; it should have become a view or gone to the CPU")
+    return LAYERS[type(op)](config, op, [tensors[name] for name in op.inputs], tensors[op.output])
+
+
+def stride_of(config: MachineConfig, op: Op) -> tuple[int, int] | None:
+    """Rows and columns of the input's pixels that a 1x1 convolution reads, if it skips any: LOAD then brings no others."""
+    if not isinstance(op, Conv) or on_pool(config, op):
+        return None
+    window = op.window
+    skips = window.kernel == (1, 1) and window.stride != (1, 1) and not any(window.pads)
+    return window.stride if skips else None
+
+
+def lower_sampled(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer:
+    """The 1x1 convolution on the pixels that it reads, and only these are in its input."""
+    assert isinstance(op, Conv)
+    return ConvLayer.of(config, op, tensors[op.inputs[0]], tensors[op.output], Window((1, 1)))
+
+
+def fold_of(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> tuple[Fold, Layer] | None:
+    """The operation with its kernel columns folded into channel lanes, if that saves at least a quarter of its beats."""
+    if not isinstance(op, Conv) or op.groups != 1 or op.window.dilation[1] != 1 or op.window.kernel[1] == 1:
+        return None
+    source, target = tensors[op.inputs[0]], tensors[op.output]
+    (k_h, k_w), (s_y, s_x), (top, left, bottom, _) = op.window.kernel, op.window.stride, op.window.pads
+    run = k_w * source.channels
+    if run > config.window_bytes or left < 0 or s_x > k_w:
+        return None
+    plain = k_w * -(-source.channels // config.ic_p)
+    if -(-run // config.ic_p) * 4 > plain * 3:
+        return None
+    channels, *_ = op.weights.shape
+    window = Window((k_h, 1), (s_y, 1), (op.window.dilation[0], 1), (top, 0, bottom, 0))
+    folded = replace(source, shape=(source.batch, source.height, target.width, run))
+    layer = ConvLayer(
+        config, op, folded, target, window=window, weights=np.ascontiguousarray(op.weights).reshape(channels, k_h, 1, run),
+        requantisation=op.requantisation, finish=op.finish, groups=1, pad_value=op.pad_value, weight_zp=op.weight_zp,
+    )  # fmt: skip
+    fold = Fold(s_x * source.channels, run, left * source.channels, op.pad_value, target.width)
+    return fold, layer

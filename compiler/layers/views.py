@@ -1,0 +1,124 @@
+"""Where a feature map lies in DRAM, and the LOAD and SAVE instructions that move its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from compiler.layers.placed import Placed, Rows
+from compiler.schedule.instruction import Access, Pending, Space
+from isa.config import MachineConfig
+from isa.instructions import Region
+
+_SPACES = {Region.WORK: Space.WORK, Region.INPUT: Space.INPUT, Region.OUTPUT: Space.OUTPUT}
+
+
+@dataclass(frozen=True)
+class View:
+    """Bytes of pixel ``(y, x)`` of batch element ``n``: ``offset + n * batch_stride + y * row_stride + x * step``.
+
+    A view may cover some channels of a wider map (concat, split), or some of its pixels (slice,
+    depth-to-space): that is what makes those operations free.
+    """
+
+    region: Region
+    offset: int
+    height: int
+    width: int
+    channels: int
+    batch_stride: int
+    row_stride: int
+    step: int
+    flip: bool = False
+
+    def row(self, y: int, batch: int) -> int:
+        return self.offset + batch * self.batch_stride + y * self.row_stride
+
+    def channels_from(self, first: int, count: int) -> View:
+        """A view of some of the channels."""
+        return replace(self, offset=self.offset + first, channels=count)
+
+    def rows_from(self, first: int, count: int) -> View:
+        """A view of some of the rows."""
+        return replace(self, offset=self.offset + first * self.row_stride, height=count)
+
+    def columns_from(self, first: int, count: int) -> View:
+        """A view of some of the columns."""
+        return replace(self, offset=self.offset + first * self.step, width=count)
+
+    def sampled(self, rows: int, columns: int, height: int, width: int) -> View:
+        """A view of every so-manieth row and column."""
+        return replace(self, height=height, width=width, row_stride=self.row_stride * rows, step=self.step * columns)
+
+    def stacked(self, batch: int) -> View:
+        """A view of maps of one pixel as one map, an image in each row."""
+        return replace(self, height=batch, row_stride=self.batch_stride)
+
+    def in_rows(self, pixels: int) -> View:
+        """A view of a map of one row as rows of so many pixels."""
+        return replace(self, height=self.width // pixels, width=pixels, row_stride=pixels * self.step)
+
+    @property
+    def dense(self) -> bool:
+        return self.step == self.channels
+
+    def access(self, rows: Rows, batch: int) -> Access:
+        """The bytes of these rows, gaps between pixels included."""
+        span = (self.width - 1) * self.step + self.channels
+        start = self.row(rows.begin, batch)
+        return Access(_SPACES[self.region], start, (len(rows) - 1) * self.row_stride + span)
+
+
+def dense_view(region: Region, offset: int, shape: tuple[int, int, int, int], flip: bool = False) -> View:
+    _, h, w, c = shape
+    return View(region, offset, h, w, c, h * w * c, w * c, c, flip)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Kernel columns folded into channels: pixel ``x`` holds the bytes that output column ``x`` needs."""
+
+    step: int
+    run: int
+    lead: int
+    fill: int
+    columns: int
+
+    def vectors(self, config: MachineConfig) -> int:
+        return -(-self.run // config.ic_p)
+
+
+def load_rows(
+    config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int, fold: Fold | None
+) -> Iterator[Pending]:
+    """Bring rows on chip; one instruction for each run of rows that the ring does not cut."""
+    step, run = (fold.step, fold.run) if fold else (view.step, view.channels)
+    pixels = fold.columns if fold else view.width
+    vectors = -(-run // config.ic_p)
+    for tile in placed.segments(rows):
+        values = {
+            "offset": view.row(tile.begin, batch), "region": int(view.region), "flip": int(view.flip),
+            "rows": len(tile), "pixels": pixels, "row_stride": view.row_stride,
+            "step": step, "run": run, "lead": fold.lead if fold else 0, "fill": fold.fill if fold else 0,
+            "valid": view.width * view.channels,
+            "d_addr": placed.word(tile.begin), "d_xs": 1, "d_ys": placed.pitch, "d_cs": placed.plane,
+        }  # fmt: skip
+        beats = len(tile) * -(-view.width * view.channels // config.axi_bytes)
+        words = len(tile) * pixels * vectors
+        yield Pending("LOAD", values, [view.access(tile, batch)], placed.access(tile, 0, vectors), max(beats, words) + 8)
+
+
+def save_rows(config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int) -> Iterator[Pending]:
+    """Write rows to DRAM; one instruction for each run of rows that the ring does not cut."""
+    vectors = -(-view.channels // config.ic_p)
+    for tile in placed.segments(rows):
+        values = {
+            "offset": view.row(tile.begin, batch), "region": int(view.region), "flip": int(view.flip),
+            "rows": len(tile), "pixels": view.width, "row_stride": view.row_stride,
+            "step": view.step, "run": view.channels,
+            "s_addr": placed.word(tile.begin), "s_xs": 1, "s_ys": placed.pitch, "s_cs": placed.plane,
+        }  # fmt: skip
+        per_pixel = 1 if view.dense else -(-view.channels // config.axi_bytes) * config.axi_bytes / view.channels
+        beats = int(len(tile) * view.width * view.channels * per_pixel) // config.axi_bytes
+        words = len(tile) * view.width * vectors
+        yield Pending("SAVE", values, placed.access(tile, 0, vectors), [view.access(tile, batch)], max(beats, words) + 8)

@@ -1,0 +1,204 @@
+"""Column tiles: a group computed column range by column range of its outputs, each time over all rows.
+
+A tile is the group with narrower maps: which columns of each map it needs follows backwards from the columns of its outputs,
+like rows (``ranges.py``), and its windows are padded on the left as far as they reach beyond the map there. Its homes in DRAM
+are views of columns, so nothing below the planner knows of tiles. What neighbouring tiles both need is loaded, or computed,
+by both, and parameters come again for each. With ``t`` tiles of an output of width ``w``, a window over ``k`` columns at
+stride ``s`` loads
+
+    w s + (t - 1) (k - s)
+
+columns of its input, and all bytes of parameters ``t`` times: the price for maps of which the buffer holds no whole rows.
+
+Joined maps have the columns of their parts, and copies of pixels are made whole pixel by whole pixel: such maps may be some
+columns wider than their readers ask.
+
+The same cut along the other axis makes bands of rows (``bands.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from compiler.layers.eltwise import EltwiseLayer
+from compiler.layers.layer import Layer
+from compiler.layers.lower import fold_of, lower, lower_sampled
+from compiler.planning.operations import Group
+from compiler.xgraph.ops import Conv, ConvTranspose, Op, Pool, Upsample, Window
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+
+Span = tuple[int, int]
+"""The first column (or row), and one past the last."""
+ROWS, COLUMNS = 0, 1
+"""Axes, as windows, strides and pads have them."""
+
+
+@dataclass(frozen=True)
+class TileCut:
+    """How a group is cut by columns, or by rows."""
+
+    config: MachineConfig
+    group: Group
+    axis: int = COLUMNS
+
+    @property
+    def most(self) -> int:
+        """Tiles of one column of the widest output."""
+        return max(self._extent(name) for name in self.group.outputs)
+
+    def counts(self) -> list[int]:
+        """Numbers of tiles worth trying: those that change the widest tile."""
+        return sorted({-(-self.most // columns) for columns in range(1, self.most)})
+
+    def spans(self, number: int, count: int) -> dict[str, Span]:
+        """Of each map in tile ``number`` of ``count``."""
+        if (number, count) not in self._spans:
+            self._spans[number, count] = self._deduced(number, count)
+        return self._spans[number, count]
+
+    @cached_property
+    def _spans(self) -> dict[tuple[int, int], dict[str, Span]]:
+        return {}
+
+    def _deduced(self, number: int, count: int) -> dict[str, Span]:
+        tensors = self.group.tensors
+        asked: dict[str, Span] = {}
+
+        def ask(name: str, first: int, past: int) -> None:
+            """Grows what is asked of a map, and of all that have its columns."""
+            last = self._extent(name) - 1
+            first = max(0, min(first, last))
+            past = min(max(past, first + 1), last + 1)
+            root = self._alike[name]
+            before = asked.get(root, (first, past))
+            asked[root] = min(before[0], first), max(before[1], past)
+
+        for name in self.group.outputs:
+            extent = self._extent(name)
+            ask(name, extent * number // count, extent * (number + 1) // count)
+        before = None
+        while before != asked:
+            before = dict(asked)
+            for layer in reversed(self.group.layers):
+                made = asked[self._alike[layer.output]]
+                if isinstance(layer.op, Upsample):
+                    # Its first pixel is the first of its source, which others may have asked more of.
+                    factor = layer.op.factor[self.axis]
+                    least = self._needs(layer, layer.inputs[0], made)
+                    read = asked.get(self._alike[layer.inputs[0]], least)
+                    ask(layer.output, min(least[0], read[0]) * factor, max(least[1], read[1]) * factor)
+                    made = asked[self._alike[layer.output]]
+                for name in layer.inputs:
+                    ask(name, *self._needs(layer, name, made))
+        return {name: asked[self._alike[name]] for name in tensors if self._alike[name] in asked}
+
+    def shape(self, number: int, count: int) -> tuple[int, ...]:
+        """The widths of all maps: equal for tiles that planning cannot tell apart."""
+        return tuple(past - first for first, past in self.spans(number, count).values())
+
+    def part(self, number: int, count: int) -> Group:
+        """What a tile computes."""
+        group, spans = self.group, self.spans(number, count)
+        tensors = {name: replace(group.tensors[name], shape=self._shape(name, spans)) for name in spans}
+        layers: list[Layer] = []
+        folds = {}
+        for layer in group.layers:
+            op, read = self._moved(layer.op, spans), layer.inputs[0]
+            folded = fold_of(self.config, op, tensors) if read in group.folds else None
+            if folded is not None:
+                folds[read] = folded[0]
+                layers.append(folded[1])
+            elif isinstance(layer, EltwiseLayer):
+                layers.append(self._shifted(layer, tensors, spans))
+            else:
+                lowered = lower_sampled if read in group.sampled else lower
+                layers.append(lowered(self.config, op, tensors))
+        first = {name: spans[name][0] for name in spans}
+        part = replace(group, layers=tuple(layers), tensors=tensors, folds=folds)
+        return replace(part, first_row=first) if self.axis == ROWS else replace(part, first_column=first)
+
+    def widest(self, parts: Iterable[Group], count: int) -> Group:
+        """A group with the widest of each map: what suits it suits all of the ``count`` parts, of which these differ in shape.
+
+        Two maps begin at the same column of it only if they do in every part: else no result goes in an operand's place.
+        """
+        found = list(parts)
+        most = max(found, key=lambda part: sum(part.width(name) * part.vectors(self.config, name) for name in part.maps))
+        wide = {name: max(part.tensors[name].width for part in found) for name in most.tensors}
+        tensors = {name: replace(t, shape=(*t.shape[:2], wide[name], t.channels)) for name, t in most.tensors.items()}
+        folds = {
+            name: replace(fold, columns=max(part.folds[name].columns for part in found if name in part.folds))
+            for name, fold in most.folds.items()
+        }
+        spans = [self.spans(number, count) for number in range(count)]
+        begins = {name: tuple(each[name][0] for each in spans) for name in most.tensors}
+        numbers = {begin: number for number, begin in enumerate(dict.fromkeys(begins.values()))}
+        first = {name: numbers[begin] for name, begin in begins.items()}
+        return replace(most, tensors=tensors, folds=folds, first_column=first)
+
+    @cached_property
+    def _alike(self) -> Mapping[str, str]:
+        """Of each map, one that has the same columns in every tile."""
+        root = {name: name for name in self.group.tensors}
+
+        def find(name: str) -> str:
+            while root[name] != name:
+                name = root[name]
+            return name
+
+        for name, parts in self.group.joined.items():
+            for part in parts:
+                root[find(part)] = find(name)
+        return {name: find(name) for name in root}
+
+    def _extent(self, name: str) -> int:
+        """Columns, or rows, of a map."""
+        return self.group.tensors[name].shape[1 + self.axis]
+
+    def _shifted(self, layer: EltwiseLayer, tensors: Mapping[str, Tensor], spans: Mapping[str, Span]) -> EltwiseLayer:
+        """An element-wise layer reads each operand from the column, or row, on where its result begins."""
+        moved = [self.shift(layer.output, name, spans) for name in layer.inputs]
+        shifts = [
+            (rows + move, columns) if self.axis == ROWS else (rows, columns + move)
+            for (rows, columns), move in zip(layer.shifts, moved, strict=False)
+        ]  # fmt: skip
+        return EltwiseLayer(self.config, layer.eltwise, [tensors[n] for n in layer.inputs], tensors[layer.output], shifts)
+
+    def shift(self, made: str, read: str, spans: Mapping[str, Span]) -> int:
+        """Where in an operand that is as large as the result the result begins."""
+        return spans[made][0] - spans[read][0] if self._extent(read) > 1 else 0
+
+    def _shape(self, name: str, spans: Mapping[str, Span]) -> tuple[int, int, int, int]:
+        n, h, w, c = self.group.tensors[name].shape
+        extent = spans[name][1] - spans[name][0]
+        return (n, extent, w, c) if self.axis == ROWS else (n, h, extent, c)
+
+    def _needs(self, layer: Layer, name: str, made: Span) -> Span:
+        """The columns of an operand from which these of the result are made."""
+        op, (first, past), axis = layer.op, made, self.axis
+        if isinstance(op, Conv | ConvTranspose | Pool):
+            window = Window((1, 1)) if name in self.group.sampled else op.window
+            stride, reach, pad = window.stride[axis], (window.kernel[axis] - 1) * window.dilation[axis], window.pads[axis]
+            if isinstance(op, ConvTranspose):
+                return -((reach - first - pad) // stride), (past - 1 + pad) // stride + 1
+            return first * stride - pad, (past - 1) * stride - pad + reach + 1
+        if isinstance(op, Upsample):
+            return first // op.factor[axis], -(-past // op.factor[axis])
+        return made if self._extent(name) > 1 else (0, 1)
+
+    def _moved(self, op: Op, spans: Mapping[str, Span]) -> Op:
+        """The operation on a part of its map, padded as far as its windows reach beyond it on the left, or above."""
+        if not isinstance(op, Conv | ConvTranspose | Pool) or op.inputs[0] in self.group.sampled:
+            return op
+        pad = self.offset(op, spans)
+        pads = (pad, *op.window.pads[1:]) if self.axis == ROWS else (op.window.pads[0], pad, *op.window.pads[2:])
+        return replace(op, window=replace(op.window, pads=pads))
+
+    def offset(self, op: Conv | ConvTranspose | Pool, spans: Mapping[str, Span]) -> int:
+        """How far the first window reaches beyond its part of the map; negative: it begins within."""
+        (first, _), (begin, _) = spans[op.output], spans[op.inputs[0]]
+        stride, pad = op.window.stride[self.axis], op.window.pads[self.axis]
+        return pad + first - begin * stride if isinstance(op, ConvTranspose) else pad + begin - first * stride

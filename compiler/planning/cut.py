@@ -1,0 +1,122 @@
+"""Channel passes: a group computed channel range by channel range, each time over all rows.
+
+With ``p`` passes a group moves, for each image,
+
+    p * (maps that dense layers read) + (maps that channel-wise layers read) + outputs + parameters
+
+bytes if the parameters of a pass stay on chip, and the first term only once if those maps stay on chip as well. Optimus'
+equation 3 has the other order, parameters once for each of ``s`` steps over the rows,
+
+    inputs + outputs + s * parameters,
+
+and its equation 4 chooses the largest rows of a step (here: the fewest steps) that the buffer holds. Passes cut the maps of
+each step too: a row of some channels of a wide map fits where a whole row does not.
+
+A group may run in passes if every map that it makes is a channel-wise function of whole inputs: dense convolutions read only
+maps from DRAM, all their channels, and between them and the outputs lie pools, depthwise convolutions, element-wise operations
+and resizes. Refused: a dense convolution that reads what the group makes, grouped convolutions (other than depthwise), a map
+that is read in whole by one layer and by channels by another, and maps put together on chip. Where the maps lie in DRAM does
+not matter: channels of a concat's or a slice's part are a part of it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from compiler.layers.lower import fold_of, is_depthwise, lower, lower_sampled
+from compiler.planning.operations import Group
+from compiler.xgraph.ops import OVER_CHANNELS, Conv, ConvTranspose, Eltwise, Op, Requantisation
+from isa.config import MachineConfig
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a group can be cut by channels."""
+
+    config: MachineConfig
+    group: Group
+    whole: tuple[str, ...]
+    """Inputs of which every pass needs all channels."""
+    units: Mapping[str, int]
+    """Of every other map: how many parts of whole words and whole output chunks it has."""
+
+    @property
+    def most(self) -> int:
+        """Passes in which every map still has a part."""
+        return min(self.units.values())
+
+    def counts(self) -> list[int]:
+        """Numbers of passes worth trying: those that change the widest part of a map."""
+        found = {-(-units // part) for units in set(self.units.values()) for part in range(1, units + 1)}
+        return sorted(count for count in found if 1 < count <= self.most)
+
+    def channels(self, name: str, number: int, count: int) -> tuple[int, int]:
+        """The channels of a map in pass ``number`` of ``count``."""
+        unit = self.config.ic_p * self.config.words_per_chunk
+        first, past = (self.units[name] * n // count * unit for n in (number, number + 1))
+        return first, min(past, self.group.tensors[name].channels)
+
+    def shape(self, number: int, count: int) -> tuple[int, ...]:
+        """The widths of all maps: equal for passes that planning cannot tell apart."""
+        return tuple(past - first for first, past in (self.channels(name, number, count) for name in self.units))
+
+    def maps(self, number: int, count: int) -> Group:
+        """The group with the maps of a pass; its layers still compute all channels."""
+        tensors = dict(self.group.tensors)
+        first_channel = {}
+        for name in self.units:
+            first, past = self.channels(name, number, count)
+            tensors[name] = replace(tensors[name], shape=(*tensors[name].shape[:3], past - first))
+            first_channel[name] = first
+        return replace(self.group, tensors=tensors, first_channel=first_channel)
+
+    def part(self, number: int, count: int) -> Group:
+        """What a pass does. The last one has at least as many units of each map as any other."""
+        group = self.maps(number, count)
+        layers = []
+        for layer in group.layers:
+            op = _channels_of(layer.op, *self.channels(layer.output, number, count))
+            folded = fold_of(self.config, op, group.tensors) if op.inputs[0] in group.folds else None
+            if folded is not None:
+                layers.append(folded[1])
+            else:
+                lowered = lower_sampled if op.inputs[0] in group.sampled else lower
+                layers.append(lowered(self.config, op, group.tensors))
+        return replace(group, layers=tuple(layers))
+
+
+def cut_of(config: MachineConfig, group: Group) -> Cut | None:
+    """None: the group can only run over all channels at once, as where it puts maps together on chip."""
+    if group.joined:
+        return None
+    whole: set[str] = set()
+    by_channel: set[str] = {layer.output for layer in group.layers}
+    for layer in group.layers:
+        op = layer.op
+        if isinstance(op, Conv | ConvTranspose) and not is_depthwise(op):
+            if op.groups > 1:
+                return None
+            whole.update(layer.inputs)
+        elif isinstance(op, Eltwise) and op.kind in OVER_CHANNELS:
+            whole.update(layer.inputs)
+        else:
+            by_channel.update(layer.inputs)
+    if whole & by_channel:
+        return None
+    unit = config.ic_p * config.words_per_chunk
+    cut = Cut(
+        config, group, tuple(name for name in group.inputs if name in whole),
+        {name: -(-group.tensors[name].channels // unit) for name in group.tensors if name in by_channel},
+    )  # fmt: skip
+    return cut if cut.most > 1 else None
+
+
+def _channels_of(op: Op, first: int, past: int) -> Op:
+    """The operation, of these output channels."""
+    if not isinstance(op, Conv | ConvTranspose):
+        return op
+    q = op.requantisation
+    part = Requantisation(q.bias[first:past], q.mantissa[first:past], q.shift[first:past])
+    groups = past - first if is_depthwise(op) else 1
+    return replace(op, weights=op.weights[first:past], requantisation=part, groups=groups)

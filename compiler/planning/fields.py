@@ -1,0 +1,31 @@
+"""What the fields of instructions hold: tiles of so many rows and columns, however large the maps that they are parts of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.layers.window import MOST_SIDE
+from compiler.planning.operations import Group
+from compiler.planning.ranges import Ranges
+
+
+def within_fields(group: Group, ranges: Ranges) -> bool:
+    """Whether every map is narrow enough, and every step has few enough rows.
+
+    Pixels beyond the reach of an instruction need not be told apart from padding: of a map that is taller, it is told that
+    there are ``MOST_SIDE`` rows. So the rows that one step reads must be fewer, wherever it begins.
+    """
+    if max(group.tensors[name].height for name in group.tensors) <= MOST_SIDE:
+        return max(group.width(name) for name in group.tensors) <= MOST_SIDE
+    if max(group.width(name) for name in group.tensors) > MOST_SIDE:
+        return False
+    if max(ranges.most_made(name) for name in group.maps) > MOST_SIDE:
+        return False
+    for layer in group.layers:
+        made = ranges.most_made(layer.output)
+        middle = max(0, group.tensors[layer.output].height - made) // 2
+        for index in range(len(layer.inputs)):
+            first = layer.input_begin(index, np.array([middle]))
+            if int((layer.input_end(index, np.array([middle + made])) - first)[0]) > MOST_SIDE:
+                return False
+    return True

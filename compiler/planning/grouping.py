@@ -1,0 +1,178 @@
+"""Operations to groups: what each group reads and leaves, given which operations run together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from compiler.layers.fit import FitError
+from compiler.layers.layer import Layer
+from compiler.layers.lower import fold_of, lower, lower_sampled, stride_of
+from compiler.layers.views import Fold
+from compiler.memory.storage import VIEW_OPS, storage_of
+from compiler.planning.joining import joinable, over_holes, reads_joined, with_holes
+from compiler.planning.operations import Group
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Concat, Conv, Cpu, Eltwise, Op, Window
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+
+
+def machine_ops(graph: XGraph) -> list[Op]:
+    """Operations that a unit executes: neither views nor CPU parts."""
+    return [op for op in graph.ops if not isinstance(op, (*VIEW_OPS, Cpu))]
+
+
+LONG_ROW = 64
+"""Pixels; a map that has one row only, of more than these, is worth cutting into rows."""
+SHORT_ROW = 4
+"""Rows of fewer pixels would cost more bursts than tiling saves."""
+
+Lowered = dict[object, tuple[Fold | None, Layer]]
+"""Layers by operation and the form in which a group has it, and how their inputs are folded."""
+
+
+def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: Lowered | None = None) -> Group:
+    """The operations (in topological order) as one group; ``known``: of other groups of the graph, to take from and add to."""
+    made = {op.output for op in ops}
+    table = joinable(graph, config)
+    joined = {name: table[name] for op in ops for name in op.inputs if name in table and not made.isdisjoint(table[name])}
+    read = [name for op in ops for source in op.inputs for name in joined.get(source, (source,))]
+    inputs = tuple(dict.fromkeys(name for name in read if name not in made))
+    outputs = tuple(op.output for op in ops if _leaves(graph, ops, joined, op.output))
+    if not outputs:
+        raise TilewrightError(f"group {'+'.join(op.name for op in ops)}: nothing reads what it computes; remove the operations")
+    tensors = {name: graph.tensors[name] for name in (*inputs, *made, *joined)}
+    parts = {name: [graph.tensors[part] for part in joined[name]] for name in joined}
+    tensors |= {name: with_holes(config, tensors[name], parts[name]) for name in joined}
+    for op in ops:
+        for name in op.inputs:
+            if name in joined and not reads_joined(config, op, parts[name]):
+                raise FitError(
+                    None, f"group {'+'.join(op.name for op in ops)}",
+                    f"operation {op.name} reads {name} channel by channel, but on configuration {config.name} its parts leave "
+                    "lanes between them", "put the operation into another group",
+                )
+    stacked = _dense_only(ops, tensors)
+    if stacked:
+        tensors = {name: replace(t, shape=(1, t.batch, 1, t.channels)) for name, t in tensors.items()}
+    row_pixels = _row_pixels(config, ops, tensors)
+    if row_pixels:
+        tensors = {
+            name: replace(t, shape=(t.batch, t.width // row_pixels, row_pixels, t.channels)) for name, t in tensors.items()
+        }
+    sampled: dict[str, tuple[int, int]] = {}
+    for name in inputs:
+        if any(name in parts for parts in joined.values()):
+            continue
+        strides = {stride_of(config, op) for op in ops if name in op.inputs}
+        stride = strides.pop() if len(strides) == 1 else None
+        if stride is not None:
+            n, h, w, c = tensors[name].shape
+            tensors[name] = replace(tensors[name], shape=(n, -(-h // stride[0]), -(-w // stride[1]), c))
+            sampled[name] = stride
+    layers = []
+    folds: dict[str, Fold] = {}
+    known = {} if known is None else known
+    for op in ops:
+        # Folded windows overlap, so their bytes must lie together in DRAM.
+        foldable = op.inputs[0] in inputs and read.count(op.inputs[0]) == 1 and storage_of(graph)[op.inputs[0]].view.dense
+        form = op, foldable, op.inputs[0] in sampled, op.inputs[0] in joined, stacked, row_pixels
+        if form not in known:
+            folded = fold_of(config, op, graph.tensors) if foldable else None
+            if op.inputs[0] in sampled:
+                known[form] = None, lower_sampled(config, op, tensors)
+            else:
+                whole = over_holes(config, op, parts.get(op.inputs[0], ()))
+                known[form] = folded or (None, lower(config, whole, tensors))
+        fold, layer = known[form]
+        if fold is not None:
+            folds[op.inputs[0]] = fold
+        layers.append(layer)
+    return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, row_pixels, joined=joined)
+
+
+def _leaves(graph: XGraph, ops: Sequence[Op], joined: Mapping[str, tuple[str, ...]], name: str) -> bool:
+    """Whether a result is stored: it is asked for, or somebody else reads it, or a map that it is a part of."""
+    if name in graph.outputs:
+        return True
+    for user in graph.consumers(name):
+        if isinstance(user, Concat) and user.output in joined:
+            if any(reader not in ops for reader in graph.consumers(user.output)):
+                return True
+        elif user not in ops:
+            return True
+    return False
+
+
+def _dense_only(ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> bool:
+    """Whether the group only computes dense layers, and what follows them pixel by pixel, for several images.
+
+    Then the batch becomes the height of one image, so that parameters serve all images at once.
+    """
+    pixels = {(t.height, t.width) for t in tensors.values()}
+    return _pointwise(ops) and pixels == {(1, 1)} and {t.batch for t in tensors.values()} != {1}
+
+
+def _pointwise(ops: Sequence[Op]) -> bool:
+    return all(isinstance(op, Eltwise) or (isinstance(op, Conv) and op.window == Window((1, 1))) for op in ops)
+
+
+def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:
+    """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) walks over them; 0: none.
+
+    Rows are what groups are tiled by. The most pixels that divide the row, of which an eighth of the buffer holds all maps.
+    """
+    pixels = {(t.height, t.width) for t in tensors.values()}
+    height, width = pixels.pop()
+    if pixels or height > 1 or width <= LONG_ROW or not _pointwise(ops):
+        return 0
+    words = sum(-(-t.channels // config.ic_p) for t in tensors.values())
+    most = max(SHORT_ROW, min(LONG_ROW, config.fm_words // (8 * words)))
+    fitting = max(n for n in range(1, most + 1) if width % n == 0)
+    return fitting if fitting >= SHORT_ROW else 0
+
+
+def one_each(graph: XGraph) -> list[tuple[Op, ...]]:
+    """The partition without fusion."""
+    return [(op,) for op in machine_ops(graph)]
+
+
+def needs_of(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[set[int]]:
+    """For each group those that it reads from, directly or through views."""
+    index = {op.name: number for number, group in enumerate(partition) for op in group}
+    missing = [op.name for op in machine_ops(graph) if op.name not in index]
+    if missing:
+        raise TilewrightError(f"groups: operation {missing[0]} is in no group; list it, alone if need be")
+    needs: list[set[int]] = [set() for _ in partition]
+    on_host = {name: index[op.name] for op in graph.ops if isinstance(op, Cpu) for name in op.onnx_outputs}
+    reach: dict[str, set[int]] = {}
+    for op in graph.ops:
+        before: set[int] = set()
+        for producer in graph.predecessors(op):
+            before |= {index[producer.name]} if producer.name in index else reach[producer.name]
+        if isinstance(op, Cpu):
+            before |= {on_host[name] for name in op.onnx_inputs if name in on_host}
+        reach[op.name] = before
+        if op.name in index:
+            needs[index[op.name]] |= before - {index[op.name]}
+    return needs
+
+
+def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tuple[Op, ...]]:
+    """The groups in an order in which each comes after those it reads from; a partition with a cycle is refused."""
+    needs = needs_of(graph, partition)
+    position = {op.name: n for n, op in enumerate(graph.ops)}
+    order: list[tuple[Op, ...]] = []
+    done: set[int] = set()
+    waiting = sorted(range(len(partition)), key=lambda n: max(position[op.name] for op in partition[n]))
+    while waiting:
+        ready = next((n for n in waiting if needs[n] <= done), None)
+        if ready is None:
+            names = ", ".join("+".join(op.name for op in partition[n]) for n in waiting[:2])
+            raise TilewrightError(f"groups: {names} wait for each other; split one of them")
+        waiting.remove(ready)
+        done.add(ready)
+        order.append(tuple(sorted(partition[ready], key=lambda op: position[op.name])))
+    return order

@@ -1,0 +1,70 @@
+"""Concat on chip: maps that a group may put together in neighbouring planes instead of in DRAM.
+
+A plane holds ``ic_p`` channels of a map, and CONV writes whole output chunks. So a part starts a new plane wherever the part
+before it ends. Where that leaves lanes of a plane unused, they are holes: bytes of any value. Dense convolutions read them
+with weights that count as zero; operations that work channel by channel would hand them on, so in a group they only read maps
+without holes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from compiler.layers.lower import is_depthwise
+from compiler.memory.storage import VIEW_OPS
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Concat, Conv, Cpu, Op
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+
+
+@lru_cache(maxsize=4)
+def joinable(graph: XGraph, config: MachineConfig) -> Mapping[str, tuple[str, ...]]:
+    """Concat's results, and their parts, of which units make all and units read all; some reader suits them."""
+    found = {}
+    for op in graph.ops:
+        if isinstance(op, Concat) and op.axis == 3 and op.output not in graph.outputs:
+            users = graph.consumers(op.output)
+            by_units = not any(
+                isinstance(other, (*VIEW_OPS, Cpu)) for other in (*users, *map(graph.producer, op.inputs))
+            )
+            parts = [graph.tensors[name] for name in op.inputs]
+            if by_units and any(reads_joined(config, user, parts) for user in users):
+                found[op.output] = op.inputs
+    return found
+
+
+def reads_joined(config: MachineConfig, op: Op, parts: Sequence[Tensor]) -> bool:
+    """Whether the operation may read the map as it lies on chip."""
+    sums_channels = isinstance(op, Conv) and op.groups == 1 and not is_depthwise(op)
+    return sums_channels or not any(hole_channels(config, parts))
+
+
+def hole_channels(config: MachineConfig, parts: Sequence[Tensor]) -> list[int]:
+    """Unused lanes after each part; after the last one it does not matter."""
+    unit = config.ic_p * config.words_per_chunk
+    return [*(-part.channels % unit for part in parts[:-1]), 0]
+
+
+def with_holes(config: MachineConfig, tensor: Tensor, parts: Sequence[Tensor]) -> Tensor:
+    """The map with its holes as channels."""
+    return replace(tensor, shape=(*tensor.shape[:3], tensor.channels + sum(hole_channels(config, parts))))
+
+
+def over_holes(config: MachineConfig, op: Op, parts: Sequence[Tensor]) -> Op:
+    """The operation on the map with holes: convolutions get weights there that count as zero."""
+    holes = hole_channels(config, parts)
+    if not any(holes):
+        return op
+    assert isinstance(op, Conv)
+    pieces: list[np.ndarray] = []
+    first = 0
+    for part, hole in zip(parts, holes, strict=True):
+        nothing = np.full((*op.weights.shape[:3], hole), op.weight_zp, np.int8)
+        pieces += [op.weights[..., first : first + part.channels], nothing]
+        first += part.channels
+    return replace(op, weights=np.concatenate(pieces, axis=3))

@@ -1,0 +1,83 @@
+"""A group: operations that run together, lowered, and what they share with DRAM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from compiler.layers.layer import Layer
+from compiler.layers.views import Fold
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+from isa.instructions import Unit
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Operations that run together: what they read from DRAM, and what they leave there."""
+
+    layers: tuple[Layer, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    tensors: Mapping[str, Tensor]
+    folds: Mapping[str, Fold]
+    sampled: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Inputs of which only every so-manieth row and column is read, and of which ``tensors`` has only these."""
+    stacked: bool = False
+    """The images of the batch are the rows of one image."""
+    row_pixels: int = 0
+    """If not 0: every so many pixels of the only row of each map are a row of their own."""
+    first_channel: Mapping[str, int] = field(default_factory=dict)
+    """Of maps of which the group holds only some channels (see ``cut``)."""
+    first_column: Mapping[str, int] = field(default_factory=dict)
+    """Of maps of which the group holds only some columns (see ``columns``)."""
+    first_row: Mapping[str, int] = field(default_factory=dict)
+    """Of maps of which the group holds only some rows (see ``bands``)."""
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Maps that are put together on chip, and their parts, in the order of channels; each part is made or loaded."""
+
+    @property
+    def tables(self) -> tuple[Layer, ...]:
+        """Layers that need an activation table; each keeps its own through all steps."""
+        return tuple(layer for layer in self.layers if layer.table is not None)
+
+    @property
+    def name(self) -> str:
+        return "+".join(layer.op.name for layer in self.layers)
+
+    @cached_property
+    def maps(self) -> tuple[str, ...]:
+        """Loaded, then made."""
+        return (*self.inputs, *(layer.output for layer in self.layers))
+
+    @cached_property
+    def parts(self) -> frozenset[str]:
+        """Of all joined maps."""
+        return frozenset(part for parts in self.joined.values() for part in parts)
+
+    def sources(self, layer: Layer) -> tuple[str, ...]:
+        """Of ``maps``, what the layer reads."""
+        if not self.joined:
+            return layer.inputs
+        return tuple(name for read in layer.inputs for name in self.joined.get(read, (read,)))
+
+    def vectors(self, config: MachineConfig, tensor: str) -> int:
+        """Planes of the map on chip: whole output chunks, for CONV writes all words of one."""
+        if tensor in self.folds:
+            return self.folds[tensor].vectors(config)
+        if tensor in self.joined:
+            return sum(self.vectors(config, part) for part in self.joined[tensor])
+        used = -(-self.tensors[tensor].channels // config.ic_p)
+        return -(-used // config.words_per_chunk) * config.words_per_chunk
+
+    def width(self, tensor: str) -> int:
+        return self.folds[tensor].columns if tensor in self.folds else self.tensors[tensor].width
+
+    @cached_property
+    def beats(self) -> dict[Unit, int]:
+        """What each unit must do at least."""
+        beats: dict[Unit, int] = {}
+        for layer in self.layers:
+            beats[layer.unit] = beats.get(layer.unit, 0) + layer.beats
+        return beats

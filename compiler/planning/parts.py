@@ -1,0 +1,71 @@
+"""The parts in which a group is executed, one after the other: channel passes, column tiles, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from compiler.planning.columns import TileCut
+from compiler.planning.cut import Cut
+from compiler.planning.operations import Group
+from isa.config import MachineConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """All walk over the rows alike, as suits the widest of them."""
+
+    count: int
+    part: Callable[[int], Group]
+    shape: Callable[[int], object]
+    """Equal for parts that planning cannot tell apart."""
+    widest: Callable[[], Group]
+    """What suits it suits all parts; of channel passes, the last one."""
+    tiles: int = 1
+    """Of columns, in each pass; ``count`` counts them all."""
+
+
+def whole(group: Group) -> Parts:
+    return Parts(1, lambda _: group, lambda _: (), lambda: group)
+
+
+def passes(cut: Cut, count: int) -> Parts:
+    part = lru_cache(maxsize=None)(lambda number: cut.part(number, count))
+    return Parts(count, part, lambda number: cut.shape(number, count), lambda: part(count - 1))
+
+
+def grid(config: MachineConfig, outer: Parts, count: int) -> Parts:
+    """So many column tiles in each of the outer parts."""
+    return _grid(outer, lru_cache(maxsize=None)(lambda number: TileCut(config, outer.part(number))), count)
+
+
+def tiles(config: MachineConfig, group: Group, cut: Cut | None) -> Iterator[list[Parts]]:
+    """For each number of channel passes, the fewest first: numbers of column tiles, the fewest first."""
+    for count in (1, *(cut.counts() if cut else ())):
+        yield [*_tiles(config, whole(group) if cut is None or count == 1 else passes(cut, count))]
+
+
+def _tiles(config: MachineConfig, outer: Parts) -> Iterator[Parts]:
+    cuts = lru_cache(maxsize=None)(lambda number: TileCut(config, outer.part(number)))
+    for count in TileCut(config, outer.widest()).counts():
+        yield _grid(outer, cuts, count)
+
+
+def _grid(outer: Parts, cuts: Callable[[int], TileCut], count: int) -> Parts:
+    """Every pass in column tiles: the parameters of a pass stay the same while its tiles go by."""
+
+    def shape(number: int) -> object:
+        return outer.shape(number // count), cuts(number // count).shape(number % count, count)
+
+    @cache
+    def part(number: int) -> Group:
+        return cuts(number // count).part(number % count, count)
+
+    @cache
+    def widest() -> Group:
+        last = outer.count - 1
+        distinct = {cuts(last).shape(number, count): number for number in range(count)}
+        return cuts(last).widest((part(last * count + number) for number in distinct.values()), count)
+
+    return Parts(outer.count * count, part, shape, widest, count)

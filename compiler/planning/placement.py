@@ -1,0 +1,128 @@
+"""Where the maps of a group lie on chip: one ring after another, each just long enough."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compiler.layers.placed import Placed
+from compiler.planning.operations import Group
+from compiler.planning.ranges import Ranges
+from compiler.planning.tenancy import tenancies
+from compiler.schedule.document import GroupSchedule
+from isa.config import MachineConfig
+
+
+@dataclass(frozen=True)
+class _Room:
+    """A ring, and the maps that lie in it."""
+
+    planes: Sequence[tuple[str, int, int]]
+    """Of each map: the first of its channel vectors, and how many."""
+    ring: int
+    pitch: int
+    vectors: int
+
+    def apart(self, phases: int) -> int:
+        """Words between planes such that the channel vectors of a pixel lie by turns in either half of ``phases`` banks.
+
+        CONV reads all channel vectors of a few pixels before it goes on: in one half, it would keep other units out of it
+        for as long.
+        """
+        return (phases // 2 - self.ring * self.pitch) % phases if self.vectors > 1 else 0
+
+    def words(self, apart: int) -> int:
+        return (self.ring * self.pitch + apart) * self.vectors
+
+
+def place(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str] = ()
+) -> dict[str, Placed] | None:
+    """Rings one after another; None if they do not fit.
+
+    If the buffer has room for that, each at a bank group's start, and planes apart (``_Room.apart``); else only that; else
+    neither.
+
+    ``skew``: steps by which layers, loads and saves run behind. ``upwards``: from the buffer's bottom, else from its top.
+    ``held``: maps that are kept in full.
+    """
+    rooms = []
+    left = config.fm_words
+    for room in _rooms(config, group, ranges, skew, held):
+        left -= room.words(0)
+        if left < 0:
+            return None
+        rooms.append(room)
+    for align, phases in ((config.fm_phases * config.fm_depth, config.fm_phases), (1, config.fm_phases), (1, 1)):
+        where = 0
+        bases = []
+        for room in rooms:
+            apart = room.apart(phases)
+            words = room.words(apart)
+            if upwards:
+                base = -(-where // align) * align
+                where = base + words
+            else:
+                base = (config.fm_words - where - words) // align * align
+                where = config.fm_words - base
+            if base < 0 or where > config.fm_words:
+                break
+            bases.append((room, base, apart))
+        else:
+            return dict(_placed(group, bases))
+    return None
+
+
+def place_as(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str], wanted: GroupSchedule
+) -> dict[str, Placed]:
+    """Rings as a schedule has them; refused where one is too short, too narrow, or meets another."""
+    assert wanted.rings is not None
+    rooms = {room.planes[0][0]: room for room in _rooms(config, group, ranges, skew, held)}
+    for name in (*wanted.rings, *rooms):
+        if name not in rooms:
+            raise wanted.refused(f"rings.{name}", f"no ring begins with map {name!r}; expected {', '.join(rooms)}")
+        if name not in wanted.rings:
+            raise wanted.refused("rings", f"map {name!r} has no ring; expected all of {', '.join(rooms)}, or no rings")
+    bases = []
+    taken: dict[str, range] = {}
+    for name, room in rooms.items():
+        ring, height = wanted.rings[name], group.tensors[name].height
+        steps = f"in {ranges.steps} steps"
+        if not room.ring <= ring.rows <= height:
+            raise wanted.refused(f"rings.{name}", f"ring {name}: {ring.rows} rows; expected {room.ring} to {height} {steps}")
+        if ring.pitch < group.width(name):
+            raise wanted.refused(f"rings.{name}", f"ring {name}: pitch {ring.pitch}; expected at least {group.width(name)}")
+        room = replace(room, ring=ring.rows, pitch=ring.pitch)
+        words = range(ring.word, ring.word + room.words(ring.apart))
+        if words.stop > config.fm_words:
+            raise wanted.refused(
+                f"rings.{name}", f"ring {name}: ends at word {words.stop}; configuration {config.name} has {config.fm_words}"
+            )
+        for other, own in taken.items():
+            if max(words.start, own.start) < min(words.stop, own.stop):
+                what = f"ring {name}: words {words.start} to {words.stop - 1} meet those of ring {other}"
+                raise wanted.refused(f"rings.{name}", what)
+        taken[name] = words
+        bases.append((room, ring.word, ring.apart))
+    return dict(_placed(group, bases))
+
+
+def _placed(group: Group, bases: Sequence[tuple[_Room, int, int]]) -> Iterator[tuple[str, Placed]]:
+    """``bases``: of each room, and how far its planes are apart."""
+    for room, base, apart in bases:
+        plane = room.ring * room.pitch + apart
+        for name, first, planes in room.planes:
+            height = group.tensors[name].height
+            yield name, Placed(base + first * plane, room.pitch, room.ring, height, group.width(name), planes, apart)
+
+
+def _rooms(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str]
+) -> Iterator[_Room]:
+    for tenancy in tenancies(config, group):
+        ring = height = group.tensors[tenancy.planes[0][0]].height
+        if tenancy.lives[0].first not in held:
+            kept = [ranges.rows_kept(life.first, life.last, life.lag(skew)) for life in tenancy.lives]
+            ring = min(height, max(tenancy.least_ring, *kept))
+        yield _Room(tenancy.planes, ring, tenancy.pitch, tenancy.vectors)

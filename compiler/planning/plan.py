@@ -1,0 +1,88 @@
+"""How a group is executed: passes over its channels, steps, rings, which parameters stay on chip, and where everything lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.layers.placed import Placed
+from compiler.planning.objective import Cost
+from compiler.planning.operations import Group
+from compiler.planning.ranges import Ranges
+from compiler.planning.residence import Residence
+from compiler.planning.tenancy import tenancies
+from compiler.planning.walk import Way
+from compiler.schedule.document import FREE, GroupSchedule
+from isa.config import MachineConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One walk over the rows, of all channels or of some."""
+
+    group: Group
+    ranges: Ranges
+    skew: Mapping[str, int]
+    """Steps by which each layer (by output), each load and each save (``load x``, ``save x``) runs behind."""
+    placed: Mapping[str, Placed]
+    residence: Residence
+    loads: Sequence[str]
+    """Inputs, but for those that an earlier pass left on chip."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """One way to execute a group."""
+
+    group: Group
+    count: int
+    """Passes, each column tile of one counted."""
+    tiles: int
+    """Of columns, in each pass over channels."""
+    widest: Group
+    """What suits it suits the group of every pass."""
+    way: Way
+    """Of all passes."""
+    upwards: bool
+    """From which end of the buffer the maps are placed."""
+    held: Sequence[str]
+    """Maps that stay on chip from pass to pass. If there are any, all passes of an image come before the next image."""
+    cost: Cost
+    reloaded: int
+    """Bytes of parameters that were on chip before, of the whole batch."""
+    make: Callable[[int], Pass]
+    wanted: GroupSchedule = FREE
+    """What was decided before planning."""
+    bands: int = 1
+    """Of rows, that are finished one after the other. With more than one, the way and what is widest are those of the first."""
+
+    @property
+    def steps(self) -> int:
+        """Of each pass."""
+        return self.way.ranges.steps
+
+    @property
+    def pipelined(self) -> bool:
+        return any(self.way.skew.values())
+
+    def rings(self, config: MachineConfig) -> dict[str, Placed]:
+        """By the first of the maps that share each."""
+        firsts = (tenancy.planes[0][0] for tenancy in tenancies(config, self.widest))
+        return {name: self.way.placed[name] for name in firsts}
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """In the order of execution; plans that are only weighed against others never ask."""
+        return tuple(self.make(number) for number in range(self.count))
+
+    @property
+    def parameter_bytes(self) -> int:
+        """Each parameter once."""
+        parts = [walk.residence for walk in self.passes]
+        return sum(sum(part.kept_bytes.values()) + sum(part.streamed_bytes.values()) for part in parts)
+
+    @property
+    def words(self) -> int:
+        """One past the last feature-map word used."""
+        return max(placed.base + placed.words for walk in self.passes for placed in walk.placed.values())

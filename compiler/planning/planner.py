@@ -1,0 +1,108 @@
+"""Finds the best plan of a group: all channels at once, in passes, or in column tiles; as a schedule wants it, or freely."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf
+
+from compiler.planning.bands import in_bands
+from compiler.planning.cut import Cut, cut_of
+from compiler.planning.misfit import misfit
+from compiler.planning.objective import CYCLES, Objective
+from compiler.planning.operations import Group
+from compiler.planning.parts import passes, whole
+from compiler.planning.plan import Plan
+from compiler.planning.selection import Planner
+from compiler.planning.wanted import check_held, parts_as
+from compiler.schedule.document import FREE, GroupSchedule
+from isa.config import MachineConfig
+
+
+def plan_group(
+    config: MachineConfig, group: Group, objective: Objective = CYCLES, upwards: bool = True, rows_only: bool = False,
+    columns: bool = True, wanted: GroupSchedule = FREE, bands: int = 1,
+) -> Plan:  # fmt: skip
+    """The best plan of those that are as ``wanted``; ``upwards``: placed from the bottom of the buffer, else from the top.
+
+    Passes are looked at where one alone reloads parameters or does not fit: else they could save nothing.
+
+    ``rows_only``: tiled as in DNNVM and Optimus, over rows alone, where a layer's parameters all stay on chip or are all
+    loaded again with each tile; passes only where no tile of rows fits. ``columns``: whether columns may be tiled, too, if
+    nothing else fits; if so, in how many ``bands`` of rows, if they fit.
+    """
+    if wanted.bands is not None:
+        return _banded_as(config, group, objective, upwards, wanted)
+    if not wanted.free:
+        return _planned_as(config, group, objective, upwards, wanted)
+    planner = Planner(config, group, objective, upwards, rows_only)
+    best = planner.plan(whole(group), ())
+    cut = cut_of(config, group) if best is None or (best.reloaded and not rows_only) else None
+    if cut is not None:
+        for floor, count, held in sorted(planner.floors(cut), key=lambda found: (objective.rank(found[0]), found[1])):
+            if best is None or objective(floor) < objective(best.cost):
+                plan = planner.plan(passes(cut, count), held, inf if best is None or objective.byte else best.cost.cycles)
+                if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
+                    best = plan
+    if best is None and columns and bands > 1:
+        best = in_bands(config, group, bands, lambda band: plan_group(config, band, objective, upwards))
+    if best is None and columns:
+        best = planner.in_tiles(cut)
+    if best is None:
+        error = misfit(config, planner.smallest(cut, columns), group.name)
+        if wanted is FREE:
+            raise error
+        raise wanted.refused("operations", str(error).removeprefix(f"layer {group.name}: "))
+    return replace(best, wanted=wanted)
+
+
+def _planned_as(config: MachineConfig, group: Group, objective: Objective, upwards: bool, wanted: GroupSchedule) -> Plan:
+    """The best plan of those that are left; refused if there is none."""
+    planner = Planner(config, group, objective, upwards if wanted.end is None else wanted.end == "bottom", False, wanted)
+    cut = cut_of(config, group)
+    check_held(wanted, cut)
+    best: Plan | None = None
+    counts = (1, *(cut.counts() if cut else ())) if wanted.passes is None else (wanted.passes,)
+    for count in counts:
+        parts = parts_as(config, group, cut, replace(wanted, passes=count))
+        may_hold = count > 1 and cut is not None and bool(cut.whole) and parts.tiles == 1
+        for held in _held(wanted, cut, may_hold):
+            plan = planner.plan(parts, held)
+            if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
+                best = plan
+    if best is None and wanted.passes is None and wanted.tiles is None and not wanted.held:
+        best = planner.in_tiles(cut)
+    if best is None:
+        raise planner.refused or wanted.refused("", f"as it is wanted it does not fit on configuration {config.name}")
+    return best
+
+
+def _banded_as(config: MachineConfig, group: Group, objective: Objective, upwards: bool, wanted: GroupSchedule) -> Plan:
+    """In as many bands as are decided; how each is computed is left to the planner."""
+    assert wanted.bands is not None
+    other = replace(wanted, bands=None, end=None)
+    if not other.free:
+        raise wanted.refused("bands", "with bands nothing else can be decided but the end; leave the rest out")
+    most = max(group.tensors[name].height for name in group.outputs)
+    if not 1 < wanted.bands <= most:
+        raise wanted.refused("bands", f"{wanted.bands} bands; expected 2 to {most}, the rows of its outputs; or leave them out")
+    bottom = upwards if wanted.end is None else wanted.end == "bottom"
+    best = in_bands(config, group, wanted.bands, lambda band: plan_group(config, band, objective, bottom))
+    if best is None:
+        raise wanted.refused("bands", f"in {wanted.bands} bands it does not fit on configuration {config.name}; take fewer")
+    return replace(best, wanted=wanted)
+
+
+def _held(wanted: GroupSchedule, cut: Cut | None, may_hold: bool) -> Iterator[Sequence[str]]:
+    if wanted.held is not None:
+        yield from (wanted.held,) if may_hold or not wanted.held else ()
+    else:
+        yield ()
+        if may_hold and cut is not None:
+            yield cut.whole
+
+
+def needs_tiles(config: MachineConfig, group: Group) -> bool:
+    """Whether the group fits only if its columns are tiled."""
+    planner = Planner(config, group, CYCLES, upwards=True, rows_only=False)
+    return not planner.may_fit(group) and not planner.may_fit(planner.smallest(cut_of(config, group), columns=False))

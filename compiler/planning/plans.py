@@ -1,0 +1,49 @@
+"""Partition to plans: every group of it, placed in turn at either end of the buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from compiler.planning.grouping import make_group, ordered_groups
+from compiler.planning.objective import CYCLES, Objective
+from compiler.planning.plan import Plan
+from compiler.planning.planner import plan_group
+from compiler.schedule.document import FREE, GroupSchedule
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu, Op
+from isa.config import MachineConfig
+
+KnownPlans = dict[tuple[tuple[Op, ...], bool], Plan]
+"""Plans for one objective, by operations and the end of the buffer that they lie at."""
+Wanted = Mapping[frozenset[Op], GroupSchedule]
+"""What a schedule decides of groups."""
+NOTHING: Wanted = {}
+
+
+def plans_of(
+    config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]], objective: Objective = CYCLES,
+    known: KnownPlans | None = None, wanted: Wanted = NOTHING, listed: bool = False,
+    bands: int = 1,
+) -> list[Plan | Cpu]:  # fmt: skip
+    """Plans and CPU parts in the order of execution; neighbouring groups lie at opposite ends of the buffer.
+
+    ``known``: of other partitions of the graph, to take from and add to. ``wanted``: what is decided of some groups.
+    ``listed``: the partition is in order, CPU parts among its groups. ``bands``: as for ``plan_group``.
+    """
+    known = {} if known is None else known
+    steps: list[Plan | Cpu] = []
+    named = {op for ops in partition for op in ops}
+    cpu = [op for op in graph.ops if isinstance(op, Cpu) and op not in named]
+    ordered = [tuple(ops) for ops in partition] if listed else ordered_groups(graph, [*partition, *((op,) for op in cpu)])
+    for number, ops in enumerate(ordered):
+        first = ops[0]
+        if isinstance(first, Cpu):
+            steps.append(first)
+            continue
+        key = ops, number % 2 == 0
+        if key not in known:
+            decided = wanted.get(frozenset(ops), FREE)
+            group = make_group(config, graph, ops)
+            known[key] = plan_group(config, group, objective, upwards=key[1], wanted=decided, bands=bands)
+        steps.append(known[key])
+    return steps

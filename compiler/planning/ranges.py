@@ -1,0 +1,106 @@
+"""Row ranges of every map in a group, step by step: Deep Fusion's shape deduction, backwards from the outputs.
+
+A group runs in ``steps``. After step ``t`` an output of height ``h`` has ``ceil(h (t+1) / steps)`` rows; every
+other map has as many as its consumers then need. Rows are kept until the last consumer is past them, so
+nothing is computed or loaded twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from operator import sub
+
+import numpy as np
+
+from compiler.layers.layer import Ends
+from compiler.planning.operations import Group
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Per map and step: rows made by the end of the step, and the first row that this step still reads, be it made or not."""
+
+    steps: int
+    end: Mapping[str, Ends]
+    reads: Mapping[str, Ends]
+    _kept: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """Passes of any number ask the same of the same steps."""
+
+    def made(self, tensor: str, step: int) -> tuple[int, int]:
+        """The rows that a step adds."""
+        end = self.end[tensor]
+        return (int(end[step - 1]) if step else 0), int(end[step])
+
+    def most_made(self, tensor: str) -> int:
+        """Rows of the greatest step."""
+        return self._most_made[tensor]
+
+    def coarser(self, steps: int) -> Ranges:
+        """In fewer steps, if the steps of these are single rows of all outputs."""
+        last = -(-self.steps * np.arange(1, steps + 1, dtype=np.int64) // steps) - 1
+        first = np.concatenate([np.zeros(1, np.int64), last[:-1] + 1])
+        ends = {name: end[last] for name, end in self.end.items()}
+        return Ranges(steps, ends, {name: reads[first] for name, reads in self.reads.items()})
+
+    @cached_property
+    def begin(self) -> dict[str, Ends]:
+        """The first row that is kept for this step, or a later one."""
+        return {name: np.minimum(end, self.reads[name]) for name, end in self.end.items()}
+
+    @cached_property
+    def rows(self) -> dict[str, list[int]]:
+        """Of each map: how many rows each step adds."""
+        return {name: [made - before for before, made in pairwise([0, *end.tolist()])] for name, end in self.end.items()}
+
+    @cached_property
+    def working(self) -> dict[str, int]:
+        """Steps that add rows to each map: not those at the end that only need what is there, nor all before an upsampling."""
+        return {name: sum(count > 0 for count in rows) for name, rows in self.rows.items()}
+
+    @cached_property
+    def _most_made(self) -> dict[str, int]:
+        return {name: max(1, *rows) for name, rows in self.rows.items()}
+
+    def rows_kept(self, first: str, last: str, lag: int) -> int:
+        """Rows of a ring into which ``first`` is made, and from which ``last`` (the same, or made in its place) is read.
+
+        The last reader runs ``lag`` steps behind the maker.
+        """
+        asked = first, last, lag
+        if asked not in self._kept:
+            # There are few steps: too few for arrays to pay.
+            end, begin = self.end[first].tolist(), self.begin[last].tolist()
+            within = max([1, *map(sub, end[lag:], begin)])
+            self._kept[asked] = max(within, end[-1] - begin[max(0, self.steps - lag)]) if lag else within
+        return self._kept[asked]
+
+
+def deduce(group: Group, steps: int) -> Ranges:
+    """Of all maps of the group; a joined map is read where its parts are."""
+    heights = {name: group.tensors[name].height for name in group.maps}
+    count = np.arange(1, steps + 1, dtype=np.int64)
+    end: dict[str, Ends] = {name: np.zeros(steps, np.int64) for name in heights}
+    for name in group.outputs:
+        end[name] = -(-heights[name] * count // steps)
+    for layer in reversed(group.layers):
+        for index, read in enumerate(layer.inputs):
+            needed = layer.input_end(index, end[layer.output])
+            for name in group.joined.get(read, (read,)):
+                end[name] = np.maximum(end[name], needed)
+    reads = {name: np.full(steps, heights[name], np.int64) for name in heights}
+    for name in group.outputs:
+        reads[name] = _before(end[name])
+    for layer in group.layers:
+        first = _before(end[layer.output])
+        for index, read in enumerate(layer.inputs):
+            needed = layer.input_begin(index, first)
+            for name in group.joined.get(read, (read,)):
+                reads[name] = np.minimum(reads[name], needed)
+    return Ranges(steps, end, reads)
+
+
+def _before(end: Ends) -> Ends:
+    return np.concatenate([np.zeros(1, np.int64), end[:-1]])

@@ -1,0 +1,110 @@
+"""Which parameters stay on chip through all steps, and in which blocks the others stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.layers.layer import Block
+from compiler.planning.operations import Group
+from isa.config import MachineConfig
+from isa.instructions import Buffer
+
+PARAMETER_BUFFERS: tuple[Buffer, ...] = (Buffer.WEIGHT, Buffer.PARAM, Buffer.TAPS, Buffer.POOL_PARAM)
+SHARES = (3, 5, 8, 16)
+"""Parts of the room that is left, of which streaming blocks take two, so that one loads while one is used; in the others
+blocks stay. Small blocks let more stay, but each costs an instruction in every step."""
+
+Words = dict[Buffer, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Residence:
+    """Parameter blocks of each layer, by its output."""
+
+    budgets: Mapping[str, Mapping[Buffer, int]]
+    """Words of each buffer that a block of the layer may take."""
+    blocks: Mapping[str, tuple[Block, ...]]
+    kept: Mapping[str, int]
+    """So many first blocks are loaded once; the others in every step."""
+    most_rows: Mapping[str, int]
+    """Rows of a step that each layer can compute in these blocks."""
+    kept_bytes: Mapping[str, int]
+    streamed_bytes: Mapping[str, int]
+    """In each step."""
+
+    @cached_property
+    def weights(self) -> int:
+        """Words of the weight buffer that all blocks would take."""
+        return sum(block.sizes.get(Buffer.WEIGHT, 0) for own in self.blocks.values() for block in own)
+
+
+def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Residence]:
+    """``rounds``: how often the group walks over its parameters; in one round nothing needs to stay.
+
+    Layers stay whole in the order of what a reload would cost, as long as the streaming ones find room. At first those
+    stream in thirds of what is left: one loads, one waits, one is used. If that reloads anything, then also with some of
+    their blocks kept.
+    """
+    depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
+    whole = {layer.output: tuple(layer.blocks(depth)) for layer in group.layers}
+    if any(not found for found in whole.values()) or len(group.tables) > config.tables:
+        return
+    # In whatever blocks a layer's parameters come, they are as many.
+    total = {name: sum(block.bytes(config) for block in found) for name, found in whole.items()}
+    resident, left = _whole_layers(group, whole, total, depth) if rounds > 1 else (set[str](), depth)
+    streaming = [layer.output for layer in group.layers if layer.output not in resident]
+    for share in (None, *SHARES) if rounds > 1 and streaming else (None,):
+        blocks: dict[str, tuple[Block, ...]] = {name: whole[name] for name in resident}
+        kept = {name: len(whole[name]) for name in resident}
+        kept_bytes = {name: total[name] for name in resident}
+        budgets: dict[str, Mapping[Buffer, int]] = dict.fromkeys(resident, depth)
+        part = {b: max(1, left[b] // (share or 3)) for b in PARAMETER_BUFFERS}
+        room = {b: max(0, left[b] - 2 * part[b]) if share else 0 for b in PARAMETER_BUFFERS}
+        for layer in group.layers:
+            name = layer.output
+            if name in resident:
+                continue
+            budgets[name] = part
+            blocks[name] = tuple(layer.blocks(budgets[name]))
+            if not blocks[name] and share is None:
+                budgets[name] = left
+                blocks[name] = tuple(layer.blocks(left))
+            kept[name], kept_bytes[name] = _take(config, blocks[name], room)
+        if all(blocks.values()) and (share is None or any(kept[name] for name in streaming)):
+            streamed = {name: total[name] - kept_bytes[name] for name in blocks}
+            most = {layer.output: layer.rows_at_most(budgets[layer.output]) for layer in group.layers}
+            yield Residence(budgets, blocks, kept, most, kept_bytes, streamed)
+
+
+def _whole_layers(
+    group: Group, whole: Mapping[str, tuple[Block, ...]], total: Mapping[str, int], depth: Words
+) -> tuple[set[str], Words]:
+    size = {name: _words(found) for name, found in whole.items()}
+    resident: set[str] = set()
+    left = dict(depth)
+    for layer in sorted(group.layers, key=lambda layer: total[layer.output]):
+        words = size[layer.output]
+        keeps_room = len(group.layers) == len(resident) + 1
+        room = {b: left[b] - words[b] for b in PARAMETER_BUFFERS}
+        if all(room[b] >= (0 if keeps_room else max(1, depth[b] // 3)) or not words[b] for b in PARAMETER_BUFFERS):
+            resident.add(layer.output)
+            left = room
+    return resident, left
+
+
+def _take(config: MachineConfig, blocks: Sequence[Block], room: Words) -> tuple[int, int]:
+    """How many first blocks find room, which they take, and their bytes."""
+    size = 0
+    for number, block in enumerate(blocks):
+        if any(words > room[b] for b, words in block.sizes.items()):
+            return number, size
+        size += block.bytes(config)
+        for b, words in block.sizes.items():
+            room[b] -= words
+    return len(blocks), size
+
+
+def _words(blocks: Sequence[Block]) -> Words:
+    return {b: sum(block.sizes.get(b, 0) for block in blocks) for b in PARAMETER_BUFFERS}

@@ -1,0 +1,129 @@
+"""Which maps of a group share a ring: results in the place of an operand, and the parts of a joined map side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+
+from compiler.layers.eltwise import EltwiseLayer
+from compiler.planning.operations import Group
+from compiler.xgraph.ops import Window
+from isa.config import MachineConfig
+
+
+@dataclass(frozen=True)
+class Life:
+    """Rows that are made into ``first`` are read from ``last``: the same, or made in its place."""
+
+    first: str
+    last: str
+    maker: str
+    """Of the first: a layer by its output, or ``load x``."""
+    readers: list[str]
+    """Of the last: layers by their outputs, and ``save x``."""
+
+    def lag(self, skew: Mapping[str, int]) -> int:
+        """Steps by which the last reader runs behind the maker."""
+        return max([skew[reader] for reader in self.readers]) - skew[self.maker]
+
+
+@dataclass(frozen=True)
+class Tenancy:
+    """Maps that share a ring, in however many steps."""
+
+    planes: Sequence[tuple[str, int, int]]
+    """Of each map: the first of its channel vectors, and how many."""
+    lives: Sequence[Life]
+    """One of all maps that lie in one place, or one for each part of a joined map."""
+    least_ring: int
+    """It must not be shorter than a vertical stride or dilation of a reader (the instruction's rule)."""
+    pitch: int
+    vectors: int
+
+
+@lru_cache(maxsize=16)
+def tenancies(config: MachineConfig, group: Group) -> list[Tenancy]:
+    """The planner asks for the same group again and again, for other steps."""
+    follows = _in_place(config, group)
+    sharing: dict[str, list[str]] = {}
+    first_of: dict[str, str] = {}
+    for name in group.maps:
+        if name not in group.parts:
+            first_of[name] = first = first_of[follows[name]] if name in follows else name
+            sharing.setdefault(first, []).append(name)
+    found = []
+    for maps in sharing.values():
+        planes = [(name, 0, group.vectors(config, name)) for name in maps]
+        found.append(_tenancy(config, group, planes, [_life(group, maps[0], maps[-1])], [maps[-1]]))
+    for name, parts in group.joined.items():
+        counts = [group.vectors(config, part) for part in parts]
+        planes = [(name, 0, sum(counts)), *zip(parts, accumulate([0, *counts[:-1]]), counts, strict=True)]
+        found.append(_tenancy(config, group, planes, [_life(group, part, part) for part in parts], [name, *parts]))
+    return found
+
+
+def _life(group: Group, first: str, last: str) -> Life:
+    readers = [layer.output for layer in group.layers if last in group.sources(layer)]
+    if last in group.outputs:
+        readers.append(f"save {last}")
+    return Life(first, last, f"load {first}" if first in group.inputs else first, readers)
+
+
+def _tenancy(
+    config: MachineConfig, group: Group, planes: Sequence[tuple[str, int, int]], lives: Sequence[Life], read: Sequence[str]
+) -> Tenancy:
+    """``read``: the maps whose windows the ring must suit."""
+    windows = [
+        (layer.window, group.tensors[layer.output].width)
+        for layer in group.layers for name in read if layer.window is not None and name in layer.inputs
+    ]  # fmt: skip
+    least = max((max(w.stride[0], w.dilation[0]) for w, _ in windows), default=1)
+    folded = read[0] in group.folds
+    pitch = _pitch(config, group.width(read[0]), [] if folded else windows)
+    return Tenancy(planes, lives, least, pitch, planes[0][2])
+
+
+def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
+    """Results of element-wise layers -> the operand in whose place they go.
+
+    That operand is read by nobody else and is not saved. MISC reads a word before it writes it, so the
+    same address at the same iteration is right (docs/machine.md). Operands made on chip come first: a
+    loaded one is needed earlier, for longer.
+    """
+    loaded = set(group.inputs)
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for layer in group.layers:
+        if not isinstance(layer, EltwiseLayer) or layer.output in group.parts:
+            continue
+        whole = [name for name, wide in zip(layer.inputs, layer.broadcast, strict=True) if not wide and name in group.maps]
+        for name in sorted(whole, key=lambda name: name in loaded):
+            readers = [other for other in group.layers for read in group.sources(other) if read == name]
+            same = _extent(config, group, name) == _extent(config, group, layer.output)
+            if len(readers) == 1 and same and name not in group.outputs and name not in {*group.folds, *group.parts, *taken}:
+                found[layer.output] = name
+                taken.add(name)
+                break
+    return found
+
+
+def _extent(config: MachineConfig, group: Group, name: str) -> tuple[int, ...]:
+    """What a map has of channels, columns and rows."""
+    columns = group.first_column.get(name, 0), group.width(name)
+    return group.vectors(config, name), *columns, group.first_row.get(name, 0), group.tensors[name].height
+
+
+def _pitch(config: MachineConfig, width: int, windows: Sequence[tuple[Window, int]]) -> int:
+    """Row pitch: the least at which the pixel lanes of a strided reader do not meet in a bank at a row's end.
+
+    ``windows`` of the readers, with the widths of what they make.
+    """
+    phases = config.fm_phases
+    for window, made in windows:
+        s_y, s_x = window.stride
+        for pitch in range(width, width + phases):
+            if (s_y * pitch - s_x * made) % phases == 0:
+                return pitch
+    return width

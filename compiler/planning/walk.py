@@ -1,0 +1,172 @@
+"""How long a planned group takes: its steps walked through, task by task, in the order in which they are emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import inf
+
+from compiler.layers.placed import Placed
+from compiler.planning.operations import Group
+from compiler.planning.ranges import Ranges
+from compiler.planning.recurrence import AFTER_LOAD, Task, Walker
+from compiler.planning.residence import Residence
+from compiler.planning.tenancy import tenancies
+from isa.config import MachineConfig
+from isa.instructions import Buffer, Unit
+
+PIECES = 4
+"""Parts of a step's rows at its edges: loads, saves, and the first and last parameter block of each layer come in
+parts, so that computation starts when the first of them is loaded, and saves begin before it has ended."""
+_SHORT_RUN = 4
+"""Cycles that a pixel takes at least if it is moved by itself: its bursts wait for room in DRAM's queue."""
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Over which rows, in which order and through which words a pass goes."""
+
+    ranges: Ranges
+    skew: Mapping[str, int]
+    """Steps by which each layer (by output), each load and each save (``load x``, ``save x``) runs behind."""
+    placed: Mapping[str, Placed]
+
+    @cached_property
+    def words(self) -> int:
+        """Of the feature-map buffer, in which maps may share words."""
+        used = 0
+        past = 0
+        for each in sorted(self.placed.values(), key=lambda each: each.base):
+            used += max(0, each.base + each.words - max(past, each.base))
+            past = max(past, each.base + each.words)
+        return used
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Of one batch element, alone on the machine."""
+
+    cycles: int
+    """From start to end."""
+    inside: int
+    """From the first beat of the busiest unit to its last."""
+    bus: int
+    """Cycles in which DRAM is used."""
+
+    def counting(self, ends: float) -> int:
+        """Cycles, with this share of those before and after the busiest unit's work."""
+        return self.inside + round(ends * (self.cycles - self.inside))
+
+
+def walk(
+    config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str],
+    limit: float = inf, ends: float = 0.0, most: float = inf,
+) -> Walk | None:  # fmt: skip
+    """What the cycle model would say of the group, nearly (docs/performance.md), and a hundred times faster.
+
+    None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
+    """
+    tasks = _tasks(config, group, way, residence, loads)
+    made = {name: int(end[-1]) for name, end in way.ranges.end.items()}
+    walker = Walker(_waiting_weights(config, residence), beats_of(group, made))
+    engine = walker.engines[_busiest(group)]
+    steps = way.ranges.steps
+    for slot in range(steps + max(way.skew.values())):
+        for task in tasks:
+            if 0 <= slot - task.behind < steps:
+                walker.step(task, slot - task.behind)
+        begun = engine.begun or 0.0
+        end = engine.free + engine.left
+        # One more than what rounding may take.
+        if end - begun > limit or end - begun + ends * (begun + AFTER_LOAD) > most + 1:
+            return None
+    cycles = max(walker.bus, walker.loaded, walker.saved, *(each.free for each in walker.engines.values())) + AFTER_LOAD
+    return Walk(round(cycles), round(engine.free - (engine.begun or 0.0)), round(walker.bus))
+
+
+def least_cycles(config: MachineConfig, group: Group, residence: Residence, made: Mapping[str, int]) -> float:
+    """Of any walk that makes so many rows of each map: the busiest unit waits for the first of its parameters."""
+    busiest = _busiest(group)
+    waits = []
+    for layer in group.layers:
+        if layer.unit is busiest:
+            size = residence.kept_bytes[layer.output] + residence.streamed_bytes[layer.output]
+            first = size / config.axi_bytes / len(residence.blocks[layer.output])
+            waits.append(first + AFTER_LOAD if size else 0.0)
+    return min(waits) + beats_of(group, made)[busiest] + AFTER_LOAD
+
+
+def beats_of(group: Group, made: Mapping[str, int]) -> dict[Unit, float]:
+    """What each unit must do at least for so many rows of each map: where windows skip the last ones, not all."""
+    beats: dict[Unit, float] = {}
+    for layer in group.layers:
+        own = layer.beats * made[layer.output] / group.tensors[layer.output].height
+        beats[layer.unit] = beats.get(layer.unit, 0.0) + own
+    return beats
+
+
+def _busiest(group: Group) -> Unit:
+    return max(group.beats, key=lambda unit: group.beats[unit])
+
+
+def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
+    """That DRAM needs for a row of a map."""
+    tensor = group.tensors[name]
+    if name in group.first_channel or name in group.sampled:
+        return float(tensor.width * max(_SHORT_RUN, -(-tensor.channels // config.axi_bytes)))
+    return tensor.width * tensor.channels / config.axi_bytes
+
+
+def _tasks(
+    config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str]
+) -> list[Task]:
+    """In the order of emission within a step."""
+    tasks: dict[str, Task] = {}
+    rows, skew = way.ranges.rows, way.skew
+    piece = {name: -(-way.ranges.most_made(name) // PIECES) for name in group.maps}
+    moving = _moving(config, group)
+    for name in loads:
+        key = f"load {name}"
+        tasks[key] = Task(Unit.LOAD, skew[key], rows[name], moving[name], piece[name])
+    for layer in group.layers:
+        name = layer.output
+        own = residence.blocks[name]
+        makers = [tasks.get(source) or tasks.get(f"load {source}") for source in group.sources(layer)]
+        tasks[name] = Task(
+            layer.unit, skew[name], rows[name], layer.beats / group.tensors[name].height,
+            piece[name] if own[0].divisible else group.tensors[name].height,
+            [maker for maker in makers if maker], blocks=len(own),
+            kept=residence.kept_bytes[name] / config.axi_bytes, streamed=residence.streamed_bytes[name] / config.axi_bytes,
+        )  # fmt: skip
+    for name in group.outputs:
+        key = f"save {name}"
+        tasks[key] = Task(Unit.SAVE, skew[key], rows[name], moving[name], piece[name], [tasks[name]])
+    # A ring is as long as what its last reader needs at the time.
+    for tenancy in tenancies(config, group):
+        for life in tenancy.lives:
+            if way.placed[life.first].wraps:
+                ago = life.lag(skew) + 1
+                tasks[life.maker].room = [(tasks[reader], ago) for reader in life.readers]
+    return list(tasks.values())
+
+
+@lru_cache(maxsize=16)
+def _moving(config: MachineConfig, group: Group) -> dict[str, float]:
+    """Cycles of loading, or saving, a row of each map: of DRAM, or of the buffer if that takes longer."""
+    return {
+        name: max(bus_cycles(config, group, name), group.width(name) * group.vectors(config, name))
+        for name in (*group.inputs, *group.outputs)
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=16)
+def _waiting_weights(config: MachineConfig, residence: Residence) -> float:
+    """Whole blocks that fit beside what stays."""
+    left, largest = config.weight_depth, 0
+    for name, blocks in residence.blocks.items():
+        words = [block.sizes.get(Buffer.WEIGHT, 0) for block in blocks]
+        left -= sum(words[: residence.kept[name]])
+        largest = max([largest, *words[residence.kept[name] :]])
+    waiting = left // largest * largest if largest else left
+    return waiting * config.buffer_dram_bytes("WEIGHT") / config.axi_bytes

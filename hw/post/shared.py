@@ -1,0 +1,73 @@
+"""One pipeline for two units: POOL's results are finished by CONV's lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.interfaces import TableWrite
+from hw.post.activation import vectors
+from hw.post.postprocess import PostProcess, post_layout
+from isa.config import MachineConfig
+from isa.latency import post_latency
+
+
+class GuestSignature(wiring.Signature):
+    """The lanes of another unit, seen from the one that borrows them.
+
+    ``at_work``: there are vectors to come. ``room``: a vector may be shown in the next cycle, and only then. ``post_latency``
+    cycles later it is ``finished``, which cannot be refused.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        super().__init__({
+            "at_work": Out(1),
+            "room": In(1),
+            "vector": Out(data.StructLayout({"valid": unsigned(1), "p": post_layout(lanes)})),
+            "finished": In(data.StructLayout({"valid": unsigned(1), "p": data.ArrayLayout(signed(8), lanes)})),
+        })
+
+
+class SharedPostProcess(wiring.Component):
+    """``PostProcess`` with a guest: as many lanes as the wider of both units has, each of them uses the first ones.
+
+    The owner's vectors go through as if it were alone: ``ask`` says one cycle ahead that ``i`` will be valid, and the guest has
+    no ``room`` then. It is the owner who leaves room while the guest is ``at_work``; it never waits for it. Nothing is refused
+    behind the lanes, so whose a vector is goes beside them in a shift register.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self._config = config
+        self._lanes = max(config.conv_finish, config.pool_finish)
+        self._own, self._guest = config.conv_finish, config.pool_finish
+        super().__init__({
+            "ask": In(1),
+            "i": In(vectors(post_layout(self._own))),
+            "o": Out(vectors(data.ArrayLayout(signed(8), self._own))),
+            "guest": In(GuestSignature(self._guest)),
+            "table_write": In(TableWrite(config)),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.post = post = PostProcess(self._config, self._lanes)
+        wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
+        guest = self.guest.vector
+        guests = Signal(post_latency(self._config))
+        """Whose the vectors in the pipeline are, the newest first."""
+        m.d.sync += guests.eq(Cat(guest.valid, guests))
+        m.d.comb += [
+            self.guest.room.eq(~self.ask),
+            post.i.valid.eq(self.i.valid | guest.valid),
+            self.o.valid.eq(post.o.valid & ~guests[-1]),
+            self.guest.finished.valid.eq(post.o.valid & guests[-1]),
+            *(to.eq(source) for to, source in zip(self.o.p, post.o.p, strict=False)),
+            *(to.eq(source) for to, source in zip(self.guest.finished.p, post.o.p, strict=False)),
+        ]
+        for name in post.i.p.shape().members:
+            own, other = (Value.cast(vector[name]) for vector in (self.i.p, guest.p))
+            m.d.comb += Value.cast(post.i.p[name]).eq(Mux(guest.valid, other, own))
+        return m

@@ -1,0 +1,49 @@
+"""What the fields of a configuration ask of each other where lanes take turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isa.bounds import ConfigError
+
+if TYPE_CHECKING:
+    from isa.config import MachineConfig
+
+
+def check_array_clock(config: MachineConfig) -> None:
+    """A multiplier that works twice in a cycle needs two pairs of products that share one operand."""
+    if config.array_clock == 1:
+        return
+    if not config.dsp_packing:
+        raise ConfigError(
+            "configuration field array_clock: 2 is for packed products (dsp_packing), which it is without; "
+            "make dsp_packing true, or array_clock 1"
+        )
+    turns = 2 if config.packs_pixels else 4
+    if config.oc_p % turns:
+        raise ConfigError(
+            f"configuration field array_clock: 2 needs an oc_p that is a multiple of {turns} (px_p is {config.px_p}), "
+            f"for each multiplier makes two pairs of products by turns, and {config.oc_p} is none; "
+            f"make array_clock 1, or oc_p {-(-config.oc_p // turns) * turns}"
+        )
+
+
+def check_finish(config: MachineConfig) -> None:
+    """Finishing lanes take part of a pixel at a time, or whole pixels: never parts of two."""
+    results = config.px_p * config.oc_p
+    parts = [n for n in range(1, results + 1) if config.oc_p % n == 0 or (n % config.oc_p == 0 and results % n == 0)]
+    if config.conv_finish not in parts:
+        raise ConfigError(
+            f"configuration field conv_finish: {config.conv_finish} neither divides oc_p = {config.oc_p} nor is a multiple of "
+            f"it that divides px_p x oc_p = {results}; choose {_one_of(parts)}"
+        )
+    if config.ic_p % config.pool_finish:
+        parts = [n for n in range(1, config.ic_p + 1) if config.ic_p % n == 0]
+        raise ConfigError(
+            f"configuration field pool_finish: {config.pool_finish} does not divide ic_p = {config.ic_p}; "
+            f"choose {_one_of(parts)}"
+        )
+
+
+def _one_of(values: list[int]) -> str:
+    return " or ".join(filter(None, (", ".join(map(str, values[:-1])), str(values[-1]))))
