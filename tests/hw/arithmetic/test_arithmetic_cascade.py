@@ -35,9 +35,12 @@ def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     modules = split_design(text).modules
     assert modules[f"{MODULE}_conv_array"].text.count("DSP48E2") == config.macs_per_cycle // 2 // config.array_clock
     assert modules[f"{MODULE}_pool_reduce"].text.count("DSP48E2") == config.pool_taps * config.ic_p * -(-config.px_p // 2)
-    assert modules[f"{MODULE}_conv_post_lane_0"].text.count("DSP48E2") == 2 // config.array_clock
-    by_turns = -(-config.conv_finish // 2) if config.array_clock > 1 else 0
-    assert modules[f"{MODULE}_conv_post_activate"].text.count("DSP48E2") == by_turns
+    lane = next(module for name, module in modules.items() if "_post_lane_" in name)
+    assert lane.text.count("DSP48E2") == 2 // config.array_clock
+    activate = next(module for name, module in modules.items() if name.endswith("post_activate"))
+    lanes = max(config.conv_finish, config.pool_finish)
+    assert config.shares_finish
+    assert activate.text.count("DSP48E2") == (-(-lanes // 2) if config.array_clock > 1 else 0)
     machine = RtlMachine(config, verilog=text + MODEL)
     for seed in range(6):
         program = random_program(config, seed, size=6)
