@@ -13,7 +13,7 @@ DEVICE ?= LFE5U-85F
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help demo soc ulx3s test check fuzz prove mutants networks rtl-full bench wheel lint types env lock clean
+.PHONY: help demo soc ulx3s test check fuzz prove mutants python-mutants coverage networks rtl-full bench wheel lint types env lock clean
 
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
@@ -26,6 +26,8 @@ help:
 	@echo "make fuzz    $(COUNT) random programs from seed $(SEED) on the RTL of $(CONFIG), whole memories compared"
 	@echo "make prove   properties of the parts of $(CONFIG), proved for every input"
 	@echo "make mutants  faults put into the Verilog of $(CONFIG), and which of them programs and benches find (hours)"
+	@echo "make python-mutants  faults put into compiler and functional simulator, and which of them their tests find (hours)"
+	@echo "make coverage  branches and bits of the Verilog of $(CONFIG) that benches and random programs reach"
 	@echo "make networks  all networks at full size on the functional simulator, into docs/networks.md; ARGS chooses"
 	@echo "make rtl-full  the large networks on the RTL of base, the short ones on zu2 too, into docs/networks.md"
 	@echo "make bench     every table of the documentation, one script of bench/ after the other (hours)"
@@ -56,6 +58,12 @@ prove: $(READY)
 
 mutants: tools $(READY)
 	$(BIN)/python -m bench.mutants --config $(CONFIG) $(ARGS)
+
+python-mutants: $(READY)
+	$(BIN)/python -m bench.python_mutants $(ARGS)
+
+coverage: tools $(READY)
+	$(BIN)/python -m bench.coverage --config $(CONFIG) $(ARGS)
 
 networks: $(READY)
 	$(BIN)/python -m bench.networks --workers 1 $(ARGS)

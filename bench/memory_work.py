@@ -8,6 +8,9 @@ strategy by its sums, not the best of all as whole programs, which takes minutes
 ``python -m bench.memory_work --least [--config nano] [--bands 1 4 16] [network ...]``: the least DRAM for feature maps that is
 found (inputs and outputs in it), by rows alone, and in column tiles and so many bands too; what a limit of 192 KiB answers; and
 seconds.
+
+``python -m bench.memory_work --within 192 [--config nano] [network ...]``: programs that keep to so many KiB, as
+``compile --memory`` makes them, run on the functional simulator: output elements that differ from onnxruntime's.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.network_table import put_row, put_text, rows_of
-from bench.networks import imported, sources
+from bench.networks import differing, imported, sources
+from compiler.driver import compile_graph
 from compiler.emit.places import Sharing, places
 from compiler.fitting import fitted
 from compiler.limit import BANDS, least_memory
@@ -31,10 +35,11 @@ from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest, program_cycles
 from isa.config import preset
 from isa.instructions import Region
+from tilewright.api import estimated_cycles
 
 PAGE = Path(__file__).parents[1] / "docs" / "memory.md"
 LIMIT = 192 << 10
-WORK, LEAST = "WORK of whole networks", "Least memory"
+WORK, LEAST, WITHIN = "WORK of whole networks", "Least memory", "Within a limit"
 
 
 def put(title: str, columns: tuple[str, ...], row: tuple[object, ...], keys: int) -> None:
@@ -97,16 +102,30 @@ def least_row(name: str, config_name: str, bands: Sequence[int]) -> None:
     put(LEAST, columns, (name, config.name, by_rows.bytes, least.bytes, in_bands, groups, cycles, fits, seconds), 2)
 
 
+def within_row(name: str, config_name: str, kib: int) -> None:
+    begun = time.perf_counter()
+    compiled = compile_graph(imported(sources()[name](), "power_of_two"), preset(config_name), memory=kib << 10)
+    seconds = time.perf_counter() - begun
+    program = compiled.program
+    taken = sum(program.region_bytes(region) for region in (Region.WORK, Region.INPUT, Region.OUTPUT))
+    differ, elements, _ = differing(program)
+    columns = ("network", "configuration", "KiB", "bytes of feature maps", "cycles", "elements that differ", "of", "compile s")
+    put(WITHIN, columns, (name, config_name, kib, taken, estimated_cycles(program), differ, elements, f"{seconds:.0f}"), 3)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--least", action="store_true")
+    parser.add_argument("--within", type=int, metavar="KIB")
     parser.add_argument("--bands", nargs="+", type=int, default=BANDS)
     parser.add_argument("--strategy", choices=[*STRATEGIES])
     parser.add_argument("--config", default="nano")
     asked = parser.parse_args()
-    for name in asked.networks or (("resnet8_int8_qdq", "mobilenet_v2") if asked.least else sources()):
-        if asked.least:
+    for name in asked.networks or (("resnet8_int8_qdq", "mobilenet_v2") if asked.least or asked.within else sources()):
+        if asked.within:
+            within_row(name, asked.config, asked.within)
+        elif asked.least:
             least_row(name, asked.config, asked.bands)
         else:
             work_row(name, asked.strategy)

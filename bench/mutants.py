@@ -1,8 +1,9 @@
 """Mutants of the Verilog, and what finds them: ``python -m bench.mutants [--config nano] [--count 320] [--seed 1]``.
 
 yosys puts the mutants into one netlist, each switched on by a number; one build of Verilator runs them all. Each is sent
-through the stages until one finds it: random programs (whole memory, faults, the rules of AXI4), the scenarios of the benches,
-and last cycles, beats, counters and traces of the machine without a mutant, which tell what is only late or wrongly counted.
+through the stages until one finds it: random programs (whole memory, faults, the rules of AXI4); cycles, beats, counters and
+traces of the machine without a mutant, which tell what is only late or wrongly counted; all registers and the scenarios of the
+benches; and a proof that it changes nothing (``sim.mutants.equivalent``).
 What was found is in ``--record``: a run that was ended goes on from there. ``--minutes`` ends it after a while. The table by
 unit goes into docs/trust.md; the survivors are printed.
 """
@@ -17,11 +18,11 @@ from pathlib import Path
 
 from bench.network_table import put_row
 from isa.config import load_config
-from sim.mutants.hunt import STAGES, Hunt, read_record, survivors
+from sim.mutants.hunt import EQUIVALENT, STAGES, Hunt, read_record, survivors
 from sim.mutants.netlist import Mutant
 
 PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
-COLUMNS = ("configuration", "unit", "mutants", *STAGES, "survive", "not run to the end")
+COLUMNS = ("configuration", "unit", "mutants", *STAGES, "survive", "not run to the end", "killed of the unequal")
 
 
 def rows(mutants: Sequence[Mutant], done: dict[int, dict[str, str | None]]) -> dict[str, Counter[str]]:
@@ -55,7 +56,9 @@ def main() -> None:
             break
     done = read_record(record)
     for unit, counted in rows(hunt.mutants, done).items():
-        cells = [str(counted[name]) for name in COLUMNS[2:]]
+        killed = sum(counted[stage] for stage in STAGES if stage != EQUIVALENT)
+        share = 100 * killed / max(1, counted["mutants"] - counted[EQUIVALENT])
+        cells = [*(str(counted[name]) for name in COLUMNS[2:-1]), f"{share:.0f} %"]
         put_row("Mutants of the Verilog", COLUMNS, [config.name, unit, *cells], 2, PAGE)
         print(unit, *cells)
     for mutant in hunt.mutants:

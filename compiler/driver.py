@@ -27,6 +27,7 @@ from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.decided import Decided
 from compiler.search.effort import NORMAL, Effort, effort_of
+from compiler.search.measured import Measure, Measured
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest
 from compiler.xgraph.graph import XGraph
@@ -95,20 +96,24 @@ def compile_graph(
     memory: int | None = None,
     schedule: Schedule | None = None,
     effort: str = "normal",
+    measure: Measure | None = None,
 ) -> Compiled:
     """``groups`` (names of operations) overrides the strategy; operations that it leaves out run alone. ``schedule`` decides
     what it says; what it leaves out is searched. ``effort``: quick, normal or full (``compiler/search/effort.py``).
 
     ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
-    may take.
+    may take. ``measure``: of the cycles of each group, by which it is chosen, instead of the planner's estimate.
     """
+    if measure is not None and (schedule is not None or groups is not None):
+        raise TilewrightError("evaluator: groups are decided already, nothing is left to weigh; leave them out")
     stages = stages or Stages()
     stages.begin("search")
     imported, known = fitted(imported, config, objective_of(objective), database)
     graph = imported.graph
     if groups is None:
         found = frugal_steps(
-            config, graph, strategy, objective, database, known, memory, schedule, effort_of(effort), stages.progress
+            config, graph, strategy, objective, database, known, memory, schedule, effort_of(effort), stages.progress,
+            measure,
         )  # fmt: skip
     elif schedule is not None:
         raise TilewrightError("groups: a schedule is given, which has groups, too; leave one of them out")
@@ -137,12 +142,14 @@ def steps_of(
 def frugal_steps(
     config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None,
     known: Costs | None = None, memory: int | None = None, schedule: Schedule | None = None, effort: Effort = NORMAL,
-    progress: Progress | None = None,
+    progress: Progress | None = None, measure: Measure | None = None,
 ) -> Frugal:  # fmt: skip
     """The same, with what they need; ``memory``: at most so many bytes of DRAM for feature maps."""
     check_choices(strategy, objective)
     wanted = objective_of(objective)
     evaluator = Evaluator(config, graph, database, {} if known is None else known, effort=effort)
+    if measure is not None:
+        evaluator = Measured(config, graph, effort=effort, measure=measure)
     if progress is not None:
         evaluator.told = progress
     if schedule is not None:

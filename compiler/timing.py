@@ -30,7 +30,7 @@ from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.partition import partition_by, price_of
 from compiler.search.splice import Path, splice
-from compiler.search.strategies import STRATEGIES
+from compiler.search.strategies import CONTENDERS
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
 from isa.config import MachineConfig
@@ -85,8 +85,8 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
         neighbours = Neighbours(evaluator)
         return neighbours.steps(neighbours.path(evaluator.whole(partition_by(best, graph, evaluator, CYCLES).groups)))
     found = []
-    for number, (name, strategy) in enumerate(STRATEGIES.items(), 1):
-        evaluator.told(f"search: strategy {name}, {number} of {len(STRATEGIES)}")
+    for number, (name, strategy) in enumerate(CONTENDERS.items(), 1):
+        evaluator.told(f"search: strategy {name}, {number} of {len(CONTENDERS)}")
         found.append(partition_by(strategy, graph, evaluator, CYCLES).groups)
     evaluator.told("search: strategy best, where bytes count a little")
     found.append(best(graph, replace(evaluator, planned_for=CYCLES), LEAN).groups)

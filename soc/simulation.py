@@ -18,7 +18,7 @@ from litex.soc.interconnect import wishbone
 from migen import ClockDomain, ClockSignal, Instance, Module, ResetSignal
 
 from isa.config import MachineConfig
-from sim.rtl.machine import READ_LATENCY
+from sim.rtl.memory import READ_LATENCY
 from soc.design import MACHINE_ORIGIN, SystemOnChip, machine_module
 
 MEMORIES = ("bench", "sdram")

@@ -32,6 +32,7 @@ from isa.program import MachineStep, Program
 from sim.cycle.model import CycleModel
 from sim.runtime.engine import CycleProgress, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
+from tilewright.evaluators import measure_of
 from tilewright.inputs import random_inputs as random_inputs
 from tilewright.inputs import read_arrays as read_arrays
 from tilewright.profile.macs import macs_of_nodes
@@ -64,6 +65,7 @@ def compile_model(
     memory: int | str | None = None,
     schedule: Schedule | Path | str | None = None,
     effort: str = "normal",
+    evaluator: str = "analytic",
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
@@ -76,10 +78,12 @@ def compile_model(
     ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
     ``schedule``: decisions, or the file that holds them; what they leave out is searched. ``.schedule`` of the result has all.
     ``effort``: ``"quick"`` times no programs, ``"full"`` weighs more groups and times more (``compiler/search/effort.py``).
+    ``evaluator``: what says how long a group takes when groups are chosen (``tilewright.evaluators``).
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
     effort_of(effort)
+    measure = measure_of(evaluator, machine)
     limit = None if memory is None else bytes_of(memory)
     decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
     how = import_arguments(
@@ -92,7 +96,7 @@ def compile_model(
     database = open_database(machine) if cache else None
     compiled = compile_graph(
         imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database,
-        memory=limit, schedule=decided, effort=effort,
+        memory=limit, schedule=decided, effort=effort, measure=measure,
     )  # fmt: skip
     warn_of_empty(compiled.imported)
     return compiled

@@ -23,7 +23,7 @@ from compiler.driver import Compiled
 from compiler.frontend.documented import documented
 from compiler.frontend.idle import NothingOnMachine
 from compiler.quantise.statistics import CalibrationWarning
-from compiler.search.strategies import STRATEGIES
+from compiler.search.strategies import CONTENDERS
 from compiler.xgraph.ops import Op
 from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
 from compiler.zoo.random_models import OLD, Recipe, build, random_recipe
@@ -106,7 +106,7 @@ def random_case(seed: int, config: MachineConfig | None = None) -> Case:
     if recipe.opset > OLD and rng.random() < 0.6:
         form = (rng.choice([*ACTIVATIONS]), rng.choice([*WEIGHTS]), rng.choice([*FORMS]))
         form += tuple(name for name in MORE if rng.random() < 0.5)
-    return Case(seed, recipe, form, config or any_config(seed), rng.choice([*STRATEGIES]))
+    return Case(seed, recipe, form, config or any_config(seed), rng.choice([*CONTENDERS]))
 
 
 def run_model_fuzz(

@@ -19,7 +19,12 @@ from sim.campaign.run import How, all_cores
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-STRATEGY_HELP = "How groups are chosen: naive, greedy, dnnvm, efficient-s, fuse-and-shrink, optimus, optimus-online, or best."
+STRATEGY_HELP = (
+    "How groups are chosen: naive, greedy, dnnvm, efficient-s, fuse-and-shrink, optimus, optimus-online, or best; "
+    "by the papers' own formulas: optimus-as-written, optimus-online-as-written, dnnvm-as-written."
+)
+
+EVALUATOR_HELP = "What tells how long a group takes when groups are chosen: analytic, cycle (cycle model) or rtl."
 
 EFFORT_HELP = "Of strategy best: quick times no programs, full weighs more groups and times more programs; or normal."
 

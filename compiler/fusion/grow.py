@@ -53,7 +53,7 @@ def grow(
         found += values
         hopes: dict[Mask, int] = {}
         for group, value in values.items():
-            for extended in _extensions(sets, joins, group):
+            for extended in extensions(sets, joins, group):
                 hopes[extended] = max(hopes.get(extended, value), value)
         level = list(hopes)
         if size == most_ops:
@@ -74,7 +74,7 @@ def _fairly(hopes: Mapping[Mask, int], most: int) -> list[Mask]:
     return [group for _, _, group in heapq.nsmallest(most, ranked)]
 
 
-def _extensions(sets: OpSets, joins: Sequence[Mask], group: Mask) -> list[Mask]:
+def extensions(sets: OpSets, joins: Sequence[Mask], group: Mask) -> list[Mask]:
     near = union(joins, group) & ~group & ~union(sets.apart, group)
     before, after = union(sets.ancestors, group), union(sets.descendants, group)
     return [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from compiler.fusion.isomorphism import LabelledGraph, embeddings
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.lower import is_depthwise
-from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, EltwiseKind, Op, Pool, Upsample
 
 FEEDS = frozenset({"feeds"})
 """The first makes a map that the second reads."""
@@ -67,6 +67,17 @@ TEMPLATES: tuple[Template, ...] = (
     side_by_side("conv", "conv", "conv", "conv"),
 )
 
+PAPER_TEMPLATES: tuple[Template, ...] = (
+    chain("injective", "injective"),
+    chain("injective", "eltwise"),
+    chain("eltwise", "injective"),
+    side_by_side("injective", "injective"),
+    side_by_side("injective", "injective", "injective"),
+    side_by_side("injective", "injective", "injective", "injective"),
+)
+"""DNNVM's kernel fusion (section 4.1.3) with its wildcard: longitudinally adjacent operations, a branch with the element-wise
+operation that joins it, and horizontally adjacent ones on one map. Its figure 3 is missing from the text that we have."""
+
 
 def labels_of(op: Op) -> frozenset[str]:
     """Type and geometry of an operation: what templates may ask for."""
@@ -83,6 +94,9 @@ def labels_of(op: Op) -> frozenset[str]:
             labels = {"upsample"}
         case _:
             labels = {type(op).__name__.lower()}
+    if not isinstance(op, Eltwise) or op.kind is EltwiseKind.PASS:
+        # Section 4.1: convolution, pooling, nonlinear, deconvolution, depth-wise convolution, upsample, and reorganization.
+        labels |= {"injective"}
     window = getattr(op, "window", None)
     if window is not None:
         labels |= {"kernel{}x{}".format(*window.kernel), "stride{}x{}".format(*window.stride)}

@@ -7,6 +7,7 @@ from compiler.search.certify import certify
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.dnnvm import dnnvm
 from compiler.search.efficient_s import efficient_s
+from compiler.search.exhaust import least_of_all
 from compiler.search.fuse_and_shrink import fuse_and_shrink
 from compiler.search.greedy import greedy
 from compiler.search.naive import naive
@@ -28,6 +29,11 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, objective)
     effort = evaluator.effort
+    if effort.proved:
+        known = {sets.mask(group) for partition in rivals for group in partition.groups}
+        proved = least_of_all(evaluator, objective, known.union(1 << n for n in range(len(sets.ops))))
+        if proved is not None and proved.groups is not None:
+            return made_of(evaluator, objective, proved.groups, exact=proved.exact, bound=proved.bound)
     grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth)
     groups = {sets.mask(group) for partition in rivals for group in partition.groups}.union(grown.groups)
     if not grown.complete:

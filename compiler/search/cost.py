@@ -113,14 +113,14 @@ class Evaluator:
         """The plan that the cost is of."""
         objective = self.planned_for or objective
         try:
-            columns = self.columns or mask.bit_count() == 1 or bool(mask & self._narrow)
+            columns = self.columns or mask.bit_count() == 1 or bool(mask & self.narrow)
             group, bands = self.group(mask), self.bands
             return plan_group(self.config, group, objective, rows_only=self.rows_only, columns=columns, bands=bands)
         except FitError:
             return None
 
     @cached_property
-    def _narrow(self) -> Mask:
+    def narrow(self) -> Mask:
         """Operations that alone fit only in column tiles: groups of others are not worth tiling so."""
         found: dict[object, bool] = {}
         narrow = 0

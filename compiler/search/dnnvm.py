@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compiler.fusion.legal import Mask, OpSets, bits_of
-from compiler.fusion.templates import template_groups
+from compiler.fusion.templates import TEMPLATES, Template, template_groups
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import Partition, made_of, price_of, price_or_none
 from compiler.xgraph.graph import XGraph
@@ -25,13 +25,17 @@ Steps = list[Mask]
 
 
 def dnnvm(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    return _Search(evaluator, objective).partition()
+    return dnnvm_among(evaluator, objective, TEMPLATES)
+
+
+def dnnvm_among(evaluator: Evaluator, objective: Objective, templates: tuple[Template, ...]) -> Partition:
+    return _Search(evaluator, objective, templates).partition()
 
 
 class _Search:
-    def __init__(self, evaluator: Evaluator, objective: Objective) -> None:
+    def __init__(self, evaluator: Evaluator, objective: Objective, templates: tuple[Template, ...]) -> None:
         self.evaluator, self.objective, self.sets = evaluator, objective, evaluator.sets
-        self.templates = template_groups(self.sets)
+        self.templates = template_groups(self.sets, templates)
         self.lines = lines_of(self.sets)
         self.line_of = {line[-1]: number for number, line in enumerate(self.lines)}
         self.joined: Steps = []

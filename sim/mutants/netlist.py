@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from isa.config import MachineConfig
@@ -49,14 +49,21 @@ class Mutant:
     bit: int
     source: str
     """``line.column`` of the Verilog that the cell comes from."""
+    options: str = field(default="", compare=False)
+    """What yosys' ``mutate`` is told to make it alone."""
 
     @property
     def unit(self) -> str:
         """The part of the machine that it is in."""
-        return (self.module.removeprefix(TOP).strip("_") or "core").split("_")[0]
+        return unit_of(self.module)
 
     def __str__(self) -> str:
         return f"{self.mode} {self.module}.{self.cell}.{self.port}[{self.bit}] (line {self.source})"
+
+
+def unit_of(module: str) -> str:
+    """The part of the machine that a module of its Verilog belongs to."""
+    return (module.removeprefix(TOP).strip("_.") or "core").split("_")[0].split(".")[0]
 
 
 def mutants_of(script: str) -> list[Mutant]:
@@ -70,7 +77,7 @@ def mutants_of(script: str) -> list[Mutant]:
             found.append(
                 Mutant(
                     int(number[1]), values["mode"], values["module"].lstrip("\\"), values["cell"], values["port"],
-                    int(values["portbit"]), source,
+                    int(values["portbit"]), source, re.sub(rf"mutate|-ctrl {CONTROL} \d+ \d+|-src \S+", "", line).strip(),
                 )
             )  # fmt: skip
     return found
@@ -97,6 +104,22 @@ def mutated(
             write_atomically(names, (work / "mutants.ys").read_bytes())
             write_atomically(target, switched((work / "mutated.v").read_text()).encode())
     return target.read_text(), mutants_of(names.read_text())
+
+
+def netlist_of(config: MachineConfig, cache: Path | str | None = None) -> Path:
+    """yosys' text of the machine that mutants are drawn from."""
+    yosys = find_tool("yosys")
+    verilog = core_verilog(config, cache)
+    digest = hashlib.sha256(repr((verilog, yosys.version, _LIST)).encode()).hexdigest()[:24]
+    target = cache_directory(cache) / "mutants" / f"{digest}.il"
+    if not target.exists():
+        with temporary_folder() as work:
+            (work / "core.v").write_text(verilog)
+            (work / "netlist.ys").write_text(_LIST.format(top=TOP, count=1, seed=1, control=CONTROL, bits=1))
+            yosys.run(["-q", "netlist.ys"], work)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(target, (work / "core.il").read_bytes())
+    return target
 
 
 def switched(verilog: str) -> str:

@@ -19,7 +19,7 @@ from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.functional.hazards import find_races
 from sim.functional.machine import instructions
 from sim.random.configs import any_config
-from sim.random.engines import Engine, Outcome, difference, functional, rtl, rtl_machine
+from sim.random.engines import Engine, Outcome, functional, rtl, rtl_machine, wrong_on_rtl
 from sim.random.program import DEFAULT_SIZE, RandomProgram, random_program
 from sim.random.shrink import shrink
 
@@ -147,7 +147,7 @@ def comparison(config: MachineConfig, engine: str, *, stalls: bool) -> Callable[
 
     def compare(program: RandomProgram) -> tuple[Outcome, str | None]:
         actual = other(program)
-        return actual, difference(functional(program), actual)
+        return actual, wrong_on_rtl(program, actual, stalls=stalls)
 
     return compare
 

@@ -11,7 +11,8 @@ module tilewright_axi_checker #(
   parameter DATA_BITS = 128,
   parameter ADDR_BITS = 40,
   parameter MAX_BEATS = 256,
-  parameter MAX_READS = 256
+  parameter MAX_READS = 256,
+  parameter ID_BITS   = 2
 ) (
   input                   clk,
   input                   rst,
@@ -21,6 +22,8 @@ module tilewright_axi_checker #(
   output reg       [31:0] responses,
   output                  quiet,
 
+  input     [ID_BITS-1:0] arid,
+  input     [ID_BITS-1:0] rid,
   input   [ADDR_BITS-1:0] araddr,
   input             [7:0] arlen,
   input             [2:0] arsize,
@@ -56,12 +59,17 @@ module tilewright_axi_checker #(
   reg  [DATA_BITS+BYTES:0] w_old;
   reg                     ar_held, aw_held, w_held;
 
-  // Lengths of the bursts whose beats are still to come; W bursts may finish before their address is taken.
-  reg [7:0] r_len [0:DEPTH-1];
+  // Lengths of the bursts whose beats are still to come, of reads for each id, as only those of one id stay in order;
+  // W bursts may finish before their address is taken.
+  localparam IDS = 1 << ID_BITS;
+  reg [7:0] r_len [0:IDS*DEPTH-1];
+  reg [7:0] r_asked [0:IDS-1];
+  reg [7:0] r_ended [0:IDS-1];
+  reg [7:0] r_beat [0:IDS-1];
   reg [7:0] w_len [0:DEPTH-1];
   reg [7:0] aw_len [0:DEPTH-1];
   reg [31:0] r_bursts, w_bursts;
-  reg  [7:0] r_beat, w_beat;
+  reg  [7:0] w_beat;
   reg [31:0] cycle;
   wire       asked = w_bursts < write_bursts || (w_bursts == write_bursts && awvalid && awready);
   wire [7:0] asked_len = w_bursts < write_bursts ? aw_len[w_bursts % DEPTH] : awlen;
@@ -80,6 +88,7 @@ module tilewright_axi_checker #(
     end
   endtask
 
+  integer clear;
   always @(posedge clk) begin
     cycle <= cycle + 1;
     ar_held <= arvalid && !arready;
@@ -96,15 +105,19 @@ module tilewright_axi_checker #(
     if (^{arvalid, awvalid, wvalid, rready, bready} === 1'bx) report(9);
 
     if (arvalid && arready) begin
-      r_len[read_bursts % DEPTH] <= arlen;
+      r_len[{arid, r_asked[arid]}] <= arlen;
+      r_asked[arid] <= r_asked[arid] + 8'd1;
       if (read_bursts - r_bursts >= MAX_READS) report(7);
       read_bursts <= read_bursts + 1;
     end
     if (rvalid && rready) begin
-      if (r_bursts == read_bursts) report(7);
-      else if (rlast != (r_beat == r_len[r_bursts % DEPTH])) report(8);
-      r_beat <= rlast ? 8'd0 : r_beat + 8'd1;
-      if (rlast) r_bursts <= r_bursts + 1;
+      if (r_bursts == read_bursts || r_asked[rid] == r_ended[rid]) report(7);
+      else if (rlast != (r_beat[rid] == r_len[{rid, r_ended[rid]}])) report(8);
+      r_beat[rid] <= rlast ? 8'd0 : r_beat[rid] + 8'd1;
+      if (rlast) begin
+        r_ended[rid] <= r_ended[rid] + 8'd1;
+        r_bursts <= r_bursts + 1;
+      end
     end
 
     if (awvalid && awready) begin
@@ -128,7 +141,8 @@ module tilewright_axi_checker #(
     if (rst) begin
       broken <= 0;
       {ar_held, aw_held, w_held} <= 0;
-      {read_bursts, write_bursts, responses, r_bursts, w_bursts, r_beat, w_beat, cycle} <= 0;
+      {read_bursts, write_bursts, responses, r_bursts, w_bursts, w_beat, cycle} <= 0;
+      for (clear = 0; clear < IDS; clear = clear + 1) {r_asked[clear], r_ended[clear], r_beat[clear]} <= 0;
     end
   end
 endmodule

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from isa.config import MachineConfig
 from sim.rtl.build import HERE, Build, bench_defines, bus_limits, core_verilog, executable
-from sim.rtl.machine import READ_LATENCY, SMALLEST_MEMORY
+from sim.rtl.machine import SMALLEST_MEMORY
+from sim.rtl.memory import READ_LATENCY
 
 BOARD_HEADER = HERE / "board.h"
 

@@ -70,6 +70,8 @@ class Build:
     """What is on the AXI4-Lite bus: a script, or (``port.v``) whoever links the library."""
     library: bool = False
     """A shared library, not an executable (Verilator only)."""
+    coverage: bool = False
+    """Counts which branches are taken and which bits toggle (Verilator only; see ``sim.rtl.coverage``)."""
 
     @property
     def program(self) -> str:
@@ -87,6 +89,7 @@ class Build:
     def key(self) -> str:
         choices = (
             self.simulator, sorted(self.parameters.items()), self.top, self.defines, self.cocotb, self.garbage, self.library,
+            self.coverage,
         )  # fmt: skip
         digest = hashlib.sha256(repr(choices).encode())
         for name in (*self.sources, *HEADERS, "build.py"):
@@ -225,6 +228,8 @@ def _make(build: Build, directory: Path, target: Path) -> None:
                 options[options.index(option) + 1] = value
             command = [str(verilator), *options, *names, *flags, *sources]
             command += ["-CFLAGS", " ".join((f"-I{HERE}", *(f"-D{name}" for name in build.defines)))]
+            if build.coverage:
+                command += ["--coverage-line", "--coverage-toggle"]
             if build.library:
                 command += ["-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"]
             if build.cocotb:

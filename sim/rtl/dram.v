@@ -1,10 +1,16 @@
-// DRAM behind one AXI4 slave port (INCR bursts of full-width beats; ids are returned, everything stays in order).
+// DRAM behind one AXI4 slave port (INCR bursts of full-width beats; ids are returned).
 //
 // A read burst's first beat is offered `latency` cycles after its address was taken; after that the memory port
 // moves one data beat in every cycle, read or write, in turn when both want it. Up to QUEUE bursts of each
 // direction are outstanding. B follows in the cycle after the last beat of a burst was written.
 // Two windows answer: data at `base` (`bytes` long, first in the array) and the program at `program_base`
 // (`program_bytes` long, after the data). Beats elsewhere are answered with DECERR and change nothing.
+//
+// Everything stays in order, unless plusargs ask for what AXI4 allows besides:
+//   +memory_seed=  not 0: the seed of what is random here
+//   +disorder=1    read bursts of different ids overtake each other, and their beats are interleaved at random
+//   +late=         (2^n - 1) a read burst or a B comes up to so many cycles later, each by a random number
+//   +bad=, +bad_bytes=  (hexadecimal) beats in this window are answered with SLVERR, after random data, and change nothing
 `timescale 1ns / 1ps
 module tilewright_dram #(
   parameter DATA_BITS = 128,
@@ -51,7 +57,7 @@ module tilewright_dram #(
   localparam BEAT_SHIFT = $clog2(DATA_BITS / 8);
   localparam INDEX_BITS = WORDS > 1 ? $clog2(WORDS) : 1;
   localparam QUEUE_BITS = $clog2(QUEUE);
-  localparam [1:0] OKAY = 2'b00, DECERR = 2'b11;
+  localparam [1:0] OKAY = 2'b00, SLVERR = 2'b10, DECERR = 2'b11;
 
   reg [DATA_BITS-1:0] memory [0:WORDS-1] /* verilator public_flat_rw */;
 
@@ -59,27 +65,68 @@ module tilewright_dram #(
   wire [5:0] jitter;
   tilewright_stalls stalls (.clk(clk), .rst(rst), .seed(seed), .stall(stall), .jitter(jitter));
 
+  reg  [31:0] memory_seed, late;
+  reg         disorder;
+  reg  [63:0] bad, bad_bytes;
+  wire [31:0] noise;
+  initial begin
+    if (!$value$plusargs("memory_seed=%d", memory_seed)) memory_seed = 0;
+    if (!$value$plusargs("disorder=%d", disorder)) disorder = 0;
+    if (!$value$plusargs("late=%d", late)) late = 0;
+    if (!$value$plusargs("bad=%h", bad)) bad = 0;
+    if (!$value$plusargs("bad_bytes=%h", bad_bytes)) bad_bytes = 0;
+  end
+  tilewright_noise random (.clk(clk), .rst(rst), .seed(memory_seed), .noise(noise), .next());
+
   reg [31:0] now;
   always @(posedge clk) now <= rst ? 32'd0 : now + 32'd1;
 
-  // Read bursts: the queue holds beat address, beats left and the first cycle in which data may be fetched.
-  reg [ADDR_BITS-1:0] ar_addr [0:QUEUE-1];
-  reg           [7:0] ar_len  [0:QUEUE-1];
-  reg   [ID_BITS-1:0] ar_id   [0:QUEUE-1];
-  reg          [31:0] ar_due  [0:QUEUE-1];
-  reg  [QUEUE_BITS:0] ar_head, ar_tail;
-  reg           [7:0] r_done;
-  wire [QUEUE_BITS:0] ar_count = ar_tail - ar_head;
-  wire [QUEUE_BITS-1:0] ar_slot = ar_head[QUEUE_BITS-1:0];
-  wire         [31:0] r_early = now - ar_due[ar_slot];
-  wire [ADDR_BITS-1:0] r_addr = {ar_addr[ar_slot][ADDR_BITS-1:BEAT_SHIFT], {BEAT_SHIFT{1'b0}}}
-                                + ({{ADDR_BITS-8{1'b0}}, r_done} << BEAT_SHIFT);
+  // Read bursts: for each id a queue of addresses, lengths and first cycles in which data may be fetched, and one queue of
+  // the ids in the order in which they came.
+  localparam IDS = 1 << ID_BITS;
+  reg [ADDR_BITS-1:0] ar_addr [0:IDS*QUEUE-1];
+  reg           [7:0] ar_len  [0:IDS*QUEUE-1];
+  reg          [31:0] ar_due  [0:IDS*QUEUE-1];
+  reg  [QUEUE_BITS:0] ar_head [0:IDS-1];
+  reg  [QUEUE_BITS:0] ar_tail [0:IDS-1];
+  reg           [7:0] r_done  [0:IDS-1];
+  reg   [ID_BITS-1:0] order   [0:QUEUE-1];
+  reg  [QUEUE_BITS:0] order_head, order_tail;
+  wire [QUEUE_BITS:0] ar_count = order_tail - order_head;
+  wire                ar_taken = s_axi_arvalid && s_axi_arready;
+
+  // Whose turn it is: the oldest burst's, or, in disorder, that of any id whose oldest burst is due.
+  wire     [IDS-1:0] due;
+  wire [2*IDS-1:0]   rotated = {due, due} >> noise[ID_BITS-1:0];
+  reg  [ID_BITS-1:0] first;
+  integer            place;
+  always @* begin
+    first = 0;
+    for (place = IDS - 1; place >= 0; place = place - 1)
+      if (rotated[place]) first = place[ID_BITS-1:0];
+  end
+  genvar number;
+  generate for (number = 0; number < IDS; number = number + 1) begin : ids
+    wire [ID_BITS+QUEUE_BITS-1:0] head = {number[ID_BITS-1:0], ar_head[number][QUEUE_BITS-1:0]};
+    wire                   [31:0] since = now - ar_due[head];
+    assign due[number] = ar_head[number] != ar_tail[number] && !since[31];
+  end endgenerate
+  // With a latency of one cycle a burst that finds nobody before it does not wait in a queue.
+  wire                at_once = ar_taken && ar_count == 0 && latency < 2 && late == 0 && jitter == 0;
+  wire  [ID_BITS-1:0] r_id = at_once ? s_axi_arid : disorder ? first + noise[ID_BITS-1:0] : order[order_head[QUEUE_BITS-1:0]];
+  wire [ID_BITS+QUEUE_BITS-1:0] ar_slot = {r_id, ar_head[r_id][QUEUE_BITS-1:0]};
+  wire [ADDR_BITS-1:0] r_start = at_once ? s_axi_araddr : ar_addr[ar_slot];
+  wire          [7:0] r_len = at_once ? s_axi_arlen : ar_len[ar_slot];
+  wire [ADDR_BITS-1:0] r_addr = {r_start[ADDR_BITS-1:BEAT_SHIFT], {BEAT_SHIFT{1'b0}}}
+                                + ({{ADDR_BITS-8{1'b0}}, r_done[r_id]} << BEAT_SHIFT);
   wire [ADDR_BITS-1:0] r_in_data = r_addr - base;
   wire [ADDR_BITS-1:0] r_in_code = r_addr - program_base;
+  wire [ADDR_BITS-1:0] r_in_bad = r_addr - bad[ADDR_BITS-1:0];
   wire [ADDR_BITS-1:0] r_offset = r_in_data < bytes ? r_in_data : r_in_code + bytes;
   wire                r_inside = r_in_data < bytes || r_in_code < program_bytes;
-  wire                r_final = r_done == ar_len[ar_slot];
-  wire                r_want = ar_count != 0 && !r_early[31] && (!s_axi_rvalid || s_axi_rready) && !stall[2];
+  wire                r_bad = r_in_bad < bad_bytes;
+  wire                r_final = r_done[r_id] == r_len;
+  wire                r_want = (at_once || (ar_count != 0 && due[r_id])) && (!s_axi_rvalid || s_axi_rready) && !stall[2];
 
   // Write bursts: addresses, data and responses each have their queue.
   reg [ADDR_BITS-1:0] aw_addr [0:QUEUE-1];
@@ -89,11 +136,12 @@ module tilewright_dram #(
   reg [DATA_BITS/8-1:0] w_strb [0:QUEUE-1];
   reg     [QUEUE-1:0] w_last;
   reg  [QUEUE_BITS:0] w_head, w_tail;
-  reg     [QUEUE-1:0] b_error;
+  reg           [1:0] b_resp [0:QUEUE-1];
+  reg          [31:0] b_due [0:QUEUE-1];
   reg   [ID_BITS-1:0] b_id [0:QUEUE-1];
   reg  [QUEUE_BITS:0] b_head, b_tail;
   reg           [7:0] w_done;
-  reg                 w_failed;
+  reg           [1:0] w_failed;
   wire [QUEUE_BITS:0] aw_count = aw_tail - aw_head;
   wire [QUEUE_BITS:0] w_count = w_tail - w_head;
   wire [QUEUE_BITS:0] b_count = b_tail - b_head;
@@ -104,7 +152,11 @@ module tilewright_dram #(
   wire [ADDR_BITS-1:0] w_in_data = w_addr - base;
   wire [ADDR_BITS-1:0] w_in_code = w_addr - program_base;
   wire [ADDR_BITS-1:0] w_offset = w_in_data < bytes ? w_in_data : w_in_code + bytes;
+  wire [ADDR_BITS-1:0] w_in_bad = w_addr - bad[ADDR_BITS-1:0];
   wire                w_inside = w_in_data < bytes || w_in_code < program_bytes;
+  wire          [1:0] w_resp = !w_inside ? DECERR : w_in_bad < bad_bytes ? SLVERR : OKAY;
+  wire          [1:0] w_worst = w_failed != OKAY ? w_failed : w_resp;
+  wire         [31:0] b_early = now - b_due[b_head[QUEUE_BITS-1:0]];
   wire                w_want = aw_count != 0 && w_count != 0 && !b_count[QUEUE_BITS];
 
   // The shared data port.
@@ -146,23 +198,28 @@ module tilewright_dram #(
     end
   endtask
 
+  integer clear;
   always @(posedge clk) begin
     if (s_axi_rvalid && s_axi_rready) s_axi_rvalid <= 1'b0;
-    if (s_axi_arvalid && s_axi_arready) begin
-      ar_addr[ar_tail[QUEUE_BITS-1:0]] <= s_axi_araddr;
-      ar_len[ar_tail[QUEUE_BITS-1:0]]  <= s_axi_arlen;
-      ar_id[ar_tail[QUEUE_BITS-1:0]]   <= s_axi_arid;
-      ar_due[ar_tail[QUEUE_BITS-1:0]]  <= now + latency - 1 + {26'd0, jitter};
-      ar_tail <= ar_tail + 1'b1;
+    if (ar_taken) begin
+      ar_addr[{s_axi_arid, ar_tail[s_axi_arid][QUEUE_BITS-1:0]}] <= s_axi_araddr;
+      ar_len[{s_axi_arid, ar_tail[s_axi_arid][QUEUE_BITS-1:0]}]  <= s_axi_arlen;
+      ar_due[{s_axi_arid, ar_tail[s_axi_arid][QUEUE_BITS-1:0]}]  <= now + latency - 1 + {26'd0, jitter} + (noise & late);
+      ar_tail[s_axi_arid] <= ar_tail[s_axi_arid] + 1'b1;
+      order[order_tail[QUEUE_BITS-1:0]] <= s_axi_arid;
+      order_tail <= order_tail + 1'b1;
     end
     if (read) begin
       s_axi_rvalid <= 1'b1;
-      s_axi_rid    <= ar_id[ar_slot];
-      s_axi_rdata  <= r_inside ? memory[r_index] : {DATA_BITS{1'b0}};
-      s_axi_rresp  <= r_inside ? OKAY : DECERR;
+      s_axi_rid    <= r_id;
+      s_axi_rdata  <= !r_inside ? {DATA_BITS{1'b0}} : r_bad ? {(DATA_BITS+31)/32{noise}} : memory[r_index];
+      s_axi_rresp  <= !r_inside ? DECERR : r_bad ? SLVERR : OKAY;
       s_axi_rlast  <= r_final;
-      r_done       <= r_final ? 8'd0 : r_done + 8'd1;
-      if (r_final) ar_head <= ar_head + 1'b1;
+      r_done[r_id] <= r_final ? 8'd0 : r_done[r_id] + 8'd1;
+      if (r_final) begin
+        ar_head[r_id] <= ar_head[r_id] + 1'b1;
+        order_head    <= order_head + 1'b1;
+      end
     end
 
     if (s_axi_awvalid && s_axi_awready) begin
@@ -177,31 +234,37 @@ module tilewright_dram #(
       w_tail <= w_tail + 1'b1;
     end
     if (write) begin
-      if (w_inside)
+      if (w_resp == OKAY)
         memory[w_index] <= &w_strb[w_slot] ? w_data[w_slot] : merge(memory[w_index], w_data[w_slot], w_strb[w_slot]);
       w_head <= w_head + 1'b1;
       w_done <= w_last[w_slot] ? 8'd0 : w_done + 8'd1;
-      w_failed <= !w_last[w_slot] && (w_failed || !w_inside);
+      w_failed <= w_last[w_slot] ? OKAY : w_worst;
       if (w_last[w_slot]) begin
-        b_error[b_tail[QUEUE_BITS-1:0]] <= w_failed || !w_inside;
+        b_resp[b_tail[QUEUE_BITS-1:0]]  <= w_worst;
+        b_due[b_tail[QUEUE_BITS-1:0]]   <= now + (noise & late);
         b_id[b_tail[QUEUE_BITS-1:0]]    <= aw_id[aw_slot];
         b_tail  <= b_tail + 1'b1;
         aw_head <= aw_head + 1'b1;
       end
     end
     if (s_axi_bvalid && s_axi_bready) s_axi_bvalid <= 1'b0;
-    if (b_count != 0 && (!s_axi_bvalid || s_axi_bready) && !stall[4]) begin
+    if (b_count != 0 && !b_early[31] && (!s_axi_bvalid || s_axi_bready) && !stall[4]) begin
       s_axi_bvalid <= 1'b1;
       s_axi_bid    <= b_id[b_head[QUEUE_BITS-1:0]];
-      s_axi_bresp  <= b_error[b_head[QUEUE_BITS-1:0]] ? DECERR : OKAY;
+      s_axi_bresp  <= b_resp[b_head[QUEUE_BITS-1:0]];
       b_head <= b_head + 1'b1;
     end
     if (read) write_next <= 1'b1;
     else if (write) write_next <= 1'b0;
 
     if (rst) begin
-      {ar_head, ar_tail, aw_head, aw_tail, w_head, w_tail, b_head, b_tail} <= 0;
-      {r_done, w_done, w_failed, write_next} <= 0;
+      for (clear = 0; clear < IDS; clear = clear + 1) begin
+        ar_head[clear] <= 0;
+        ar_tail[clear] <= 0;
+        r_done[clear]  <= 8'd0;
+      end
+      {order_head, order_tail, aw_head, aw_tail, w_head, w_tail, b_head, b_tail} <= 0;
+      {w_done, w_failed, write_next} <= 0;
       s_axi_rvalid <= 1'b0;
       s_axi_bvalid <= 1'b0;
     end

@@ -26,12 +26,11 @@ from sim.rtl.build import (
 )
 from sim.rtl.garbage import garbled, simulator_arguments
 from sim.rtl.interrupts import temporary_folder
+from sim.rtl.memory import DRAM_BURSTS, QUOTED, READ_LATENCY, Dram
 from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
 
 Bytes = npt.NDArray[np.uint8]
-READ_LATENCY = 64
-"""Cycles from a read address to its first data beat in the DRAM model."""
 SMALLEST_MEMORY = 1 << 22
 """Bytes of DRAM in the smallest build: enough for random programs on every preset, so that these share it."""
 DEFAULT_MAX_CYCLES = 1_000_000_000
@@ -70,7 +69,8 @@ class RtlMachine:
     ``verilog`` replaces the generated machine (for tests of the bench itself); ``check`` adds the AXI4 protocol
     checker, whose findings become a ``SimulatorError``. With ``garbage`` (Verilator only) registers and memories begin with
     random values, other ones in each run, and a word that is read while it is written is anything. ``plusargs`` are for the
-    Verilog given.
+    Verilog given. ``bursts``: how many of each direction DRAM takes at a time;
+    ``coverage``: what is counted goes into the file of the plusarg ``+coverage=`` (both Verilator only).
     """
 
     def __init__(
@@ -83,6 +83,8 @@ class RtlMachine:
         check: bool = False,
         garbage: bool = False,
         plusargs: Sequence[str] = (),
+        bursts: int = DRAM_BURSTS,
+        coverage: bool = False,
     ) -> None:
         if simulator not in SIMULATORS:
             raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
@@ -93,6 +95,8 @@ class RtlMachine:
         self._check = check
         self._garbage = garbage
         self.plusargs = tuple(plusargs)
+        self._bursts = bursts
+        self._coverage = coverage
         self._runs = 0
         if garbage and simulator != "verilator":
             raise SimulatorError(f"simulator {simulator!r}: random values without a meaning are for verilator; choose that")
@@ -113,12 +117,13 @@ class RtlMachine:
                 "LATENCY": READ_LATENCY,
                 "CHECK": int(self._check),
                 **bus_limits(self.config),
+                **({} if self._bursts == DRAM_BURSTS else {"QUEUE": self._bursts}),
             }
             icarus = self.simulator == "icarus"
             build = Build(
                 self.simulator, verilog, parameters,
                 ("icarus.v",) if icarus else ("main.cpp",), "tilewright_icarus" if icarus else "tilewright_bench",
-                bench_defines(self.config), garbage=self._garbage,
+                bench_defines(self.config), garbage=self._garbage, coverage=self._coverage,
             )  # fmt: skip
             self._programs[size] = executable(build, self._cache)
         return self._programs[size]
@@ -136,8 +141,11 @@ class RtlMachine:
         max_cycles: int = DEFAULT_MAX_CYCLES,
         progress: Progress | None = None,
         garbage_seed: int | None = None,
+        dram: Dram = QUOTED,
     ) -> RtlResult:
-        """Run a program; ``memory`` holds DRAM from address 0, and is not changed. A stop is a ``MachineFault``.
+        """Run a program; ``memory`` holds DRAM from the origin of ``dram``, where ``bases`` begin, and is not changed.
+
+        A stop is a ``MachineFault``.
 
         ``progress`` is told the cycles so far, now and then (Verilator only). ``garbage_seed``: that of the random values, with
         ``garbage``; another one in each run unless given.
@@ -147,12 +155,13 @@ class RtlMachine:
             raise SimulatorError(f"memory image of {memory.size} bytes: not a multiple of the {beat}-byte AXI beat; pad it")
         program = np.array(program_words, dtype="<u4").view(np.uint8)
         program = np.concatenate([program, np.zeros(-program.size % beat, np.uint8)])
-        program_base = 1 << (self.config.axi_addr_bits - 1)
-        if memory.size > program_base:
-            raise SimulatorError(f"memory image of {memory.size} bytes: more than half of the address space, {program_base}")
+        half = 1 << (self.config.axi_addr_bits - 1)
+        if memory.size > half:
+            raise SimulatorError(f"memory image of {memory.size} bytes: more than half of the address space, {half}")
+        program_base = dram.program_base(self.config)
         stalls = 0 if stalls_seed is None else (2 * stalls_seed + 1) & 0xFFFFFFFF
         sim = self.build(memory.size + program.size)
-        start = Start(program_base, len(program_words), bases, watchdog, limits=limits or {})
+        start = Start(program_base, len(program_words), dram.bases(bases), watchdog, limits=limits or {})
         with temporary_folder() as work:
             (work / "script.hex").write_text(host_script([start]))
             write_image(work / "image", np.concatenate([memory, program]), beat if self.simulator == "icarus" else 1)
@@ -160,6 +169,7 @@ class RtlMachine:
                 "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump",
                 f"+dump_bytes={memory.size}", f"+memory_bytes={memory.size:x}", f"+stall_seed={stalls}",
                 f"+program_base={program_base:x}", f"+program_bytes={program.size:x}", f"+limit={max_cycles}",
+                *dram.arguments(),
             ]  # fmt: skip
             if self._garbage:
                 self._runs += 1

@@ -1,6 +1,6 @@
 // Runs the bench to its end. The memory image is read into and written from the model's own array:
 // +image=FILE and +dump=FILE, raw bytes; +dump_bytes=N says how many are written.
-// +progress=FILE: the cycles so far, every 65536 of them.
+// +progress=FILE: the cycles so far, every 65536 of them. +coverage=FILE: what has been counted (see coverage.py).
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +11,7 @@
 #include "Vtilewright_bench___024root.h"
 #include "clocks.h"
 #include "verilated.h"
+#include "verilated_cov.h"
 
 static std::string plusarg(VerilatedContext& context, const char* name) {
     const std::string prefix = std::string(name) + "=";
@@ -60,5 +61,9 @@ int main(int argc, char** argv) {
         std::fclose(file);
     }
     top->final();
+#if VM_COVERAGE
+    const std::string coverage = plusarg(context, "coverage");
+    if (!coverage.empty()) context.coveragep()->write(coverage.c_str());
+#endif
     return 0;
 }

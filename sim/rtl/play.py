@@ -10,7 +10,26 @@ from sim.rtl.interrupts import temporary_folder
 from sim.rtl.machine import RtlMachine, write_image
 from sim.rtl.process import run_process
 from sim.rtl.scenario import Scenario
-from sim.rtl.script import host_script, read_result
+from sim.rtl.script import READ, RESET, RESET_CYCLES, WRITE, Step, host_script, read_result, script_text
+
+REGISTERS_END = 0x200
+"""Beyond the last register, so that some accesses are refused."""
+PATTERNS = (0xFFFFFFFF, 0x5A5AA5A5, 0xC3961E87, 0)
+
+
+def register_file(machine: RtlMachine) -> str:
+    """What the machine answers when every register but CONTROL is written with some patterns, and all are read after each."""
+    steps: list[Step] = [(RESET, 0, RESET_CYCLES)]
+    for pattern in PATTERNS:
+        steps += [(WRITE, register, pattern) for register in Register if register is not Register.CONTROL]
+        steps += [(READ, offset, 0) for offset in range(0, REGISTERS_END, 4)]
+    with temporary_folder() as work:
+        (work / "script.hex").write_text(script_text(steps))
+        arguments = ["+script=script.hex", "+result=result.txt", "+limit=10000", *machine.plusargs]
+        status, output = run_process([str(machine.build()), *arguments], work)
+        if status:
+            raise SimulatorError(f"the simulation ended with status {status}: {output.strip()[-2000:]}")
+        return (work / "result.txt").read_text()
 
 
 def play(machine: RtlMachine, scenario: Scenario, limit: int) -> str | None:
@@ -23,7 +42,7 @@ def play(machine: RtlMachine, scenario: Scenario, limit: int) -> str | None:
             "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump", f"+limit={limit}",
             f"+dump_bytes={scenario.memory.size}", f"+memory_bytes={scenario.memory.size:x}",
             f"+program_base={scenario.program_base:x}", f"+program_bytes={scenario.code.size:x}",
-            f"+stall_seed={stalls}", f"+latency={scenario.latency}", *machine.plusargs,
+            f"+stall_seed={stalls}", *scenario.dram.arguments(), *machine.plusargs,
         ]  # fmt: skip
         status, output = run_process([str(machine.build(scenario.memory.size + scenario.code.size)), *arguments], work)
         if status:

@@ -30,7 +30,8 @@ from sim.rtl.build import (
 )
 from sim.rtl.cocotb_tests import BENCH_VARIABLE, FAST_VARIABLE
 from sim.rtl.interrupts import temporary_folder
-from sim.rtl.machine import READ_LATENCY, SMALLEST_MEMORY, write_image
+from sim.rtl.machine import SMALLEST_MEMORY, write_image
+from sim.rtl.memory import READ_LATENCY
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.script import host_script
 
@@ -95,7 +96,7 @@ def run_scenario(
         plusargs = [
             "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump", f"+limit={limit}",
             f"+memory_bytes={scenario.memory.size:x}", f"+program_base={scenario.program_base:x}",
-            f"+program_bytes={scenario.code.size:x}", f"+stall_seed={stalls}", f"+latency={scenario.latency}",
+            f"+program_bytes={scenario.code.size:x}", f"+stall_seed={stalls}", *scenario.dram.arguments(),
         ]  # fmt: skip
         parameters = {"HDL_IMAGE": 1, "CHECK": 1, **bus_limits(config)}
         build = _build(config, simulator, TOP, image.size, parameters, cache)

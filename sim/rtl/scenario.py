@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from isa.faults import Fault, MachineFault
 from isa.instructions import INSTRUCTIONS, Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, Register
 from sim.functional.machine import FunctionalMachine
-from sim.rtl.machine import READ_LATENCY
+from sim.rtl.memory import QUOTED, Dram
 from sim.rtl.script import Start
 
 Bytes = npt.NDArray[np.uint8]
@@ -39,8 +39,8 @@ class Scenario:
     starts: list[Start] = field(default_factory=list)
     endings: list[Ending | None] = field(default_factory=list)
     """None: the program may end or be stopped."""
-    latency: int = READ_LATENCY
-    """Of a read from DRAM."""
+    dram: Dram = QUOTED
+    """What is behind the bus; ``bases`` begin at its origin."""
     code: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     def __post_init__(self) -> None:
@@ -49,15 +49,22 @@ class Scenario:
 
     @property
     def program_base(self) -> int:
-        return 1 << (self.config.axi_addr_bits - 1)
+        return self.dram.program_base(self.config)
 
     def start(
         self, words: Sequence[int], *, watchdog: int = DEFAULT_WATCHDOG, bases: Mapping[Region, int] | None = None,
-        meddle: tuple[tuple[Register, int], ...] = (), limits: Mapping[Region, int] | None = None,
+        meddle: tuple[tuple[Register, int], ...] = (), meddle_after: int = 0, limits: Mapping[Region, int] | None = None,
+        address: int | None = None,
     ) -> None:  # fmt: skip
-        """Run these words next, while registers are written that must not matter."""
+        """Run these words next (at ``address`` if they are there already), while registers are written that must not matter."""
         bases = self.bases if bases is None else bases
-        self.starts.append(Start(self.place(words), len(words), bases, watchdog, meddle=meddle, limits=limits or {}))
+        place = self.place(words) if address is None else address
+        self.starts.append(
+            Start(
+                place, len(words), self.dram.bases(bases), watchdog, meddle=meddle, meddle_after=meddle_after,
+                limits=limits or {},
+            )
+        )  # fmt: skip
         try:
             self._functional.run(words, self.expected, bases, limits=limits)
         except MachineFault as fault:
@@ -67,12 +74,12 @@ class Scenario:
 
     def start_at(self, address: int, words: int, ending: Ending) -> None:
         """Start a program where there may be none."""
-        self.starts.append(Start(address, words, self.bases))
+        self.starts.append(Start(address, words, self.dram.bases(self.bases)))
         self.endings.append(ending)
 
     def stopped(self, start: Start) -> None:
         """A program that is stopped at some time: what it leaves in memory must not matter."""
-        self.starts.append(start)
+        self.starts.append(replace(start, bases=self.dram.bases(start.bases)))
         self.endings.append(None)
 
     def place(self, words: Sequence[int]) -> int:

@@ -16,6 +16,7 @@ from isa.registers import (
     Status,
     counter_offset,
 )
+from sim.rtl.build import SimulatorError
 
 END, WRITE, WAIT, READ, RESET, DELAY, POLL = range(7)
 RESET_CYCLES = 8
@@ -41,6 +42,8 @@ class Start:
     """What is written to CONTROL while the program runs, and how many cycles after its start."""
     meddle: tuple[tuple[Register, int], ...] = ()
     """Registers and values that are written while the program runs."""
+    meddle_after: int = 0
+    """Cycles after the start, from which on they are."""
     hasty: bool = False
     """The host asks for another start as soon as it is told of the end, drained or not."""
 
@@ -63,6 +66,7 @@ def host_script(starts: Sequence[Start], *, counters: bool = True) -> str:
             steps += [(WRITE, Register.LIMIT_CONST + 4 * region, start.limits.get(region, NO_LIMIT))]
         steps += [(WRITE, Register.WATCHDOG, start.watchdog), (WRITE, Register.BUS_WATCHDOG, start.bus_watchdog)]
         steps += [(WRITE, Register.CONTROL, Control.START)]
+        steps += [(DELAY, 0, start.meddle_after)] * bool(start.meddle_after)
         steps += [(WRITE, register, value) for register, value in start.meddle]
         resets = start.stop is not None and Control.RESET in start.stop[0]
         if start.stop is not None:
@@ -72,10 +76,15 @@ def host_script(starts: Sequence[Start], *, counters: bool = True) -> str:
         if start.hasty:
             steps += [(WRITE, Register.CONTROL, Control.START)]
         steps += [(POLL, Register.STATUS, Status.IDLE), (WRITE, Register.IRQ_PENDING, 1), (WRITE, Register.IRQ_ENABLE, 1)]
+    return script_text(steps)
+
+
+def script_text(steps: Sequence[Step]) -> str:
+    """For ``$readmemh``: the steps, and the end."""
     if len(steps) >= SCRIPT_STEPS:
         raise ValueError(f"script of {len(steps)} steps: the host holds {SCRIPT_STEPS}; start fewer programs in one run")
-    steps += [(END, 0, 0)] * (SCRIPT_STEPS - len(steps))
-    return "".join(f"{operation:02x}{offset:04x}{value:08x}\n" for operation, offset, value in steps)
+    whole = [*steps, *[(END, 0, 0)] * (SCRIPT_STEPS - len(steps))]
+    return "".join(f"{operation:02x}{offset:04x}{value:08x}\n" for operation, offset, value in whole)
 
 
 def read_result(text: str) -> tuple[list[dict[int, int]], str]:
@@ -84,6 +93,8 @@ def read_result(text: str) -> tuple[list[dict[int, int]], str]:
     ending = lines.pop() if lines and lines[-1] in ("end", "timeout") else ""
     results: list[dict[int, int]] = []
     for line in lines:
+        if line.startswith("refused"):
+            raise SimulatorError(f"the machine refused an access to its register at {line.split()[1]}")
         offset, value = (int(field, 16) for field in line.split())
         if offset == Register.STATUS:
             results.append({})

@@ -9,15 +9,12 @@ module tilewright_stalls (
   output reg  [4:0] stall,
   output      [5:0] jitter
 );
-  reg [31:0] noise;
+  wire [31:0] noise, c;
   reg  [9:0] level;
   reg  [5:0] age;
   wire       enabled = seed != 0;
 
-  // xorshift32 (Marsaglia): never 0 once seeded.
-  wire [31:0] a = noise ^ (noise << 13);
-  wire [31:0] b = a ^ (a >> 17);
-  wire [31:0] c = b ^ (b << 5);
+  tilewright_noise random (.clk(clk), .rst(rst), .seed(seed), .noise(noise), .next(c));
 
   function held(input [1:0] how_often, input [2:0] draw);
     case (how_often)
@@ -32,16 +29,29 @@ module tilewright_stalls (
 
   always @(posedge clk) begin
     if (rst) begin
-      noise <= seed;
       level <= 10'd0;
       age   <= 6'd0;
       stall <= 5'd0;
     end else if (enabled) begin
-      noise <= c;
       age   <= age + 6'd1;
       if (age == 6'd0) level <= c[25:16];
       stall <= {held(level[9:8], c[14:12]), held(level[7:6], c[11:9]), held(level[5:4], c[8:6]),
                 held(level[3:2], c[5:3]), held(level[1:0], c[2:0])};
     end
   end
+endmodule
+
+// A random number in every cycle after reset, and the one after it: xorshift32 (Marsaglia), which is never 0 once seeded.
+// Seed 0 stays 0.
+module tilewright_noise (
+  input             clk,
+  input             rst,
+  input      [31:0] seed,
+  output reg [31:0] noise,
+  output     [31:0] next
+);
+  wire [31:0] a = noise ^ (noise << 13);
+  wire [31:0] b = a ^ (a >> 17);
+  assign next = b ^ (b << 5);
+  always @(posedge clk) noise <= rst ? seed : next;
 endmodule

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from isa.faults import Fault
 from isa.instructions import Buffer, Region, Unit
 from isa.registers import Control, Register
 from sim.cycle.model import CycleModel
+from sim.rtl.memory import QUOTED, Dram, random_dram
 from sim.rtl.scenario import Scenario, whole
 from sim.rtl.script import Start
 
@@ -24,6 +27,9 @@ PARAMS, OLD, NEW, SLOTS = 0x1000, 0x2000, 0x3800, 0x5000
 MOST_SLOTS = 24
 """Pairs of programs in one run of the simulator: what fits the script of the host."""
 SLOW_LATENCY = 1500
+SETTING = tuple(register for register in Register if register.name.startswith(("BASE", "PROGRAM", "WATCHDOG", "BUS_WATCHDOG")))
+"""What a program is set up by: its own value is taken at the start."""
+STORM = ("abort", "abort", "reset", "registers", "starved")
 
 
 class Stage:
@@ -33,14 +39,12 @@ class Stage:
     have stopped is seen in the end.
     """
 
-    def __init__(self, config: MachineConfig, stalls_seed: int | None, latency: int | None = None) -> None:
+    def __init__(self, config: MachineConfig, stalls_seed: int | None, dram: Dram = QUOTED) -> None:
         rng = np.random.default_rng(0 if stalls_seed is None else stalls_seed)
         memory = rng.integers(0, 256, MEMORY_BYTES, np.uint8)
         record = np.array([0, 1 << 23 | 25 << 24], "<u4").view(np.uint8)
         memory[PARAMS : PARAMS + config.oc_p * REQUANT_WORD_BYTES] = np.tile(record, config.oc_p)
-        self.scenario = Scenario(config, memory, {}, stalls_seed)
-        if latency is not None:
-            self.scenario.latency = latency
+        self.scenario = Scenario(config, memory, {}, stalls_seed, dram=dram)
         self.words = whole(config, *_work(config))
         self.address = self.scenario.place(self.words)
         self.cycles = CycleModel(config).run(self.words).cycles
@@ -66,9 +70,35 @@ def aborts(config: MachineConfig, seeds: tuple[tuple[int, bool], ...] = ((0, Fal
         yield stage.scenario
 
 
+def storm(config: MachineConfig, seed: int) -> tuple[Scenario, Counter[str]]:
+    """On any memory that AXI4 allows: programs that are aborted or reset in any cycle, starved of answers, or run through while
+    registers are written, each followed by one that must come out right; and how many there are of which."""
+    rng = random.Random(f"storm {seed}")
+    dram = random_dram(config, seed, MEMORY_BYTES + (1 << 14))
+    stage = Stage(config, seed if rng.random() < 0.5 else None, dram)
+    longest = stage.cycles * (1 + dram.latency // 64 + dram.late // 32) + 40
+    counts: Counter[str] = Counter()
+    for slot in stage.slots:
+        kind = rng.choice(STORM)
+        counts[kind] += 1
+        start = Start(stage.address, len(stage.words), stage.bases(OLD, slot), hasty=rng.random() < 0.3)
+        if kind == "registers":
+            meddle = tuple((rng.choice(SETTING), rng.randrange(1 << 32) & -64) for _ in range(2))
+            stage.scenario.start(
+                stage.words, bases=stage.bases(OLD, slot), meddle=meddle, meddle_after=rng.randrange(longest),
+                address=stage.address,
+            )  # fmt: skip
+        elif kind == "starved":
+            stage.scenario.stopped(replace(start, bus_watchdog=rng.randrange(1, 2 * dram.latency + 2)))
+        else:
+            stage.scenario.stopped(replace(start, stop=(Control[kind.upper()], rng.randrange(longest))))
+        stage.scenario.start(stage.words, bases=stage.bases(NEW, slot), address=stage.address)
+    return stage.scenario, counts
+
+
 def slow_memory(config: MachineConfig) -> Iterator[Scenario]:
     """DRAM owes answers for longer than it may; the next program is asked for at once, and refused until they have come."""
-    stage = Stage(config, None, SLOW_LATENCY)
+    stage = Stage(config, None, Dram(latency=SLOW_LATENCY))
     for number, slot in enumerate(stage.slots):
         bases = stage.bases(OLD, slot)
         limit = 100 + 61 * number
@@ -85,8 +115,7 @@ def setup(config: MachineConfig) -> Iterator[Scenario]:
     for region in Region:
         stage.scenario.start(stage.words, bases={**good, region: good[region] + half})
     stage.scenario.start_at(stage.address + half, len(stage.words), (Fault.MISALIGNED, 0))
-    setting = [register for register in Register if register.name.startswith(("BASE", "PROGRAM"))]
-    meddle = [(register, 0x40) for register in (*setting, Register.WATCHDOG, Register.BUS_WATCHDOG)]
+    meddle = [(register, 0x40) for register in SETTING]
     for first in range(0, len(meddle), 4):
         rotated = (*meddle[first:], *meddle[:first])
         stage.scenario.start(stage.words, bases=stage.bases(NEW, stage.slots[1 + first // 4]), meddle=rotated)

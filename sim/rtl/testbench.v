@@ -4,7 +4,8 @@
 // Plusargs: +script= and +result= (see host.v), +limit= (cycles until the host gives up waiting),
 // +memory_base=, +memory_bytes=, +program_base= and +program_bytes= (hexadecimal: where DRAM answers),
 // +stall_seed= (0: no stalls), +latency= (of a read, in cycles), +trace= (file for the start and finish of every instruction),
-// +image= and +dump= (see dram.v; not with the C++ main). Defines: TILEWRIGHT_NO_POOL and TILEWRIGHT_NO_MISC for
+// +memory_seed=, +disorder=, +late=, +bad= and +bad_bytes= (see dram.v),
+// +image= and +dump= (see dram.v, too; not with the C++ main). Defines: TILEWRIGHT_NO_POOL and TILEWRIGHT_NO_MISC for
 // machines without these units. `broken` and `quiet` come from the AXI4 checker (CHECK).
 `timescale 1ns / 1ps
 module tilewright_bench #(
@@ -12,6 +13,7 @@ module tilewright_bench #(
   parameter ADDR_BITS    = 40,
   parameter MEMORY_WORDS = 65536,
   parameter LATENCY      = 64,
+  parameter QUEUE        = 16,
   parameter HDL_IMAGE    = 0,
   parameter CHECK        = 0,
   parameter MAX_BEATS    = 256,
@@ -113,7 +115,7 @@ module tilewright_bench #(
 `endif
 
   tilewright_dram #(
-    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS)
+    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS), .QUEUE(QUEUE)
   ) dram (
     .clk(clk), .rst(rst), .seed(stall_seed), .latency(latency),
     .base(memory_base[ADDR_BITS-1:0]), .bytes(memory_bytes[ADDR_BITS-1:0]),
@@ -147,10 +149,10 @@ module tilewright_bench #(
     if (CHECK) begin : check
       wire [31:0] read_bursts, write_bursts, responses;
       tilewright_axi_checker #(
-        .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .MAX_BEATS(MAX_BEATS), .MAX_READS(MAX_READS)
+        .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .MAX_BEATS(MAX_BEATS), .MAX_READS(MAX_READS), .ID_BITS(ID_BITS)
       ) checker_i (
         .clk(clk), .rst(rst), .broken(broken), .read_bursts(read_bursts), .write_bursts(write_bursts),
-        .responses(responses), .quiet(quiet),
+        .responses(responses), .quiet(quiet), .arid(arid), .rid(rid),
         .araddr(araddr), .arlen(arlen), .arsize(arsize), .arburst(arburst), .arvalid(arvalid), .arready(arready),
         .rvalid(rvalid), .rready(rready), .rlast(rlast),
         .awaddr(awaddr), .awlen(awlen), .awsize(awsize), .awburst(awburst), .awvalid(awvalid), .awready(awready),

@@ -12,6 +12,7 @@ from isa.instructions import Unit
 from isa.registers import Counter
 from sim.functional.machine import FunctionalMachine
 from sim.rtl.machine import RtlMachine, TraceEvent
+from sim.rtl.memory import QUOTED, Dram
 from sim.runtime.image import Image
 
 CycleProgress = Callable[[int], None]
@@ -53,16 +54,16 @@ class RtlEngine:
 
     def __init__(
         self, config: MachineConfig, simulator: str = "verilator", *, trace: bool = False, stalls_seed: int | None = None,
-        progress: CycleProgress | None = None,
+        progress: CycleProgress | None = None, machine: RtlMachine | None = None, dram: Dram = QUOTED,
     ) -> None:  # fmt: skip
-        self.machine = RtlMachine(config, simulator)
-        self.trace, self.stalls_seed, self.progress = trace, stalls_seed, progress
+        self.machine = RtlMachine(config, simulator) if machine is None else machine
+        self.trace, self.stalls_seed, self.progress, self.dram = trace, stalls_seed, progress, dram
 
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
         report = self.progress
         result = self.machine.run(
             words, image.memory, image.bases, limits=image.limits, trace=self.trace, stalls_seed=self.stalls_seed,
-            progress=None if report is None else lambda cycles: report(measured.cycles + cycles),
+            progress=None if report is None else lambda cycles: report(measured.cycles + cycles), dram=self.dram,
         )  # fmt: skip
         image.memory[:] = result.memory
         for event in result.trace:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
-from bench.python_mutants import FOLDERS, ROOT, Mutant, drawn, mutants_of, mutated, survived
+from bench.covering import Covering, covering
+from bench.mutations import ROOT, Mutant, drawn, mutants_of, mutated
+from bench.python_mutants import FOLDERS, KILLED, NOT_RUN, SURVIVES, chosen_tests, verdict
 
 PATH = "sim/functional/requantise.py"
 
@@ -27,10 +30,52 @@ def test_the_same_seed_draws_the_same() -> None:
     assert all((ROOT / folder).is_dir() and all((ROOT / test).exists() for test in tests) for folder, tests in FOLDERS.items())
 
 
+def test_every_mutant_knows_the_lines_of_its_statement() -> None:
+    for mutant in mutants_of("compiler/search/cover.py"):
+        assert mutant.line in mutant.lines
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Covering:
+    """On a folder with a source and two tests of it."""
+    root = tmp_path_factory.mktemp("covering")
+    (root / "code").mkdir()
+    (root / "code" / "two.py").write_text("def one():\n    return 1\n\n\ndef two():\n    return 1 + (\n        one()\n    )\n")
+    (root / "test_two.py").write_text(
+        "from code_of import two\n\n\ndef test_one():\n    assert two.one() == 1\n\n\n"
+        "def test_both():\n    assert two.two() == 2\n"
+    )
+    (root / "code_of.py").write_text("import sys\nsys.path.insert(0, 'code')\nimport two\n")
+    (root / "bench").symlink_to(ROOT / "bench")
+    return covering(root, "code", ("test_two.py",), root / "kept")
+
+
+def test_it_is_noted_which_test_runs_a_line(found: Covering) -> None:
+    one, both = "test_two.py::test_one", "test_two.py::test_both"
+    assert set(found.seconds) == {one, both}
+    assert set(found.tests_of("code/two.py", [2])) == {one, both}
+    assert found.tests_of("code/two.py", [6]) == [both] == found.tests_of("code/two.py", [5, 6, 7])
+    assert found.tests_of("code/two.py", [3]) == []
+    assert found.tests_of("code/three.py", [1]) == []
+
+
+def test_a_mutant_meets_the_tests_that_run_its_line(found: Covering) -> None:
+    inside = Mutant("code/two.py", 0, 7, "", (6, 7, 8), at_import=False)
+    assert chosen_tests(inside, found) == ["test_two.py::test_both"]
+    outside = Mutant("code/two.py", 0, 1, "", (1,), at_import=True)
+    assert len(chosen_tests(outside, found)) == 2
+
+
 @pytest.mark.parametrize(
-    ("test", "alive"), [("tests/sim/functional/test_functional_requantise.py", False), ("tests/isa/test_estimate.py", True)]
+    ("test", "expected"),
+    [("tests/sim/functional/test_functional_requantise.py", KILLED), ("tests/isa/test_estimate.py", SURVIVES), (None, NOT_RUN)],
 )
-def test_a_mutant_is_killed_by_the_tests_of_what_it_changes(test: str, alive: bool) -> None:
+def test_a_mutant_is_killed_by_the_tests_of_what_it_changes(test: str | None, expected: str) -> None:
     shift = next(mutant for mutant in mutants_of(PATH) if "Shift" in mutant.change or mutant.change == "Add to Sub")
-    assert isinstance(shift, Mutant)
-    assert survived((shift, (test,))) is alive
+    assert verdict((shift, () if test is None else (test,), 10.0)) == expected
+
+
+def test_a_mutant_that_never_ends_is_killed_by_the_clock(tmp_path: Path) -> None:
+    endless = tmp_path / "test_endless.py"
+    endless.write_text("def test_endless():\n    while True:\n        pass\n")
+    assert verdict((mutants_of(PATH)[0], (str(endless),), -7.0)) == "killed by the clock"

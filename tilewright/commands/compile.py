@@ -12,6 +12,7 @@ from isa.config import MachineConfig
 from tilewright.model_options import model_arguments, model_options
 from tilewright.options import (
     EFFORT_HELP,
+    EVALUATOR_HELP,
     OBJECTIVE_HELP,
     STRATEGY_HELP,
     check_output,
@@ -31,6 +32,7 @@ from tilewright.progress import stage_reporter
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
 @click.option("--effort", default="normal", show_default=True, help=EFFORT_HELP)
+@click.option("--evaluator", default="analytic", show_default=True, help=EVALUATOR_HELP)
 @click.option("--memory", help="DRAM that feature maps may take, as 196608, 192K or 1.5M; what that costs in cycles is least.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
 @click.option(
@@ -52,8 +54,8 @@ from tilewright.progress import stage_reporter
 @click.option("-v", "--verbose", is_flag=True, help="List groups, and every node on the CPU; with --json, layers too.")
 @json_option()
 def command(
-    model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, effort: str, memory: str | None,
-    groups: Path | None, validate: Path | None, save_onnx: Path | None, batch: int | None,
+    model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, effort: str, evaluator: str,
+    memory: str | None, groups: Path | None, validate: Path | None, save_onnx: Path | None, batch: int | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...], schedule: Path | None, save_schedule: Path | None, table: Path | None,
     dump: Path | None, arena: Path | None, verbose: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
@@ -89,7 +91,7 @@ def command(
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, batch=batch, progress=report, shapes=dict(shapes),
             groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
-            schedule=schedule, effort=effort, **model_arguments(how),
+            schedule=schedule, effort=effort, evaluator=evaluator, **model_arguments(how),
         )  # fmt: skip
         summary = facts(compiled)
         noise = []

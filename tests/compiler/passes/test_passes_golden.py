@@ -188,3 +188,41 @@ def test_verification_names_the_pass_that_broke_the_graph(monkeypatch: pytest.Mo
     monkeypatch.setattr("compiler.passes.pipeline.PASSES", (breaks,))
     with pytest.raises(Exception, match=r"pass breaks: graph g: operation y: shape of y is \(1, 5, 6, 4\)"):
         optimised(graph({"x": X, "y": X}, [copy("y", "x", Finish(0, 0, 9))], "y"))
+
+
+def named(shapes: dict[str, Shape], ops: list[Op], other: dict[str, Quantisation]) -> XGraph:
+    """With y as its output, and other meanings of some maps."""
+    plain = graph(shapes, ops, "y")
+    return replace(plain, tensors={name: replace(t, quantisation=other.get(name, Q)) for name, t in plain.tensors.items()})
+
+
+def test_an_identity_stays_where_its_map_is_an_output_or_means_something_else() -> None:
+    last = graph({"x": X, "y": X}, [copy("y", "x")], "y")
+    assert [op.name for op in remove_identities(last).ops] == ["y"]
+    wider = named({"x": X, "a": X, "y": X}, [copy("a", "x"), conv("y", "a")], {"a": Quantisation(0.25, 0)})
+    assert [op.name for op in remove_identities(wider).ops] == ["a", "y"]
+    reshaped = graph({"x": X, "a": (1, 36, 1, 4), "y": (1, 36, 1, 4)}, [Reshape("a", ("x",), ("a",)), conv("y", "a")], "y")
+    assert [op.name for op in remove_identities(reshaped).ops] == ["a", "y"]
+
+
+MEANS = Quantisation(0.25, 1)
+
+
+@pytest.mark.parametrize(("kind", "other", "table"), [
+    (PoolKind.MAX, True, True), (PoolKind.MAX, False, False), (PoolKind.AVERAGE, True, False), (PoolKind.AVERAGE, False, False),
+])  # fmt: skip
+def test_what_only_selects_gets_a_table_where_its_bytes_come_to_mean_something_else(
+    kind: PoolKind, other: bool, table: bool
+) -> None:
+    """A copy that clamps, behind a pool: the pool clamps, too, but a maximum has no scale to say more with."""
+    pool = Pool("a", ("x",), ("a",), kind, Window((2, 2)), Finish(), scales={4: (0, 1 << 22, 24)})
+    shape = (1, 5, 5, 4)
+    before = named(
+        {"x": X, "a": shape, "y": shape}, [pool, copy("y", "a", Finish(0, 0, 100))],
+        {"y": MEANS} | ({"a": MEANS} if kind is PoolKind.AVERAGE else {}) if other else {},
+    )  # fmt: skip
+    (after,) = fold_pointwise(before).ops
+    assert isinstance(after, Pool)
+    assert (after.finish.table is not None) == table
+    x = np.random.default_rng(4).integers(-128, 128, X).astype(np.int8)
+    assert np.array_equal(execute(before, {"x": x})["y"], execute(fold_pointwise(before), {"x": x})["y"])

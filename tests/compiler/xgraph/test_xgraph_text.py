@@ -129,3 +129,10 @@ def test_text_is_read_back_as_the_same_graph(name: str, op: Op, x: Tensor, y: Te
 def test_text_that_is_no_graph_is_refused(text: str, message: str) -> None:
     with pytest.raises(GraphError, match=message):
         parse_graph(Printed(text, {}))
+
+
+def test_what_equals_its_default_is_not_printed() -> None:
+    pads = [0, 0, 0, 0]
+    op = Pool("op", ("x",), ("y",), PoolKind.MAX, Window((2, 2), pads=(pads[0], pads[1], pads[2], pads[3])), Finish())
+    tensors = {name: Tensor(name, (1, 4, 4, 4), Quantisation(0.5, 0)) for name in "xy"}
+    assert "pads" not in print_graph(XGraph("g", tensors, (op,), ("x",), ("y",))).text

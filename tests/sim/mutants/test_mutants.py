@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from bench.mutants import rows
+from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.hunt import STAGES, read_record, survivors
 from sim.mutants.netlist import CONTROL, TOP, Mutant, mutants_of, switched
-from sim.synthesis.tools import SynthesisError
+from sim.synthesis.tools import SynthesisError, find_tool
+from tests.tools import needs
 
 LIST = (
     f"mutate -ctrl {CONTROL} 3 1 -mode const0 -module tilewright_core_conv_write -cell $procmux$21 -port Y -portbit 25 "
@@ -72,8 +75,42 @@ def test_a_mutant_goes_through_the_stages_until_one_finds_it_and_a_record_goes_o
     steps.close()
     again = Stages()
     list(survivors(again, record))
-    assert hunt.asked == [("programs", 1), ("programs", 2), ("programs", 3), ("benches", 2)]
-    assert again.asked == [("benches", 3), ("cycles", 2), ("cycles", 3)]
+    first = [("programs", 1), ("programs", 2), ("programs", 3), ("cycles", 2)]
+    assert hunt.asked == first
+    assert again.asked == [("cycles", 3), ("benches", 3), ("equivalent", 3)]
     counts = rows(hunt.mutants, read_record(record))
     assert counts["pool"] == counts["all"] == {"mutants": 3, "programs": 1, "cycles": 1, "survive": 1}
-    assert set(STAGES) == {"programs", "benches", "cycles"}
+    assert set(STAGES) == {"programs", "equivalent", "benches", "cycles"}
+
+
+PART = f"""\
+module {TOP}_part(input clk, input rst, input [3:0] a, output reg [3:0] sum, output [1:0] shown);
+  reg [3:0] old;
+  {TOP}_inner inner(.i(a), .o(shown));
+  always @(posedge clk) begin
+    old <= rst ? 4'd0 : a;
+    sum <= rst ? 4'd0 : old + (a & 4'd7);
+  end
+endmodule
+module {TOP}_inner(input [3:0] i, output [1:0] o);
+  assign o = i[3:2];
+endmodule
+module {TOP}(input clk, input rst, input [3:0] a, output [3:0] sum, output [1:0] shown);
+  {TOP}_part part(.clk(clk), .rst(rst), .a(a), .sum(sum), .shown(shown));
+endmodule
+"""
+
+
+@needs("yosys")
+@pytest.mark.parametrize(("mode", "port", "bit", "equal"), [("const0", "B", 3, True), ("const1", "B", 3, False),
+                                                            ("inv", "A", 0, False)])  # fmt: skip
+def test_a_mutant_that_changes_nothing_is_proved_to(mode: str, port: str, bit: int, equal: bool, tmp_path: Path) -> None:
+    """Of the sum's operands, one bit never is one; registers and the module inside are taken as they are."""
+    (tmp_path / "part.v").write_text(PART)
+    script = f"read_verilog -sv part.v; hierarchy -top {TOP}; proc; opt_clean; write_rtlil part.il"
+    find_tool("yosys").run(["-q", "-p", script], tmp_path)
+    netlist = (tmp_path / "part.il").read_text()
+    cell = re.findall(r"cell \$and (\S+)", netlist)[0]
+    options = f"-mode {mode} -module {TOP}_part -cell {cell} -port {port} -portbit {bit}"
+    mutant = Mutant(1, mode, f"{TOP}_part", cell, port, bit, "", options)
+    assert proved_equivalent(tmp_path / "part.il", mutant) is equal

@@ -1,0 +1,82 @@
+"""What DRAM's latency costs, and how many reads must be on their way to hold it:
+``python -m bench.latency [--config base] [--latency 64 200 400] [--ahead 128 512] [network ...]``.
+
+Whole networks on the RTL, of which the machine asks for so many beats of a read engine at a time (``READ_AHEAD_BEATS``, 128 as
+delivered; with others the DRAM takes 64 bursts at a time, not 16). Utilisation is MACs of convolutions and dense layers over
+cycles times the MACs of the array. Rows go into docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import lru_cache
+from unittest import mock
+
+import hw.axi.read_engine
+from bench.network_table import PAGE, put_rows
+from bench.networks import imported, known, sources, utilisation
+from compiler.driver import Compiled, compile_graph
+from hw.emit import emit
+from isa.config import MachineConfig, preset
+from sim.campaign.arguments import add_arguments, how_of
+from sim.rtl.machine import RtlMachine
+from sim.rtl.memory import DRAM_BURSTS, Dram
+from sim.runtime.engine import FunctionalEngine, RtlEngine
+from sim.runtime.run import Run
+from tilewright.api import random_inputs
+
+TITLE = "Latency of DRAM"
+COLUMNS = ("network", "configuration", "strategy", "beats on the way", "latency", "bytes that differ", "cycles", "utilisation")
+DELIVERED = hw.axi.read_engine.READ_AHEAD_BEATS
+MOST_BURSTS = 64
+NETWORKS = ("mobilenet_v2", "resnet50")
+
+
+@lru_cache(maxsize=1)
+def compiled(name: str, config: MachineConfig, strategy: str) -> Compiled:
+    return compile_graph(imported(sources()[name](), "power_of_two"), config, strategy=strategy)
+
+
+@lru_cache(maxsize=1)
+def machine(config: MachineConfig, ahead: int) -> RtlMachine:
+    if ahead == DELIVERED:
+        return RtlMachine(config, bursts=DRAM_BURSTS)
+    with mock.patch.object(hw.axi.read_engine, "READ_AHEAD_BEATS", ahead):
+        return RtlMachine(config, verilog=emit(config).text, bursts=MOST_BURSTS)
+
+
+def row_of(item: tuple[str, str, str, int, int]) -> list[str]:
+    name, config_name, strategy, ahead, latency = item
+    config = preset(config_name)
+    found = compiled(name, config, strategy)
+    inputs = random_inputs(found.program)
+    engine = RtlEngine(config, machine=machine(config, ahead), dram=Dram(latency))
+    functional, rtl = Run(found.program, FunctionalEngine(config)), Run(found.program, engine)
+    functional(inputs)
+    rtl(inputs)
+    differ = int((functional.image.memory != rtl.image.memory).sum())
+    cycles = rtl.measured.cycles
+    return [*map(str, (name, config.name, strategy, ahead, latency, differ, cycles)), f"{utilisation(found, cycles):.3f}"]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.latency")
+    parser.add_argument("networks", nargs="*")
+    parser.add_argument("--config", default="base")
+    parser.add_argument("--strategy", default="best")
+    parser.add_argument("--latency", type=int, nargs="+", default=[64, 200, 400])
+    parser.add_argument("--ahead", type=int, nargs="+", default=[DELIVERED, 512])
+    add_arguments(parser)
+    chosen = parser.parse_args(arguments)
+    wanted = known(chosen.networks, sources(), parser) or [*NETWORKS]
+    items = [
+        (name, chosen.config, chosen.strategy, ahead, latency)
+        for ahead in chosen.ahead for name in wanted for latency in chosen.latency
+    ]  # fmt: skip
+    rows = put_rows(row_of, items, how_of(chosen), TITLE, COLUMNS, 5, PAGE.with_name("performance.md"))
+    return int(any(int(row[COLUMNS.index("bytes that differ")]) for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,116 @@
+"""Which part of each map of a group a tile of its outputs needs: Optimus' ``R(l, t)``, DNNVM's ``F^-1`` and ``G^-1``.
+
+    t(l - 1) = t(l) S(l) + K(l) - S(l)
+
+from the last output backwards (Optimus section 2.3), never more than the map has. Where several operations read a map, the
+greatest part counts. Rows and columns are told by the same formula.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.fusion.legal import Mask, OpSets
+from compiler.xgraph.ops import Conv, ConvTranspose, Op, Pool, Upsample
+
+ROWS, COLUMNS = 0, 1
+"""Axes, as windows and strides have them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """Of one group."""
+
+    sets: OpSets
+    mask: Mask
+
+    @cached_property
+    def ops(self) -> list[Op]:
+        return self.sets.members(self.mask)
+
+    @cached_property
+    def made(self) -> tuple[str, ...]:
+        return tuple(op.output for op in self.ops)
+
+    @cached_property
+    def reads(self) -> list[tuple[Op, str]]:
+        """Operations with the maps that they read: parts instead of a joined map that is put together on chip."""
+        made = set(self.made)
+        found = []
+        for op in self.ops:
+            for name in op.inputs:
+                parts = self.sets.joined.get(name, ())
+                found += [(op, part) for part in (parts if not made.isdisjoint(parts) else (name,))]
+        return found
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for _, name in self.reads if name not in set(self.made)))
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """What others read, or the caller."""
+        sets = self.sets
+        numbers = [sets.index[name] for name in self.made]
+        return tuple(
+            name for name, n in zip(self.made, numbers, strict=True) if sets.kept[n] or sets.users[n] & ~self.mask
+        )  # fmt: skip
+
+    @cached_property
+    def maps(self) -> tuple[str, ...]:
+        """Read, then made: in topological order."""
+        return (*self.inputs, *self.made)
+
+    @cached_property
+    def readers(self) -> dict[str, list[str]]:
+        """Of each map: what is made of it."""
+        found: dict[str, list[str]] = {name: [] for name in self.maps}
+        for op, name in self.reads:
+            if op.output not in found[name]:
+                found[name].append(op.output)
+        return found
+
+    def size(self, name: str, axis: int) -> int:
+        return self.sets.graph.tensors[name].shape[1 + axis]
+
+    def most(self, axis: int) -> int:
+        """Of the tallest, or widest, output."""
+        return max(self.size(name, axis) for name in self.outputs)
+
+    def needed(self, tile: int, axis: int) -> dict[str, int]:
+        """Rows (or columns) of each map under ``tile`` of those of the greatest output; of others an equal share."""
+        count = -(-self.most(axis) // tile)
+        found = dict.fromkeys(self.maps, 0)
+        for name in self.outputs:
+            size = self.size(name, axis)
+            found[name] = min(tile, size) if size == self.most(axis) else -(-size // count)
+        sources: dict[Op, list[str]] = {}
+        for op, name in self.reads:
+            sources.setdefault(op, []).append(name)
+        for op in reversed(self.ops):
+            for name in sources[op]:
+                needed = min(self.size(name, axis), under(op, max(1, found[op.output]), axis, self.size(name, axis)))
+                found[name] = max(found[name], needed)
+        return found
+
+    @cached_property
+    def map_bytes(self) -> int:
+        """That pass between DRAM and chip: what is read, and what others need, once each."""
+        tensors = self.sets.graph.tensors
+        return sum(tensors[name].bytes for name in (*self.inputs, *self.outputs))
+
+
+def under(op: Op, tile: int, axis: int, whole: int) -> int:
+    """Rows (or columns) of an input under ``tile`` of the output's."""
+    match op:
+        case Conv() | Pool():
+            window = op.window
+            return tile * window.stride[axis] + (window.kernel[axis] - 1) * window.dilation[axis] + 1 - window.stride[axis]
+        case ConvTranspose():
+            window = op.window
+            return (tile + (window.kernel[axis] - 1) * window.dilation[axis] - 1) // window.stride[axis] + 1
+        case Upsample():
+            return (tile + op.factor[axis] - 2) // op.factor[axis] + 1
+    # Element by element; an operand with one row is broadcast.
+    return min(tile, whole)

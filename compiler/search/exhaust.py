@@ -1,0 +1,232 @@
+"""The cheapest of all partitions, though most groups are never planned: prices are asked for only where they could matter.
+
+Legal groups are found in no time; planning them is dear. What a group costs at least (``Least``) is cheap: its parameters, the
+maps that it reads and leaves, and the beats of its units. So groups are planned as columns of a linear programme are generated:
+
+1. The relaxation of the set partition (``certify``) over the groups that are planned gives each operation a worth, its dual.
+2. Groups that might cost less than their members are worth are planned, those that might save most first; again from 1.
+3. When there are none, no group of any size betters the relaxation: its value bounds all partitions. Groups that could still be
+   in a partition better than the best one known are planned too, and the set partition over all of them is solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.fusion.grow import extensions
+from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.layers.lower import is_depthwise
+from compiler.planning.objective import Cost, Objective
+from compiler.planning.residence import PARAMETER_BUFFERS
+from compiler.search.certify import Certificate, certify
+from compiler.search.cost import Evaluator
+from compiler.search.partition import price_or_none
+from compiler.solver import solver
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise
+
+MOST_LISTED = 60_000
+"""Legal groups of a graph up to which they are listed."""
+AT_ONCE = 100
+"""Groups that are planned before the relaxation is solved again."""
+SLACK = 1e-6
+"""By which part of the value a reduced cost may be off."""
+Reals = NDArray[np.float64]
+
+
+def all_legal(
+    sets: OpSets, joins: Sequence[Mask], may_fit: Callable[[Mask], bool], most: int = MOST_LISTED
+) -> list[Mask] | None:
+    """Groups of any size, the small ones first; None: there are more than so many.
+
+    ``may_fit``: if not, then no group that holds this one fits.
+    """
+    found: list[Mask] = []
+    level = {1 << number for number in range(len(sets.ops))}
+    while level:
+        found += sorted(level)
+        larger: set[Mask] = set()
+        for group in level:
+            larger.update(extensions(sets, joins, group))
+            if len(found) + len(larger) > 4 * most:
+                return None
+        level = {group for group in larger if may_fit(group)}
+        if len(found) + len(level) > most:
+            return None
+    return found
+
+
+class Least:
+    """What groups cost at least, however they are executed."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator, self.sets = evaluator, evaluator.sets
+
+    def of(self, mask: Mask, objective: Objective) -> int:
+        moved = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
+        beats = max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values())
+        return objective(Cost(max(beats, moved // self.evaluator.config.axi_bytes), moved))
+
+    def may_fit(self, mask: Mask) -> bool:
+        """Whether the buffer holds the rows under one row of each result.
+
+        Where a dense layer reads what the group makes, neither passes over channels make less of that, nor more operations.
+        """
+        sets = self.sets
+        if mask & self._narrow or not any(self._makers[n] & mask for n in bits_of(mask)):
+            return True
+        words: dict[str, int] = {}
+        for n in bits_of(mask):
+            for name, own in self._words[n]:
+                words[name] = max(words.get(name, 0), own)
+        in_place = sum(words.get(sets.ops[n].output, 0) for n in bits_of(mask & self._elementwise))
+        return sum(words.values()) - in_place <= self.evaluator.config.fm_words
+
+    @cached_property
+    def _narrow(self) -> Mask:
+        """Operations that alone fit only in tiles of columns: with them other groups may be tiled so, too."""
+        return self.evaluator.narrow
+
+    @cached_property
+    def _elementwise(self) -> Mask:
+        """Their results may lie in the place of an operand."""
+        return sum(1 << n for n, op in enumerate(self.sets.ops) if isinstance(op, Eltwise))
+
+    @cached_property
+    def _makers(self) -> list[Mask]:
+        """Of each dense layer: who makes what it reads."""
+        sets = self.sets
+        found = []
+        for op in sets.ops:
+            dense = isinstance(op, Conv | ConvTranspose) and not is_depthwise(op)
+            names = [part for name in op.inputs for part in sets.joined.get(name, (name,))] if dense else []
+            found.append(sum(1 << sets.index[name] for name in {*names} if name in sets.index))
+        return found
+
+    @cached_property
+    def _words(self) -> list[list[tuple[str, int]]]:
+        """Of each operation: its maps, and the words that the rows of them take that one row of its result needs."""
+        config = self.evaluator.config
+        found = []
+        for n, op in enumerate(self.sets.ops):
+            group = self.evaluator.group(1 << n)
+            (layer,) = group.layers
+            ends = np.arange(1, group.tensors[op.output].height + 1)
+            own = [(op.output, group.vectors(config, op.output) * group.width(op.output))]
+            for index, name in enumerate(op.inputs):
+                if name not in self.sets.joined:
+                    window = int((layer.input_end(index, ends) - layer.input_begin(index, ends - 1)).max())
+                    rows = max(1, min(window, group.tensors[name].height))
+                    own.append((name, rows * group.vectors(config, name) * group.width(name)))
+            found.append(own)
+        return found
+
+    def _maps(self, mask: Mask) -> int:
+        """Bytes that come from outside, as the reader that needs most of each asks for them, and those that others need."""
+        sets = self.sets
+        read: dict[str, int] = {}
+        moved = 0
+        for n in bits_of(mask):
+            for name, size, parts in self._reads[n]:
+                if any(mask >> sets.index[part] & 1 for part in parts):
+                    for part in parts:
+                        if not mask >> sets.index[part] & 1:
+                            share = sets.graph.tensors[part].channels / sets.graph.tensors[name].channels
+                            read[part] = max(read.get(part, 0), int(size * share))
+                elif name not in sets.index or not mask >> sets.index[name] & 1:
+                    read[name] = max(read.get(name, 0), size)
+            if sets.kept[n] or sets.users[n] & ~mask:
+                moved += sets.graph.tensors[sets.ops[n].output].bytes
+        return moved + sum(read.values())
+
+    @cached_property
+    def _parameters(self) -> list[int]:
+        depth = {b: self.evaluator.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
+        alone = (self.evaluator.group(1 << n) for n in range(len(self.sets.ops)))
+        return [sum(block.bytes(self.evaluator.config) for block in group.layers[0].blocks(depth)) for group in alone]
+
+    @cached_property
+    def _reads(self) -> list[list[tuple[str, int, tuple[str, ...]]]]:
+        """Of each operation alone: the maps that it reads, the bytes of them that it needs, and their parts."""
+        found = []
+        for n, op in enumerate(self.sets.ops):
+            group = self.evaluator.group(1 << n)
+            (layer,) = group.layers
+            height = np.array([group.tensors[op.output].height])
+            own = []
+            for index, name in enumerate(op.inputs):
+                tensor = group.tensors[name]
+                rows = min(tensor.height, int(layer.input_end(index, height)[0]))
+                size = rows * tensor.width * self.sets.graph.tensors[name].channels * tensor.batch
+                own.append((name, size, tuple(self.sets.joined.get(name, ()))))
+            found.append(own)
+        return found
+
+
+class _Relaxation:
+    """The set partition without whole numbers; columns are added as they are priced."""
+
+    def __init__(self, operations: int) -> None:
+        self._model: highspy.Highs = solver()
+        none = np.array([], np.int32)
+        for _ in range(operations):
+            self._model.addRow(1.0, 1.0, 0, none, np.array([], np.float64))
+
+    def add(self, mask: Mask, price: int) -> None:
+        members = np.array([*bits_of(mask)], np.int32)
+        self._model.addCol(float(price), 0.0, highspy.kHighsInf, len(members), members, np.ones(len(members)))
+
+    def solve(self) -> tuple[float, Reals]:
+        """Its value, and what each operation is worth."""
+        self._model.run()
+        return float(self._model.getInfo().objective_function_value), np.array(self._model.getSolution().row_dual)
+
+
+def least_of_all(evaluator: Evaluator, objective: Objective, known: Iterable[Mask]) -> Certificate | None:
+    """None: there are too many legal groups to list them. ``known``: as below."""
+    listed = all_legal(evaluator.sets, evaluator.sets.joins, Least(evaluator).may_fit)
+    return None if listed is None else cheapest_of_all(evaluator, objective, listed, sorted(known))
+
+
+def cheapest_of_all(evaluator: Evaluator, objective: Objective, groups: Sequence[Mask], known: Sequence[Mask]) -> Certificate:
+    """``groups``: all that are legal; ``known``: some that are planned anyway, each operation alone among them."""
+    least = Least(evaluator)
+    masks = sorted(set(groups) | set(known))
+    member = np.array([[mask >> n & 1 for n in range(len(evaluator.sets.ops))] for mask in masks], np.float64)
+    floor = np.array([least.of(mask, objective) for mask in masks], np.float64)
+    unasked = np.ones(len(masks), bool)
+    prices: dict[Mask, int] = {}
+    relaxation = _Relaxation(len(evaluator.sets.ops))
+
+    def ask(numbers: Sequence[int]) -> None:
+        for number in numbers:
+            unasked[number] = False
+            price = price_or_none(evaluator, objective, masks[number])
+            if price is not None:
+                prices[masks[number]] = price
+                relaxation.add(masks[number], price)
+
+    place = {mask: number for number, mask in enumerate(masks)}
+    ask([place[mask] for mask in known])
+    while True:
+        value, worth = relaxation.solve()
+        saving = np.where(unasked, member @ worth - floor, -np.inf)
+        hopeful = np.flatnonzero(saving > SLACK * value)
+        if not len(hopeful):
+            break
+        ask(hopeful[np.argsort(-saving[hopeful], kind="stable")[:AT_ONCE]].tolist())
+    found = certify(evaluator.sets, prices)
+    if found.groups is None:
+        return found
+    # A group that is dearer than its worth by the gap would make any partition dearer than the one that is known.
+    gap = found.value - value + SLACK * value
+    near = np.flatnonzero(unasked & (floor - member @ worth <= gap))
+    if not len(near):
+        return found
+    ask(near.tolist())
+    dearer = {mask: price - float(member[place[mask]] @ worth) for mask, price in prices.items()}
+    return certify(evaluator.sets, {mask: price for mask, price in prices.items() if dearer[mask] <= gap})

@@ -1,0 +1,56 @@
+"""The memory that a random program meets on the RTL, and how a program ends whose memory answers with an error."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from isa.faults import Fault
+from isa.instructions import Unit
+from sim.functional.machine import instructions
+from sim.random.footprint import Dram as Regions
+from sim.random.footprint import Space, footprint
+from sim.random.program import RandomProgram
+from sim.rtl.memory import QUOTED, Dram, random_dram
+
+Ending = tuple[Fault, int]
+OF_UNIT = {Unit.LOAD: Fault.READ_ERROR, Unit.SAVE: Fault.WRITE_ERROR}
+
+
+def memory_of(program: RandomProgram) -> Dram:
+    """By the seed: that of the figures; for every second program one of any kind, for one in eight with a bad beat besides."""
+    if program.seed % 4 < 2:
+        return QUOTED
+    beat = program.config.axi_bytes
+    drawn = random_dram(program.config, program.seed, program.memory.size + 4 * len(program.words) + beat)
+    if program.seed % 8 != 6:
+        return drawn
+    rng = random.Random(program.seed)
+    moved = [cells for _, _, cells in _moves(program)]
+    byte = rng.choice(rng.choice(moved)) if moved else rng.randrange(program.memory.size)
+    return replace(drawn, bad=(byte - byte % beat, beat))
+
+
+def endings(program: RandomProgram, memory: Dram) -> set[Ending]:
+    """How the program may end for the bad beat: of each unit the first instruction that touches it. None: it is done."""
+    first, size = memory.bad
+    found: dict[Unit, Ending] = {}
+    for unit, pc, cells in _moves(program) if size else ():
+        if any(first <= byte < first + size for byte in cells):
+            found.setdefault(unit, (OF_UNIT[unit], pc))
+    return set(found.values())
+
+
+def _moves(program: RandomProgram) -> list[tuple[Unit, int, list[int]]]:
+    """Unit, word and bytes of DRAM of all that moves some."""
+    regions = Regions(program.bases, program.memory.size)
+    moves = []
+    for op, pc in instructions(program.words, program.config):
+        unit = op.row.unit
+        if unit in OF_UNIT:
+            assert isinstance(unit, Unit)
+            found = footprint(op, program.config, regions)
+            cells = found.reads if unit is Unit.LOAD else found.writes
+            if Space.DRAM in cells and cells[Space.DRAM].size:
+                moves.append((unit, pc, cells[Space.DRAM].tolist()))
+    return moves

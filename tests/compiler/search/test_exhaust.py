@@ -1,0 +1,75 @@
+"""The cheapest of all partitions beside enumeration, and bounds beside plans."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from compiler.planning.objective import OBJECTIVES
+from compiler.search.cost import Evaluator
+from compiler.search.exhaust import Least, all_legal, cheapest_of_all
+from isa.config import MachineConfig, config_from_dict
+from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
+
+SEEDS = range(16)
+
+
+def small() -> MachineConfig:
+    """Many groups of the random graphs do not fit."""
+    return config_from_dict({"base": "nano", "name": "small", "weight_depth": 48, "fm_depth": 16}, origin="test")
+
+
+@cache
+def evaluator(seed: int) -> Evaluator:
+    return Evaluator(small(), random_graph(seed))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_group_costs_less_than_its_least_and_none_that_fits_is_said_not_to(seed: int, objective: str) -> None:
+    known = evaluator(seed)
+    least = Least(known)
+    for mask in all_groups(known.sets, known.sets.joins):
+        cost = known.cost_of(mask, OBJECTIVES[objective])
+        if cost is not None:
+            assert least.may_fit(mask)
+            assert least.of(mask, OBJECTIVES[objective]) <= OBJECTIVES[objective](cost)
+
+
+def test_some_groups_are_told_not_to_fit_without_planning_them() -> None:
+    told = [not Least(evaluator(seed)).may_fit(evaluator(seed).sets.everything) for seed in SEEDS]
+    assert any(told)
+    assert not all(told)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_groups_that_fit_are_listed(seed: int) -> None:
+    known = evaluator(seed)
+    sets = known.sets
+    listed = all_legal(sets, sets.joins, Least(known).may_fit)
+    assert listed is not None
+    every = all_groups(sets, sets.joins)
+    assert set(listed) <= set(every)
+    assert {mask for mask in every if known.cost_of(mask, OBJECTIVES["dram"]) is not None} <= set(listed)
+    assert all_legal(sets, sets.joins, lambda mask: True, most=len(every)) == sorted(every, key=lambda m: (m.bit_count(), m))
+    assert all_legal(sets, sets.joins, lambda mask: True, most=len(every) - 1) is None
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_partition_at_all_is_cheaper(seed: int, objective: str) -> None:
+    """Beside the enumeration of all of them; from no more than single operations."""
+    known, wanted = evaluator(seed), OBJECTIVES[objective]
+    sets = known.sets
+    prices = {}
+    for mask in all_groups(sets, sets.joins):
+        cost = known.cost_of(mask, wanted)
+        if cost is not None:
+            prices[mask] = wanted(cost)
+    runnable = (p for p in all_partitions(sets, list(prices)) if sets.in_order(p) is not None)
+    listed = all_legal(sets, sets.joins, Least(known).may_fit)
+    assert listed is not None
+    found = cheapest_of_all(known, wanted, listed, [1 << n for n in range(len(sets.ops))])
+    assert found.exact
+    assert found.value == min(sum(prices[group] for group in partition) for partition in runnable)

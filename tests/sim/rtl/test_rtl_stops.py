@@ -1,0 +1,32 @@
+"""Programs that are stopped in random cycles on random memories, and what comes after them."""
+
+from __future__ import annotations
+
+import pytest
+
+from isa.config import preset
+from sim.random.engines import rtl_machine
+from sim.rtl.play import PATTERNS, play, register_file
+from sim.rtl.stops import MOST_SLOTS, SETTING, STORM, storm
+
+NANO = preset("nano")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_comes_after_a_stop_is_right(seed: int) -> None:
+    scenario, counts = storm(NANO, seed)
+    assert set(counts) <= set(STORM)
+    assert counts.total() == len(scenario.starts) // 2 <= MOST_SLOTS
+    assert play(rtl_machine(NANO), scenario, 2_000_000) is None
+
+
+def test_the_registers_answer_as_they_are_written() -> None:
+    """The set-up keeps what is written last, but for bits that it has not; accesses beyond the last register are refused."""
+    lines = register_file(rtl_machine(NANO)).splitlines()
+    assert lines[-1] == "end"
+    read = [tuple(int(number, 16) for number in line.split()) for line in lines[:-1] if not line.startswith("refused")]
+    kept = {offset: [value for place, value in read if place == offset] for offset in SETTING}
+    for register, values in kept.items():
+        assert [value & PATTERNS[0] for value in values] == [pattern & values[0] for pattern in PATTERNS], register
+        assert values[0] or register.name.endswith("_HI"), "nano has addresses of 32 bits"
+    assert any(line.startswith("refused") for line in lines)
