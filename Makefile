@@ -73,7 +73,7 @@ rtl-full: tools $(READY)
 	$(BIN)/python -m bench.networks_rtl --workers 1 $(ARGS)
 	$(BIN)/python -m bench.networks_rtl --workers 1 --best $(ARGS)
 
-# The quick ones first; whole networks on the RTL are `make rtl-full`. The last three need yosys.
+# The quick ones first; whole networks on the RTL are `make rtl-full`. The last five need yosys.
 bench: tools $(READY)
 	$(BIN)/python -m bench.functional_speed
 	$(BIN)/python -m bench.rtl_speed
@@ -95,6 +95,8 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.resources
 	$(BIN)/python -m bench.size_model
 	$(BIN)/python -m bench.timing nano base
+	$(BIN)/python -m bench.multipliers
+	$(BIN)/python -m bench.netlist
 
 # What a user gets: built, installed with what it asks for from PyPI into an empty environment, used far from the clone.
 wheel: $(READY)

@@ -18,7 +18,7 @@ from hw.control.sequencer import Sequencer
 from hw.control.tokens import Tokens
 from hw.control.units import BusActivity, TraceSignature
 from hw.control.watchdog import Watchdog
-from hw.interfaces import UnitSignature
+from hw.interfaces import TICKET_BITS, UnitSignature
 from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.faults import Fault
@@ -89,10 +89,13 @@ class Control(wiring.Component):
             receivers.append(receiver)
             queues_empty.append(queue.level == 0)
 
-        self._report(m, dispatch, receivers, watchdog, faults, sequencer, registers)
+        drained = Signal(init=1)
+        """As the watchdog sees it, a cycle late like the progress that it sees."""
+        m.d.sync += drained.eq(self.activity.drained)
+        self._report(m, dispatch, receivers, watchdog, faults, sequencer, registers, drained)
         self._name(m, dispatch, receivers, faults, registers)
         self._connect_fetch(m, fetch, dispatch, sequencer, registers)
-        self._watch(m, watchdog, dispatch, receivers, sequencer, registers)
+        self._watch(m, watchdog, dispatch, receivers, sequencer, registers, drained)
 
         idle = [*queues_empty, *(r.idle for r in receivers), *(~self._unit(unit).busy for unit in self._units)]
         m.d.comb += [
@@ -149,7 +152,7 @@ class Control(wiring.Component):
 
     def _report(
         self, m: Module, dispatch: Dispatch, receivers: list[Receiver], watchdog: Watchdog, faults: Faults,
-        sequencer: Sequencer, registers: Registers,
+        sequencer: Sequencer, registers: Registers, drained: Signal,
     ) -> None:  # fmt: skip
         reports = iter(faults.reports)
 
@@ -170,21 +173,26 @@ class Control(wiring.Component):
             if unit in (Unit.LOAD, Unit.SAVE):
                 owing = Mux(receiver.at_work, receiver.oldest_ticket, owing[0]), Mux(receiver.at_work, int(unit), owing[1])
         expired = watchdog.expired & ~sequencer.complete
-        report(expired & self.activity.drained, Fault.WATCHDOG, *stuck)
-        report(expired & ~self.activity.drained, Fault.BUS_TIMEOUT, *owing)
+        for quiet, code, culprit in ((drained, Fault.WATCHDOG, stuck), (~drained, Fault.BUS_TIMEOUT, owing)):
+            ticket, unit = Signal(TICKET_BITS, name=f"{code.name}_ticket"), Signal(range(NO_UNIT + 1), name=f"{code.name}_unit")
+            m.d.sync += [ticket.eq(culprit[0]), unit.eq(culprit[1])]
+            report(expired & quiet, code, ticket, unit)
         report(registers.abort & sequencer.running & ~sequencer.complete, Fault.ABORTED)
 
     def _name(
         self, m: Module, dispatch: Dispatch, receivers: list[Receiver], faults: Faults, registers: Registers
     ) -> None:
-        """The pc of the instruction that the first fault is about: it stays what it is until the next program."""
+        """The pc of the instruction that the first fault is about, a cycle after the fault: it stays what it is until the
+        next program, but for the cycles in which the unit in question still finishes others."""
+        pc = Signal(32)
         m.d.comb += [receiver.look.eq(faults.first.ticket) for receiver in receivers]
         with m.If(faults.valid), m.Switch(faults.first.unit):
             for unit, receiver in zip(self._units, receivers, strict=True):
                 with m.Case(int(unit)):
-                    m.d.comb += registers.fault.pc.eq(receiver.pc)
+                    m.d.comb += pc.eq(receiver.pc)
             with m.Default():
-                m.d.comb += registers.fault.pc.eq(dispatch.pc)
+                m.d.comb += pc.eq(dispatch.pc)
+        m.d.sync += registers.fault.pc.eq(pc)
 
     def _connect_fetch(
         self, m: Module, fetch: Fetch, dispatch: Dispatch, sequencer: Sequencer, registers: Registers
@@ -203,7 +211,7 @@ class Control(wiring.Component):
 
     def _watch(
         self, m: Module, watchdog: Watchdog, dispatch: Dispatch, receivers: list[Receiver],
-        sequencer: Sequencer, registers: Registers,
+        sequencer: Sequencer, registers: Registers, drained: Signal,
     ) -> None:  # fmt: skip
         """While a program runs anything that moves is progress, while it halts only the bus is. As long as DRAM owes an
         answer it may take the time that it has for itself."""
@@ -215,5 +223,5 @@ class Control(wiring.Component):
         m.d.comb += [
             watchdog.run.eq((sequencer.running & ~self.halt) | sequencer.halting),
             watchdog.progress.eq(progress),
-            watchdog.limit.eq(Mux(self.activity.drained, registers.watchdog, registers.bus_watchdog)),
+            watchdog.limit.eq(Mux(drained, registers.watchdog, registers.bus_watchdog)),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Const, Module, unsigned
+from amaranth import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -32,10 +32,23 @@ class Faults(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        sources = [*zip(self.reports, self.units, strict=True)]
-        for report, unit in reversed(sources):
-            with m.If(report.valid & ~self.valid):
-                m.d.sync += [self.valid.eq(1), self.first.eq(report.p)]
-                if unit is not None:
-                    m.d.sync += self.first.unit.eq(Const(unit))
+        sources: list[tuple[Value, Value]] = []
+        for number, (report, unit) in enumerate(zip(self.reports, self.units, strict=True)):
+            told = Signal(KEPT_LAYOUT, name=f"report_{number}")
+            m.d.comb += told.eq(report.p)
+            if unit is not None:
+                m.d.comb += told.unit.eq(Const(unit))
+            sources.append((report.valid, told.as_value()))
+        valid, first = _first(sources)
+        with m.If(valid & ~self.valid):
+            m.d.sync += [self.valid.eq(1), self.first.eq(first)]
         return m
+
+
+def _first(sources: list[tuple[Value, Value]]) -> tuple[Value, Value]:
+    """Whether any is valid, and the first that is, as a tree: what comes late passes few multiplexers, wherever it stands."""
+    if len(sources) == 1:
+        return sources[0]
+    half = len(sources) // 2
+    (left, one), (right, other) = _first(sources[:half]), _first(sources[half:])
+    return left | right, Mux(left, one, other)

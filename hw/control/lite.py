@@ -12,10 +12,10 @@ from hw.axi.signature import LITE_ADDRESS_BITS, LITE_DATA_BITS, AxiLite
 class LiteEndpoint(wiring.Component):
     """One read and one write at a time, each on its own; answers SLVERR where nothing is mapped.
 
-    A write is taken, address and data together, in the cycle after both are there: ``write`` strobes, and
-    ``write_mapped`` must answer at once. A read takes its address in one cycle; in the next ``read`` strobes, and ``read_data``
-    and ``read_mapped`` must answer ``read_addr``; R follows in the one after. Each waits for its response to be taken before
-    the next is begun. Addresses are those of whole words: the two lowest bits count as zero.
+    A write is taken, address and data together, in the cycle after both are there: ``write`` strobes, and ``write_mapped``
+    must answer at once. A read takes its address in one cycle; ``read_addr`` is it from the next on, and in the one after
+    ``read`` strobes: then ``read_data`` and ``read_mapped`` must answer it, and R follows in the next. Each waits for its
+    response to be taken before the next is begun. Addresses are those of whole words: the two lowest bits count as zero.
     """
 
     def __init__(self) -> None:
@@ -36,6 +36,7 @@ class LiteEndpoint(wiring.Component):
         m = Module()
         bus = self.bus
         asked_word = Signal(LITE_ADDRESS_BITS - 2)
+        asked = Signal()
         m.d.comb += [
             self.write_addr.eq(Cat(Const(0, 2), bus.awaddr[2:])),
             self.write_data.eq(bus.wdata),
@@ -43,9 +44,9 @@ class LiteEndpoint(wiring.Component):
             bus.awready.eq(self.write),
             bus.wready.eq(self.write),
             self.read_addr.eq(Cat(Const(0, 2), asked_word)),
-            bus.arready.eq(~bus.rvalid & ~self.read),
+            bus.arready.eq(~bus.rvalid & ~asked & ~self.read),
         ]
-        m.d.sync += self.read.eq(bus.arvalid & bus.arready)
+        m.d.sync += [asked.eq(bus.arvalid & bus.arready), self.read.eq(asked)]
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += asked_word.eq(bus.araddr[2:])
         m.d.sync += self.write.eq(bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid)

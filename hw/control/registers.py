@@ -154,12 +154,14 @@ class Registers(wiring.Component):
     def _answer_reads(
         self, m: Module, endpoint: LiteEndpoint, readable: dict[int, Any], counters: dict[int, int]
     ) -> None:
-        """Registers are chosen bit by bit of the address; where there is none the word may be any, for it is not mapped."""
+        """Registers are chosen bit by bit of the address; where there is none the word may be any, for it is not mapped.
+        Which counter it is is known when ``read`` strobes, a cycle after its address."""
         counted = Signal()
+        m.d.sync += counted.eq(0)
         with m.Switch(endpoint.read_addr):
             for offset, number in counters.items():
                 with m.Case(offset):
-                    m.d.comb += [self.counter_index.eq(number), counted.eq(1)]
+                    m.d.sync += [self.counter_index.eq(number), counted.eq(1)]
         word_bits = max(readable).bit_length() - 2
         words = {offset >> 2: value for offset, value in readable.items()}
         m.d.comb += [

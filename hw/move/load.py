@@ -15,7 +15,7 @@ from hw.axi.read_engine import ReadEngine
 from hw.axi.signature import AxiRead
 from hw.axi.slice import BackwardSlice, RegisterSlice
 from hw.buffers.fifo import RamFifo
-from hw.interfaces import FeatureMapWrite, TableWrite, UnitSignature, unit_layout
+from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder
 from hw.move.packer import Packer, cut_context, packed_layout
 from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, write_ports
@@ -229,9 +229,18 @@ class LoadUnit(wiring.Component):
 
     def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter, stop: Signal) -> None:
         word = packer.words
+        # The packer's are the deepest of all conditions, so they are looked at a cycle later; a word needs two to be written.
+        spoilt, outside = Signal(), Signal()
+        spoilt_ticket, outside_ticket = Signal(TICKET_BITS), Signal(TICKET_BITS)
+        m.d.sync += [
+            spoilt.eq(packer.error),
+            spoilt_ticket.eq(packer.error_ticket),
+            outside.eq(word.valid & word.ready & word.payload.outside),
+            outside_ticket.eq(word.payload.context.ticket),
+        ]
         causes = [
-            (packer.error, Fault.READ_ERROR, packer.error_ticket),
-            (word.valid & word.ready & word.payload.outside, Fault.FM_ADDRESS, word.payload.context.ticket),
+            (spoilt, Fault.READ_ERROR, spoilt_ticket),
+            (outside, Fault.FM_ADDRESS, outside_ticket),
             (parameters.outside, Fault.BUFFER_ADDRESS, parameters.ticket),
             (parameters.error, Fault.READ_ERROR, parameters.ticket),
             (runs.outside, Fault.REGION_LIMIT, runs.ticket),

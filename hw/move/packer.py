@@ -93,7 +93,8 @@ class Packer(wiring.Component):
         m.d.comb += [self.chunks.ready.eq(~present[-1]), push.eq(self.chunks.valid & ~present[-1])]
         kept = Signal(depth)
         m.d.comb += kept.eq(Mux(drop, present >> 1, present))
-        m.d.sync += present.eq(kept | Mux(push, kept + 1, 0))
+        # The chunks that are present are the first ones.
+        m.d.sync += present.eq(Mux(push, Cat(1, kept), kept))
         arriving = Cat(self.chunks.payload[name] for name in flags.members)
         for n in range(depth):
             with m.If(push & ~kept[n] & (kept[n - 1] if n else C(1))):
