@@ -1,9 +1,9 @@
-"""The formula of sizes: ``python -m bench.size_model [--fit] [--target xcup|ecp5] [--jobs N]``.
+"""The formula of sizes: ``python -m bench.size_model [--fit] [--target xcup|ecp5] [--kept zu9] [--jobs N]``.
 
 Synthesises machines (those of the cache cost nothing), and prints for each kind of resource how far ``isa.estimate`` is off,
 machine by machine. ``--fit`` first fits its coefficients to them and writes isa/size_coefficients.json: weights of at least
 zero, of least relative error, for the parts that improve the estimate of a machine left out of the fit. The error that is
-kept is the greatest of those.
+kept is the greatest of those. Machines that are ``--kept`` are not synthesised: their sizes are those of the last fit.
 """
 
 from __future__ import annotations
@@ -90,17 +90,25 @@ def fitted(rows: Array, sizes: dict[str, Array], names: list[str]) -> dict[str, 
     return kinds
 
 
+def _report(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="bench.size_model", description=__doc__)
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--target", choices=("xcup", "ecp5"), default="xcup")
     parser.add_argument("--machines", nargs="*", help="names of presets and variants; default: all")
+    parser.add_argument("--kept", nargs="*", default=[], help="machines whose sizes are those of the last fit")
     parser.add_argument("--jobs", type=int, default=1, help="runs of yosys at a time")
     given = parser.parse_args(arguments)
     configs = [config for config in machines(given.target) if not given.machines or config.name in given.machines]
     sizes: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for config in configs:
-        total = size_of(config, TARGETS[given.target], report=lambda line: print(line, file=sys.stderr), jobs=given.jobs).total
+        if config.name in given.kept:
+            total = coefficients()[given.target]["measured"][config.name]
+        else:
+            total = size_of(config, TARGETS[given.target], report=_report, jobs=given.jobs).total
         for kind in KINDS:
             sizes[kind].append(total[kind])
     names = list(parts(configs[0]))

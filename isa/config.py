@@ -93,7 +93,8 @@ class MachineConfig:
     dsp_packing: bool = True
     """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
     array_clock: int = 1
-    """Cycles of the array's multipliers in a cycle of the machine; 2 halves their number and asks for a second clock."""
+    """Cycles of the multipliers of array, finishing lanes and MISC in a cycle of the machine; 2 halves most of them and asks
+    for a second clock."""
     shared_finish: bool = False
     """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first."""
     narrow_pairs: int = 0
@@ -370,7 +371,7 @@ _BASE = MachineConfig(
     weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
-    name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=3, misc_lanes=6,
+    name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=2, misc_lanes=4,
     fm_banks=12, fm_depth=1024, weight_depth=512, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
     array_clock=2, chip="XCZU2EG",

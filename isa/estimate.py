@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,10 @@ def parts(config: MachineConfig) -> dict[str, float]:
     pool_lanes = config.ic_p * config.pool_taps if config.build_pool else 0
     pool_finish = config.pool_finish if config.build_pool else 0
     finish = max(config.conv_finish, pool_finish) if config.shares_finish else config.conv_finish + pool_finish
-    products = config.macs_per_cycle - config.joined_outputs * config.ic_p * config.px_p
     return {
         "machine": 1,
-        "products": products / (2 if config.dsp_packing else 1) / config.array_clock,
+        "products": _products(config),
+        "multipliers": _multipliers(config),
         "sums": config.oc_p * config.px_p,
         "finishing lanes": finish,
         "pool lanes": pool_lanes * config.px_p,
@@ -46,6 +47,25 @@ def parts(config: MachineConfig) -> dict[str, float]:
         "bus bytes": config.axi_bytes,
         "buffer blocks": _block_bytes(config) * 8 / BLOCK_BITS,
     }
+
+
+def _products(config: MachineConfig) -> float:
+    """Multipliers of the array."""
+    products = config.macs_per_cycle - config.joined_outputs * config.ic_p * config.px_p
+    return products / (2 if config.dsp_packing else 1) / config.array_clock
+
+
+def _multipliers(config: MachineConfig) -> float:
+    """All of them: array, zero-point of the weights, POOL's taps, finishing lanes (a wide product and LEAKY's), MISC."""
+    found = _products(config) + (config.px_p if config.dsp_packing else 1)
+    by_turns = config.array_clock > 1
+    wide, narrow = (1, 0.5) if by_turns else (2, 1)
+    lanes = [max(config.conv_finish, config.pool_finish) if config.shares_finish else config.conv_finish]
+    if config.build_pool:
+        found += config.ic_p * config.pool_taps * (-(-config.px_p // 2) if config.dsp_packing else config.px_p)
+        lanes += [] if config.shares_finish else [config.pool_finish]
+    found += sum(wide * count + ceil(narrow * count) for count in lanes)
+    return found + (config.misc_lanes + ceil(narrow * config.misc_lanes) if config.build_misc else 0)
 
 
 def _block_bytes(config: MachineConfig) -> int:

@@ -12,6 +12,46 @@ TREE_RADIX = 4
 """Operands that one register stage of a tree of adders adds."""
 
 
+MISC_ROUNDING = 4
+"""Register stages from an exact sum of MISC to a whole number."""
+MISC_FINISH = 4
+"""From there to its byte: sum, lower bound, upper bound, table."""
+_REQUANTISE = 8
+"""Register stages of a requantiser whose multipliers run on the machine's clock."""
+_ACTIVATE = 4
+"""Those of an activation, the table's own included."""
+
+
+def requantise_latency(config: MachineConfig) -> int:
+    """Cycles from a sum to its int16. At twice the clock the product's operands have a register of their own."""
+    return _REQUANTISE + (config.array_clock > 1)
+
+
+def product_latency(config: MachineConfig) -> int:
+    """Cycles from two registers to the product of their numbers; at twice the clock a multiplier serves two lanes."""
+    return 1 if config.array_clock == 1 else 3
+
+
+def activate_latency(config: MachineConfig) -> int:
+    """Cycles from an int16 to its byte."""
+    return _ACTIVATE - 1 + product_latency(config)
+
+
+def post_latency(config: MachineConfig) -> int:
+    """Cycles from a sum that is finished to its byte."""
+    return requantise_latency(config) + activate_latency(config)
+
+
+def misc_factors(config: MachineConfig) -> int:
+    """Cycles from a slice of MISC to the first factors of its lanes: by way of ``x y``, or of a tree of two lanes a stage."""
+    return max(4, 2 + (config.misc_lanes - 1).bit_length())
+
+
+def misc_latency(config: MachineConfig) -> int:
+    """Cycles from a slice of MISC to its bytes: factors, products, sum, constant, rounding, finish."""
+    return misc_factors(config) + product_latency(config) + 2 + MISC_ROUNDING + MISC_FINISH
+
+
 def array_latency(config: MachineConfig) -> int:
     """Cycles from the array's operands to its sums.
 

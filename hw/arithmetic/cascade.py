@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from amaranth import Cat, Const, Module, Signal, Value, signed
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 
-from hw.arithmetic.dsp48e2 import P_BITS, Enables, Sum, dsp48e2
+from hw.arithmetic.dsp48e2 import P_BITS, Choice, Enables, Sum, dsp48e2
 from hw.arithmetic.packing import GAP, pack
 
 SPLIT = 17
@@ -51,9 +51,11 @@ class Cascades:
             total = _register(m, (product + total)[:bits].as_signed(), f"sum_{name}_{n}", enable)
         return total
 
-    def product(self, m: Module, a: Value, b: Value, enables: Enables, bits: int) -> Value:
-        """The ``bits`` lowest bits of ``a * b``, both without a sign and of 26 and 33 bits at most, three cycles later."""
-        factor, other = _register(m, a, "factor", enables.factors), _register(m, b, "other", enables.factors)
+    def product(self, m: Module, a: Value, raised: Value, b: Value, enables: Enables, bits: int) -> Value:
+        """The ``bits`` lowest bits of ``a * b``, or of ``4 a b`` if ``raised``, three cycles later; ``a`` and ``b`` are without
+        a sign and of 24 and 33 bits at most."""
+        chosen = Mux(raised, a << 2, a)
+        factor, other = _register(m, chosen, "factor", enables.factors), _register(m, b, "other", enables.factors)
         low = _register(m, factor * other[:SPLIT], "low", enables.product)
         high = _register(m, factor * other[SPLIT:], "high", enables.product)
         whole = Cat(low[:SPLIT], (high + low[SPLIT:])[: bits - SPLIT])
@@ -82,9 +84,10 @@ class Dsp48Cascades(Cascades):
             before = Sum(neighbour=handed_on)
         return total[:bits].as_signed()
 
-    def product(self, m: Module, a: Value, b: Value, enables: Enables, bits: int) -> Value:
-        """The first DSP's sum has no register: it goes straight into the second one's, and its lowest bits are the result's."""
-        factor = Cat(a, Const(0, 1)).as_signed()
+    def product(self, m: Module, a: Value, raised: Value, b: Value, enables: Enables, bits: int) -> Value:
+        """The first DSP's sum has no register: it goes straight into the second one's, and its lowest bits are the result's.
+        The adder before the multiplier, which adds nothing, chooses between ``a`` and ``4 a``."""
+        factor = Choice(Cat(a, Const(0, 1)).as_signed(), Cat(Const(0, 2), a, Const(0, 1)).as_signed(), raised)
         parts = [Cat(part, Const(0, 1)).as_signed() for part in (b[:SPLIT], b[SPLIT:])]
         low, handed_on, high, unused = (Signal(P_BITS, name=name) for name in ("low", "handed_on", "high", "unused"))
         m.submodules.low = dsp48e2(factor, parts[0], Sum(), enables, low, handed_on, keeps_sum=False)

@@ -1,4 +1,5 @@
-"""Sums of products along a cascade of DSPs at twice the clock: two sums in a cycle of the machine, one after the other.
+"""Sums of products along a cascade of DSPs at twice the clock: two sums in a cycle of the machine, one after the other. And
+products: those of two lanes by turns, or the halves of a wide one, which a DSP adds up.
 
 One of a DSP's operands stays for a whole cycle, the other is one in the first half and another in the second. They lie in
 registers of the machine's clock, and what a cascade's end shows goes back into such registers. Between them all is clocked by
@@ -23,9 +24,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from amaranth import Const, Module, Mux, Signal, Value, signed
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 
-from hw.arithmetic.cascade import Dsp48Cascades, cascades_of
+from hw.arithmetic.cascade import SPLIT, Dsp48Cascades, cascades_of
 from hw.arithmetic.dsp48e2 import P_BITS, Halves, Sum, dsp48e2_in_turns
 
 FAST = "fast"
@@ -53,15 +54,20 @@ class Taken:
     late: bool
 
 
+def halves_of_a_cycle(m: Module) -> Halves:
+    """Registers that tell the halves of the machine's cycles apart."""
+    toggle, before = Signal(name="toggle"), Signal(name="toggle_before", reset_less=True)
+    first, second = (Signal(name=name, reset_less=True) for name in ("first_half", "second_half"))
+    m.d.sync += toggle.eq(~toggle)
+    m.d[FAST] += [before.eq(toggle), second.eq(toggle ^ before), first.eq(~(toggle ^ before))]
+    return Halves(first, second)
+
+
 class DoubledCascades:
     """Cascades in plain RTL."""
 
-    def __init__(self, m: Module) -> None:
-        toggle, before = Signal(name="toggle"), Signal(name="toggle_before", reset_less=True)
-        first, second = (Signal(name=name, reset_less=True) for name in ("first_half", "second_half"))
-        m.d.sync += toggle.eq(~toggle)
-        m.d[FAST] += [before.eq(toggle), second.eq(toggle ^ before), first.eq(~(toggle ^ before))]
-        self.halves = Halves(first, second)
+    def __init__(self, halves: Halves) -> None:
+        self.halves = halves
 
     def operand(self, m: Module, operand: Operand, late: bool, name: str) -> Taken:
         """An operand that is shown for a whole cycle."""
@@ -89,6 +95,24 @@ class DoubledCascades:
         m.d.sync += [taken[0].eq(waiting), taken[1].eq(total)]
         return taken[0], taken[1]
 
+    def wide_product(self, m: Module, a: Value, b: Value, bits: int) -> Value:
+        """The ``bits`` lowest bits of ``a * b``, three cycles later; both are in registers, have no sign, and 26 and 34 bits at
+        most."""
+        parts = Turns(*(Cat(part, Const(0, 1)).as_signed() for part in (b[:SPLIT], b[SPLIT:])))
+        low, whole = self.take(m, self._joined(m, Cat(a, Const(0, 1)).as_signed(), parts), "product")
+        return Cat(low[:SPLIT], whole[: bits - SPLIT])
+
+    def _joined(self, m: Module, held: Value, parts: Turns) -> Value:
+        """``held * parts.first``, and then what is above its ``SPLIT`` lowest bits added to ``held * parts.second``."""
+        a, b = self.operand(m, held, False, "held"), self.operand(m, parts, False, "part")
+        assert isinstance(a.operand, Value)
+        assert isinstance(b.operand, Value)
+        product = _fast(m, a.operand * b.operand, "joined_product")
+        joined = Signal(signed(P_BITS), name="joined", reset_less=True)
+        # The second part's product is there in the first half of a cycle.
+        m.d[FAST] += joined.eq(product + Mux(self.halves.first, joined >> SPLIT, 0))
+        return joined
+
 
 class Dsp48DoubledCascades(DoubledCascades):
     """The same as instances of DSP48E2: inputs, turn, product and sum are registers of each DSP, and its adder before the
@@ -114,10 +138,32 @@ class Dsp48DoubledCascades(DoubledCascades):
             before = Sum(neighbour=handed_on)
         return total[:bits].as_signed()
 
+    def _joined(self, m: Module, held: Value, parts: Turns) -> Value:
+        joined, unused = Signal(P_BITS, name="joined"), Signal(P_BITS, name="unused")
+        m.submodules.joined = dsp48e2_in_turns(
+            held, parts.first, parts.second, Sum(own=self.halves.second), self.halves, joined, unused,
+            wide_turns=False, late=False, domain=FAST,
+        )  # fmt: skip
+        return joined
 
-def doubled_cascades(m: Module, platform: Any) -> DoubledCascades:
-    """The kind that the platform has chosen, with what tells the halves of a cycle apart."""
-    return Dsp48DoubledCascades(m) if isinstance(cascades_of(platform), Dsp48Cascades) else DoubledCascades(m)
+
+def lanes_by_turns(m: Module, platform: Any, lanes: Sequence[Value], shared: Value, bits: int, name: str) -> list[Value]:
+    """``bits`` bits of each lane's number times the one that all share, three cycles later; a DSP takes two lanes by turns.
+    Numbers are signed and in registers; one kind has 27 bits at most, the other 18."""
+    kind = doubled_cascades(platform, halves_of_a_cycle(m))
+    held = kind.operand(m, shared, False, f"{name}_shared")
+    found: list[Value] = []
+    for lane in range(0, len(lanes), 2):
+        turns = kind.operand(m, Turns(lanes[lane], lanes[min(lane + 1, len(lanes) - 1)]), False, f"{name}_{lane}")
+        # The operand with more bits comes first.
+        operands = (held, turns) if len(shared) > len(lanes[lane]) else (turns, held)
+        found += kind.take(m, kind.chain(m, [operands], 0, bits, f"{name}_{lane}"), f"{name}_{lane}")
+    return found[: len(lanes)]
+
+
+def doubled_cascades(platform: Any, halves: Halves) -> DoubledCascades:
+    """The kind that the platform has chosen."""
+    return (Dsp48DoubledCascades if isinstance(cascades_of(platform), Dsp48Cascades) else DoubledCascades)(halves)
 
 
 def _held(m: Module, value: Value, cycles: int, name: str) -> Value:

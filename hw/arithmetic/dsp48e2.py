@@ -12,6 +12,8 @@ P_BITS = 48
 _PRODUCT = 0b00_000_01_01
 _FROM_C, _FROM_PCIN, _FROM_PCIN_SHIFTED = (_PRODUCT | z << 4 for z in (0b011, 0b001, 0b101))
 """OPMODE: the product, and C, PCIN or PCIN / 2^17."""
+_OWN_SHIFTED = 0b110
+"""Its field Z: P / 2^17."""
 _ADDED_D = 0b00100
 """INMODE: the factor is A + D."""
 _UNUSED_REGISTERS = ("ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "CREG", "OPMODEREG")
@@ -37,23 +39,48 @@ class Enables:
 
 @dataclass(frozen=True)
 class Sum:
-    """What the product is added to: a constant, or what a neighbour hands on, as it is or without its 17 lowest bits."""
+    """What the product is added to: a constant, or what a neighbour hands on, as it is or without its 17 lowest bits, or
+    the DSP's own sum without them, one cycle after ``own`` is high, and nothing after it is low."""
 
     constant: int = 0
     neighbour: Value | None = None
     shifted: bool = False
+    own: Value | None = None
 
-    def mode(self) -> int:
+    def mode(self) -> Value:
+        if self.own is not None:
+            return Cat(Const(_PRODUCT, 4), Cat(self.own & bit for bit in Const(_OWN_SHIFTED, 3)), Const(0, 2))
         if self.neighbour is None:
-            return _FROM_C
-        return _FROM_PCIN_SHIFTED if self.shifted else _FROM_PCIN
+            return Const(_FROM_C, 9)
+        return Const(_FROM_PCIN_SHIFTED if self.shifted else _FROM_PCIN, 9)
+
+    def registers(self) -> dict[str, int]:
+        return {"OPMODEREG": int(self.own is not None)}
+
+    def moves(self) -> dict[str, Value]:
+        return {} if self.own is None else {"CECTRL": Const(1, 1)}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A factor that is ``other`` where ``chosen`` is high, else ``plain``: the adder before the multiplier lets one of them
+    through."""
+
+    plain: Value
+    other: Value
+    chosen: Value
 
 
 def dsp48e2(
-    a: Value, b: Value, before: Sum, enables: Enables, p: Value, pcout: Value, *, d: Value | None = None, keeps_sum: bool = True
-) -> Instance:
+    a: Value | Choice, b: Value, before: Sum, enables: Enables, p: Value, pcout: Value,
+    *, d: Value | None = None, keeps_sum: bool = True,
+) -> Instance:  # fmt: skip
     """``p = a * b + before``, or ``(a + d) * b + before``, three cycles later: factors, product and sum have a register each;
     without ``keeps_sum`` two cycles later, for the sum has none. ``a`` and ``d`` have 27 bits at most, ``b`` 18, all signed."""
+    inmode: Value = Const(0 if d is None else _ADDED_D, 5)
+    if isinstance(a, Choice):
+        inmode = Cat(Const(0, 1), a.chosen, a.chosen, Const(0, 2))
+        a, d = a.plain, a.other
     registers = {
         "AREG": int(d is None), "ACASCREG": int(d is None), "ADREG": int(d is not None), "DREG": 0, "BREG": 1, "BCASCREG": 1,
         "MREG": 1, "PREG": int(keeps_sum), "INMODEREG": 0,
@@ -63,7 +90,7 @@ def dsp48e2(
         registers | {"AMULTSEL": "A" if d is None else "AD"},
         moves | ({"CEP": enables.total} if keeps_sum else {}),
         {"A": extended(a, 30), "B": extended(b, 18), "D": Const(0, 27) if d is None else extended(d, 27)},
-        before, Const(0 if d is None else _ADDED_D, 5), p, pcout, "sync",
+        before, inmode, p, pcout, "sync",
     )  # fmt: skip
 
 
@@ -111,15 +138,17 @@ def _instance(
     p: Value, pcout: Value, domain: str,
 ) -> Instance:  # fmt: skip
     """``moves``: the enables that are not 0."""
+    registers = dict.fromkeys(_UNUSED_REGISTERS, 0) | before.registers() | parameters
+    inputs = dict.fromkeys(_STILL, Const(0, 1)) | before.moves() | moves | factors
     return Instance(
         "DSP48E2",
-        **{f"p_{name}": value for name, value in (dict.fromkeys(_UNUSED_REGISTERS, 0) | parameters).items()},
+        **{f"p_{name}": value for name, value in registers.items()},
         p_USE_MULT="MULTIPLY",
-        **{f"i_{name}": value for name, value in (dict.fromkeys(_STILL, Const(0, 1)) | moves | factors).items()},
+        **{f"i_{name}": value for name, value in inputs.items()},
         i_CLK=ClockSignal(domain),
         i_C=Const(before.constant, P_BITS),
         i_PCIN=Const(0, P_BITS) if before.neighbour is None else before.neighbour,
-        i_OPMODE=Const(before.mode(), 9),
+        i_OPMODE=before.mode(),
         i_ALUMODE=Const(0, 4),
         i_INMODE=inmode,
         i_CARRYINSEL=Const(0, 3),

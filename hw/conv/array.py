@@ -10,7 +10,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.cascade import Cascades, cascades_of
-from hw.arithmetic.doubled import DoubledCascades, Operand, Turns, doubled_cascades
+from hw.arithmetic.doubled import DoubledCascades, Operand, Turns, doubled_cascades, halves_of_a_cycle
 from hw.arithmetic.joined import join, joined_products
 from hw.arithmetic.packing import GAP, SEED, pack, unpack
 from hw.conv.skew import Skew
@@ -59,7 +59,7 @@ class MacArray(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         if self.config.array_clock > 1:
-            self._doubled(m, doubled_cascades(m, platform))
+            self._doubled(m, doubled_cascades(platform, halves_of_a_cycle(m)))
         elif self.config.dsp_packing:
             self._cascades(m, cascades_of(platform))
         else:

@@ -13,7 +13,6 @@ from hw.conv.sequence import SEQUENCE_LAYOUT, BeatSequencer, address_bits
 from hw.conv.window_sum import WindowSum
 from hw.conv.write import ResultWriter
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
-from hw.post import postprocess
 from hw.post.activation import FINISH
 from hw.post.gather import Gather
 from hw.post.postprocess import PostProcess
@@ -24,7 +23,7 @@ from hw.window.placement import Placement
 from hw.window.queue import Queue, RamQueue
 from isa.config import MachineConfig
 from isa.instructions import Unit
-from isa.latency import array_latency
+from isa.latency import array_latency, post_latency
 
 _INSTRUCTIONS = 4
 """Instructions that may be between two parts of the unit."""
@@ -64,7 +63,7 @@ class ConvUnit(wiring.Component):
     ==========================================  ================================
     instruction to first read                   ``px_p + 8``
     instruction to first beat                   ``px_p + 11``
-    last beat to ``done``, writes granted       ``array_latency + post LATENCY + 6``
+    last beat to ``done``, writes granted       ``array_latency + post_latency + 6``
     ==========================================  ================================
 
     A beat enters in every cycle if the reads are granted, if reductions take at least as many beats as
@@ -92,7 +91,7 @@ class ConvUnit(wiring.Component):
         c = self.config
         drain_cycles = c.px_p * c.oc_p // c.conv_finish
         advances = (c.conv_ports,) * (c.px_p // c.conv_ports)
-        results_depth = 1 << (array_latency(c) + postprocess.LATENCY + drain_cycles + 7).bit_length()
+        results_depth = 1 << (array_latency(c) + post_latency(c) + drain_cycles + 7).bit_length()
 
         m.submodules.window = window = WindowGenerator(c, c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
@@ -166,7 +165,6 @@ class ConvUnit(wiring.Component):
         m.d.comb += [
             gather.i.valid.eq(post.o.valid),
             gather.i.p.eq(post.o.p),
-            post.o.ready.eq(1),
             results.i.valid.eq(gather.o.valid),
             results.i.p.eq(gather.o.p),
         ]

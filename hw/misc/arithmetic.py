@@ -8,24 +8,26 @@ from amaranth import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.doubled import lanes_by_turns
 from hw.arithmetic.sums import chosen_sum, extended
-from hw.misc import rounding
 from hw.misc.delay import Delay
 from hw.misc.numbers import SETTINGS, slice_layout
 from hw.misc.reduce import LaneReduce
 from hw.misc.rounding import SUM_BITS, WHOLE, Round
 from isa.config import MachineConfig
+from isa.latency import MISC_ROUNDING, misc_factors, product_latency
 
 
 class Arithmetic(wiring.Component):
     """``r`` of a slice in every cycle, ``latency`` cycles after it; it never stands still.
 
-    ``u`` and ``v`` are the factors that meet ``m_a`` and ``m_b`` (``SETTINGS``)::
+    Two multipliers a lane, the second one first: ``v w`` is ``y m_b``, or the product ``x y`` that meets ``m_a`` then, or
+    (SLOPE, ``x >= 0``) ``x m_b``::
 
-        a - a_zp = x -+---------------> u --(x m_a)--+
-                      +--- x y -------> u            +-- sum, or one of both -- + C -- Round -> r
-        b - b_zp = y -+--(reduce)-----> u            |
-                      +---------------> v --(x m_b)--+
+        a - a_zp = x -+----------------------------> u --(x m_a)--+
+                      +-> v --(x w)-+- x y --------> u            +-- sum, or one of both -- + C -- Round -> r
+        b - b_zp = y -+-> v, w      +-----------------------------+
+                      +--(reduce)------------------> u
 
     Products are between registers, as a DSP has them: factors, product. All sums are exact: ``x y`` has 17 bits, a reduction
     18, ``u m_a`` 44, so the total stays within 49.
@@ -34,9 +36,11 @@ class Arithmetic(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self._reduce = LaneReduce(config.misc_lanes)
-        self._factors = max(3, 1 + self._reduce.latency)
-        """Cycles from a slice to its factors."""
-        self.latency = self._factors + 3 + rounding.LATENCY
+        self._factors = misc_factors(config)
+        """Cycles from a slice to ``u``: ``x``, ``v``, ``x y``, ``u``, or a reduction."""
+        self._products = self._factors + product_latency(config)
+        """To its product."""
+        self.latency = self._products + 2 + MISC_ROUNDING
         super().__init__({
             "i": In(slice_layout(config)),
             "settings": In(SETTINGS),
@@ -55,38 +59,72 @@ class Arithmetic(wiring.Component):
             reduce.values.eq(self.i.a),
         ]
         reduced = Delay(m, reduce.total, "reduced")
-        for lane in range(self.config.misc_lanes):
-            total = self._lane(m, lane, after, reduced)
-            m.submodules[f"round{lane}"] = round_ = Round()
-            m.d.comb += [round_.total.eq(total), round_.shift.eq(after["shift"](self._factors + 3)), self.r[lane].eq(round_.r)]
+        lanes = [_Lane(m, lane) for lane in range(self.config.misc_lanes)]
+        factors = [self._factor(m, lane, after, reduced) for lane in lanes]
+        products = self._multiplied(m, platform, factors, after["m_a"](self._factors))
+        for lane, product in zip(lanes, products, strict=True):
+            m.submodules[f"round{lane.number}"] = round_ = Round()
+            m.d.comb += [
+                round_.total.eq(self._total(m, lane, product, after)),
+                round_.shift.eq(after["shift"](self._products + 2)),
+                self.r[lane.number].eq(round_.r),
+            ]
         return m
 
-    def _lane(self, m: Module, lane: int, after: dict[str, Delay], reduced: Delay) -> Value:
-        def register(shape: Any, name: str, value: Any) -> Signal:
-            signal = Signal(shape, name=f"{name}_{lane}", reset_less=True)
-            m.d.sync += signal.eq(value)
-            return signal
+    def _factor(self, m: Module, lane: _Lane, after: dict[str, Delay], reduced: Delay) -> Value:
+        """``u`` of a lane, after its second multiplier."""
+        at, n = self._factors, lane.number
+        b = Mux(self.settings.b_one, self.i.one, self.i.b[n]).as_signed()
+        x = Delay(m, lane.register(9, "x", self.i.a[n] - self.settings.a_zp), f"x_{n}")
+        y = Delay(m, lane.register(9, "y", chosen_sum(extended(~self.settings.b_zp, 9), extended(b, 9), 1)), f"y_{n}")
+        this_x, this_y, multiplies = x(at - 4), y(at - 4), after["multiplies"](at - 3)
+        lane.without_y = without_y = Delay(m, after["by_sign"](at - 3) & ~this_x[-1], f"without_y_{n}")
+        is_product = Delay(m, multiplies & ~without_y(0), f"is_product_{n}")
+        v = lane.register(9, "v", Mux(multiplies, this_x, this_y))
+        w = lane.register(26, "w", Mux(is_product(0), extended(this_y, 26), after["m_b"](at - 3)))
+        lane.second = Delay(m, lane.register(35, "second", v * w), f"second_{n}")
+        first = Mux(is_product(2), lane.second(0)[:18].as_signed(), x(at - 2))
+        reduced_now = reduced(at - 1 - self._reduce.latency)
+        return lane.register(18, "u", Mux(without_y(2), 0, Mux(after["reduces"](at - 1), reduced_now, first)))
 
-        last = self._factors - 1
-        b = Mux(self.settings.b_one, self.i.one, self.i.b[lane])
-        x = Delay(m, register(signed(9), "x", self.i.a[lane] - self.settings.a_zp), f"x_{lane}")
-        y = Delay(m, register(signed(9), "y", b - self.settings.b_zp), f"y_{lane}")
-        x_y = Delay(m, register(signed(18), "x_y", x(0) * y(0)), f"x_y_{lane}")
-        this_x, this_y = x(last - 1), y(last - 1)
-        as_product = after["multiplies"](last)
-        swap = after["by_sign"](last) & ~this_x[-1]
-        first = Mux(after["reduces"](last), reduced(last - self._reduce.latency), Mux(as_product, x_y(last - 2), this_x))
-        second = Mux(after["by_sign"](last), this_x, Mux(after["uses_y"](last), this_y, 0))
-        u = register(signed(18), "u", Mux(swap, 0, first))
-        v = register(signed(9), "v", Mux(after["by_sign"](last) & ~swap, 0, second))
-        at = self._factors
-        product_a = register(signed(44), "product_a", u * after["m_a"](at))
-        product_b = register(signed(35), "product_b", v * after["m_b"](at))
-        subtracts = after["compares"](at + 1)
-        operand = extended(product_b, 45) ^ subtracts.replicate(45)
-        both = register(signed(45), "both", chosen_sum(extended(product_a, 45), operand, subtracts))
-        own_a, own_b = register(signed(35), "own_a", product_a), register(signed(35), "own_b", product_b)
-        takes_b = both[-1] ^ after["picks_less"](at + 2)
-        kept = Mux(after["compares"](at + 2), Mux(takes_b, own_b, own_a), both)
-        constant = extended(after["constant"](at + 2), SUM_BITS)
-        return register(signed(SUM_BITS), "total", chosen_sum(constant, extended(kept, SUM_BITS)))
+    def _multiplied(self, m: Module, platform: Any, factors: list[Signal], m_a: Value) -> list[Value]:
+        """Each lane's ``u m_a``; with ``array_clock`` 2 a DSP makes those of two lanes by turns."""
+        if self.config.array_clock == 1:
+            products = [Signal(signed(44), name=f"product_a_{n}", reset_less=True) for n in range(len(factors))]
+            m.d.sync += [to.eq(u * m_a) for to, u in zip(products, factors, strict=True)]
+            return list(products)
+        return lanes_by_turns(m, platform, factors, m_a, 44, "product_a")
+
+    def _total(self, m: Module, lane: _Lane, product_a: Value, after: dict[str, Delay]) -> Signal:
+        """The sum of both products, or one of them, and the constant."""
+        at = self._products
+        since = at - self._factors
+        product_b = lane.second(since + 1)
+        adds = lane.without_y(since + 3) | after["uses_y"](at)
+        subtracts = after["compares"](at)
+        operand = (extended(product_b, 45) & adds.replicate(45)) ^ subtracts.replicate(45)
+        total = Signal(signed(45), name=f"total_{lane.number}")
+        m.d.comb += total.eq(chosen_sum(extended(product_a.as_signed(), 45), operand, subtracts))
+        both = lane.register(45, "both", total)
+        # With one signal for the choice, each bit of it is part of the LUT that adds the constant.
+        takes_b = lane.register(1, "takes_b", total[-1] ^ after["picks_less"](at))
+        own_a, own_b = lane.register(35, "own_a", product_a), lane.register(35, "own_b", product_b)
+        kept = Mux(after["compares"](at + 1), Mux(takes_b, own_b, own_a), both)
+        constant = extended(after["constant"](at + 1), SUM_BITS)
+        return lane.register(SUM_BITS, "total", chosen_sum(constant, extended(kept, SUM_BITS)))
+
+
+class _Lane:
+    """A lane's number, and what its second multiplier leaves for the sum."""
+
+    second: Delay
+    without_y: Delay
+
+    def __init__(self, m: Module, number: int) -> None:
+        self._m = m
+        self.number = number
+
+    def register(self, bits: int, name: str, value: Value) -> Signal:
+        signal = Signal(signed(bits), name=f"{name}_{self.number}", reset_less=True)
+        self._m.d.sync += signal.eq(value)
+        return signal

@@ -16,12 +16,9 @@ from hw.misc.rounding import WHOLE
 from isa.config import MachineConfig
 from isa.instructions import Activation
 
-LATENCY = 4
-"""Sum, lower bound, upper bound, table."""
-
 
 class Finish(wiring.Component):
-    """``y = table[clamp(r + zp, lo, hi)]`` on ``misc_lanes`` lanes, the table only if ``act`` says so; latency ``LATENCY``.
+    """``y = table[clamp(r + zp, lo, hi)]`` on ``misc_lanes`` lanes, the table only if ``act`` says so; latency ``MISC_FINISH``.
 
     It never stands still. Every lane has its own copy of all tables: lanes look up different bytes in the same cycle. A table
     must not be written while slices that use it are on their way.

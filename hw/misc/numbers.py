@@ -36,9 +36,9 @@ SETTINGS = data.StructLayout({
 })
 """An instruction's numbers, in the form in which all modes are one computation: two factors, two products, their sum.
 
-``multiplies``: the first factor is ``x * y`` (in ``by_sign``: for negative ``x``, else ``x`` is the second one);
+``multiplies``: the first factor is ``x * y`` (in ``by_sign``: for negative ``x``, else ``x`` meets ``m_b``);
 ``reduces``: it is what the lanes and loop 4 have come to, their sum or (``highest``) their maximum; otherwise it is ``x``.
-``uses_y``: the second factor is ``y``. ``compares``: one of the products goes on instead of the sum, the greater or
+``uses_y``: ``y`` meets ``m_b``. ``compares``: one of the products goes on instead of the sum, the greater or
 (``picks_less``) the less.
 """
 

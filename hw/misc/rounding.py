@@ -15,7 +15,6 @@ WHOLE = 10
 """Bits of a result with its sign: a greater one, with any zero-point, is clamped all the same."""
 FRACTION = 25
 """Bits behind the point that decide whether rounding to 24 significant bits makes a half; what is below is gathered in one."""
-LATENCY = 4
 
 _FINE = 16
 _WINDOW = FRACTION + WHOLE
@@ -27,8 +26,8 @@ class Round(wiring.Component):
     """``r`` = ``total / 2^shift`` rounded to 24 significant bits, then to an integer, both to even; within ``WHOLE`` bits.
 
     Rounding to 24 bits matters only where it makes a half: within ``2^(e - 24)`` of ``k + 1/2``, ``e`` its exponent. So the
-    fraction is compared with one half, leaving out as many of its bits as ``k`` has. One sum per cycle, latency ``LATENCY``;
-    it never stands still:
+    fraction is compared with one half, leaving out as many of its bits as ``k`` has. One sum per cycle, latency
+    ``MISC_ROUNDING``; it never stands still:
 
     ======  =====================================================================
     1       shift by multiples of 16: what lies above and below the window is noted
@@ -80,20 +79,26 @@ class Round(wiring.Component):
         return found.as_value()
 
     def _fine(self, m: Module, rough: Any, fine: Value) -> Value:
-        """The window itself; all bits above it must be as its sign is."""
+        """The window itself, shifted by a multiple of 4 and by the rest: two rows of 4:1 multiplexers. What lies above it must
+        be as its sign is, its own highest bit too."""
         found = Signal(_SHIFTED, name="shifted_now")
-        lost = Signal(_FINE - 1)
+        by_4, rest = fine[2:], fine[:2]
+        wide = _WINDOW + 3
+        whole = Cat(rough.window, rough.sign.replicate(_FINE))
+        coarse = Signal(wide)
         moved = Signal(_WINDOW)
-        outside = Signal(_FINE)
-        ones = (1 << _FINE) - 1
+        top = coarse[_WINDOW - 1 :] ^ rough.sign.replicate(4)
+        lost = [rough.window[4 * n : 4 * n + 4].any() & (by_4 > n) for n in range(3)]
+        lost += [Cat(coarse[n] & (rest > n) for n in range(3)).any()]
+        above = [(rough.window[wide + 4 * n :][:4] ^ rough.sign.replicate(4)).any() & (by_4 <= n) for n in range(3)]
+        above += [Cat(top[n] & (rest <= n) for n in range(3)).any() | top[3]]
         m.d.comb += [
-            moved.eq(rough.window >> fine),
-            lost.eq(rough.window[: _FINE - 1] & ~(Const(ones, _FINE - 1) << fine)[: _FINE - 1]),
-            outside.eq((rough.window[_WINDOW - 1 :] ^ rough.sign.replicate(_FINE)) & (Const(ones, _FINE) << fine)[:_FINE]),
+            coarse.eq(whole.bit_select(by_4 << 2, wide)),
+            moved.eq(coarse.bit_select(rest, _WINDOW)),
             found.fraction.eq(moved[:FRACTION]),
             found.whole.eq(Cat(moved[FRACTION:-1], rough.sign)),
-            found.beyond.eq(rough.beyond | outside.any()),
-            found.below.eq(rough.below | lost.any()),
+            found.beyond.eq(rough.beyond | Cat(above).any()),
+            found.below.eq(rough.below | Cat(lost).any()),
         ]
         return found.as_value()
 

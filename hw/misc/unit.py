@@ -9,7 +9,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.interfaces import FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
-from hw.misc import finish
 from hw.misc.arithmetic import Arithmetic
 from hw.misc.delay import Delay
 from hw.misc.finish import Finish
@@ -21,6 +20,7 @@ from hw.window.queue import HeadQueue, RamQueue
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Unit
+from isa.latency import misc_latency
 
 IN_FLIGHT = 32
 """Words between the loops and the write port, so many that the pipeline never waits for their addresses."""
@@ -46,7 +46,7 @@ class MiscUnit(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self._arithmetic = Arithmetic(config)
-        self.latency = self._arithmetic.latency + finish.LATENCY
+        self.latency = misc_latency(config)
         """Cycles from a slice to its results."""
         self.room = -(-(self.latency + AROUND + config.misc_parts - 1) // config.misc_parts) + 1
         """Words that may be between the slicer and the write port."""
@@ -77,6 +77,7 @@ class MiscUnit(wiring.Component):
         self._write(m, results, outputs)
         m.d.comb += self.wait_bank.eq(Cat(lane.valid & ~lane.ready for lane in (*self.fm_read, *self.fm_write)).any())
         return m
+
     def _accept(self, m: Module, walk: Walk, settings: RamQueue) -> None:
         """An instruction enters the loops and the settings queue together."""
         op = self.instruction.payload.op.MISC

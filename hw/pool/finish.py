@@ -12,14 +12,17 @@ from hw.interfaces import FeatureMapWrite, TableWrite
 from hw.pool.layouts import FINISH_LAYOUT, param_read, pixel_layout
 from hw.post.activation import FINISH
 from hw.post.gather import Gather
-from hw.post.postprocess import LATENCY, PostProcess
+from hw.post.postprocess import PostProcess
 from hw.post.shared import GuestSignature
 from hw.window.placement import place_layout
 from hw.window.queue import Queue
 from isa.config import MachineConfig
+from isa.latency import post_latency
 
-DEPTH = LATENCY + 4
-"""Pixels on the way to the buffer: those in the pipeline, in the stages around it, and the returning credit."""
+
+def depth(config: MachineConfig) -> int:
+    """Pixels on the way to the buffer: those in the pipeline, in the stages around it, and the returning credit."""
+    return post_latency(config) + 4
 
 
 def post_members(config: MachineConfig) -> dict[str, Any]:
@@ -30,7 +33,7 @@ def post_members(config: MachineConfig) -> dict[str, Any]:
 
 
 class PixelFinish(wiring.Component):
-    """A part of a pixel (``pool_finish`` lanes) per cycle; ``LATENCY + 2`` cycles from the last to the request to write.
+    """A part of a pixel (``pool_finish`` lanes) per cycle; ``post_latency + 2`` cycles from the last to the request to write.
 
     Refused writes never stop the pipeline: a queue holds everything that is on the way, and ``i`` is taken only
     while there is room for a pixel, so back-pressure comes from one register. ``settings`` are taken with the last part
@@ -61,12 +64,12 @@ class PixelFinish(wiring.Component):
         m = Module()
         c = self.config
         m.submodules.gather = gather = Gather(c.pool_finish, c.pool_parts)
-        m.submodules.results = results = Queue(data.ArrayLayout(8, c.ic_p), DEPTH)
+        m.submodules.results = results = Queue(data.ArrayLayout(8, c.ic_p), depth(c))
         vector, finished, free = self._lanes(m)
 
         pixel = self.i.p
         settings = self.settings.p
-        room = Signal(range(DEPTH + 1), init=DEPTH)
+        room = Signal(range(depth(c) + 1), init=depth(c))
         take = Signal()
         leave = Signal()
         asks = Signal()
@@ -124,5 +127,4 @@ class PixelFinish(wiring.Component):
             return self.lanes.vector, self.lanes.finished, self.lanes.room
         m.submodules.post = post = PostProcess(self.config, self.config.pool_finish)
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
-        m.d.comb += post.o.ready.eq(1)
         return post.i, post.o, Const(1)

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, UnitSignature
-from hw.pool.finish import DEPTH, PixelFinish, post_members
+from hw.pool.finish import PixelFinish, depth, post_members
 from hw.pool.layouts import FINISH_LAYOUT, REDUCTION_LAYOUT, param_read
 from hw.pool.reduce import WindowReduce
 from hw.post.activation import FINISH
@@ -114,7 +114,7 @@ class PoolUnit(wiring.Component):
 
     def _report(self, m: Module, fetch: OperandFetch, reduce: WindowReduce, finish: PixelFinish) -> None:
         """Activity, and the first fault; of several in one cycle that of the oldest instruction."""
-        in_work = Signal(range(_IN_FLIGHT + DEPTH + 2))
+        in_work = Signal(range(_IN_FLIGHT + depth(self.config) + 2))
         started = self.instruction.valid & self.instruction.ready
         m.d.sync += in_work.eq(in_work + started - finish.done)
         m.d.comb += [

@@ -8,6 +8,8 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.post.activation import vectors
+
 
 class Gather(wiring.Component):
     """Every ``parts`` vectors of ``lanes`` bytes make one, the first in the lowest lanes.
@@ -19,8 +21,8 @@ class Gather(wiring.Component):
         self.lanes = lanes
         self.parts = parts
         super().__init__({
-            "i": In(_vector(lanes)),
-            "o": Out(_vector(lanes * parts)),
+            "i": In(vectors(data.ArrayLayout(8, lanes))),
+            "o": Out(vectors(data.ArrayLayout(8, lanes * parts))),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -40,7 +42,3 @@ class Gather(wiring.Component):
             held.append(register)
         m.d.comb += self.o.p.eq(Cat(*held, self.i.p))
         return m
-
-
-def _vector(lanes: int) -> wiring.Signature:
-    return wiring.Signature({"valid": Out(1), "p": Out(data.ArrayLayout(8, lanes))})

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth import Cat, Module, Signal, signed, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.doubled import halves_of_a_cycle
 from hw.interfaces import TableWrite
-from hw.post import activation, requantise
-from hw.post.activation import FINISH, Activate
+from hw.post.activation import FINISH, Activate, vectors
 from hw.post.requantise import RequantiseLane
 from isa.config import MachineConfig
-
-LATENCY = requantise.LATENCY + activation.LATENCY
-"""Cycles from a vector that is taken to the same vector offered."""
+from isa.latency import requantise_latency
 
 
 def post_layout(lanes: int) -> data.StructLayout:
@@ -31,16 +29,16 @@ def post_layout(lanes: int) -> data.StructLayout:
 class PostProcess(wiring.Component):
     """Requantisation and activation of ``lanes`` values at a time.
 
-    One vector per cycle, latency ``LATENCY``. A refused output stops all stages in front of it up to the
-    first half (requantisation, activation) whose last stage is empty; nothing is lost or reordered.
+    One vector per cycle, latency ``post_latency``. It never stalls: whoever feeds it has room for what comes out. With
+    ``array_clock`` 2 its multipliers run at twice the clock: one for each lane's product, one for LEAKY in two lanes.
     """
 
     def __init__(self, config: MachineConfig, lanes: int) -> None:
         self._config = config
         self._lanes = lanes
         super().__init__({
-            "i": In(stream.Signature(post_layout(lanes))),
-            "o": Out(stream.Signature(data.ArrayLayout(signed(8), lanes))),
+            "i": In(vectors(post_layout(lanes))),
+            "o": Out(vectors(data.ArrayLayout(signed(8), lanes))),
             "table_write": In(TableWrite(config)),
         })
 
@@ -50,34 +48,30 @@ class PostProcess(wiring.Component):
         wiring.connect(m, wiring.flipped(self.o), activate.o)
         wiring.connect(m, wiring.flipped(self.table_write), activate.table_write)
 
-        stages = requantise.LATENCY
+        stages = requantise_latency(self._config)
         valid = Signal(stages)
-        move = Signal()
         advance = Signal(stages)
-        m.d.comb += [
-            move.eq(activate.i.ready | ~valid[-1]),
-            advance.eq(Cat(self.i.valid, valid[:-1]) & move.replicate(stages)),
-            self.i.ready.eq(move),
-            activate.i.valid.eq(valid[-1]),
-        ]
-        with m.If(move):
-            m.d.sync += valid.eq(Cat(self.i.valid, valid))
+        m.d.comb += [advance.eq(Cat(self.i.valid, valid[:-1])), activate.i.valid.eq(valid[-1])]
+        m.d.sync += valid.eq(advance)
 
-        side = Cat(self.i.payload[name] for name in FINISH)
+        side = Cat(self.i.p[name] for name in FINISH)
         for n in range(stages):
             delayed = Signal(len(side), name=f"side_{n}")
             with m.If(advance[n]):
                 m.d.sync += delayed.eq(side)
             side = delayed
-        m.d.comb += Cat(activate.i.payload[name] for name in FINISH).eq(side)
+        m.d.comb += Cat(activate.i.p[name] for name in FINISH).eq(side)
 
+        halves = halves_of_a_cycle(m) if self._config.array_clock > 1 else None
         for n in range(self._lanes):
-            m.submodules[f"lane_{n}"] = lane = RequantiseLane()
+            m.submodules[f"lane_{n}"] = lane = RequantiseLane(self._config)
             m.d.comb += [
                 lane.advance.eq(advance),
-                lane.acc.eq(self.i.payload.acc[n]),
-                lane.param.eq(self.i.payload.params[n]),
-                lane.bypass.eq(self.i.payload.bypass),
-                activate.i.payload.r[n].eq(lane.r),
+                lane.acc.eq(self.i.p.acc[n]),
+                lane.param.eq(self.i.p.params[n]),
+                lane.bypass.eq(self.i.p.bypass),
+                activate.i.p.r[n].eq(lane.r),
             ]
+            if halves is not None:
+                m.d.comb += lane.second_half.eq(halves.second)
         return m

@@ -24,8 +24,9 @@ first bit of ``rest`` is one). ``2^I - 1`` is the thermometer of ``h``.
 
 **One shift.** A multiple of 4 bits, so that it takes two rows of 4:1 multiplexers: the magnitude goes into the multiplier
 up to one place higher (rounded there: it loses a bit more, and that is zero) and ``M`` up to two, where both still fit
-two 27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-26 are kept, and whether there
-are others (``sticky``). The two products are joined 17 bits apart, as DSPs' own cascades do.
+27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-26 are kept, and whether there
+are others (``sticky``). The two products are joined 17 bits apart, as DSPs' own cascades do, or one DSP's feedback at twice the
+clock.
 """
 
 from __future__ import annotations
@@ -37,15 +38,18 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.cascade import cascades_of
-from hw.arithmetic.dsp48e2 import Enables
+from hw.arithmetic.doubled import doubled_cascades
+from hw.arithmetic.dsp48e2 import Enables, Halves
 from hw.arithmetic.sums import chosen_sum
+from isa.config import MachineConfig
+from isa.latency import requantise_latency
 
-LATENCY = 8
-"""Register stages of a lane."""
 INTEGER = 15
 FRACTION = 26
 _WINDOW = INTEGER + FRACTION
 _PRODUCT_BITS = 59
+_AFTER = 3
+"""Stages behind the product."""
 _EXTRA = 7
 """Bits of a magnitude of at most 2^31 beyond 24."""
 
@@ -56,23 +60,28 @@ RECORD = data.StructLayout({"bias": signed(32), "mantissa": 24, "shift": 6, "_":
 class RequantiseLane(wiring.Component):
     """``r = saturate16(float32(float32(acc + bias) * M) / 2^S)``, ties to even; with ``bypass`` ``saturate16(acc)``.
 
-    Latency ``LATENCY`` cycles; stage ``n`` takes its input when ``advance[n]`` is high, so that all lanes of
-    a vector share one control, and stages without a vector rest.
+    Latency ``requantise_latency`` cycles; stage ``n`` takes its input when ``advance[n]`` is high, so that all lanes of
+    a vector share one control, and stages without a vector rest. It never stalls.
 
     ======  ==========================================================================
     0       sum with the bias
-    1       what is lost of its magnitude, and what rounds it; both factors a few places up
-    2       magnitude, rounded
-    3, 4    two products, their sum
+    1       what is lost of its magnitude, which goes a place up if need be, and what rounds it
+    2       magnitude, rounded; the mantissa goes up where the multiplier takes it
+    3, 4    two products, their sum; with ``array_clock`` 2 one after the other in one DSP, 3 to 5
     5       shift by multiples of 16 and of 4; thermometer of the integer part
     6       which way to round
     7       rounding, sign, saturation
     ======  ==========================================================================
+
+    ``second_half`` is the one of ``hw/arithmetic/doubled.py``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, config: MachineConfig) -> None:
+        self.latency = requantise_latency(config)
+        self._doubled = config.array_clock > 1
         super().__init__({
-            "advance": In(LATENCY),
+            "advance": In(self.latency),
+            **({"second_half": In(1)} if self._doubled else {}),
             "acc": In(signed(32)),
             "param": In(RECORD),
             "bypass": In(1),
@@ -81,20 +90,30 @@ class RequantiseLane(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        magnitude, factor, nibbles, negative = self._operands(m)
-        multiplier = cascades_of(platform)
-        enables = Enables(self.advance[2], self.advance[3], self.advance[4])
-        product = multiplier.product(m, factor, magnitude, enables, _PRODUCT_BITS)
-        for stage in (2, 3, 4):
+        magnitude, mantissa, raised, nibbles, negative = self._operands(m)
+        product = self._product(m, platform, mantissa, raised, magnitude)
+        for stage in range(2, self.latency - _AFTER):
             nibbles, negative = _later(m, self.advance[stage], stage, nibbles, negative)
         self._round(m, *self._window(m, product, nibbles, negative))
         return m
 
-    def _operands(self, m: Module) -> tuple[Value, Signal, Signal, Signal]:
-        """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, factor, nibbles to shift by, sign."""
+    def _product(self, m: Module, platform: Any, mantissa: Value, raised: Value, magnitude: Value) -> Value:
+        """Stages 2 to 4, or 5: the mantissa is shifted by two places where it is ``raised``."""
+        if not self._doubled:
+            enables = Enables(self.advance[2], self.advance[3], self.advance[4])
+            return cascades_of(platform).product(m, mantissa, raised, magnitude, enables, _PRODUCT_BITS)
+        factor_2, magnitude_2 = Signal(26, reset_less=True), Signal(len(magnitude), reset_less=True)
+        with m.If(self.advance[2]):
+            m.d.sync += [factor_2.eq(Mux(raised, mantissa << 2, mantissa)), magnitude_2.eq(magnitude)]
+        multiplier = doubled_cascades(platform, Halves(~self.second_half, self.second_half))
+        return multiplier.wide_product(m, factor_2, magnitude_2, _PRODUCT_BITS)
+
+    def _operands(self, m: Module) -> tuple[Value, Signal, Signal, Signal, Signal]:
+        """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, mantissa and whether it is raised, nibbles
+        to shift by, sign."""
         # Bypass is M / 2^S = 1 without bias: float32 is exact wherever int16 does not saturate.
-        total = Signal(32)
-        mantissa, shift = Signal(24), Signal(6)
+        total = Signal(32, reset_less=True)
+        mantissa, shift = Signal(24, reset_less=True), Signal(6, reset_less=True)
         with m.If(self.advance[0]):
             m.d.sync += [
                 total.eq(chosen_sum(self.acc, self.param.bias & (~self.bypass).replicate(32))),
@@ -116,8 +135,8 @@ class RequantiseLane(wiring.Component):
             lost.eq(Mux(raise_a, Cat(beyond[0], beyond), beyond)),
             tops.eq(Cat(_only(lost, n) for n in range(_EXTRA + 1))),
         ]
-        inverted, lost_1, up, carry = Signal(33), Signal(_EXTRA + 1), Signal(_EXTRA + 1), Signal()
-        factor_1, nibbles_1, negative_1 = Signal(26), Signal(4), Signal()
+        inverted, lost_1, up, carry = (Signal(bits, reset_less=True) for bits in (33, _EXTRA + 1, _EXTRA + 1, 1))
+        mantissa_1, raised_1, nibbles_1, negative_1 = (Signal(bits, reset_less=True) for bits in (24, 1, 4, 1))
         with m.If(self.advance[1]):
             m.d.sync += [
                 inverted.eq(Mux(raise_a, Cat(Const(0, 1), total), Cat(total, sign)) ^ sign.replicate(33)),
@@ -125,22 +144,24 @@ class RequantiseLane(wiring.Component):
                 up.eq(Mux(sign, tops, lost[1:])),
                 carry.eq(even ^ sign),
                 negative_1.eq(sign),
-                factor_1.eq(Mux(raise_m, mantissa << 2, mantissa)),
+                mantissa_1.eq(mantissa),
+                raised_1.eq(raise_m),
                 nibbles_1.eq((shift + 3)[2:6]),
             ]
             # 2^31 2^24 / 2^61 is less than one half.
             with m.If(shift > 60):
-                m.d.sync += factor_1.eq(0)
+                m.d.sync += mantissa_1.eq(0)
 
         rounded = Signal(34)
         m.d.comb += rounded.eq(Cat(carry, inverted) + Cat(Const(1, 1), up))
         magnitude = Cat(rounded[1 : 2 + _EXTRA] & ~lost_1, rounded[2 + _EXTRA :])
-        return magnitude, factor_1, nibbles_1, negative_1
+        return magnitude, mantissa_1, raised_1, nibbles_1, negative_1
 
     def _window(
         self, m: Module, product: Value, nibbles: Signal, negative: Signal
     ) -> tuple[Signal, Signal, Signal, Signal, Signal]:
-        """Stage 5: ``INTEGER`` and ``FRACTION`` bits of the shifted product, ``2^I - 1``, and what is lost on both sides."""
+        """Behind the product: ``INTEGER`` and ``FRACTION`` bits of it when it is shifted, ``2^I - 1``, and what is lost on both
+        sides."""
         by_16, by_4 = nibbles[2:], nibbles[:2]
         padded = Cat(Const(0, FRACTION), product, Const(0, 64))
         wide = Signal(_WINDOW + 12)
@@ -151,8 +172,8 @@ class RequantiseLane(wiring.Component):
         lost_above += [wide[_WINDOW + 4 * n : _WINDOW + 4 * n + 4].any() & (by_4 <= n) for n in range(3)]
         chosen = Signal(_WINDOW)
         m.d.comb += chosen.eq(wide.bit_select(by_4 << 2, _WINDOW))
-        window, digits, sticky, overflow, negative_5 = Signal(_WINDOW), Signal(INTEGER), Signal(), Signal(), Signal()
-        with m.If(self.advance[5]):
+        window, digits, sticky, overflow, negative_5 = (Signal(bits, reset_less=True) for bits in (_WINDOW, INTEGER, 1, 1, 1))
+        with m.If(self.advance[-3]):
             m.d.sync += [
                 window.eq(chosen),
                 digits.eq(Cat(chosen[FRACTION + n :].any() for n in range(INTEGER))),
@@ -162,10 +183,8 @@ class RequantiseLane(wiring.Component):
             ]
         return window, digits, sticky, overflow, negative_5
 
-    def _round(
-        self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal
-    ) -> None:
-        """Stages 6 and 7; for the proof see the head of this file."""
+    def _round(self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal) -> None:
+        """The last two stages; for the proof see the head of this file."""
         whole, half, f, first = window[FRACTION:], window[FRACTION - 1], window[1 : FRACTION - 1], window[0]
         outside = Cat(~digits, Const(-1, 24 - INTEGER))
         highest = Cat(Const(1, 1), digits) & Cat(~digits, Const(1, 1))
@@ -177,23 +196,25 @@ class RequantiseLane(wiring.Component):
             power.eq(~(f & ~Cat(highest, Const(0, 24 - INTEGER - 1))).any() & ~first & ~sticky),
             tie.eq(Mux(half, short | power, short & (first | digits[0]))),
         ]
-        away, negative_6 = Signal(), Signal()
+        away, negative_6 = Signal(reset_less=True), Signal(reset_less=True)
         # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
-        down = Signal(INTEGER + 1)
-        with m.If(self.advance[6]):
+        down = Signal(INTEGER + 1, reset_less=True)
+        with m.If(self.advance[-2]):
             m.d.sync += [
                 away.eq(overflow | Mux(tie, whole[0], half)),
                 down.eq(Cat(whole | overflow.replicate(INTEGER), Const(0, 1)) ^ negative.replicate(INTEGER + 1)),
                 negative_6.eq(negative),
             ]
         step = Mux(negative_6, ~away, away & ~down[:INTEGER].all())
-        with m.If(self.advance[7]):
-            m.d.sync += self.r.eq((down + step)[:16].as_signed())
+        r = Signal(signed(16), reset_less=True)
+        m.d.comb += self.r.eq(r)
+        with m.If(self.advance[-1]):
+            m.d.sync += r.eq((down + step)[:16].as_signed())
 
 
 def _later(m: Module, advance: Value, stage: int, nibbles: Signal, negative: Signal) -> tuple[Signal, Signal]:
     """What goes beside the product, a stage later."""
-    found = Signal.like(nibbles, name=f"nibbles_{stage}"), Signal(name=f"negative_{stage}")
+    found = Signal(4, name=f"nibbles_{stage}", reset_less=True), Signal(name=f"negative_{stage}", reset_less=True)
     with m.If(advance):
         m.d.sync += [found[0].eq(nibbles), found[1].eq(negative)]
     return found

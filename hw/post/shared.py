@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth import Cat, Module, Mux, Signal, Value, signed, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.interfaces import TableWrite
-from hw.post.postprocess import LATENCY, PostProcess, post_layout
+from hw.post.activation import vectors
+from hw.post.postprocess import PostProcess, post_layout
 from isa.config import MachineConfig
+from isa.latency import post_latency
 
 
 class GuestSignature(wiring.Signature):
     """The lanes of another unit, seen from the one that borrows them.
 
-    ``at_work``: there are vectors to come. ``room``: a vector may be shown in the next cycle, and only then. ``LATENCY`` cycles
-    later it is ``finished``, which cannot be refused.
+    ``at_work``: there are vectors to come. ``room``: a vector may be shown in the next cycle, and only then. ``post_latency``
+    cycles later it is ``finished``, which cannot be refused.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -43,8 +45,8 @@ class SharedPostProcess(wiring.Component):
         self._own, self._guest = config.conv_finish, config.pool_finish
         super().__init__({
             "ask": In(1),
-            "i": In(stream.Signature(post_layout(self._own))),
-            "o": Out(stream.Signature(data.ArrayLayout(signed(8), self._own))),
+            "i": In(vectors(post_layout(self._own))),
+            "o": Out(vectors(data.ArrayLayout(signed(8), self._own))),
             "guest": In(GuestSignature(self._guest)),
             "table_write": In(TableWrite(config)),
         })
@@ -54,14 +56,12 @@ class SharedPostProcess(wiring.Component):
         m.submodules.post = post = PostProcess(self._config, self._lanes)
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
         guest = self.guest.vector
-        guests = Signal(LATENCY)
+        guests = Signal(post_latency(self._config))
         """Whose the vectors in the pipeline are, the newest first."""
         m.d.sync += guests.eq(Cat(guest.valid, guests))
         m.d.comb += [
             self.guest.room.eq(~self.ask),
-            self.i.ready.eq(1),
             post.i.valid.eq(self.i.valid | guest.valid),
-            post.o.ready.eq(1),
             self.o.valid.eq(post.o.valid & ~guests[-1]),
             self.guest.finished.valid.eq(post.o.valid & guests[-1]),
             *(to.eq(source) for to, source in zip(self.o.p, post.o.p, strict=False)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isa.config import MachineConfig
-from isa.latency import array_latency
+from isa.latency import array_latency, post_latency
 
 DRAM_LATENCY = 64
 """Cycles from a read address to its first data beat in the DRAM model."""
@@ -43,8 +43,6 @@ LOOP_TO_BEAT = 9
 """From the loop over taps to the beat: loop, sum, wrap, address, fetch (5)."""
 PLACES_AHEAD = 5
 """Places between the placement's counters and the write port: raster (2), sum, address, queue."""
-POST_LATENCY = 12
-"""Requantisation (8) and activation (4)."""
 
 LOAD_READ = 6 + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""
@@ -133,12 +131,12 @@ class Timing:
 
     @classmethod
     def of(cls, config: MachineConfig) -> Timing:
-        array = array_latency(config)
+        array, post = array_latency(config), post_latency(config)
         return cls(
             raster=config.px_p + 1,
-            conv_done=array + POST_LATENCY + 5 + drain_of(config).last,
+            conv_done=array + post + 5 + drain_of(config).last,
             conv_stored=array + 3,
-            pool_done=_pool_sums(config) + POST_LATENCY + 3 + pool_drain_of(config).last,
+            pool_done=_pool_sums(config) + post + 3 + pool_drain_of(config).last,
         )
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from isa.config import MachineConfig
+from isa.latency import misc_latency
 from sim.cycle.contest import BLOCK, Taken
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Masks
@@ -40,7 +41,7 @@ class Pace:
     @classmethod
     def of(cls, config: MachineConfig) -> Pace:
         parts = config.misc_parts
-        stages = max(3, 2 + (config.misc_lanes - 1).bit_length()) + 11
+        stages = misc_latency(config)
         return cls(parts, parts + stages + 2, -(-(stages + 5 + parts - 1) // parts) + 1)
 
 

@@ -11,11 +11,13 @@ from typing import Any
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.asserts import AnySeq
 
-from hw.post.requantise import LATENCY, RequantiseLane
+from hw.post.requantise import RequantiseLane
+from isa.config import preset
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
 
+CONFIG = preset("nano")
 PRODUCT_BITS = 59
 SIGNIFICANT = 24
 
@@ -25,7 +27,8 @@ class Operands(RequantiseLane):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        self.magnitude, self.factor, self.nibbles, self.negative = self._operands(m)
+        self.magnitude, mantissa, raised, self.nibbles, self.negative = self._operands(m)
+        self.factor = Mux(raised, mantissa << 2, mantissa)
         return m
 
 
@@ -36,7 +39,7 @@ class Rounding(RequantiseLane):
         self.product = Signal(PRODUCT_BITS)
         self.chosen = Signal()
         self.nibbles = nibbles
-        super().__init__()
+        super().__init__(CONFIG)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -100,7 +103,7 @@ def operands_are_float32(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def _all_advance(checks: Checks, part: Any) -> None:
-    checks.given(part.advance == (1 << LATENCY) - 1)
+    checks.given(part.advance == (1 << part.latency) - 1)
 
 
 def _rounding(nibbles: int) -> Any:
@@ -113,7 +116,7 @@ TIE = Fault(REQUANTISE, "tie.eq(Mux(half, short | power, short & (first | digits
 PROOFS = (
     Proof(
         "requantise-operands", REQUANTISE, "both factors are float32's, and the shift that is left is that of M / 2^S",
-        lambda _: Operands(), operands_are_float32,
+        lambda _: Operands(CONFIG), operands_are_float32,
         (
             Fault(REQUANTISE, "carry.eq(even ^ sign)", "carry.eq(even)"),
             Fault(REQUANTISE, "with m.If(shift > 60):", "with m.If(shift > 61):"),

@@ -1,5 +1,6 @@
 // DSP48E2 as UG579 describes it, as far as sums of products need it: the adder before the multiplier takes D, and A or B, or
-// one of them; the product is registered; then the sum of the product and C, PCIN or PCIN >> 17, registered or not.
+// one of them; the product is registered; then the sum of the product and C, PCIN, PCIN >> 17 or P >> 17, or of the product alone,
+// registered or not.
 module DSP48E2 #(
   parameter AREG = 1, ACASCREG = 1, BREG = 1, BCASCREG = 1, MREG = 1, PREG = 1, ADREG = 1, DREG = 1, CREG = 1,
   parameter ALUMODEREG = 1, CARRYINREG = 1, CARRYINSELREG = 1, INMODEREG = 1, OPMODEREG = 1,
@@ -15,6 +16,7 @@ module DSP48E2 #(
   reg signed [26:0] a1, a2, d, ad;
   reg signed [17:0] b1, b2;
   reg [4:0] inmode;
+  reg [8:0] opmode;
   reg signed [44:0] m;
   reg signed [47:0] p;
   wire [4:0] mode = INMODEREG ? inmode : INMODE;
@@ -26,11 +28,14 @@ module DSP48E2 #(
   wire signed [26:0] shown = ADREG ? ad : added;
   wire signed [26:0] factor = AMULTSEL == "AD" ? shown : a;
   wire signed [17:0] other = BMULTSEL == "AD" ? shown[17:0] : b;
-  wire signed [47:0] z = OPMODE[6:4] == 3'b011 ? C : OPMODE[6:4] == 3'b001 ? PCIN : OPMODE[6:4] == 3'b101 ? PCIN >>> 17 : 48'sd0;
-  wire known = OPMODE[3:0] == 4'b0101 && ALUMODE == 4'd0 && !mode[0] && mode[4:3] == 2'd0 && OPMODE[8:7] == 2'd0;
+  wire [8:0] op = OPMODEREG ? opmode : OPMODE;
+  wire signed [47:0] z = op[6:4] == 3'b011 ? C : op[6:4] == 3'b001 ? PCIN : op[6:4] == 3'b101 ? PCIN >>> 17
+    : op[6:4] == 3'b110 ? p >>> 17 : 48'sd0;
+  wire known = op[3:0] == 4'b0101 && ALUMODE == 4'd0 && !mode[0] && mode[4:3] == 2'd0 && op[8:7] == 2'd0
+    && (op[6:4] != 3'b110 || PREG == 1);
   wire signed [47:0] sum = known ? z + m : 48'sd0;
   initial begin
-    if (MREG != 1 || CREG != 0 || OPMODEREG != 0 || ALUMODEREG != 0 || CARRYINREG != 0 || CARRYINSELREG != 0
+    if (MREG != 1 || CREG != 0 || ALUMODEREG != 0 || CARRYINREG != 0 || CARRYINSELREG != 0
         || USE_MULT != "MULTIPLY" || ACASCREG != AREG || BCASCREG != BREG
         || (PREADDINSEL != "A" && PREADDINSEL != "B") || (AMULTSEL == "AD" && BMULTSEL == "AD")) begin
       $display("DSP48E2: registers that this model does not know");
@@ -45,6 +50,7 @@ module DSP48E2 #(
     if (CED) d <= D;
     if (CEAD) ad <= added;
     if (CEINMODE) inmode <= INMODE;
+    if (CECTRL) opmode <= OPMODE;
     if (CEM) m <= factor * other;
     if (CEP) p <= sum;
   end

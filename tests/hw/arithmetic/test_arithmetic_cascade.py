@@ -21,7 +21,9 @@ PAIRS = {
         "ic_p": 9, "oc_p": 3, "px_p": 2, "conv_finish": 3, "pool_finish": 3, "misc_lanes": 3, "pool_taps": 3, "fm_banks": 16,
     },
     "channels": {"ic_p": 4, "oc_p": 4, "px_p": 1},
-    "pixels by turns": {"ic_p": 9, "oc_p": 4, "px_p": 2, "pool_finish": 3, "misc_lanes": 3, "fm_banks": 16, "array_clock": 2},
+    "pixels by turns": {
+        "ic_p": 9, "oc_p": 4, "px_p": 2, "conv_finish": 4, "pool_finish": 3, "misc_lanes": 3, "fm_banks": 16, "array_clock": 2,
+    },
     "channels by turns": {"ic_p": 4, "oc_p": 4, "px_p": 1, "array_clock": 2},
 }
 
@@ -33,7 +35,12 @@ def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     modules = split_design(text).modules
     assert modules[f"{MODULE}_conv_array"].text.count("DSP48E2") == config.macs_per_cycle // 2 // config.array_clock
     assert modules[f"{MODULE}_pool_reduce"].text.count("DSP48E2") == config.pool_taps * config.ic_p * -(-config.px_p // 2)
-    assert modules[f"{MODULE}_conv_post_lane_0"].text.count("DSP48E2") == 2
+    lane = next(module for name, module in modules.items() if "_post_lane_" in name)
+    assert lane.text.count("DSP48E2") == 2 // config.array_clock
+    activate = next(module for name, module in modules.items() if name.endswith("post_activate"))
+    lanes = max(config.conv_finish, config.pool_finish)
+    assert config.shares_finish
+    assert activate.text.count("DSP48E2") == (-(-lanes // 2) if config.array_clock > 1 else 0)
     machine = RtlMachine(config, verilog=text + MODEL)
     for seed in range(6):
         program = random_program(config, seed, size=6)

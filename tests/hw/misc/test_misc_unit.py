@@ -19,10 +19,12 @@ from hw.misc.unit import MiscUnit
 from isa.config import MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import BY_NAME, MISC_REDUCTIONS, MiscMode
+from tests.hw.clocks import add_clocks
 from tests.hw.misc import misc_reference
 
 NANO = dataclasses.replace(preset("nano"), fm_depth=32, misc_lanes=4)
 ODD = dataclasses.replace(preset("nano"), ic_p=3, misc_lanes=3, oc_p=2, px_p=2, fm_banks=8, fm_depth=16)
+TWICE = dataclasses.replace(ODD, dsp_packing=True, array_clock=2)
 WIDE = dataclasses.replace(preset("nano"), ic_p=6, misc_lanes=2, fm_depth=32)
 """Three slices to a word."""
 GROUP = NANO.fm_depth
@@ -71,7 +73,7 @@ class Bench:
 
     def simulate(self, process: Any) -> None:
         sim = Simulator(self.module)
-        sim.add_clock(1e-6)
+        add_clocks(sim, self.config)
         sim.add_testbench(process)
         sim.run()
 
@@ -201,7 +203,7 @@ def random_op(config: MachineConfig, rng: random.Random, mode: MiscMode) -> dict
 
 
 @pytest.mark.parametrize("mode", list(MiscMode))
-@pytest.mark.parametrize("config", [NANO, ODD, WIDE], ids=["nano", "odd", "wide"])
+@pytest.mark.parametrize("config", [NANO, ODD, WIDE, TWICE], ids=["nano", "odd", "wide", "twice the clock"])
 def test_random_instructions(config: MachineConfig, mode: MiscMode) -> None:
     rng = random.Random(11)
     check(config, [random_op(config, rng, mode) for _ in range(5)], disturb=random.Random(2))

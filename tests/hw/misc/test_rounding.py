@@ -7,7 +7,8 @@ from typing import Any
 
 from amaranth.sim import Simulator
 
-from hw.misc.rounding import LATENCY, SUM_BITS, WHOLE, Round
+from hw.misc.rounding import SUM_BITS, WHOLE, Round
+from isa.latency import MISC_ROUNDING
 from tests.hw.misc.misc_reference import clamp, rounded
 
 MOST = (1 << SUM_BITS - 1) - 1
@@ -40,12 +41,12 @@ def test_every_sum_is_rounded_twice() -> None:
 
     async def bench(ctx: Any) -> None:
         nonlocal twice
-        for n in range(len(offered) + LATENCY):
+        for n in range(len(offered) + MISC_ROUNDING):
             if n < len(offered):
                 ctx.set(dut.total, offered[n][0])
                 ctx.set(dut.shift, offered[n][1])
-            if n >= LATENCY:
-                total, shift = offered[n - LATENCY]
+            if n >= MISC_ROUNDING:
+                total, shift = offered[n - MISC_ROUNDING]
                 assert ctx.get(dut.r) == clamp(rounded(total, shift), -TOP - 1, TOP), (total, shift)
                 once = (2 * total + (1 << shift)) // (2 << shift)
                 twice += once != rounded(total, shift) and abs(once) < TOP

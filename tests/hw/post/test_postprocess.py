@@ -1,21 +1,24 @@
-"""The pipeline from sums to bytes: activations, order under stalls, rate and latency."""
+"""The pipeline from sums to bytes: activations, order beside pauses, rate and latency; at twice the clock, too."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from amaranth.sim import Simulator
 
-from hw.post import activation, postprocess
 from hw.post.activation import Activate
 from hw.post.postprocess import PostProcess
-from isa.config import preset
+from isa.config import MachineConfig, preset
 from isa.instructions import Activation
+from isa.latency import activate_latency, post_latency
+from tests.hw.clocks import add_clocks
 from tests.hw.post.post_reference import finish, record, requantise, saturate16
 
 CONFIG = preset("nano")
+MACHINES = {"one clock": CONFIG, "twice the clock": replace(CONFIG, dsp_packing=True, array_clock=2)}
 LANES = 5
 TABLES = [[random.Random(t).randrange(-128, 128) for _ in range(256)] for t in range(CONFIG.tables)]
 
@@ -38,8 +41,10 @@ def expected_byte(r: int, side: Vector) -> int:
     return finish(r, side["zp"], side["lo"], side["hi"], side["act"], TABLES[side["table"]], side["alpha"])
 
 
-def run(dut: Any, vectors: list[Vector], seed: int, *, refuse: float, pause: float) -> tuple[list[list[int]], list[int]]:
-    """Outputs, and the cycle in which each was taken; the tables are written first."""
+def run(
+    dut: Any, config: MachineConfig, vectors: list[Vector], seed: int, *, pause: float
+) -> tuple[list[list[int]], list[int]]:
+    """Outputs, and the cycle in which each was there; the tables are written first."""
     outputs: list[list[int]] = []
     taken: list[int] = []
     rng = random.Random(seed)
@@ -56,24 +61,22 @@ def run(dut: Any, vectors: list[Vector], seed: int, *, refuse: float, pause: flo
 
     async def bench(ctx: Any) -> None:
         await write_tables(ctx)
-        fed, cycle, offered = 0, 0, False
+        fed, cycle = 0, 0
         while len(outputs) < len(vectors):
-            if not offered and fed < len(vectors) and rng.random() >= pause:
-                offered = True
-                ctx.set(dut.i.payload, vectors[fed])
+            offered = fed < len(vectors) and rng.random() >= pause
             ctx.set(dut.i.valid, offered)
-            ctx.set(dut.o.ready, rng.random() >= refuse)
-            if ctx.get(dut.i.valid & dut.i.ready):
-                fed, offered = fed + 1, False
-            if ctx.get(dut.o.valid & dut.o.ready):
-                outputs.append([ctx.get(lane) for lane in dut.o.payload])
+            if offered:
+                ctx.set(dut.i.p, vectors[fed])
+                fed += 1
+            if ctx.get(dut.o.valid):
+                outputs.append([ctx.get(lane) for lane in dut.o.p])
                 taken.append(cycle)
             await ctx.tick()
             cycle += 1
             assert cycle < 20 * len(vectors) + 100, "the pipeline hangs"
 
     sim = Simulator(dut)
-    sim.add_clock(1e-6)
+    add_clocks(sim, config)
     sim.add_testbench(bench)
     sim.run()
     return outputs, taken
@@ -95,33 +98,36 @@ def post_case(rng: random.Random) -> tuple[Vector, list[int]]:
     return vector, [expected_byte(r, side) for r in results]
 
 
-@pytest.mark.parametrize(("refuse", "pause"), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.4, 0.4)])
-def test_activation_of_every_kind(refuse: float, pause: float) -> None:
-    rng = random.Random(5)
+@pytest.mark.parametrize("pause", [0.0, 0.5])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_activation_of_every_kind(machine: str, pause: float) -> None:
+    rng, config = random.Random(5), MACHINES[machine]
     vectors, expected = zip(*(activation_case(rng) for _ in range(150)), strict=True)
-    outputs, _ = run(Activate(CONFIG, LANES), list(vectors), 6, refuse=refuse, pause=pause)
+    outputs, _ = run(Activate(config, LANES), config, list(vectors), 6, pause=pause)
     assert outputs == list(expected)
 
 
-@pytest.mark.parametrize(("refuse", "pause"), [(0.0, 0.0), (0.5, 0.0), (0.4, 0.4)])
-def test_sums_to_bytes(refuse: float, pause: float) -> None:
-    rng = random.Random(7)
+@pytest.mark.parametrize("pause", [0.0, 0.5])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_sums_to_bytes(machine: str, pause: float) -> None:
+    rng, config = random.Random(7), MACHINES[machine]
     vectors, expected = zip(*(post_case(rng) for _ in range(150)), strict=True)
-    outputs, _ = run(PostProcess(CONFIG, LANES), list(vectors), 8, refuse=refuse, pause=pause)
+    outputs, _ = run(PostProcess(config, LANES), config, list(vectors), 8, pause=pause)
     assert outputs == list(expected)
 
 
 def test_leaky_rounds_ties_to_even() -> None:
     side = {"zp": 0, "lo": -128, "hi": 127, "act": Activation.LEAKY.value, "table": 0, "alpha": 1 << 15}
-    outputs, _ = run(Activate(CONFIG, LANES), [{"r": [-1, -3, -5, 5, -200], **side}], 0, refuse=0, pause=0)
+    outputs, _ = run(Activate(CONFIG, LANES), CONFIG, [{"r": [-1, -3, -5, 5, -200], **side}], 0, pause=0)
     assert outputs == [[0, -2, -2, 5, -100]]
 
 
-def test_one_vector_per_cycle_and_latency() -> None:
-    rng = random.Random(9)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_one_vector_per_cycle_and_latency(machine: str) -> None:
+    rng, config = random.Random(9), MACHINES[machine]
     for dut, case, latency in (
-        (Activate(CONFIG, LANES), activation_case, activation.LATENCY),
-        (PostProcess(CONFIG, LANES), post_case, postprocess.LATENCY),
+        (Activate(config, LANES), activation_case, activate_latency(config)),
+        (PostProcess(config, LANES), post_case, post_latency(config)),
     ):
-        _, taken = run(dut, [case(rng)[0] for _ in range(20)], 0, refuse=0, pause=0)
+        _, taken = run(dut, config, [case(rng)[0] for _ in range(20)], 0, pause=0)
         assert taken == list(range(latency, latency + 20))

@@ -4,47 +4,69 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from amaranth import Elaboratable, Module
 from amaranth.sim import Simulator
 
-from hw.post.requantise import LATENCY, RequantiseLane
+from hw.arithmetic.doubled import halves_of_a_cycle
+from hw.post.requantise import RequantiseLane
+from isa.config import MachineConfig, preset
+from tests.hw.clocks import add_clocks
 from tests.hw.post.post_reference import record, requantise, saturate16, wrap32
 
+PLAIN = preset("nano")
+DOUBLED = replace(PLAIN, dsp_packing=True, array_clock=2)
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 Case = tuple[int, int, int, int]
 """acc, bias, mantissa, shift"""
 
 
-def run_lane(cases: Iterable[Case], *, bypass: bool = False) -> list[int]:
+class InHalves(Elaboratable):
+    """A lane that is told the halves of its cycles, if it wants to know."""
+
+    def __init__(self, lane: RequantiseLane) -> None:
+        self.lane = lane
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.lane = self.lane
+        if hasattr(self.lane, "second_half"):
+            m.d.comb += self.lane.second_half.eq(halves_of_a_cycle(m).second)
+        return m
+
+
+def run_lane(cases: Iterable[Case], *, bypass: bool = False, config: MachineConfig = PLAIN) -> list[int]:
     """What the lane makes of each case, one fed in every cycle."""
-    lane = RequantiseLane()
+    lane = RequantiseLane(config)
     fed = list(cases)
     results: list[int] = []
 
     async def bench(ctx):  # type: ignore[no-untyped-def]
-        ctx.set(lane.advance, (1 << LATENCY) - 1)
+        ctx.set(lane.advance, (1 << lane.latency) - 1)
         ctx.set(lane.bypass, bypass)
-        for cycle in range(len(fed) + LATENCY):
+        for cycle in range(len(fed) + lane.latency):
             if cycle < len(fed):
                 acc, bias, mantissa, shift = fed[cycle]
                 ctx.set(lane.acc, acc)
                 ctx.set(lane.param.as_value(), record(bias, mantissa, shift))
-            if cycle >= LATENCY:
+            if cycle >= lane.latency:
                 results.append(ctx.get(lane.r))
             await ctx.tick()
 
-    sim = Simulator(lane)
-    sim.add_clock(1e-6)
+    sim = Simulator(InHalves(lane))
+    add_clocks(sim, config)
     sim.add_testbench(bench)
     sim.run()
     return results
 
 
-def assert_exact(cases: list[Case]) -> None:
+def assert_exact(cases: list[Case], config: MachineConfig = PLAIN) -> None:
     expected = [requantise(*case) for case in cases]
-    for case, got, want in zip(cases, run_lane(cases), expected, strict=True):
+    for case, got, want in zip(cases, run_lane(cases, config=config), expected, strict=True):
         assert got == want, f"acc, bias, M, S = {case}: {got}, expected {want}"
 
 
@@ -89,6 +111,12 @@ def test_beside_ties() -> None:
     direct = [saturate16(round_once(*case)) for case in cases]
     assert any(once != requantise(*case) for once, case in zip(direct, cases, strict=True)), "no case needs the second rounding"
     assert_exact(cases)
+
+
+def test_the_product_at_twice_the_clock() -> None:
+    rng = random.Random(5)
+    anything = [(wrap32(rng.getrandbits(32)), 0, rng.getrandbits(24), rng.randrange(20, 56)) for _ in range(500)]
+    assert_exact(anything + beside_ties(rng, 500), DOUBLED)
 
 
 def round_once(acc: int, bias: int, mantissa: int, shift: int) -> int:

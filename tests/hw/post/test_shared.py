@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from hw.post.postprocess import LATENCY
 from hw.post.shared import SharedPostProcess
 from isa.config import config_from_dict
+from isa.latency import post_latency
 from tests.hw.post.post_reference import finish, record, requantise
 
 SETTINGS = {"zp": 3, "lo": -100, "hi": 90, "act": 0, "table": 0, "alpha": 0}
@@ -26,7 +26,8 @@ def scale(rng: random.Random) -> tuple[int, int, int]:
 def test_owner_and_guest_by_turns(own: int, guests: int, share: float) -> None:
     """``share``: of all cycles, those that the owner takes."""
     values = {"base": "nano", "conv_finish": own, "pool_finish": guests, "shared_finish": True}
-    dut = SharedPostProcess(config_from_dict(values, origin="test"))
+    config = config_from_dict(values, origin="test")
+    dut = SharedPostProcess(config)
     rng = random.Random(7)
     expected: list[list[tuple[int, list[int]]]] = [[], []]
     found: list[list[tuple[int, list[int]]]] = [[], []]
@@ -38,10 +39,9 @@ def test_owner_and_guest_by_turns(own: int, guests: int, share: float) -> None:
         sums, scales = [rng.randint(-(1 << 17), 1 << 17) for _ in range(lanes)], [scale(rng) for _ in range(lanes)]
         ctx.set(port.p, {"acc": sums, "params": [record(*s) for s in scales], "bypass": 0, **SETTINGS})
         rows = [finish(requantise(a, *s), 3, -100, 90, 0, [], 0) for a, s in zip(sums, scales, strict=True)]
-        expected[whose].append((cycle + LATENCY, rows))
+        expected[whose].append((cycle + post_latency(config), rows))
 
     async def bench(ctx: Any) -> None:
-        ctx.set(dut.o.ready, 1)
         asked = room = False
         for cycle in range(CYCLES):
             show(ctx, dut.i, asked, own, cycle, 0)
