@@ -58,7 +58,7 @@ class BeatSequencer(wiring.Component):
     A first beat waits if its accumulator entry was stored less than ``STORE_DISTANCE`` cycles ago. A weight,
     parameter or accumulator word outside its buffer raises ``BUFFER_ADDRESS`` and stops everything.
 
-    While a ``guest`` is at work with the finishing lanes, a drain also leaves it ``guest_cycles``.
+    A drain that begins while a ``guest`` waits for the finishing lanes leaves it ``guest_cycles`` after it.
 
     The next instruction is loaded with the last beat of the one before: no cycle is lost. No latency:
     ``fire`` and the addresses belong to the operands offered in the same cycle.

@@ -70,8 +70,8 @@ class ConvUnit(wiring.Component):
     the drain (``px_p x oc_p / conv_finish``, or one for each word to be written), and if instructions have more steps
     than ``px_p + 4``.
 
-    With ``shared_finish`` POOL's results take what the post-processing has left, through ``guest``. While POOL is at work the
-    drains of two reductions are as far apart as it takes to finish a step of its pixels between them.
+    With ``shared_finish`` POOL's results take what the post-processing has left, through ``guest``. If POOL waits when a
+    reduction ends, the next one's drain is as much later as it takes to finish a step of POOL's pixels between them.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -160,7 +160,7 @@ class ConvUnit(wiring.Component):
         m.d.comb += [post.i.p[name].eq(finishes.o.p[name]) for name in FINISH]
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
         if isinstance(post, SharedPostProcess):
-            m.d.comb += [post.ask.eq(accumulate.ask), sequencer.guest.eq(self.guest.at_work)]
+            m.d.comb += [post.ask.eq(accumulate.ask), sequencer.guest.eq(self.guest.waits)]
             wiring.connect(m, wiring.flipped(self.guest), post.guest)
         m.d.comb += [
             gather.i.valid.eq(post.o.valid),

@@ -123,7 +123,7 @@ class PixelFinish(wiring.Component):
     def _lanes(self, m: Module) -> tuple[Any, Any, Value]:
         """What the pipeline is shown, what comes out of it, and whether what is taken now may be shown in the next cycle."""
         if self.config.shares_finish:
-            m.d.comb += self.lanes.at_work.eq(self.settings.valid)
+            m.d.comb += self.lanes.waits.eq(self.i.valid & self.settings.valid)
             return self.lanes.vector, self.lanes.finished, self.lanes.room
         m.submodules.post = post = PostProcess(self.config, self.config.pool_finish)
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)

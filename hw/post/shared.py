@@ -18,13 +18,13 @@ from isa.latency import post_latency
 class GuestSignature(wiring.Signature):
     """The lanes of another unit, seen from the one that borrows them.
 
-    ``at_work``: there are vectors to come. ``room``: a vector may be shown in the next cycle, and only then. ``post_latency``
+    ``waits``: there is a vector to be shown. ``room``: one may be shown in the next cycle, and only then. ``post_latency``
     cycles later it is ``finished``, which cannot be refused.
     """
 
     def __init__(self, lanes: int) -> None:
         super().__init__({
-            "at_work": Out(1),
+            "waits": Out(1),
             "room": In(1),
             "vector": Out(data.StructLayout({"valid": unsigned(1), "p": post_layout(lanes)})),
             "finished": In(data.StructLayout({"valid": unsigned(1), "p": data.ArrayLayout(signed(8), lanes)})),
@@ -35,7 +35,7 @@ class SharedPostProcess(wiring.Component):
     """``PostProcess`` with a guest: as many lanes as the wider of both units has, each of them uses the first ones.
 
     The owner's vectors go through as if it were alone: ``ask`` says one cycle ahead that ``i`` will be valid, and the guest has
-    no ``room`` then. It is the owner who leaves room while the guest is ``at_work``; it never waits for it. Nothing is refused
+    no ``room`` then. It is the owner who leaves room when the guest ``waits``; it never stops for it. Nothing is refused
     behind the lanes, so whose a vector is goes beside them in a shift register.
     """
 
