@@ -12,6 +12,7 @@ static const unsigned RESET_CYCLES = 16;
 int main(int argc, char** argv) {
     const unsigned long long limit = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : ~0ull;
     auto context = std::make_unique<VerilatedContext>();
+    context->commandArgs(argc, argv);
     auto top = std::make_unique<Vsystem>(context.get());
     top->serial_source_ready = 1;
     top->serial_sink_valid = 0;

@@ -139,8 +139,8 @@ PROOFS = (
         "first-fault", FAULTS, "the first report is kept unchanged; of one cycle the one with the lowest index",
         lambda _: Faults(list(SOURCES)), first_fault_stays,
         (
-            Fault(FAULTS, "in reversed(sources)", "in sources"),
-            Fault(FAULTS, "report.valid & ~self.valid", "report.valid"),
+            Fault(FAULTS, "Mux(left, one, other)", "Mux(right, other, one)"),
+            Fault(FAULTS, "m.If(valid & ~self.valid)", "m.If(valid)"),
         ),
     ),
     Proof(

@@ -9,7 +9,7 @@ from isa.faults import Fault
 from isa.instructions import Unit
 from sim.functional.machine import instructions
 from sim.random.footprint import Dram as Regions
-from sim.random.footprint import Space, footprint
+from sim.random.footprint import OutOfRange, Space, footprint
 from sim.random.program import RandomProgram
 from sim.rtl.memory import QUOTED, Dram, random_dram
 
@@ -49,7 +49,10 @@ def _moves(program: RandomProgram) -> list[tuple[Unit, int, list[int]]]:
         unit = op.row.unit
         if unit in OF_UNIT:
             assert isinstance(unit, Unit)
-            found = footprint(op, program.config, regions)
+            try:
+                found = footprint(op, program.config, regions)
+            except OutOfRange:
+                continue  # A spoiled instruction, which faults for its own sake.
             cells = found.reads if unit is Unit.LOAD else found.writes
             if Space.DRAM in cells and cells[Space.DRAM].size:
                 moves.append((unit, pc, cells[Space.DRAM].tolist()))

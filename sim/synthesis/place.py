@@ -66,7 +66,7 @@ def place(
         place_in = folder or work
         place_in.mkdir(parents=True, exist_ok=True)
         (place_in / "placed.v").write_text(f"{verilog}\n{wrapper(design.modules[design.top])}")
-        script = f"read_verilog placed.v; synth_ecp5 -top {WRAPPER} -json placed.json"
+        script = f"read_verilog placed.v; synth_ecp5 -nowidelut -top {WRAPPER} -json placed.json"
         _run(yosys, ["-q", "-l", "yosys.log", "-p", script], place_in, report, "yosys.log", r"Executing (.*)\.$")
         arguments = [
             f"--{device}", "--package", PACKAGE, "--json", "placed.json", "--report", "report.json", "--freq", f"{mhz:g}",

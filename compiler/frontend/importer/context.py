@@ -97,11 +97,11 @@ class Context:
         assert factor is not None
         return Params(float(np.float32(scalar(factor))), stored - 128 if unsigned else stored, unsigned)
 
-    def doubt(self, operation: str, wrong: int, cases: int, what: str, *, at_most: bool = False) -> None:
-        """Of so many cases of an operation, the wrong ones are not onnxruntime's."""
+    def doubt(self, operation: str, wrong: int, cases: int, what: str, *, at_most: bool = False, stays: bool = False) -> None:
+        """Of so many cases of an operation, the wrong ones are not onnxruntime's. ``stays``: on the machine nevertheless."""
         if wrong:
             self.inexact[operation] = f"{'at most ' if at_most else ''}{wrong} of {cases} {what}"
-            self.shares[operation] = wrong / cases
+            self.shares[operation] = 0.0 if stays else wrong / cases
 
     def _root(self, name: str) -> Mapped:
         shape = self.shape(name)

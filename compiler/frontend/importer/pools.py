@@ -203,6 +203,6 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
     if value.fused or value.real:
         doubt = kernels.averages_in_doubt if value.fused else partial(kernels.float_sums_in_doubt, divide=value.divide)
         doubts = max(doubt(source, params, count) for count in value.counts)
-        ctx.doubt(value.label, doubts, 255 * max(value.counts) + 1, "sums of a window", at_most=True)
+        ctx.doubt(value.label, doubts, 255 * max(value.counts) + 1, "sums of a window", at_most=True, stays=True)
     finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))
     return value.build(name, scales, finish, params)

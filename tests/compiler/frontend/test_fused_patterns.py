@@ -14,7 +14,6 @@ from compiler.frontend.pipeline import NOT_FOLLOWED
 from compiler.quantise.choices import EXACT, INEXACT
 from compiler.xgraph.ops import Concat, Cpu, Eltwise
 from tests.compiler.frontend.quantised_models import check_exact, host_operators, imported, model, node
-from tests.e2e.network_runs import compiled, differing
 
 KINDS: dict[str, tuple[int, Any, int]] = {"int8": (TensorProto.INT8, np.int8, 0), "uint8": (TensorProto.UINT8, np.uint8, 128)}
 SHAPE = (1, 6, 16, 16)
@@ -233,23 +232,20 @@ def test_a_resize_between_equal_scales_says_how_many_sums_may_differ() -> None:
     assert found["y"] < 5
 
 
-@pytest.mark.parametrize("size", [4, 16])
-def test_what_would_differ_in_every_run_goes_to_the_cpu_unasked(size: int) -> None:
-    """Every fourth mean of four pixels is a tie: 6 of 24 means, 96 of 384."""
+def test_averages_stay_on_the_machine_unless_all_is_to_follow() -> None:
+    """Every fourth mean of four pixels is a tie: 96 of 384, which float32's noise decides."""
     table = constants("uint8", x=(0.0412847, -128))
     nodes = [
         node("DequantizeLinear", "x xs xz", "xf"), *quantised("Sigmoid", "xf", "m", "x"),
         *ended(quantised("AveragePool", "m", "mean", "x", kernel_shape=[2, 2], strides=[2, 2])),
     ]  # fmt: skip
-    proto = model(nodes, (1, 6, size, size), table, elem=TensorProto.UINT8)
+    proto = model(nodes, (1, 6, 16, 16), table, elem=TensorProto.UINT8)
     found = imported(proto)
-    if size == 4:
-        assert machine(found) == ["Eltwise", "Pool"]
-    else:
-        assert machine(found) == ["Eltwise"]
-        assert any(text.startswith(f"{NOT_FOLLOWED}: at most 255 of 1021") for text in found.reasons.values())
-        assert differing(compiled(proto).program) == 0
-        assert machine(imported(proto, follow=INEXACT)) == ["Eltwise", "Pool"]
+    assert machine(found) == ["Eltwise", "Pool"]
+    assert list(found.inexact.values()) == ["at most 255 of 1021 sums of a window"]
+    followed = imported(proto, follow=EXACT)
+    assert machine(followed) == ["Eltwise"]
+    assert any(text.startswith(f"{NOT_FOLLOWED}: at most 255 of 1021") for text in followed.reasons.values())
 
 
 def test_exact_leaves_to_the_cpu_what_cannot_follow_in_all_cases() -> None:

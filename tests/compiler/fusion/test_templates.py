@@ -46,7 +46,7 @@ def test_labels_tell_kind_kernel_and_stride() -> None:
     b = Builder(0)
     b.pool(b.conv(b.input(8, 8, 4), 4, (3, 3), (2, 2), groups=4), PoolKind.MAX)
     depthwise, pool = b.ops
-    assert labels_of(depthwise) == {"depthwise", "kernel3x3", "stride2x2"}
-    assert labels_of(pool) == {"pool", "max", "kernel2x2", "stride2x2"}
+    assert labels_of(depthwise) == {"depthwise", "injective", "kernel3x3", "stride2x2"}
+    assert labels_of(pool) == {"injective", "pool", "max", "kernel2x2", "stride2x2"}
     only = Template("strided", ("depthwise stride2x2", "pool"), feeds=((0, 1),))
     assert names(b.graph(pool.output), only) == {"conv0+max1"}

@@ -153,6 +153,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     printed = capsys.readouterr()
     assert "warning" not in printed.err
     assert f"{tmp_path / 'vivado' / COMPONENT_FILE}: " in printed.out
-    assert main(["package", "--for", "litex", "--config", "zu2", "-o", str(tmp_path / "litex"), "--json"]) == 0
-    assert "warning: zu2 is probably beyond its chip XCZU2EG: " in capsys.readouterr().err
+    wide = tmp_path / "wide.toml"
+    wide.write_text('base = "zu2"\nname = "wide"\narray_clock = 1\n')
+    assert main(["package", "--for", "litex", "--config", str(wide), "-o", str(tmp_path / "litex"), "--json"]) == 0
+    assert "warning: wide is probably beyond its chip XCZU2EG: " in capsys.readouterr().err
     assert main(["package", "--for", "quartus", "-o", str(tmp_path)]) == 2

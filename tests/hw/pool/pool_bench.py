@@ -15,6 +15,7 @@ from hw.interfaces import READ_LATENCY
 from hw.pool.unit import PoolUnit
 from hw.post.shared import SharedPostProcess
 from isa.instructions import BY_NAME
+from tests.hw.clocks import add_clocks
 from tests.hw.pool.pool_reference import Fields, Machine, flatten
 
 
@@ -132,7 +133,7 @@ def run_pool(
         raise AssertionError(f"not done after {limit} cycles: {len(run.done)} of {len(program)} instructions")
 
     sim = Simulator(top)
-    sim.add_clock(1e-6)
+    add_clocks(sim, machine.config)
     sim.add_testbench(bench)
     sim.run()
     return run
