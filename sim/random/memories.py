@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 
-from isa.faults import Fault
+from isa.codec import Op
+from isa.faults import Fault, MachineFault
 from isa.instructions import Unit
 from sim.functional.machine import instructions
 from sim.random.footprint import Dram as Regions
@@ -45,7 +47,7 @@ def _moves(program: RandomProgram) -> list[tuple[Unit, int, list[int]]]:
     """Unit, word and bytes of DRAM of all that moves some."""
     regions = Regions(program.bases, program.memory.size)
     moves = []
-    for op, pc in instructions(program.words, program.config):
+    for op, pc in _up_to_what_is_illegal(program):
         unit = op.row.unit
         if unit in OF_UNIT:
             assert isinstance(unit, Unit)
@@ -57,3 +59,11 @@ def _moves(program: RandomProgram) -> list[tuple[Unit, int, list[int]]]:
             if Space.DRAM in cells and cells[Space.DRAM].size:
                 moves.append((unit, pc, cells[Space.DRAM].tolist()))
     return moves
+
+
+def _up_to_what_is_illegal(program: RandomProgram) -> Iterator[tuple[Op, int]]:
+    """Of a spoiled program, what stands before the instruction that cannot be decoded."""
+    try:
+        yield from instructions(program.words, program.config)
+    except MachineFault:
+        return

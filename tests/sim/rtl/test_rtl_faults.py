@@ -8,6 +8,7 @@ from isa.config import preset
 from isa.faults import Fault
 from sim.random.engines import Outcome, functional, rtl, rtl_machine
 from sim.random.faulty import faulty_program, stops_alike
+from sim.random.memories import endings, memory_of
 
 
 @pytest.mark.parametrize(("name", "count"), [("nano", 80), ("base", 8), ("zu2", 8), ("zu9", 8)])
@@ -16,6 +17,8 @@ def test_spoiled_programs_stop_alike(name: str, count: int) -> None:
     for seed in range(count):
         program = faulty_program(preset(name), seed)
         expected, actual = functional(program), run(program)
+        if actual.fault in endings(program, memory_of(program)):  # the memory's bad beat came before the spoiled instruction
+            continue
         assert stops_alike(expected, actual), f"seed {seed}: expected {expected.fault}, got {actual.fault} {actual.failure}"
 
 
