@@ -29,7 +29,7 @@ from compiler.search.decided import Decided
 from compiler.search.effort import NORMAL, Effort, effort_of
 from compiler.search.measured import Measure, Measured
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import fastest
+from compiler.timing import fastest, forget_programs
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
@@ -122,6 +122,7 @@ def compile_graph(
         found = _kept_to(Evaluator(config, graph), named, objective_of(objective), memory, free=False)
     stages.begin("emit")
     emitted = emit_program(config, graph, found.steps, found.sharing)
+    forget_programs()
     stages.begin("pack")
     program = _program(config, imported, emitted)
     stages.end()

@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from compiler.emit.places import APART, Sharing
-from compiler.emit.program import machine_segments
+from compiler.emit.program import forget_listings, machine_segments
 from compiler.fusion.legal import Mask
 from compiler.planning.grouping import make_group, ordered_groups
 from compiler.planning.objective import CYCLES, DRAM, LEAN
@@ -65,8 +65,21 @@ def _program_timed(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu
     return _timed(config, graph, steps, sharing)
 
 
+@lru_cache(maxsize=1)
+def _model(config: MachineConfig) -> CycleModel:
+    """One for all programs, for it knows those that are alike."""
+    return CycleModel(config)
+
+
+def forget_programs() -> None:
+    """Nothing will be timed for a while."""
+    _program_timed.cache_clear()
+    _model.cache_clear()
+    forget_listings()
+
+
 def _timed(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> _Timed:
-    model = CycleModel(config)
+    model = _model(config)
     total, found = 0, []
     for segment in machine_segments(config, graph, steps, sharing):
         result = model.run_ops([op for op, _ in segment])
