@@ -6,8 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from isa.codec import Op
-from isa.instructions import Unit
+from isa.instructions import BY_NAME, Unit
 
 
 class Space(enum.IntEnum):
@@ -41,9 +40,9 @@ class Access:
     stride: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Pending:
-    """One instruction as code generation makes it: no tokens yet."""
+    """One instruction as code generation makes it: no tokens yet. The group that it is part of says whose it is (``belongs``)."""
 
     name: str
     values: dict[str, int]
@@ -57,6 +56,11 @@ class Pending:
     unit: Unit = field(init=False)
 
     def __post_init__(self) -> None:
-        unit = Op(self.name).row.unit
+        unit = BY_NAME[self.name].unit
         assert unit is not None, "START and END are added by the program writer"
-        object.__setattr__(self, "unit", unit)
+        self.unit = unit
+
+    def belongs(self, layer: str, tile: int, group: str) -> Pending:
+        """Itself, to this layer and tile of this group."""
+        self.layer, self.tile, self.group = layer, tile, group
+        return self
