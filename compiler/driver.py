@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
+from compiler.collection import seldom_collected
 from compiler.decisions import decisions
 from compiler.emit.buffers import buffer_of
 from compiler.emit.conversions import conversions_of
@@ -84,6 +85,7 @@ class Compiled:
         return schedule_of(self.program.config, self.imported.graph, self.steps, self.sharing)
 
 
+@seldom_collected()
 def compile_graph(
     imported: ImportedModel,
     config: MachineConfig,
