@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from isa.instructions import BY_NAME, Unit
 
@@ -24,13 +25,14 @@ class Space(enum.IntEnum):
     OUTPUT = 9
     CONST = 10
 
+    __hash__ = int.__hash__
+
 
 GRANULE: dict[Space, int] = {space: 64 if space >= Space.WORK else 1 for space in Space}
 """Words (on chip) or bytes (DRAM) that are one unit of dependence; coarser only ever adds waits."""
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """``count`` runs of ``length`` words or bytes, ``stride`` apart."""
 
     space: Space
