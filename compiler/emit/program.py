@@ -9,7 +9,7 @@ from itertools import groupby
 
 from compiler.emit.group import Homes, emit_plan
 from compiler.emit.parameters import ConstImage, Parameters, UnpackedImage, depths
-from compiler.emit.places import ALIGN, APART, Sharing, places
+from compiler.emit.places import APART, Sharing, places
 from compiler.layers.views import View
 from compiler.planning.plan import Plan
 from compiler.schedule.hazards import dependences, hazards

@@ -167,7 +167,7 @@ class TransposeLayer:
 
 def _moved(accesses: Sequence[Access], entries: int) -> list[Access]:
     """With accumulator entries counted from another one."""
-    return [a._replace(start=a.start + entries) if a.space is Space.ACCUMULATOR else a for a in accesses]
+    return [replace(a, start=a.start + entries) if a.space is Space.ACCUMULATOR else a for a in accesses]
 
 
 class DepthwiseTransposeLayer(TransposeLayer):

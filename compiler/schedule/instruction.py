@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from isa.instructions import BY_NAME, Unit
 
@@ -32,8 +31,12 @@ GRANULE: dict[Space, int] = {space: 64 if space >= Space.WORK else 1 for space i
 """Words (on chip) or bytes (DRAM) that are one unit of dependence; coarser only ever adds waits."""
 
 
-class Access(NamedTuple):
-    """``count`` runs of ``length`` words or bytes, ``stride`` apart."""
+@dataclass(slots=True, unsafe_hash=True)
+class Access:
+    """``count`` runs of ``length`` words or bytes, ``stride`` apart. Never changed.
+
+    Not frozen: that would double the time to make one.
+    """
 
     space: Space
     start: int
@@ -44,7 +47,7 @@ class Access(NamedTuple):
 
 @dataclass(slots=True)
 class Pending:
-    """One instruction as code generation makes it: no tokens yet. The group that it is part of says whose it is (``belongs``)."""
+    """One instruction as code generation makes it: no tokens yet. Who emits a group says whose it is (``belongs``)."""
 
     name: str
     values: dict[str, int]
@@ -59,7 +62,7 @@ class Pending:
 
     def __post_init__(self) -> None:
         unit = BY_NAME[self.name].unit
-        assert unit is not None, "START and END are added by the program writer"
+        assert isinstance(unit, Unit), "START and END are added by the program writer"
         self.unit = unit
 
     def belongs(self, layer: str, tile: int, group: str) -> Pending:
