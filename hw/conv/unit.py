@@ -105,8 +105,7 @@ class ConvUnit(wiring.Component):
         assert window_beat >= READ_AHEAD, "entries are read before their beat is known"
         m.submodules.window_sum = inputs = WindowSum(c, window_beat - 1)
         m.submodules.finishes = finishes = RamQueue(c, _FINISH_SETTINGS, _INSTRUCTIONS)
-        own = PostProcess(c, c.conv_finish, shifts=c.conv_shifts)
-        m.submodules.post = post = SharedPostProcess(c) if c.shares_finish else own
+        m.submodules.post = post = self._post()
         m.submodules.gather = gather = Gather(c.conv_finish, c.conv_parts)
         m.submodules.results = results = Queue(data.ArrayLayout(8, c.conv_ports * c.oc_p), results_depth)
         m.submodules.placement = placement = Placement(
@@ -213,6 +212,10 @@ class ConvUnit(wiring.Component):
             for name, _ in part.i.p.shape():
                 m.d.comb += part.i.p[name].eq(derived[name] if name in derived else f[name])
         return unfinished
+
+    def _post(self) -> PostProcess | SharedPostProcess:
+        c = self.config
+        return SharedPostProcess(c) if c.shares_finish else PostProcess(c, c.conv_finish, shifts=c.conv_shifts)
 
     def _finish(self, m: Module, unfinished: Queue, stored: Signal, written: Signal) -> None:
         """Report instructions in order, though stored sums overtake output still to be written."""

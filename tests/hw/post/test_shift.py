@@ -9,7 +9,8 @@ import pytest
 
 from hw.post.postprocess import PostProcess
 from hw.post.shift import ShiftLane
-from isa.config import ConfigError, preset
+from isa.bounds import ConfigError
+from isa.config import preset
 from tests.hw.post.post_reference import record, requantise, saturate16, wrap32
 from tests.hw.post.test_postprocess import LANES, expected_byte, random_side, run
 from tests.hw.post.test_requantise import INT_MAX, INT_MIN, Case, run_lane
