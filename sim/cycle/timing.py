@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isa.config import MachineConfig
-from isa.latency import array_latency, post_latency
+from isa.latency import array_latency, conv_post_latency, post_latency
 
 DRAM_LATENCY = 64
 """Cycles from a read address to its first data beat in the DRAM model."""
@@ -131,12 +131,12 @@ class Timing:
 
     @classmethod
     def of(cls, config: MachineConfig) -> Timing:
-        array, post = array_latency(config), post_latency(config)
+        array = array_latency(config)
         return cls(
             raster=config.px_p + 1,
-            conv_done=array + post + 5 + drain_of(config).last,
+            conv_done=array + conv_post_latency(config) + 5 + drain_of(config).last,
             conv_stored=array + 3,
-            pool_done=_pool_sums(config) + post + 3 + pool_drain_of(config).last,
+            pool_done=_pool_sums(config) + post_latency(config) + 3 + pool_drain_of(config).last,
         )
 
 
