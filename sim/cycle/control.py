@@ -15,6 +15,7 @@ from sim.cycle.timing import (
     BEGIN,
     END_TAIL,
     FETCH_ADDRESS,
+    FETCH_BEGIN,
     FETCH_WORD,
     IN_FLIGHT,
     OFFER,
@@ -126,7 +127,7 @@ class Execution:
         self._asked = 1
         """The last burst that was asked for."""
         for number in range(2):
-            self._fetch(number, BEGIN + 2 * number + FETCH_ADDRESS)
+            self._fetch(number, BEGIN + 2 * number + FETCH_BEGIN)
 
     def run(self) -> int:
         """Cycles from start to done."""
@@ -279,7 +280,8 @@ class Execution:
     def _sent(self, index: int, receiver: Receiver | None, begin: int, behind: int, last: int) -> int | None:
         """When all words of the instruction but the last ``behind`` are in the queue, which lie in bursts up to ``last``."""
         pc, taken = self.program.pcs[index], self.program.lengths[index] - behind
-        room = receiver.room(self.config.queue_words, behind) if receiver else 0
+        # A word more waits in the dispatcher's register.
+        room = receiver.room(self.config.queue_words + 1, behind) if receiver else 0
         if room is None:
             return None
         end = max(begin + taken, room)
