@@ -110,6 +110,8 @@ class Execution:
         ahead: list[Pipeline] = [self.load, self.save]
         conv = WindowPipeline(config, costs, drain_of(config), timing.conv_done, timing.conv_stored, meets, ahead)
         pool = WindowPipeline(config, costs, pool_drain_of(config), timing.pool_done, timing.pool_done, meets, [*ahead, conv])
+        if config.shares_finish:
+            conv.lend(pool, pool_drain_of(config).cycles)
         misc = MiscPipeline(config, costs, meets, [*ahead, conv, pool])
         pipelines: dict[Unit, Pipeline] = {
             Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: misc,

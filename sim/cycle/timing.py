@@ -51,6 +51,8 @@ LOAD_READ = 6 + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""
 LOAD_TAIL = 5
 """From the cycle after the last beat's read, or after the last word's, to ``done``: R, slice, packer (2), write, done."""
+LOAD_WORD = 1
+"""By which the first word of a LOAD is later than its bytes when these had to wait for the LOADP before it: slice."""
 LOADP_TAIL = 2
 """The same for LOADP: R, slice, writer, done."""
 LOAD_FILL = 4
