@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
+from compiler.collection import seldom_collected
 from compiler.decisions import decisions
 from compiler.emit.buffers import buffer_of
 from compiler.emit.conversions import conversions_of
@@ -29,7 +30,7 @@ from compiler.search.decided import Decided
 from compiler.search.effort import NORMAL, Effort, effort_of
 from compiler.search.measured import Measure, Measured
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import fastest
+from compiler.timing import fastest, forget_programs
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
@@ -84,6 +85,7 @@ class Compiled:
         return schedule_of(self.program.config, self.imported.graph, self.steps, self.sharing)
 
 
+@seldom_collected()
 def compile_graph(
     imported: ImportedModel,
     config: MachineConfig,
@@ -122,6 +124,7 @@ def compile_graph(
         found = _kept_to(Evaluator(config, graph), named, objective_of(objective), memory, free=False)
     stages.begin("emit")
     emitted = emit_program(config, graph, found.steps, found.sharing)
+    forget_programs()
     stages.begin("pack")
     program = _program(config, imported, emitted)
     stages.end()

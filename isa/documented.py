@@ -14,7 +14,8 @@ def documented(kind: type[enum.IntEnum] | type[enum.IntFlag]) -> Iterator[tuple[
     waiting: list[str] = []
     for statement in body[1:]:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            waiting.append(statement.targets[0].id)
+            name = statement.targets[0].id
+            waiting += [name] if name in kind.__members__ else []
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             text = " ".join(str(statement.value.value).split())
             yield from ((name, kind[name].value, text) for name in waiting)

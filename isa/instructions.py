@@ -19,6 +19,8 @@ class Unit(enum.IntEnum):
     CONV = 2
     POOL = 3
     MISC = 4
+    # Of its number: an enumeration's own is computed in Python, a million times in a compilation.
+    __hash__ = int.__hash__
 
 
 class Buffer(enum.IntEnum):
@@ -29,6 +31,7 @@ class Buffer(enum.IntEnum):
     TAPS = 2
     POOL_PARAM = 3
     TABLE = 4
+    __hash__ = int.__hash__
 
 
 class Region(enum.IntEnum):

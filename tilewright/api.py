@@ -12,6 +12,7 @@ from typing import Any
 import onnx
 from numpy.typing import NDArray
 
+from compiler.collection import seldom_collected
 from compiler.driver import Compiled, Progress, Stages, check_choices, compile_graph
 from compiler.frontend.edges import Edges
 from compiler.frontend.idle import warn_of_empty
@@ -42,6 +43,7 @@ Array = NDArray[Any]
 NAMES = {"rtl": "RTL", "functional": "functional"}
 
 
+@seldom_collected()
 def compile_model(
     model: Path | str | onnx.ModelProto,
     config: MachineConfig | str = "base",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from compiler.emit.parameters import Parameters
 from compiler.layers.layer import Block, Layer, ParameterWords
@@ -95,7 +95,7 @@ class PassEmitter:
 
     def _add(self, pending: Sequence[Pending], layer: str, step: int) -> None:
         name = self.plan.group.name
-        self._pending += [replace(p, layer=layer, tile=self.first_tile + step, group=name) for p in pending]
+        self._pending += [p.belongs(layer, self.first_tile + step, name) for p in pending]
 
     def _load(self, tensor: str, step: int, image: int) -> None:
         rows = self._rows(tensor, step)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.layers.layer import Block
+from compiler.memory.lifetimes import ALIGN
 from compiler.schedule.instruction import Access, Pending, Space
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Region
@@ -50,17 +52,44 @@ class ConstImage:
 
 
 class UnpackedImage(ConstImage):
-    """Offsets without contents, for programs that are only timed."""
+    """Offsets without contents: for programs that are only timed, and for others until they are packed."""
+
+    def __init__(self, config: MachineConfig, align: int = ALIGN) -> None:
+        super().__init__(max(align, config.axi_bytes))
+        self._config = config
+        self._asked: list[tuple[Block | NDArray[np.uint8], dict[Buffer, int]]] = []
+        """What has a place, and the offsets of its parts by buffer."""
 
     def place(self, words: NDArray[np.uint8]) -> int:
-        return self._reserve(words.size)
+        offset = self._reserve(words.size)
+        self._asked.append((words, {Buffer.TABLE: offset}))
+        return offset
 
     def place_block(self, block: Block) -> dict[Buffer, int]:
-        return {buffer: self._reserve(words) for buffer, words in block.sizes.items()}
+        bytes_of = self._config.buffer_dram_bytes
+        offsets = {buffer: self._reserve(words * bytes_of(buffer.name)) for buffer, words in block.sizes.items()}
+        self._asked.append((block, offsets))
+        return offsets
 
     def _reserve(self, size: int) -> int:
-        self.size += -(-size // self.align) * self.align
-        return self.size - -(-size // self.align) * self.align
+        offset = self.size
+        self.size += max(1, -(-size // self.align)) * self.align
+        return offset
+
+    def packed_into(self, const: ConstImage) -> Callable[[int], int]:
+        """Places everything in the other image; where what lies at an offset here lies there."""
+        here: list[int] = []
+        there: list[int] = []
+        for content, offsets in self._asked:
+            placed = const.place_block(content) if isinstance(content, Block) else {Buffer.TABLE: const.place(content)}
+            here += offsets.values()
+            there += [placed[buffer] for buffer in offsets]
+
+        def moved(offset: int) -> int:
+            at = bisect_right(here, offset) - 1
+            return there[at] + offset - here[at]
+
+        return moved
 
 
 @dataclass

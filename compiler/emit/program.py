@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 
 from compiler.emit.group import Homes, emit_plan
 from compiler.emit.parameters import ConstImage, Parameters, UnpackedImage, depths
-from compiler.emit.places import ALIGN, APART, Sharing, places
+from compiler.emit.places import APART, Sharing, places
 from compiler.layers.views import View
 from compiler.planning.plan import Plan
 from compiler.schedule.hazards import dependences, hazards
@@ -52,14 +53,27 @@ Scheduled = tuple[MachineOp, Pending]
 """An instruction with its tokens, and what it came from."""
 
 
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """A program before its parameters are packed: they lie in places that ``const`` has reserved."""
+
+    parts: tuple[Cpu | list[Scheduled], ...]
+    """CPU parts, and between them what stands between START and END."""
+    const: UnpackedImage
+    views: Mapping[str, View]
+    sizes: Mapping[Region, int]
+
+
 def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Emitted:
     """``steps``: plans of groups and CPU parts, in the order of execution."""
-    views, sizes = places(graph, steps, sharing)
-    const = ConstImage(max(ALIGN, config.axi_bytes))
+    listing = _listing(config, graph, tuple(steps), sharing)
+    views, sizes = listing.views, listing.sizes
+    const = ConstImage(listing.const.align)
+    moved = listing.const.packed_into(const)
     words: list[int] = []
     debug: list[DebugRecord] = []
     segments: list[Segment | Cpu] = []
-    for part in _parts(config, graph, steps, const, views, sizes):
+    for part in listing.parts:
         if isinstance(part, Cpu):
             segments.append(part)
             continue
@@ -67,7 +81,7 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
         words.extend(encode(MachineOp("START", {"config": config.hash})))
         for op, pending in part:
             debug.append(DebugRecord(len(words), pending.layer, pending.tile))
-            words.extend(encode(op))
+            words.extend(encode(_moved(op, moved) if op.name == "LOADP" else op))
         words.extend(encode(MachineOp("END")))
         segments.append(Segment(first, len(words) - first))
     return Emitted(
@@ -80,10 +94,25 @@ def machine_segments(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
 ) -> list[list[Scheduled]]:
     """The instructions between each START and END, to be timed only: no parameters are packed for them."""
+    return [part for part in _listing(config, graph, tuple(steps), sharing).parts if not isinstance(part, Cpu)]
+
+
+def forget_listings() -> None:
+    """Nothing will be timed or emitted again for a while."""
+    _listing.cache_clear()
+
+
+@lru_cache(maxsize=4)
+def _listing(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...], sharing: Sharing) -> Listing:
+    """The last ones are kept, for a program that was timed is often the one that is emitted."""
     views, sizes = places(graph, steps, sharing)
-    const = UnpackedImage(max(ALIGN, config.axi_bytes))
-    parts = _parts(config, graph, steps, const, views, sizes)
-    return [part for part in parts if not isinstance(part, Cpu)]
+    const = UnpackedImage(config)
+    return Listing(tuple(_parts(config, graph, steps, const, views, sizes)), const, views, sizes)
+
+
+def _moved(op: MachineOp, moved: Callable[[int], int]) -> MachineOp:
+    """The same load, from where its parameters lie."""
+    return replace(op, values={**op.values, "offset": moved(op["offset"])})
 
 
 def _parts(

@@ -245,7 +245,7 @@ class ConvLayer:
         }  # fmt: skip
         first_vector = part.base_vector + part.skip
         values["i_addr"] += first_vector * source.plane
-        need = Rows(int(self.rows.begin(np.array(rows.begin))), int(self.rows.end(np.array(rows.end))))
+        need = self.rows.needed(rows)
         groups = -(-part.chunks // part.span.g_chunks) if part.span.g_chunks else 1
         vectors = (groups - 1) * part.span.vectors + part.vectors
         reads = [
@@ -269,6 +269,8 @@ class ConvLayer:
     def _window_of(self, part: Part) -> Window:
         """The part's rows of the kernel, padded as far above the map as the first of them lies."""
         window = self.window
+        if part.kernel == Rows(0, window.kernel[0]):
+            return window
         top, left, bottom, right = window.pads
         pads = (top - part.kernel.begin * window.dilation[0], left, bottom, right)
         return replace(window, kernel=(len(part.kernel), window.kernel[1]), pads=pads)

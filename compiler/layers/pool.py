@@ -71,7 +71,7 @@ class _WindowLayer:
                 **post, **mode, "vectors": part.vectors,
             }  # fmt: skip
             values["i_addr"] += part.first_vector * source.plane
-            need = Rows(int(self.rows.begin(np.array(tile.begin))), int(self.rows.end(np.array(tile.end))))
+            need = self.rows.needed(tile)
             touched = [*source.access(need, part.first_vector, part.vectors), *reads, *table]
             written = target.access(tile, part.first_vector, part.vectors)
             beats = part.vectors * -(-len(tile) * target.width // self.config.px_p) * self.steps

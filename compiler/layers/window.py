@@ -30,6 +30,14 @@ class WindowRows:
     def begin(self, output_begin: Ends) -> Ends:
         return np.clip(output_begin * self.window.stride[0] - self.window.pads[0], 0, self.height)
 
+    def needed(self, output: Rows) -> Rows:
+        """Both of one range, which instructions ask for one by one."""
+        (k, _), (s, _), (d, _) = self.window.kernel, self.window.stride, self.window.dilation
+        above = self.window.pads[0]
+        last = (output.end - 1) * s - above + (k - 1) * d + 1
+        end = min(max(last, 0), self.height) if output.end > 0 else 0
+        return Rows(min(max(output.begin * s - above, 0), self.height), end)
+
 
 def window_values(window: Window, source: Placed, rows: Rows, columns: Rows, pad_value: int) -> dict[str, int]:
     """Fields for output rows and columns; ``vectors`` and the output's fields are the caller's.

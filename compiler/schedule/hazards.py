@@ -76,13 +76,16 @@ def dependences(program: Sequence[Pending], found: Sequence[Hazards], order: Seq
 
     The last of a unit stands for all before it, for units finish in order.
     """
-    place = {index: position for position, index in enumerate(order)}
+    place = [0] * len(order)
+    for position, index in enumerate(order):
+        place[index] = position
     result = []
     for index in order:
         last: dict[Unit, int] = {}
         for other in found[index].finished:
-            unit = program[other].unit
-            last[unit] = max(last.get(unit, _NEVER), place[other])
+            unit, at = program[other].unit, place[other]
+            if at > last.get(unit, _NEVER):
+                last[unit] = at
         result.append(last)
     return result
 
@@ -90,8 +93,12 @@ def dependences(program: Sequence[Pending], found: Sequence[Hazards], order: Seq
 def _distinct(view: NDArray[np.int32]) -> set[int]:
     """The different values of a view: they come in long runs, so only changes are looked at."""
     flat = view.reshape(-1)
-    changes = (flat[1:] != flat[:-1]).nonzero()[0]
-    return {int(flat[0]), *flat[1:][changes].tolist()}
+    first = int(flat[0])
+    if len(flat) == 1:
+        return {first}
+    later = flat[1:]
+    changes = (later != flat[:-1]).nonzero()[0]
+    return {first, *later[changes].tolist()} if len(changes) else {first}
 
 
 def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:

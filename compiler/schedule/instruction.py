@@ -6,8 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from isa.codec import Op
-from isa.instructions import Unit
+from isa.instructions import BY_NAME, Unit
 
 
 class Space(enum.IntEnum):
@@ -25,14 +24,19 @@ class Space(enum.IntEnum):
     OUTPUT = 9
     CONST = 10
 
+    __hash__ = int.__hash__
+
 
 GRANULE: dict[Space, int] = {space: 64 if space >= Space.WORK else 1 for space in Space}
 """Words (on chip) or bytes (DRAM) that are one unit of dependence; coarser only ever adds waits."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Access:
-    """``count`` runs of ``length`` words or bytes, ``stride`` apart."""
+    """``count`` runs of ``length`` words or bytes, ``stride`` apart. Never changed.
+
+    Not frozen: that would double the time to make one.
+    """
 
     space: Space
     start: int
@@ -41,9 +45,9 @@ class Access:
     stride: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Pending:
-    """One instruction as code generation makes it: no tokens yet."""
+    """One instruction as code generation makes it: no tokens yet. Who emits a group says whose it is (``belongs``)."""
 
     name: str
     values: dict[str, int]
@@ -57,6 +61,11 @@ class Pending:
     unit: Unit = field(init=False)
 
     def __post_init__(self) -> None:
-        unit = Op(self.name).row.unit
-        assert unit is not None, "START and END are added by the program writer"
-        object.__setattr__(self, "unit", unit)
+        unit = BY_NAME[self.name].unit
+        assert isinstance(unit, Unit), "START and END are added by the program writer"
+        self.unit = unit
+
+    def belongs(self, layer: str, tile: int, group: str) -> Pending:
+        """Itself, to this layer and tile of this group."""
+        self.layer, self.tile, self.group = layer, tile, group
+        return self

@@ -45,10 +45,11 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[
     for index, count in enumerate(waiting):
         if count == 0:
             lanes[program[index].unit].ready.append(index)
-    best = {unit: _candidate(lane, earliest, program) for unit, lane in lanes.items()}
+    best = [_candidate(lanes[unit], earliest, program) for unit in Unit]
     order: list[int] = []
     while len(order) < len(program):
-        start, index, unit = min((found[0], found[1], unit) for unit, found in best.items() if found is not None)
+        start, index = min(filter(None, best))
+        unit = program[index].unit
         lane = lanes[unit]
         lane.ready.remove(index)
         lane.free = start + max(1, program[index].cycles)
@@ -59,7 +60,8 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[
         changed = {unit}
         end = lane.free + LATENCY[unit]
         for taker in after[index]:
-            earliest[taker] = max(earliest[taker], end)
+            if end > earliest[taker]:
+                earliest[taker] = end
             waiting[taker] -= 1
             if waiting[taker] == 0:
                 bisect.insort(lanes[program[taker].unit].ready, taker)

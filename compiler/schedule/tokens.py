@@ -33,8 +33,7 @@ def with_tokens(program: Sequence[Pending], needs: Sequence[dict[Unit, int]]) ->
                 continue
             waits[index].add(giver_unit)
             signals[giver].add(pending.unit)
-            for unit, known in enumerate(started[giver]):
-                clock[unit] = max(clock[unit], known)
+            clock = [*map(max, clock, started[giver])]
             clock[giver_unit] = max(clock[giver_unit], giver)
         started.append(clock)
         latest[pending.unit] = clock

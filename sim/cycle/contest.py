@@ -162,11 +162,31 @@ class WindowContest:
             self.last_write = end - 1
             return
         busy = [] if taken is None else taken.tolist()
+        now, last = begin, 0 if masks[-1] else int(offered[-1])
+        asking = masks.nonzero()[0]
+        offered, masks = offered[asking], masks[asking]
+        # What nobody meets is written as it is offered, once the queue is empty.
+        met = () if taken is None else (taken[np.maximum(offered - begin, 0)] & masks).nonzero()[0].tolist()
+        offers, wants, count = offered.tolist(), masks.tolist(), len(masks)
         cycles: list[int] = []
         wanted: list[int] = []
-        now = begin
-        for cycle, left in zip(offered.tolist(), masks.tolist(), strict=True):
+        meeting = iter(met)
+        following = next(meeting, count)
+        entry = 0
+        while entry < count:
+            cycle = offers[entry]
+            if places.contested and now <= cycle:
+                while following < entry:
+                    following = next(meeting, count)
+                if following > entry:
+                    cycles += offers[entry:following]
+                    wanted += wants[entry:following]
+                    now = offers[following - 1] + 1
+                    entry = following
+                    continue
             now = max(now, cycle)
+            left = wants[entry]
+            entry += 1
             while left:
                 if now - begin >= len(busy):
                     more = taken_writes(side.groups, begin + len(busy), now + BLOCK)
@@ -175,6 +195,7 @@ class WindowContest:
                 wanted.append(left)
                 left &= busy[now - begin]
                 now += 1
+        now = max(now, last)
         self.last_write = now - 1
         if cycles:
             side.trail.append(Record(cycles[0], now, side.groups, np.array(cycles, np.int64), np.array(wanted, np.uint64)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,8 @@ from sim.cycle.program import Program, from_ops, from_words
 from sim.rtl.machine import TraceEvent
 
 UNITS = tuple(Unit)
+KEPT = 4
+"""Programs of ``run_ops`` that are kept to compare others with."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,26 @@ class CycleModel:
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
+        self._known: deque[tuple[Program, CycleResult]] = deque(maxlen=KEPT)
 
     def run(self, program_words: Sequence[int], *, trace: bool = True) -> CycleResult:
         """Of a binary, from START to END."""
         return self._run(from_words(self.config, program_words), trace)
 
     def run_ops(self, ops: Sequence[Op], *, trace: bool = False) -> CycleResult:
-        """Of decoded instructions without START and END; for a search, which asks often and needs no timeline."""
-        return self._run(from_ops(self.config, ops), trace)
+        """Of decoded instructions without START and END; for a search, which asks often and needs no timeline.
+
+        What differs from a program before it by addresses in DRAM alone takes as long, and is not run again.
+        """
+        program = from_ops(self.config, ops)
+        if trace:
+            return self._run(program, trace)
+        for before, result in self._known:
+            if before == program:
+                return result
+        result = self._run(program, trace)
+        self._known.append((program, result))
+        return result
 
     def _run(self, program: Program, trace: bool) -> CycleResult:
         execution = Execution(self.config, program)

@@ -16,7 +16,7 @@ from isa.instructions import Buffer
 @pytest.mark.parametrize("words", [600, 64, 65, 1])
 def test_a_large_block_comes_in_pieces(words: int) -> None:
     config = preset("base")
-    parameters = Parameters(config, UnpackedImage(config.axi_bytes))
+    parameters = Parameters(config, UnpackedImage(config))
     parameters.load(Block({Buffer.WEIGHT: 40}, None), pinned=False)
     at, loads = parameters.load(Block({Buffer.WEIGHT: words}, None), pinned=False)
     most = max(config.weight_depth // PIECES, LEAST_BYTES // config.buffer_dram_bytes("WEIGHT"))
@@ -36,5 +36,5 @@ def test_what_a_short_burst_would_make_slower_is_not_cut() -> None:
     config = preset("nano")
     words = config.weight_depth
     assert words * config.buffer_dram_bytes("WEIGHT") <= PIECES * LEAST_BYTES
-    _, loads = Parameters(config, UnpackedImage(config.axi_bytes)).load(Block({Buffer.WEIGHT: words}, None), pinned=True)
+    _, loads = Parameters(config, UnpackedImage(config)).load(Block({Buffer.WEIGHT: words}, None), pinned=True)
     assert len(loads) == -(-words * config.buffer_dram_bytes("WEIGHT") // LEAST_BYTES)

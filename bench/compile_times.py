@@ -1,0 +1,125 @@
+"""How long a compilation takes, cold, and what it makes: the table *Seconds of compilation* in docs/search.md.
+
+    python -m bench.compile_times NETWORK ... [--config base] [--beside DIR] [--repeat 1] [--effort normal]
+
+Each compilation runs in a process of its own, with the default strategy and without the costs that earlier ones keep.
+``--beside``: another checkout of this project; the same networks are compiled there in turn, by the same interpreter and
+packages. Seconds are those of the processor, which other programs disturb less than those of the clock; *clock s* are these.
+Of ``--repeat`` compilations the quickest counts. Columns that do not exist in the other checkout are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from bench.network_table import put_row
+from bench.strategies import PAGE
+from isa.config import preset
+from isa.errors import TilewrightError
+
+TITLE = "Seconds of compilation"
+COLUMNS = (
+    "configuration", "network", "start", "import", "calibration", "search", "timing", "emission", "s", "clock s",
+    "peak MB", "cycles", "beside: s", "beside: clock s", "beside: cycles", "beside: revision", "s beside / s",
+)  # fmt: skip
+ROOT = Path(__file__).parents[1]
+STAGES = {
+    "import": "import", "read": "calibration", "calibrated": "calibration", "quantised": "import", "imported": "import",
+    "search: program": "timing", "search: order": "timing", "search": "search", "emit": "emission", "pack": "emission",
+}  # fmt: skip
+"""Of what goes on after a report that begins so; longer beginnings come before shorter ones."""
+PROBE = """
+import inspect, json, resource, sys, time, warnings
+warnings.simplefilter("ignore")
+from tilewright.api import compile_model, estimated_cycles
+name, config, effort = sys.argv[1:]
+begun = time.process_time()
+from compiler.zoo.networks import networks
+model = networks()[name]()
+marks = []
+before, since = time.process_time(), time.perf_counter()
+more = {"effort": effort} if "effort" in inspect.signature(compile_model).parameters else {}
+made = compile_model(model, config, cache=False, progress=lambda text: marks.append((text, time.process_time())), **more)
+after, clock = time.process_time(), time.perf_counter() - since
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+print(json.dumps({"begun": begun, "before": before, "marks": marks, "after": after, "clock": clock, "peak": peak,
+                  "cycles": estimated_cycles(made.program)}))
+"""
+"""Asks only for what both checkouts have. Making the network is not counted."""
+
+
+def stage_of(report: str) -> str:
+    """What the compiler does after it has reported this."""
+    return next((stage for start, stage in STAGES.items() if report.startswith(start)), "search")
+
+
+def stages(found: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds by stage, and in all."""
+    seconds = {"start": found["begun"], **dict.fromkeys(STAGES.values(), 0.0)}
+    marks = [("import", found["before"]), *found["marks"], ("", found["after"])]
+    for (report, since), (_, until) in pairwise(marks):
+        seconds[stage_of(report)] += until - since
+    return seconds | {"s": sum(seconds.values())}
+
+
+def compiled(checkout: Path, name: str, config: str, effort: str) -> dict[str, Any]:
+    """One compilation by what lies in a checkout."""
+    found = subprocess.run(
+        [sys.executable, "-c", PROBE, name, config, effort], cwd=checkout, check=False, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+    )  # fmt: skip
+    if found.returncode:
+        raise TilewrightError(f"compiling {name} in {checkout.name}: {found.stderr.strip().splitlines()[-1]}")
+    measured: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
+    return measured | stages(measured)
+
+
+def revision(checkout: Path) -> str:
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=checkout, check=True, capture_output=True, text=True
+    ).stdout.strip()  # fmt: skip
+
+
+def measure(name: str, config: str, effort: str, beside: Path | None, repeat: int) -> list[str]:
+    """A row of the table."""
+    ours, theirs = [], []
+    for _ in range(repeat):
+        ours.append(compiled(ROOT, name, config, effort))
+        if beside is not None:
+            theirs.append(compiled(beside, name, config, effort))
+    own = min(ours, key=lambda found: found["s"])
+    cells = [f"{own[stage]:.2f}" for stage in COLUMNS[2:9]]
+    row = [config, name, *cells, f"{own['clock']:.1f}", str(own["peak"]), f"{own['cycles']:,}"]
+    if beside is None:
+        return [*row, *["-"] * 5]
+    other = min(theirs, key=lambda found: found["s"])
+    shown = f"{other['s']:.2f}", f"{other['clock']:.1f}", f"{other['cycles']:,}"
+    return [*row, *shown, revision(beside), f"{other['s'] / own['s']:.2f}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="+")
+    parser.add_argument("--config", default="base")
+    parser.add_argument("--beside", type=Path, help="another checkout")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--effort", default="normal")
+    arguments = parser.parse_intermixed_args()
+    preset(arguments.config)
+    print(" | ".join(COLUMNS))
+    for name in arguments.networks:
+        row = measure(name, arguments.config, arguments.effort, arguments.beside, arguments.repeat)
+        print(" | ".join(row), flush=True)
+        put_row(TITLE, COLUMNS, row, 2, PAGE)
+
+
+if __name__ == "__main__":
+    main()
