@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from compiler.layers.eltwise import EltwiseLayer
 from compiler.planning.operations import Group
 from isa.config import MachineConfig
 
@@ -14,23 +13,22 @@ class Room:
 
     ``needed``: rows of each map.
 
-    In the greatest of its steps a map gains at least an equal share of the rows that are needed of it, and its ring holds
-    them. Results of element-wise layers may lie in the place of an operand, so they count nothing.
+    In some step, all maps that a layer reads gain together at least an equal share of the rows that are needed of them, and lie
+    beside each other when it begins; and so what it makes when it ends. Other maps may share their words.
     """
 
     def __init__(self, config: MachineConfig, group: Group, held: Collection[str], needed: Mapping[str, int]) -> None:
         self.words = config.fm_words - sum(
             group.vectors(config, name) * group.width(name) * group.tensors[name].height for name in held
         )  # fmt: skip
-        in_place = {layer.output for layer in group.layers if isinstance(layer, EltwiseLayer)}
-        self.maps = [
-            (needed[name], group.vectors(config, name) * group.width(name))
-            for name in group.maps if name not in in_place and name not in held
-        ]  # fmt: skip
-
-    def least_words(self, steps: int) -> int:
-        return sum(-(-rows // steps) * row_words for rows, row_words in self.maps)
+        size = {
+            name: 0 if name in held else needed[name] * group.vectors(config, name) * group.width(name) for name in group.maps
+        }
+        self.most = max(
+            max(sum(size[name] for name in {*group.sources(layer)}), size[layer.output]) for layer in group.layers
+        )
+        """Words of the maps that take the most together, with all their rows."""
 
     def may_hold(self, steps: int) -> bool:
         """If so, then also more steps."""
-        return self.least_words(steps) <= self.words
+        return self.most <= self.words * steps

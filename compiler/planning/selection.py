@@ -15,11 +15,12 @@ from compiler.planning.fields import within_fields
 from compiler.planning.objective import Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.parts import Parts, tiles
-from compiler.planning.placement import place, place_as
+from compiler.planning.placement import place, place_as, place_shared
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.ranges import Ranges, deduce
 from compiler.planning.residence import PARAMETER_BUFFERS, Residence, residences
 from compiler.planning.room import Room
+from compiler.planning.sharing import may_slide
 from compiler.planning.walk import Way, bus_cycles, least_cycles, walk
 from compiler.planning.wanted import check_steps, residence_as
 from compiler.schedule.document import FREE, GroupSchedule, ScheduleError
@@ -78,7 +79,7 @@ class Planner:
         """Whether the smallest steps, one after the other, have room for the group's maps, its sums and its parameters."""
         way = self._placed(group, self.step_counts[-1], pipelined=False, held=())
         return way is not None and any(
-            _rows_fit(way.ranges, residence) for residence in self._residences(group, way.ranges.steps, ())
+            _suits(way, residence) for residence in self._residences(group, way.ranges.steps, ())
         )
 
     def smallest(self, cut: Cut | None, columns: bool) -> Group:
@@ -129,7 +130,7 @@ class Planner:
                 name: replace(p, planes=group.vectors(self.config, name), width=group.width(name))
                 for name, p in way.placed.items()
             }
-            return Pass(group, way.ranges, way.skew, placed, found[1], loads[number])
+            return Pass(group, way.ranges, way.skew, placed, found[1], loads[number], way.in_turn)
 
         return Plan(
             self.group, count, parts.tiles, widest, way, self.upwards, held, cost, reloaded, make, self.wanted
@@ -203,7 +204,7 @@ class Planner:
                 if (steps, pipelined) not in ways:
                     ways[steps, pipelined] = self._placed(group, steps, pipelined, held)
                 way = ways[steps, pipelined]
-                if way is None or not _rows_fit(way.ranges, residence):
+                if way is None or not _suits(way, residence):
                     continue
                 limit = inf if best is None or self.objective.byte else best[0][0]
                 within = inf if best is None else self.objective.cycles_within(best[0], floor[2])
@@ -222,15 +223,17 @@ class Planner:
         ranges, skew = self._ranges_in(steps), self._skews[pipelined]
         if not within_fields(group, ranges):
             return None
-        if self.wanted.rings is None:
-            placed = place(self.config, group, ranges, skew, self.upwards, held)
-        else:
+        if self.wanted.rings is not None:
             try:
-                placed = place_as(self.config, group, ranges, skew, held, self.wanted)
+                return Way(ranges, skew, *place_as(self.config, group, ranges, skew, held, self.wanted))
             except ScheduleError as error:
                 self.refused = self.refused or error
                 return None
-        return None if placed is None else Way(ranges, skew, placed)
+        placed = place(self.config, group, ranges, skew, self.upwards, held)
+        if placed is not None:
+            return Way(ranges, skew, placed)
+        shared = place_shared(self.config, group, ranges, skew, self.upwards, held)
+        return None if shared is None else Way(ranges, skew, shared[0], True, shared[1])
 
     def _ranges_in(self, steps: int) -> Ranges:
         """The same for all passes, which have the same rows."""
@@ -246,7 +249,7 @@ class Planner:
         rank = self.objective.rank
         best: tuple[Cost, Residence] | None = None
         for residence in self._residences(group, way.ranges.steps, held, number, count):
-            if _rows_fit(way.ranges, residence):
+            if _suits(way, residence):
                 least = self._least(group, way.ranges.steps, residence, loads, held)
                 within = inf if best is None else self.objective.cycles_within(rank(best[0]), least.dram_bytes)
                 cost = self._cost(group, way, residence, loads, held, most=within)
@@ -337,8 +340,10 @@ class Planner:
         return sum(self.rows[name] * tensors[name].width * tensors[name].channels for name in names)
 
 
-def _rows_fit(ranges: Ranges, residence: Residence) -> bool:
-    return all(ranges.most_made(name) <= most for name, most in residence.most_rows.items())
+def _suits(way: Way, residence: Residence) -> bool:
+    """Whether the layers can compute the rows of a step in these blocks."""
+    rows_fit = all(way.ranges.most_made(name) <= most for name, most in residence.most_rows.items())
+    return rows_fit and may_slide(residence, way.sliding)
 
 
 def _skew(group: Group, pipelined: bool) -> dict[str, int]:
