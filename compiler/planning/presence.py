@@ -41,7 +41,7 @@ def presences(
     """Of each tenancy. ``sliding``: layers, by their outputs, that compute their rows piece by piece, each in one block:
     what a piece is the last to read is free for the next."""
     place = {layer.output: number for number, layer in enumerate(group.layers)}
-    pieces = [_pieces(ranges, layer.output) if layer.output in sliding else _whole(ranges, layer.output) for layer in group.layers]
+    pieces = [(_pieces if name in sliding else _whole)(ranges, name) for name in place]
     counts = [starts.shape[1] for starts, _ in pieces]
     firsts = np.concatenate([[0], np.cumsum(counts)])
     shape = ranges.steps, int(firsts[-1])
@@ -66,7 +66,7 @@ def presences(
             life = tenancy.lives[0]
             if life.maker in place and counts[first] > 1:
                 end[:, early : firsts[first + 1]] = pieces[first][1]
-            if counts[last] > 1 and last != first:
+            if counts[last] > 1 and life.last in group.sources(group.layers[last]):
                 begin[:, firsts[last] : late] = _still_read(group, last, life.last, *pieces[last], after)
         carried = bool((after[:-1] < made[:-1]).any())
         begin = np.minimum(begin, end)

@@ -29,6 +29,10 @@ class Room:
         )
         """Words of the maps that take the most together, with all their rows."""
 
+    def least_words(self, steps: int) -> int:
+        """Beside the held maps."""
+        return -(-self.most // steps)
+
     def may_hold(self, steps: int) -> bool:
         """If so, then also more steps."""
-        return self.most <= self.words * steps
+        return self.least_words(steps) <= self.words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -26,13 +26,20 @@ def share(
     ``rings``: rows that each tenancy takes at least.
     """
     own = tenancies(config, group)
-    for sliding in _ways_to_slide(config, group):
+    tried = []
+    for sliding in reversed(_ways_to_slide(config, group)):
         present = presences(group, ranges, own, held, sliding)
         tenants = [
             Tenant(presence, ring, tenancy.pitch, tenancy.vectors)
             for tenancy, presence, ring in zip(own, present, rings, strict=True)
         ]
-        berths = Slabs(tenants).berths(config.fm_words, upwards)
+        slabs = Slabs(tenants)
+        if slabs.least() > config.fm_words:
+            # Without sliding, no fewer words are in use.
+            break
+        tried.append((sliding, present, slabs))
+    for sliding, present, slabs in reversed(tried):
+        berths = slabs.berths(config.fm_words, upwards)
         if berths is not None:
             placed = {}
             for tenancy, berth in zip(own, berths, strict=True):

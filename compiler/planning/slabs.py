@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compiler.layers.placed import Placed
 from compiler.memory.arena import arrange
@@ -20,7 +19,8 @@ from compiler.planning.presence import Presence
 
 EFFORT = 200
 """Choices of the search for offsets of slabs."""
-Mask = NDArray[np.bool_]
+Mask = int
+"""Of rows of a slab, one bit each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +81,21 @@ class Slabs:
 
     def berths(self, words: int, upwards: bool = True) -> list[Berth] | None:
         """Of each tenant, within so many words, from the first or from the last of them; None: none are found."""
-        if self.least() > words:
-            return None
         for order in self._orders():
             slabs = self._slabs(order)
             found = arrange([self._block(slab) for slab in slabs], EFFORT)
             if found.total <= words:
-                offsets = found.offsets if upwards else [words - slab.words - n for slab, n in zip(slabs, found.offsets, strict=True)]
-                return self._berths(slabs, offsets)
+                ends = [offset + slab.words for slab, offset in zip(slabs, found.offsets, strict=True)]
+                return self._berths(slabs, found.offsets if upwards else [words - end for end in ends])
         return None
 
     def _orders(self) -> Iterator[list[int]]:
+        """The largest first; those first that keep rows from step to step, around which the others must lie; as they come."""
         sizes = [each.ring * each.pitch * each.planes for each in self.tenants]
         numbers = range(len(sizes))
         yield sorted(numbers, key=lambda n: (-sizes[n], n))
+        yield sorted(numbers, key=lambda n: (not self.tenants[n].presence.carried, -sizes[n], n))
+        yield sorted(numbers, key=lambda n: (self.tenants[n].presence.first, self.tenants[n].presence.last, n))
 
     def _slabs(self, order: Sequence[int]) -> list[Slab]:
         """One tenant after the other joins the slab where it needs the fewest words more, or begins one."""
@@ -133,15 +134,18 @@ class Slabs:
     def _seated(self, members: Sequence[int], rows: int) -> dict[int, Seat] | None:
         """Each in turn at the lowest plane where some shift keeps it clear of the others."""
         seats: dict[int, Seat] = {}
+        full = (1 << rows) - 1
         for number in members:
             planes = self.tenants[number].planes
             for first in sorted({0, *(seat.plane + self.tenants[n].planes for n, seat in seats.items())}):
-                taken = np.zeros(rows, bool)
+                taken = 0
                 for other, seat in seats.items():
                     if first < seat.plane + self.tenants[other].planes and seat.plane < first + planes:
-                        taken |= np.roll(self._mask(number, other, rows), seat.shift)
-                if not taken.all():
-                    seats[number] = Seat(first, int(np.argmin(taken)))
+                        mask = self._mask(number, other, rows) << seat.shift
+                        taken |= (mask | mask >> rows) & full
+                if taken != full:
+                    lowest_free = ~taken & taken + 1
+                    seats[number] = Seat(first, lowest_free.bit_length() - 1)
                     break
             else:
                 return None
@@ -177,13 +181,13 @@ class Slabs:
 
 
 def clear(one: tuple[Placed, Presence], other: tuple[Placed, Presence]) -> bool:
-    """Whether rings whose words meet never use one at the same moment, as far as it is plain: in one slab, or at no time both."""
+    """Whether rings whose words meet never use one at the same moment: plain if they are in one slab, or never both in use."""
     (own, present), (its, theirs) = one, other
     meeting = _meeting(present, theirs)
     if not meeting:
         return True
     alike = (own.ring, own.pitch, own.plane) == (its.ring, its.pitch, its.plane) and (own.base - its.base) % own.plane == 0
-    return alike and not _taken(meeting, own.ring)[(own.shift - its.shift) % own.ring]
+    return alike and not _taken(meeting, own.ring) >> (own.shift - its.shift) % own.ring & 1
 
 
 def _meeting(own: Presence, its: Presence) -> set[tuple[int, int]]:
@@ -195,10 +199,11 @@ def _meeting(own: Presence, its: Presence) -> set[tuple[int, int]]:
 
 def _taken(meeting: Iterable[tuple[int, int]], rows: int) -> Mask:
     """The relative shifts at which both would meet in a slab of so many rows."""
-    mask = np.zeros(rows, bool)
+    full = (1 << rows) - 1
+    mask = 0
     for first, last in meeting:
         if last - first + 1 >= rows:
-            mask[:] = True
-            break
-        mask[np.arange(first, last + 1) % rows] = True
-    return mask
+            return full
+        run = (1 << last - first + 1) - 1 << first % rows
+        mask |= run | run >> rows
+    return mask & full
