@@ -53,14 +53,14 @@ def at_best(
     words = [(present.end - present.begin).reshape(ranges.steps, last + 1) * (tenancy.pitch * tenancy.vectors)
              for tenancy, present in zip(own, found, strict=True)]  # fmt: skip
     for now, layer in enumerate(group.layers):
-        begun, ended = [np.zeros(ranges.steps)], [np.zeros(ranges.steps)]
+        begun, ended = np.zeros(ranges.steps), np.zeros(ranges.steps)
         for each, present, tenancy in zip(words, found, own, strict=True):
             if any(name == layer.output for name, *_ in tenancy.planes):
-                begun += [each[:, now]] if present.first == now else []
+                begun += each[:, now] if present.first == now else 0
             elif present.last == now:
                 # Less what of it the next step reads.
-                ended.append(each[:, now] - (each[:, now + 1] if now < last else np.append(each[1:, 0], 0)))
-        over = np.minimum(np.sum(begun, axis=0), np.sum(ended, axis=0))
+                ended += each[:, now] - (each[:, now + 1] if now < last else np.append(each[1:, 0], 0.0))
+        over = np.minimum(begun, ended)
         if (np.sum([each[:, now] for each in words], axis=0) - over).max() > config.fm_words:
             return None
     return {

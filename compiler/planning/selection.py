@@ -33,6 +33,13 @@ STRIDE = 1.5
 NEAR = 1 + 1 / 64
 """A pipelined plan that is so near to what no plan could undercut is not compared with the sequential one."""
 
+WORTH_SHARING = 1.1
+"""Where cycles alone count, words are only shared if what no plan could undercut is so much less than the best without: they
+hardly ever save time, and their places are searched for at length."""
+
+_Ranked = tuple[tuple[int, int, int], Way]
+"""A way, and its rank (``Objective.rank``)."""
+
 
 class Planner:
     """Weighs the plans of one group for one objective."""
@@ -77,10 +84,11 @@ class Planner:
 
     def may_fit(self, group: Group) -> bool:
         """Whether the smallest steps, one after the other, have room for the group's maps, its sums and its parameters."""
-        way = self._placed(group, self.step_counts[-1], pipelined=False, held=())
-        return way is not None and any(
-            _suits(way, residence) for residence in self._residences(group, way.ranges.steps, ())
-        )
+        ways = (self._placed(group, self.step_counts[-1], False, (), shared) for shared in (False, True))
+        return any(
+            way is not None and _suits(way, residence)
+            for way in ways for residence in (self._residences(group, way.ranges.steps, ()) if way else ())
+        )  # fmt: skip
 
     def smallest(self, cut: Cut | None, columns: bool) -> Group:
         """A part of the group in as many passes, and as many tiles, as there can be."""
@@ -150,7 +158,7 @@ class Planner:
         However few steps the maps leave room for, what the parameter buffers cannot keep is loaded again in each of them.
         """
         room = Room(self.config, cut.maps(count - 1, count), held, self.rows)
-        steps = next((steps for steps in self.step_counts if room.may_hold(steps)), None)
+        steps = next((steps for steps in self.step_counts if room.may_hold(steps, shared=True)), None)
         if steps is None:
             return None
         again = 0 if held else count - 1
@@ -170,18 +178,28 @@ class Planner:
         return [name for name in self.group.inputs if number == 0 or name not in held]
 
     def _way(self, group: Group, held: Sequence[str], most: float = inf, count: int = 1) -> Way | None:
-        """The best that fits on chip, if it costs at most ``most`` cycles; ``count``: of parts, of which this is the last.
+        """The best that fits on chip, if it costs at most ``most`` cycles; ``count``: of parts, of which this is the last."""
+        wanted = self.wanted
+        if wanted.steps is not None and wanted.pipelined is not None and wanted.rings is not None:
+            return self._placed(group, wanted.steps, wanted.pipelined, held)
+        best = self._best_way(group, held, most, count, None, shared=False)
+        if wanted.rings is None and not wanted.pipelined:
+            best = self._best_way(group, held, most, count, best, shared=True)
+        return best[1] if best else None
+
+    def _best_way(
+        self, group: Group, held: Sequence[str], most: float, count: int, best: _Ranked | None, shared: bool
+    ) -> _Ranked | None:  # fmt: skip
+        """One that is better than ``best``, if there is any: with every map in words of its own, or ``shared`` ones.
 
         Those that cannot be better than what is found are not looked at.
         """
         wanted = self.wanted
-        if wanted.steps is not None and wanted.pipelined is not None and wanted.rings is not None:
-            return self._placed(group, wanted.steps, wanted.pipelined, held)
         room = Room(self.config, group, held, self.rows)
         loads = self._loads(1, held)
         candidates = [
             (self.objective.rank(self._least(group, steps, residence, loads, held)), steps, number, residence)
-            for steps in dropwhile(lambda steps: not room.may_hold(steps), self.step_counts)
+            for steps in dropwhile(lambda steps: not room.may_hold(steps, shared), self.step_counts)
             for number, residence in enumerate(self._residences(group, steps, held, count - 1, count))
         ]  # fmt: skip
         possible = {residence: None for _, _, _, residence in candidates}
@@ -189,20 +207,20 @@ class Planner:
         if (group.first_channel or group.first_column or group.first_row) and all(
             (least_cycles(self.config, group, residence, self.rows) - 1) * self.batch > most for residence in possible
         ):
-            return None
-        best: tuple[tuple[int, int, int], Way] | None = None
+            return best
         alike: tuple[tuple[int, int, int], int] | None = None
         ways: dict[tuple[int, bool], Way | None] = {}
+        near = WORTH_SHARING if shared and not self.objective.byte else 1
         for floor, steps, _, residence in sorted(candidates, key=lambda found: found[:3]):
-            if (best is not None and best[0] <= floor) or floor[1] > most:
+            if (best is not None and (best[0] <= floor or (shared and best[0][0] <= floor[0] * near))) or floor[1] > most:
                 break
             if alike is not None and alike[0] == floor and steps < STRIDE * alike[1]:
                 continue
-            for pipelined in (True, False) if steps > 1 else (False,):
+            for pipelined in (True, False) if steps > 1 and not shared else (False,):
                 if pipelined is not (pipelined if wanted.pipelined is None else wanted.pipelined):
                     continue
                 if (steps, pipelined) not in ways:
-                    ways[steps, pipelined] = self._placed(group, steps, pipelined, held)
+                    ways[steps, pipelined] = self._placed(group, steps, pipelined, held, shared)
                 way = ways[steps, pipelined]
                 if way is None or not _suits(way, residence):
                     continue
@@ -215,9 +233,11 @@ class Planner:
                         best = self.objective.rank(cost), way
                     if cost.cycles < floor[1] * NEAR:
                         break
-        return best[1] if best else None
+        return best
 
-    def _placed(self, group: Group, steps: int, pipelined: bool, held: Sequence[str]) -> Way | None:
+    def _placed(
+        self, group: Group, steps: int, pipelined: bool, held: Sequence[str], shared: bool = False
+    ) -> Way | None:
         if pipelined not in self._skews:
             self._skews[pipelined] = _skew(group, pipelined)
         ranges, skew = self._ranges_in(steps), self._skews[pipelined]
@@ -229,11 +249,11 @@ class Planner:
             except ScheduleError as error:
                 self.refused = self.refused or error
                 return None
+        if shared:
+            found = place_shared(self.config, group, ranges, skew, self.upwards, held)
+            return None if found is None else Way(ranges, skew, found[0], True, found[1])
         placed = place(self.config, group, ranges, skew, self.upwards, held)
-        if placed is not None:
-            return Way(ranges, skew, placed)
-        shared = place_shared(self.config, group, ranges, skew, self.upwards, held)
-        return None if shared is None else Way(ranges, skew, shared[0], True, shared[1])
+        return None if placed is None else Way(ranges, skew, placed)
 
     def _ranges_in(self, steps: int) -> Ranges:
         """The same for all passes, which have the same rows."""

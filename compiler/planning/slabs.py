@@ -73,6 +73,8 @@ class Slabs:
         self.tenants = tenants
         self._apart: dict[tuple[int, int], set[tuple[int, int]]] = {}
         self._masks: dict[tuple[int, int, int], Mask] = {}
+        self._fewest: dict[tuple[int, int], int] = {}
+        self._slab_of: dict[tuple[int, ...], Slab | None] = {}
 
     def least(self) -> int:
         """Words in use at the worst moment: no places take fewer."""
@@ -114,13 +116,21 @@ class Slabs:
         return slabs
 
     def _joined(self, members: Sequence[int]) -> Slab | None:
-        """The smallest slab for these."""
+        """The smallest slab for these; None: the last of them can share rows with none of the others."""
+        key = tuple(members)
+        if key not in self._slab_of:
+            self._slab_of[key] = self._smallest(members)
+        return self._slab_of[key]
+
+    def _smallest(self, members: Sequence[int]) -> Slab | None:
         own = [self.tenants[number] for number in members]
         pitch = max(each.pitch for each in own)
         best: Slab | None = None
         planes = max(each.planes for each in own)
         apart = sum(each.ring * each.pitch * each.planes for each in own)
-        for rows in range(max(each.ring for each in own), sum(each.ring for each in own) + 1):
+        fewest = [self._least_rows(members[-1], other) for other in members[:-1]]
+        start = max(max(each.ring for each in own), min(fewest, default=0))
+        for rows in range(start, sum(each.ring for each in own) + 1):
             if len(own) > 1 and rows * pitch * planes >= (apart if best is None else best.words):
                 break
             seats = self._seated(members, rows)
@@ -150,6 +160,18 @@ class Slabs:
             else:
                 return None
         return seats
+
+    def _least_rows(self, number: int, other: int) -> int:
+        """Of a slab in which both may have rows in one plane; as many as both have together, if there is none."""
+        key = min(number, other), max(number, other)
+        if key not in self._fewest:
+            first, second = (self.tenants[n] for n in key)
+            both = first.ring + second.ring
+            most = first.presence.end - first.presence.begin + second.presence.end - second.presence.begin
+            start = max(first.ring, second.ring, int(most.max()))
+            free = (rows for rows in range(start, both) if self._mask(*key, rows) != (1 << rows) - 1)
+            self._fewest[key] = next(free, both)
+        return self._fewest[key]
 
     def _mask(self, number: int, other: int, rows: int) -> Mask:
         """The shifts, relative to the other's, at which both would meet in a slab of so many rows."""

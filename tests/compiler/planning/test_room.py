@@ -30,7 +30,10 @@ def test_no_plan_takes_less_than_the_bound(seed: int) -> None:
         plan = plan_group(config, group)
         for walk in plan.passes:
             taken = Way(walk.ranges, walk.skew, walk.placed).words
-            assert Room(config, walk.group, (), all_rows(group)).least_words(plan.steps) <= taken <= config.fm_words
+            room = Room(config, walk.group, (), all_rows(group))
+            assert room.least_shared(plan.steps) <= room.least_words(plan.steps)
+            least = room.least_shared(plan.steps) if walk.in_turn else room.least_words(plan.steps)
+            assert least <= taken <= config.fm_words
 
 
 def test_few_steps_are_refused_where_the_maps_are_large() -> None:
@@ -39,7 +42,9 @@ def test_few_steps_are_refused_where_the_maps_are_large() -> None:
     graph = b.graph(b.pool(b.conv(b.input(32, 32, 8), 8), PoolKind.MAX))
     group = make_group(config, graph, graph.ops)
     room = Room(config, group, (), all_rows(group))
-    assert room.most == 32 * 64
-    assert [room.least_words(steps) for steps in (1, 16)] == [2048, 128]
+    assert room.maps == [(32, 64), (32, 64), (16, 32)]
+    assert [room.least_words(steps) for steps in (1, 16)] == [4608, 288]
+    assert [room.least_shared(steps) for steps in (1, 16)] == [2048, 128]
     assert not room.may_hold(1)
-    assert room.may_hold(16) == (config.fm_words >= 128)
+    assert not room.may_hold(1, shared=True)
+    assert room.may_hold(16) == (config.fm_words >= 288)
