@@ -37,6 +37,11 @@ def check_finish(config: MachineConfig) -> None:
             f"configuration field conv_finish: {config.conv_finish} neither divides oc_p = {config.oc_p} nor is a multiple of "
             f"it that divides px_p x oc_p = {results}; choose {_one_of(parts)}"
         )
+    if config.conv_shifts and config.shares_finish:
+        raise ConfigError(
+            "configuration field requant: 'shift' leaves CONV's finishing lanes without the multipliers that POOL's results "
+            "need there with shared_finish; make shared_finish false, or requant 'float32'"
+        )
     if config.ic_p % config.pool_finish:
         parts = [n for n in range(1, config.ic_p + 1) if config.ic_p % n == 0]
         raise ConfigError(

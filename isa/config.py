@@ -22,6 +22,8 @@ PACKED_TERMS = 8
 REQUANT_WORD_BYTES = 8
 """Bytes of one channel's requantisation record: int32 bias, 24-bit mantissa, 6-bit shift."""
 
+REQUANT = ("float32", "shift")
+
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
@@ -100,6 +102,9 @@ class MachineConfig:
     narrow_pairs: int = 0
     """Pairs of output lanes that share multipliers of 18 x 18 bits, for chips with few of them; as many as there are, and none
     with ``dsp_packing``. Changes no result."""
+    requant: str = "float32"
+    """One of ``REQUANT``: ``shift`` leaves CONV's finishing lanes without multipliers, for scales that are powers of two;
+    POOL's are exact for all scales, as a mean over 49 pixels has none that is a power of two."""
     fm_ram: str = "auto"
     """One of ``RAM_STYLES``, like the six that follow: see ``RAM_FIELDS``."""
     weight_ram: str = "auto"
@@ -122,6 +127,8 @@ class MachineConfig:
         for field in RAM_FIELDS:
             if (style := getattr(self, field)) not in RAM_STYLES:
                 raise ConfigError(f"configuration field {field}: {style!r} is not one of {', '.join(RAM_STYLES)}")
+        if self.requant not in REQUANT:
+            raise ConfigError(f"configuration field requant: {self.requant!r} is not one of {', '.join(REQUANT)}")
         if not isinstance(self.name, str) or not self.name:
             raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
@@ -158,6 +165,11 @@ class MachineConfig:
     def conv_parts(self) -> int:
         """Cycles in which CONV's finishing lanes finish one pixel."""
         return max(1, self.oc_p // self.conv_finish)
+
+    @property
+    def conv_shifts(self) -> bool:
+        """Whether CONV's scales are powers of two."""
+        return self.requant == "shift"
 
     @property
     def shares_finish(self) -> bool:

@@ -18,6 +18,8 @@ from isa.config import MachineConfig
 
 COEFFICIENTS = Path(__file__).with_name("size_coefficients.json")
 BLOCK_BITS = 36 * 1024
+SHIFT_LANE = 0.69
+"""Of the LUTs of a finishing lane with its activation, one that only shifts has this part: 283 of 411."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ def parts(config: MachineConfig) -> dict[str, float]:
     """The numbers that sizes grow with."""
     pool_lanes = config.ic_p * config.pool_taps if config.build_pool else 0
     pool_finish = config.pool_finish if config.build_pool else 0
-    finish = max(config.conv_finish, pool_finish) if config.shares_finish else config.conv_finish + pool_finish
+    conv_finish = config.conv_finish * (SHIFT_LANE if config.conv_shifts else 1)
+    finish = max(conv_finish, pool_finish) if config.shares_finish else conv_finish + pool_finish
     return {
         "machine": 1,
         "products": _products(config),
@@ -65,6 +68,7 @@ def _multipliers(config: MachineConfig) -> float:
         found += config.ic_p * config.pool_taps * (-(-config.px_p // 2) if config.dsp_packing else config.px_p)
         lanes += [] if config.shares_finish else [config.pool_finish]
     found += sum(wide * count + ceil(narrow * count) for count in lanes)
+    found -= wide * config.conv_finish if config.conv_shifts else 0
     return found + (config.misc_lanes + ceil(narrow * config.misc_lanes) if config.build_misc else 0)
 
 

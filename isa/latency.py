@@ -18,6 +18,8 @@ MISC_FINISH = 4
 """From there to its byte: sum, lower bound, upper bound, table."""
 _REQUANTISE = 8
 """Register stages of a requantiser whose multipliers run on the machine's clock."""
+SHIFT = 6
+"""Those of one whose scales are powers of two."""
 _ACTIVATE = 4
 """Those of an activation, the table's own included."""
 
@@ -40,6 +42,11 @@ def activate_latency(config: MachineConfig) -> int:
 def post_latency(config: MachineConfig) -> int:
     """Cycles from a sum that is finished to its byte."""
     return requantise_latency(config) + activate_latency(config)
+
+
+def conv_post_latency(config: MachineConfig) -> int:
+    """The same of CONV, whose lanes may only shift."""
+    return SHIFT + activate_latency(config) if config.conv_shifts else post_latency(config)
 
 
 def misc_factors(config: MachineConfig) -> int:

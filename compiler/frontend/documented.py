@@ -21,6 +21,8 @@ NEIGHBOURS = {
 """Reasons that come from what is around a node, or from onnxruntime's floats (how they begin), and what to do about each."""
 CONFIGURATION = {
     r"no tiling fits configuration \S+: ": "choose a configuration with more of what the rest of the sentence names",
+    r"configuration \S+ has CONV's lanes shift \(requant\), and scales of it are no powers of two":
+        "quantise to powers of two, or set requant to float32 in the configuration",
     r"configuration \S+ builds no (POOL|MISC) unit, which ": "set build_pool or build_misc to true in the configuration",
     r"MISC sums and compares \d+ channels at most, ": "leave it so, or cut the channels in two",
 }

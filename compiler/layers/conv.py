@@ -14,6 +14,7 @@ from compiler.layers.layer import Block, Ends, ParameterWords
 from compiler.layers.packing import channel_slots, chunk_count, param_words, weight_words
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
+from compiler.layers.scales import for_lanes
 from compiler.layers.window import WindowRows, output_values, window_values
 from compiler.schedule.instruction import Access, Pending, Space
 from compiler.xgraph.ops import Conv, Finish, Op, Requantisation, Window
@@ -66,7 +67,8 @@ class ConvLayer:
     ) -> None:  # fmt: skip
         self.config, self.op = config, op
         self.inputs, self.output = op.inputs, op.output
-        self.window, self.weights, self.requantisation, self.finish = window, weights, requantisation, finish
+        self.window, self.weights, self.finish = window, weights, finish
+        self.requantisation = for_lanes(config, op, requantisation)
         self.table = finish.table
         self.groups, self.pad_value, self.weight_zp = groups, pad_value, weight_zp
         self.source, self.target = source, target

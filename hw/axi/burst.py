@@ -60,9 +60,12 @@ class BurstSplitter(wiring.Component):
         most = self.config.burst_beats
         most_bits = exact_log2(most)
         address_bits = self.config.axi_addr_bits - beat_bits
+        window_bits = beat_bits + most_bits
+        bursts = unsigned(RUN_BYTES_BITS - window_bits + 2)
         layout = data.StructLayout({
             "beat": unsigned(address_bits),
-            "beats": unsigned(RUN_BYTES_BITS - beat_bits + 2),
+            "bursts": bursts,
+            "final_beat": unsigned(most_bits),
             "first": unsigned(beat_bits),
             "final": unsigned(beat_bits),
             "last": unsigned(1),
@@ -75,35 +78,32 @@ class BurstSplitter(wiring.Component):
         first_burst = Signal()
         take = Signal()
 
-        lane = self.i.payload.addr[:beat_bits]
+        end = Signal()
+        """``run`` has one burst left."""
         behind = Signal(RUN_BYTES_BITS + 1)
-        """The last byte, counted from the beginning of the first beat, and a beat more: whole beats of it are all beats."""
-        before = Signal(beat_bits + 1)
+        """The last byte, counted from where the longest burst would begin, and such a burst more: whole ones of it are all."""
+        before = Signal(window_bits + 1)
         m.d.comb += [
             self.i.ready.eq(~counted_valid | take),
-            before.eq(lane + (self.config.axi_bytes - 1)),
+            before.eq(self.i.payload.addr[:window_bits] + ((1 << window_bits) - 1)),
             behind.eq(self.i.payload.bytes + before),
         ]
         with m.If(self.i.ready):
             m.d.sync += [
                 counted_valid.eq(self.i.valid),
                 counted.beat.eq(self.i.payload.addr[beat_bits:]),
-                counted.beats.eq(behind >> beat_bits),
-                counted.first.eq(lane),
+                counted.bursts.eq(behind >> window_bits),
+                counted.final_beat.eq(behind[beat_bits:window_bits]),
+                counted.first.eq(self.i.payload.addr[:beat_bits]),
                 counted.final.eq(behind[:beat_bits]),
                 counted.last.eq(self.i.payload.last),
                 counted.tag.eq(self.i.payload.tag),
             ]
 
-        length = Signal(most_bits + 1)
-        end = Signal()
-        room = most - run.beat[:most_bits]
         m.d.comb += [
-            end.eq(~run.beats[most_bits + 1 :].any() & (run.beats[: most_bits + 1] <= room)),
-            length.eq(Mux(end, run.beats, room)),
             self.o.valid.eq(run_valid),
             self.o.payload.addr.eq(Cat(Const(0, beat_bits), run.beat)),
-            self.o.payload.beats.eq(length),
+            self.o.payload.beats.eq(Mux(end, run.final_beat, most - 1) - run.beat[:most_bits] + 1),
             self.o.payload.first.eq(Mux(first_burst, run.first, 0)),
             self.o.payload.final.eq(Mux(end, run.final, self.config.axi_bytes - 1)),
             self.o.payload.end.eq(end),
@@ -112,11 +112,12 @@ class BurstSplitter(wiring.Component):
             take.eq(~run_valid | (self.o.ready & end)),
         ]
         with m.If(take):
-            m.d.sync += [run.eq(counted), run_valid.eq(counted_valid), first_burst.eq(1)]
+            m.d.sync += [run.eq(counted), run_valid.eq(counted_valid), first_burst.eq(1), end.eq(counted.bursts == 1)]
         with m.Elif(self.o.ready):
             m.d.sync += [
                 run.beat.eq(Cat(Const(0, most_bits), run.beat[most_bits:] + 1)),
-                run.beats.eq(run.beats - length),
+                run.bursts.eq(run.bursts - 1),
+                end.eq(run.bursts == 2),
                 first_burst.eq(0),
             ]
         return m

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import Layout
 from amaranth.lib.wiring import In, Out
@@ -34,26 +34,4 @@ class RegisterSlice(wiring.Component):
                 m.d.sync += self.o.payload.eq(self.i.payload)
         with m.Elif(self.i.valid & self.i.ready):
             m.d.sync += [spare.eq(self.i.payload), spare_valid.eq(1)]
-        return m
-
-
-class BackwardSlice(wiring.Component):
-    """Cuts the path from ``o.ready`` to ``i.ready`` alone: no latency, one item per cycle. It holds what was refused."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout))})
-
-    def elaborate(self, platform: Any) -> Module:
-        m = Module()
-        spare = Signal(self.layout)
-        spare_valid = Signal()
-        m.d.comb += [
-            self.i.ready.eq(~spare_valid),
-            self.o.valid.eq(spare_valid | self.i.valid),
-            self.o.payload.as_value().eq(Mux(spare_valid, spare.as_value(), self.i.payload.as_value())),
-        ]
-        m.d.sync += spare_valid.eq(self.o.valid & ~self.o.ready)
-        with m.If(~spare_valid):
-            m.d.sync += spare.eq(self.i.payload)
         return m

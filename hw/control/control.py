@@ -12,10 +12,11 @@ from hw.control.counters import CounterFile, CycleCounter
 from hw.control.dispatch import Dispatch
 from hw.control.faults import NO_UNIT, Faults
 from hw.control.fetch import Fetch
-from hw.control.receiver import Receiver
+from hw.control.receiver import IN_FLIGHT, Receiver
 from hw.control.registers import COUNTERS, READ_BEATS, WRITE_BEATS, Registers, counter_number
 from hw.control.sequencer import Sequencer
 from hw.control.tokens import Tokens
+from hw.control.unfinished import Unfinished
 from hw.control.units import BusActivity, TraceSignature
 from hw.control.watchdog import Watchdog
 from hw.interfaces import TICKET_BITS, UnitSignature
@@ -76,7 +77,7 @@ class Control(wiring.Component):
             cleared(name, part)
 
         receivers: list[Receiver] = []
-        queues_empty = []
+        idle = []
         for number, unit in enumerate(self._units):
             name = unit.name.lower()
             receiver = Receiver(unit, self.config)
@@ -87,7 +88,10 @@ class Control(wiring.Component):
             wiring.connect(m, queue.r_stream, receiver.words)
             self._connect_unit(m, unit, receiver, tokens, counters)
             receivers.append(receiver)
-            queues_empty.append(queue.level == 0)
+            unfinished = Unfinished(self.config.queue_words // 2 + IN_FLIGHT + 4)
+            cleared(f"unfinished_{name}", unfinished)
+            m.d.comb += [unfinished.begun.eq(dispatch.begun[number]), unfinished.finished.eq(receiver.trace.finish)]
+            idle.append(unfinished.none)
 
         drained = Signal(init=1)
         """As the watchdog sees it, a cycle late like the progress that it sees."""
@@ -97,7 +101,6 @@ class Control(wiring.Component):
         self._connect_fetch(m, fetch, dispatch, sequencer, registers)
         self._watch(m, watchdog, dispatch, receivers, sequencer, registers, drained)
 
-        idle = [*queues_empty, *(r.idle for r in receivers), *(~self._unit(unit).busy for unit in self._units)]
         m.d.comb += [
             self.halt.eq(faults.valid),
             self.unit_reset.eq(sequencer.clear),

@@ -17,7 +17,7 @@ class CounterFile(wiring.Component):
 
     What they hold is in one memory, with one adder. Beside it every counter has a few bits of its own, which count until the
     counter is visited and are then added to its word; the counters are visited in turn, and whichever is asked for at once:
-    ``value`` is that of counter ``index`` while ``ask`` is high, in the same cycle, with every event up to the last but one.
+    ``value`` is that of counter ``index`` in the cycle after ``ask``, with every event up to the last but one.
     ``ask`` is never high in two cycles in a row, so that no counter waits longer than twice its turn.
 
     Counters wrap, and are 0 after reset: a word that has not been visited since then counts as 0.
@@ -43,14 +43,13 @@ class CounterFile(wiring.Component):
         visited = Signal(range(self.number))
         few = [Signal(bits_for(2 * self.number + 2), name=f"few_{number}") for number in range(self.number)]
         m.d.comb += [
-            visited.eq(Mux(self.ask, self.index, turn)),
             read.addr.eq(visited),
             self.value.eq(Mux(pick(list(known), visited), read.data, 0) + pick(few, visited)),
             write.en.eq(1),
             write.addr.eq(visited),
             write.data.eq(self.value),
         ]
-        m.d.sync += seen.eq(Mux(self.run, self.events, 0))
+        m.d.sync += [visited.eq(Mux(self.ask, self.index, turn)), seen.eq(Mux(self.run, self.events, 0))]
         for number, count in enumerate(few):
             here = visited == number
             m.d.sync += count.eq(Mux(here, 0, count) + seen[number])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Signal, unsigned
+from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,13 +20,14 @@ class Dispatch(wiring.Component):
     """Hands each instruction to its unit's queue: its pc, then its header, then its other words.
 
     One word per cycle goes into a queue, so an instruction of w words takes w + 1 cycles: the header is checked in
-    the cycle that sends the pc. A full queue stalls the dispatcher, and with it all that comes later in the program.
+    the cycle that sends the pc. What is sent waits in a register in front of the queues; a full queue stalls the dispatcher,
+    and with it all that comes later in the program. ``begun`` strobes for the unit whose instruction was begun a cycle ago.
 
     Checks and their order are those of ``isa.codec.decode``, so that the first fault in the program is the one
     reported: opcode (of a unit that was built), length, reserved bits of the header, tokens of START and END, the end
     of the program, then the reserved bits of each word. A wrong configuration hash, or a program that does not begin
     with START, is found with the last word of the instruction. A word that DRAM refused is a fault of its instruction.
-    The word that shows a fault enters no queue, so the instruction never reaches its unit.
+    The word that shows a fault is taken and enters no queue, so the instruction never reaches its unit.
 
     ``start`` sets out with ``program_words`` at pc 0. ``ended`` rises after END; nothing is taken after that, after a
     fault, or with ``halt``. ``pc`` is the instruction being dispatched, ``moved`` strobes for every word taken.
@@ -43,6 +44,7 @@ class Dispatch(wiring.Component):
             "program_words": In(32),
             "words": In(stream.Signature(FETCHED_LAYOUT)),
             "queues": Out(stream.Signature(unsigned(32))).array(len(self._units)),
+            "begun": Out(len(self._units)),
             "halt": In(1),
             "ended": Out(1),
             "moved": Out(1),
@@ -57,18 +59,23 @@ class Dispatch(wiring.Component):
         first = Signal()
         header = Signal(HEADER_LAYOUT)
         index = Signal(HEADER_LAYOUT["length"].shape)
+        left = Signal(HEADER_LAYOUT["length"].shape)
+        last = Signal()
+        """``index`` is that of the instruction's last word."""
 
         word = self.words.payload.word
         incoming = data.View(HEADER_LAYOUT, word)
         header_code = Signal(4)
         body_code = Signal(4)
         self._check_header(m, incoming, remaining, header_code)
-        self._check_word(m, header, index, first, body_code)
+        self._check_word(m, header, index, last, first, body_code)
 
         send = Signal()
+        begin = Signal()
+        sent = Signal(32)
         target = Signal(HEADER_LAYOUT["opcode"].shape)
-        sink_ready = Signal()
-        self._connect_queues(m, target, send, sink_ready)
+        free = Signal()
+        self._connect_queues(m, target, send, begin, sent, free)
 
         def fail(code: Signal) -> None:
             m.d.sync += [self.fault.eq(1), self.code.eq(code)]
@@ -81,34 +88,30 @@ class Dispatch(wiring.Component):
                 m.next = "HEADER"
 
             with m.State("HEADER"):
-                m.d.sync += [header.eq(incoming), index.eq(0)]
-                m.d.comb += target.eq(incoming.opcode)
+                m.d.sync += [header.eq(incoming), index.eq(0), left.eq(incoming.length), last.eq(incoming.length == 1)]
+                m.d.comb += [target.eq(incoming.opcode), sent.eq(self.pc)]
                 with m.If(self.halt):
                     m.next = "IDLE"
                 with m.Elif((remaining == 0) | self.words.valid):
                     with m.If(header_code != Fault.NONE):
                         fail(header_code)
                     with m.Else():
-                        m.d.comb += send.eq(1)
-                        with m.If(sink_ready):
+                        m.d.comb += [send.eq(1), begin.eq(1)]
+                        with m.If(free):
                             m.next = "BODY"
-                for queue in self.queues:
-                    m.d.comb += queue.payload.eq(self.pc)
 
             with m.State("BODY"):
-                m.d.comb += target.eq(header.opcode)
-                for queue in self.queues:
-                    m.d.comb += queue.payload.eq(word)
+                m.d.comb += [target.eq(header.opcode), sent.eq(word), self.words.ready.eq(free & ~self.halt)]
                 with m.If(self.halt):
                     m.next = "IDLE"
                 with m.Elif(self.words.valid):
                     with m.If(body_code != Fault.NONE):
                         fail(body_code)
                     with m.Else():
-                        m.d.comb += [send.eq(1), self.words.ready.eq(sink_ready)]
+                        m.d.comb += send.eq(1)
                 with m.If(self.moved):
-                    m.d.sync += index.eq(index + 1)
-                    with m.If(index + 1 == header.length):
+                    m.d.sync += [index.eq(index + 1), left.eq(left - 1), last.eq(left == 2)]
+                    with m.If(last & (body_code == Fault.NONE)):
                         m.d.sync += [self.pc.eq(self.pc + header.length), remaining.eq(remaining - header.length), first.eq(0)]
                         m.next = "HEADER"
                         with m.If(header.opcode == BY_NAME["END"].opcode):
@@ -137,8 +140,10 @@ class Dispatch(wiring.Component):
         with m.Elif(~remaining[len(expected) :].any() & (remaining[: len(expected)] < expected)):
             m.d.comb += code.eq(Fault.PROGRAM_END)
 
-    def _check_word(self, m: Module, header: data.View, index: Signal, first: Signal, code: Signal) -> None:
-        """``code`` is the fault that word ``index`` of the instruction shows."""
+    def _check_word(
+        self, m: Module, header: data.View, index: Signal, last: Signal, first: Signal, code: Signal
+    ) -> None:
+        """``code`` is the fault that word ``index`` of the instruction shows, which may be its ``last``."""
         word = self.words.payload.word
         start = BY_NAME["START"]
         reserved = Signal(32)
@@ -148,7 +153,6 @@ class Dispatch(wiring.Component):
                     if row.reserved_mask(number):
                         with m.Case(row.opcode << len(index) | number):
                             m.d.comb += reserved.eq(row.reserved_mask(number))
-        last = index + 1 == header.length
         wrong = (header.opcode == start.opcode) & (word != self.config.hash)
         with m.If(self.words.payload.error):
             m.d.comb += code.eq(Fault.FETCH_ERROR)
@@ -157,13 +161,19 @@ class Dispatch(wiring.Component):
         with m.Elif(last & (wrong | (first & (header.opcode != start.opcode)))):
             m.d.comb += code.eq(Fault.CONFIG_MISMATCH)
 
-    def _connect_queues(self, m: Module, target: Signal, send: Signal, sink_ready: Signal) -> None:
-        """Send to the queue of opcode ``target``; what belongs to no unit vanishes."""
+    def _connect_queues(self, m: Module, target: Signal, send: Signal, begin: Signal, sent: Signal, free: Signal) -> None:
+        """Send to the queue of opcode ``target``, when the register is ``free``; what belongs to no unit vanishes."""
+        to = Signal(len(self._units))
+        waiting = Signal(len(self._units))
+        payload = Signal(32)
         with m.Switch(target):
             for row in self._known:
                 if row.unit is not None:
-                    queue = self.queues[self._units.index(row.unit)]
                     with m.Case(row.opcode):
-                        m.d.comb += [queue.valid.eq(send), sink_ready.eq(queue.ready)]
-            with m.Default():
-                m.d.comb += sink_ready.eq(1)
+                        m.d.comb += to.eq(1 << self._units.index(row.unit))
+        m.d.comb += free.eq(~Cat(waiting[number] & ~queue.ready for number, queue in enumerate(self.queues)).any())
+        m.d.sync += self.begun.eq(Mux(begin & free, to, 0))
+        with m.If(free):
+            m.d.sync += [waiting.eq(Mux(send, to, 0)), payload.eq(sent)]
+        for number, queue in enumerate(self.queues):
+            m.d.comb += [queue.valid.eq(waiting[number]), queue.payload.eq(payload)]

@@ -13,9 +13,10 @@ class LiteEndpoint(wiring.Component):
     """One read and one write at a time, each on its own; answers SLVERR where nothing is mapped.
 
     A write is taken, address and data together, in the cycle after both are there: ``write`` strobes, and ``write_mapped``
-    must answer at once. A read takes its address in one cycle; ``read_addr`` is it from the next on, and in the one after
-    ``read`` strobes: then ``read_data`` and ``read_mapped`` must answer it, and R follows in the next. Each waits for its
-    response to be taken before the next is begun. Addresses are those of whole words: the two lowest bits count as zero.
+    must answer at once. A read takes its address in one cycle; ``read_addr`` is it from the next on, in the one after that
+    ``look`` strobes, and then ``read``: now ``read_data`` and ``read_mapped`` must answer it, and R follows in the next. Each
+    waits for its response to be taken before the next is begun. Addresses are those of whole words: the two lowest bits count
+    as zero.
     """
 
     def __init__(self) -> None:
@@ -26,6 +27,7 @@ class LiteEndpoint(wiring.Component):
             "write_data": Out(LITE_DATA_BITS),
             "write_strobe": Out(LITE_DATA_BITS // 8),
             "write_mapped": In(1),
+            "look": Out(1),
             "read": Out(1),
             "read_addr": Out(LITE_ADDRESS_BITS),
             "read_data": In(LITE_DATA_BITS),
@@ -44,9 +46,9 @@ class LiteEndpoint(wiring.Component):
             bus.awready.eq(self.write),
             bus.wready.eq(self.write),
             self.read_addr.eq(Cat(Const(0, 2), asked_word)),
-            bus.arready.eq(~bus.rvalid & ~asked & ~self.read),
+            bus.arready.eq(~bus.rvalid & ~asked & ~self.look & ~self.read),
         ]
-        m.d.sync += [asked.eq(bus.arvalid & bus.arready), self.read.eq(asked)]
+        m.d.sync += [asked.eq(bus.arvalid & bus.arready), self.look.eq(asked), self.read.eq(self.look)]
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += asked_word.eq(bus.araddr[2:])
         m.d.sync += self.write.eq(bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid)

@@ -74,7 +74,6 @@ class Receiver(wiring.Component):
             "oldest_ticket": Out(TICKET_BITS),
             "look": In(TICKET_BITS),
             "pc": Out(32),
-            "idle": Out(1),
             "trace": Out(TraceSignature()),
         })
 
@@ -156,7 +155,6 @@ class Receiver(wiring.Component):
             write.data.eq(pc),
             read.addr.eq(Mux(pay, self.oldest_ticket, self.look)),
             self.pc.eq(read.data),
-            self.idle.eq((index == 0) & ~complete & ~full & ~in_flight.r_rdy),
             self.trace.start.eq(accepted),
             self.trace.start_pc.eq(offered_pc),
             self.trace.finish.eq(pay),

@@ -155,7 +155,7 @@ class Registers(wiring.Component):
         self, m: Module, endpoint: LiteEndpoint, readable: dict[int, Any], counters: dict[int, int]
     ) -> None:
         """Registers are chosen bit by bit of the address; where there is none the word may be any, for it is not mapped.
-        Which counter it is is known when ``read`` strobes, a cycle after its address."""
+        Which counter it is is known when ``look`` strobes, and its value with ``read``."""
         counted = Signal()
         m.d.sync += counted.eq(0)
         with m.Switch(endpoint.read_addr):
@@ -165,7 +165,7 @@ class Registers(wiring.Component):
         word_bits = max(readable).bit_length() - 2
         words = {offset >> 2: value for offset, value in readable.items()}
         m.d.comb += [
-            self.counter_ask.eq(endpoint.read & counted),
+            self.counter_ask.eq(endpoint.look & counted),
             endpoint.read_data.eq(Mux(counted, self.counter_value, _chosen(words, endpoint.read_addr[2:], word_bits))),
             endpoint.read_mapped.eq(endpoint.read_addr.matches(*sorted({*readable, *counters}))),
         ]

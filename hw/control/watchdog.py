@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 class Watchdog(wiring.Component):
     """``expired`` is high in the ``limit``-th cycle in a row with ``run`` and without ``progress``, and until progress.
 
-    ``limit`` 0 switches it off. No latency: the cycle itself counts.
+    ``limit`` 0 switches it off; a new one counts from the next cycle on. No latency: the cycle itself counts.
     """
 
     def __init__(self) -> None:
@@ -23,11 +23,13 @@ class Watchdog(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        quiet = Signal(32, init=1)
-        """Cycles without progress, this one included if it is one."""
-        m.d.comb += self.expired.eq(self.run & ~self.progress & (self.limit != 0) & (quiet >= self.limit))
+        quiet = Signal(32, init=2)
+        """Cycles without progress if this one and the next are such."""
+        due = Signal()
+        """The limit, as it was a cycle ago, is reached if this one is."""
+        m.d.comb += self.expired.eq(self.run & ~self.progress & due)
         with m.If(~self.run | self.progress):
-            m.d.sync += quiet.eq(1)
-        with m.Elif(~self.expired):
-            m.d.sync += quiet.eq(quiet + 1)
+            m.d.sync += [quiet.eq(2), due.eq(self.limit == 1)]
+        with m.Elif(~due):
+            m.d.sync += [quiet.eq(quiet + 1), due.eq((self.limit != 0) & (quiet >= self.limit))]
         return m

@@ -110,6 +110,7 @@ class BeatSequencer(wiring.Component):
         uses_entry = Signal()
         outside = Signal()
         waits = Signal()
+        load = Signal()
         m.d.comb += [
             uses_entry.eq((x.first & acc_in) | (x.last & acc_out)),
             outside.eq(
@@ -117,7 +118,8 @@ class BeatSequencer(wiring.Component):
                 | (uses_entry & (entry >= c.acc_depth))
                 | (x.last & ~acc_out & (param >= c.param_depth))
             ),
-            waits.eq(self._room(m, x.last, acc_out) | self._hazard(m, x, acc_in, acc_out, entry)),
+            load.eq(~loaded | (self.fire & x.last_of_instruction)),
+            waits.eq(self._room(m, x.last, acc_out) | self._hazard(m, x, acc_in, acc_out, entry, load)),
             self.fire.eq(loaded & self.operands.valid & ~outside & ~waits & ~self.fault.valid),
         ]
         with m.If(loaded & self.operands.valid & outside & ~self.fault.valid):
@@ -133,7 +135,7 @@ class BeatSequencer(wiring.Component):
                 m.d.sync += [chunk.eq(weight + 1), param.eq(param + 1)]
             with m.Elif(x.last):
                 m.d.sync += weight.eq(chunk)
-        with m.If(~loaded | (self.fire & x.last_of_instruction)):
+        with m.If(load):
             m.d.comb += self.instruction.ready.eq(1)
             m.d.sync += [
                 loaded.eq(self.instruction.valid),
@@ -166,16 +168,27 @@ class BeatSequencer(wiring.Component):
             m.d.sync += spacing.eq(spacing - 1)
         return blocked
 
-    def _hazard(self, m: Module, x: data.View, acc_in: Signal, acc_out: Signal, entry: Signal) -> Signal:
-        """High if the entry wanted is among those stored in the last cycles."""
-        stored = data.StructLayout({"valid": unsigned(1), "entry": unsigned(address_bits(self.config.acc_depth))})
+    def _hazard(self, m: Module, x: data.View, acc_in: Signal, acc_out: Signal, entry: Signal, load: Signal) -> Signal:
+        """High if the entry wanted is among those stored in the last cycles.
+
+        That they are the same is found out a cycle before, when the entry changes: to the one behind it, or to the first of
+        the instruction that is loaded.
+        """
+        bits = address_bits(self.config.acc_depth)
+        stored = data.StructLayout({"valid": unsigned(1), "entry": unsigned(bits), "same": unsigned(1)})
         now = Signal(stored)
         m.d.comb += [now.valid.eq(self.fire & x.last & acc_out), now.entry.eq(entry)]
+        following = (entry + 1)[:bits]
+        first = self.instruction.p.a_addr[:bits]
         matches = []
         for age in range(1, STORE_DISTANCE):
             older = Signal(stored, name=f"stored{age}")
             m.d.sync += older.eq(now)
-            matches.append(older.valid & (older.entry == self.beat.entry))
+            with m.If(load):
+                m.d.sync += older.same.eq(now.entry == first)
+            with m.Elif(self.fire & x.last):
+                m.d.sync += older.same.eq(now.entry == following)
+            matches.append(older.valid & older.same)
             now = older
         hazard = Signal()
         m.d.comb += hazard.eq(x.first & acc_in & Cat(matches).any())

@@ -23,7 +23,7 @@ from hw.window.placement import Placement
 from hw.window.queue import Queue, RamQueue
 from isa.config import MachineConfig
 from isa.instructions import Unit
-from isa.latency import array_latency, post_latency
+from isa.latency import array_latency, conv_post_latency
 
 _INSTRUCTIONS = 4
 """Instructions that may be between two parts of the unit."""
@@ -63,7 +63,7 @@ class ConvUnit(wiring.Component):
     ==========================================  ================================
     instruction to first read                   ``px_p + 8``
     instruction to first beat                   ``px_p + 11``
-    last beat to ``done``, writes granted       ``array_latency + post_latency + 6``
+    last beat to ``done``, writes granted       ``array_latency + conv_post_latency + 6``
     ==========================================  ================================
 
     A beat enters in every cycle if the reads are granted, if reductions take at least as many beats as
@@ -91,7 +91,7 @@ class ConvUnit(wiring.Component):
         c = self.config
         drain_cycles = c.px_p * c.oc_p // c.conv_finish
         advances = (c.conv_ports,) * (c.px_p // c.conv_ports)
-        results_depth = 1 << (array_latency(c) + post_latency(c) + drain_cycles + 7).bit_length()
+        results_depth = 1 << (array_latency(c) + conv_post_latency(c) + drain_cycles + 7).bit_length()
 
         m.submodules.window = window = WindowGenerator(c, c.px_p)
         m.submodules.fetch = fetch = OperandFetch(c)
@@ -105,7 +105,7 @@ class ConvUnit(wiring.Component):
         assert window_beat >= READ_AHEAD, "entries are read before their beat is known"
         m.submodules.window_sum = inputs = WindowSum(c, window_beat - 1)
         m.submodules.finishes = finishes = RamQueue(c, _FINISH_SETTINGS, _INSTRUCTIONS)
-        m.submodules.post = post = SharedPostProcess(c) if c.shares_finish else PostProcess(c, c.conv_finish)
+        m.submodules.post = post = self._post()
         m.submodules.gather = gather = Gather(c.conv_finish, c.conv_parts)
         m.submodules.results = results = Queue(data.ArrayLayout(8, c.conv_ports * c.oc_p), results_depth)
         m.submodules.placement = placement = Placement(
@@ -212,6 +212,10 @@ class ConvUnit(wiring.Component):
             for name, _ in part.i.p.shape():
                 m.d.comb += part.i.p[name].eq(derived[name] if name in derived else f[name])
         return unfinished
+
+    def _post(self) -> PostProcess | SharedPostProcess:
+        c = self.config
+        return SharedPostProcess(c) if c.shares_finish else PostProcess(c, c.conv_finish, shifts=c.conv_shifts)
 
     def _finish(self, m: Module, unfinished: Queue, stored: Signal, written: Signal) -> None:
         """Report instructions in order, though stored sums overtake output still to be written."""

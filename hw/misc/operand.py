@@ -20,7 +20,8 @@ ANSWERS = 8
 
 
 def request_layout(config: MachineConfig) -> data.StructLayout:
-    return data.StructLayout({"addr": unsigned(config.fm_address_bits), "turn": TURN})
+    """``outside``: the word is not in the buffer."""
+    return data.StructLayout({"addr": unsigned(config.fm_address_bits), "outside": unsigned(1), "turn": TURN})
 
 
 class OperandFetch(wiring.Component):
@@ -28,7 +29,7 @@ class OperandFetch(wiring.Component):
 
     One word per cycle, ``READ_LATENCY + 2`` cycles from request to answer when the bank is free. The queues let one
     operand run ahead of the other, so that two operands that share a bank take turns only at the start and then walk one
-    bank apart.
+    bank apart. A word outside the buffer is not read, nor is anything behind it.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -47,8 +48,8 @@ class OperandFetch(wiring.Component):
         wiring.connect(m, wiring.flipped(self.i), requests.i)
         wiring.connect(m, port.fm_read[0], wiring.flipped(self.fm_read))
         m.d.comb += [
-            port.i.valid.eq(requests.o.valid),
-            requests.o.ready.eq(port.i.ready),
+            port.i.valid.eq(requests.o.valid & ~requests.o.payload.outside),
+            requests.o.ready.eq(port.i.ready & ~requests.o.payload.outside),
             port.i.payload.addr[0].eq(requests.o.payload.addr),
             port.i.payload.tag.eq(requests.o.payload.turn),
             self.o.valid.eq(port.o.valid),

@@ -8,7 +8,7 @@ from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.interfaces import FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
+from hw.interfaces import TICKET_BITS, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.misc.arithmetic import Arithmetic
 from hw.misc.delay import Delay
 from hw.misc.finish import Finish
@@ -63,7 +63,7 @@ class MiscUnit(wiring.Component):
         m.submodules.settings = settings = RamQueue(self.config, SETTINGS, depth=4)
         m.submodules.operand_a = a = OperandFetch(self.config)
         m.submodules.operand_b = b = OperandFetch(self.config)
-        output = data.StructLayout({"addr": unsigned(self.config.fm_address_bits), "last": unsigned(1)})
+        output = data.StructLayout({"addr": unsigned(self.config.fm_address_bits), "outside": unsigned(1), "last": unsigned(1)})
         m.submodules.outputs = outputs = HeadQueue(output, depth=IN_FLIGHT)
         m.submodules.slicer = slicer = Slicer(self.config)
         m.submodules.results = results = HeadQueue(8 * self.config.ic_p, depth=self.room)
@@ -94,17 +94,28 @@ class MiscUnit(wiring.Component):
         m.d.comb += self.busy.eq(running != 0)
 
     def _request(self, m: Module, walk: Walk, a: OperandFetch, b: OperandFetch, outputs: HeadQueue) -> None:
-        """An iteration's three addresses are checked and leave together."""
+        """An iteration's three addresses leave together. Whether they are in the buffer goes along with each of them, so that
+        what is not is never asked for; the fault is told a cycle later."""
         iteration = walk.o.payload
         words = self.config.fm_words
-        outside = Signal()
         leave = Signal()
+        stop = Signal()
+        wrong = Signal()
+        ticket = Signal(TICKET_BITS)
+        beyond = {name: iteration[name] >= words for name in ("a", "b", "o")}
+        m.d.sync += [
+            stop.eq(self.halt | self.fault.valid),
+            wrong.eq(leave & (beyond["a"] | (iteration.reads_b & beyond["b"]) | beyond["o"])),
+            ticket.eq(iteration.ticket),
+        ]
         m.d.comb += [
-            outside.eq((iteration.a >= words) | (iteration.reads_b & (iteration.b >= words)) | (iteration.o >= words)),
-            walk.o.ready.eq(a.i.ready & b.i.ready & outputs.i.ready & ~outside & ~self.halt & ~self.fault.valid),
+            walk.o.ready.eq(a.i.ready & b.i.ready & outputs.i.ready & ~stop),
             leave.eq(walk.o.valid & walk.o.ready),
             a.i.valid.eq(leave),
             a.i.payload.addr.eq(iteration.a),
+            a.i.payload.outside.eq(beyond["a"]),
+            b.i.payload.outside.eq(beyond["b"]),
+            outputs.i.payload.outside.eq(beyond["o"]),
             a.i.payload.turn.eq(iteration.turn),
             b.i.valid.eq(leave & iteration.reads_b),
             b.i.payload.addr.eq(iteration.b),
@@ -112,11 +123,11 @@ class MiscUnit(wiring.Component):
             outputs.i.payload.addr.eq(iteration.o),
             outputs.i.payload.last.eq(iteration.turn.last),
         ]
-        with m.If(walk.o.valid & outside & ~self.fault.valid):
+        with m.If(wrong & ~self.fault.valid):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.ticket.eq(iteration.ticket),
+                self.fault.fault.ticket.eq(ticket),
             ]
 
     def _begin(
@@ -180,12 +191,12 @@ class MiscUnit(wiring.Component):
         write = self.fm_write[0]
         written = Signal()
         m.d.comb += [
-            write.valid.eq(results.o.valid),
+            write.valid.eq(results.o.valid & ~outputs.o.payload.outside),
             write.addr.eq(outputs.o.payload.addr),
             write.data.eq(results.o.payload),
             write.mask.eq(~0),
-            results.o.ready.eq(write.ready),
-            outputs.o.ready.eq(write.ready & results.o.valid),
+            results.o.ready.eq(write.ready & ~outputs.o.payload.outside),
+            outputs.o.ready.eq(write.ready & write.valid),
             written.eq(write.valid & write.ready),
         ]
         m.d.sync += self.done.eq(written & outputs.o.payload.last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import C, Module, Mux, Signal, unsigned
+from amaranth import C, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -15,6 +15,28 @@ from isa.config import MachineConfig
 LEAD_BITS = 16
 LOAD_TAG = data.StructLayout({"lead": unsigned(LEAD_BITS), "flip": unsigned(1), "parameter": unsigned(1)})
 """What goes along with a run of LOAD; ``parameter``: it belongs to LOADP."""
+
+
+def beat_tag(config: MachineConfig) -> data.StructLayout:
+    """What goes along with its beats: ``lead`` is known as the chunks of fill before them, ``padded`` if there are any, and the
+    byte of the first chunk with which the segment begins."""
+    lane = exact_log2(config.axi_bytes)
+    return data.StructLayout({
+        "fills": unsigned(LEAD_BITS + 1 - lane),
+        "padded": unsigned(1),
+        "skip": unsigned(lane),
+        "flip": unsigned(1),
+        "parameter": unsigned(1),
+    })
+
+
+def led(tag: Any, addr: Value, config: MachineConfig) -> dict[str, Value]:
+    """The tag of the beats of a run that begins at ``addr``; see ``ChunkFeeder``."""
+    lane_bits = exact_log2(config.axi_bytes)
+    lane = addr[:lane_bits]
+    fills = (tag.lead + ~lane)[lane_bits : LEAD_BITS + 1]
+    skip = (lane - tag.lead)[:lane_bits]
+    return {"fills": fills, "padded": tag.lead > lane, "skip": skip, "flip": tag.flip, "parameter": tag.parameter}
 
 
 def chunk_layout(config: MachineConfig) -> data.StructLayout:
@@ -35,8 +57,8 @@ class ChunkFeeder(wiring.Component):
     """Turns the beats of a run into the chunks of a segment: combinational, stalls with ``chunks``.
 
     Beats keep their place: no byte moves. Where the segment begins follows from the first byte's lane ``f`` and the
-    ``lead`` bytes of fill before it, ``skip = (f - lead) mod B`` in beats of ``B`` bytes; chunks of fill are
-    put in as long as ``lead > f``, one per cycle::
+    ``lead`` bytes of fill before it, ``skip = (f - lead) mod B`` in beats of ``B`` bytes; ``ceil((lead - f) / B)`` chunks of
+    fill are put in, one per cycle. Both are known when the run is (``led``) and come with its beats::
 
         lead = 5, f = 2, B = 4      |- . . .|. . a b|c d e f|      skip = 1
                                       chunk   beat    beat         '-' before the segment, '.' fill
@@ -45,7 +67,7 @@ class ChunkFeeder(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            "beats": In(stream.Signature(beat_layout(config, LOAD_TAG))),
+            "beats": In(stream.Signature(beat_layout(config, beat_tag(config)))),
             "chunks": Out(stream.Signature(chunk_layout(config))),
         })
 
@@ -57,16 +79,16 @@ class ChunkFeeder(wiring.Component):
         chunk = self.chunks.payload
         begin = Signal(init=1)
         filling = Signal()
-        lead_left = Signal(LEAD_BITS)
-        """Fill bytes still to come before the lane of the first byte, while ``filling``."""
-        left = Signal(LEAD_BITS)
+        over = Signal()
+        """While ``filling``: no fill is left, ``fills_left`` is 0."""
+        fills_left = Signal.like(beat.tag.fills)
         fill = Signal()
+        left = Mux(filling, fills_left, beat.tag.fills)
         m.d.comb += [
-            left.eq(Mux(filling, lead_left, beat.tag.lead - beat.first)),
-            fill.eq(Mux(filling, lead_left != 0, begin & (beat.tag.lead > beat.first))),
+            fill.eq(Mux(filling, ~over, begin & beat.tag.padded)),
             chunk.data.eq(beat.data ^ Mux(beat.tag.flip, 0x80 * (((1 << 8 * size) - 1) // 0xFF), 0)),
             chunk.real.eq(Mux(fill, 0, (every << beat.first) & (every >> ~beat.final))),
-            chunk.skip.eq(beat.first - beat.tag.lead),
+            chunk.skip.eq(beat.tag.skip),
             chunk.last.eq(beat.last & ~fill),
             chunk.error.eq(beat.error & ~fill),
             self.chunks.valid.eq(self.beats.valid),
@@ -74,7 +96,7 @@ class ChunkFeeder(wiring.Component):
         ]
         with m.If(self.chunks.valid & self.chunks.ready):
             with m.If(fill):
-                m.d.sync += [filling.eq(1), lead_left.eq(Mux(left > size, left - size, 0))]
+                m.d.sync += [filling.eq(1), fills_left.eq(left - 1), over.eq(left == 1)]
             with m.Else():
                 m.d.sync += [filling.eq(0), begin.eq(beat.last)]
         return m

@@ -13,10 +13,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.axi.burst import RUN_BYTES_BITS
 from hw.axi.read_engine import ReadEngine
 from hw.axi.signature import AxiRead
-from hw.axi.slice import BackwardSlice, RegisterSlice
+from hw.axi.slice import RegisterSlice
 from hw.buffers.fifo import RamFifo
 from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
-from hw.move.chunks import LOAD_TAG, ChunkFeeder
+from hw.move.chunks import LOAD_TAG, ChunkFeeder, beat_tag, led
 from hw.move.packer import Packer, cut_context, packed_layout
 from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, write_ports
 from hw.move.runs import OFFSET_BITS, RunGenerator
@@ -84,23 +84,32 @@ class LoadUnit(wiring.Component):
         config = self.config
         layout = unit_layout(Unit.LOAD, config)
         m.submodules.runs = runs = RunGenerator(config, LOAD_TAG)
-        m.submodules.engine = engine = ReadEngine(config, LOAD_TAG)
+        m.submodules.engine = engine = ReadEngine(config, beat_tag(config))
         m.submodules.feeder = feeder = ChunkFeeder(config)
         back = back_layout(config)
         m.submodules.queue = queue = RamFifo(config, width=back.size, depth=AHEAD)
         m.submodules.walk = walk = WordWalk(config, cut_context(config))
-        m.submodules.words = words = BackwardSlice(word_layout(config, cut_context(config)))
+        m.submodules.words = words = RegisterSlice(word_layout(config, cut_context(config)))
         m.submodules.packer = packer = Packer(config)
         m.submodules.packed = packed = RegisterSlice(packed_layout(config))
         m.submodules.parameters = parameters = ParameterWriter(config)
-        connect(m, runs.o, engine.runs)
+        run = runs.o.payload
+        m.d.comb += [
+            engine.runs.valid.eq(runs.o.valid),
+            runs.o.ready.eq(engine.runs.ready),
+            *(engine.runs.payload[name].eq(run[name]) for name in ("addr", "bytes", "last")),
+            *(engine.runs.payload.tag[name].eq(value) for name, value in led(run.tag, run.addr, config).items()),
+        ]
         connect(m, engine.axi, flipped(self.axi))
         connect(m, feeder.chunks, packer.chunks)
         connect(m, walk.o, words.i)
         connect(m, words.o, packer.words)
         connect(m, packer.o, packed.i)
+        over = self.halt | self.fault.valid
         stop = Signal()
-        m.d.comb += [stop.eq(self.halt | self.fault.valid), engine.halt.eq(stop), self.idle.eq(engine.idle)]
+        """``over``, a cycle later: the bus and the banks hang on it."""
+        m.d.sync += stop.eq(over)
+        m.d.comb += [engine.halt.eq(stop), self.idle.eq(engine.idle)]
 
         taken_valid = self._front(m, layout, runs, queue, stop)
 
@@ -131,15 +140,15 @@ class LoadUnit(wiring.Component):
             write.data.eq(packed.o.payload.data),
             write.mask.eq(~0),
             packed.o.ready.eq(~packed.o.payload.write | write.ready),
-            load_done.eq(packed.o.valid & packed.o.ready & packed.o.payload.done & ~stop),
+            load_done.eq(packed.o.valid & packed.o.ready & packed.o.payload.done & ~over),
         ]
         m.d.sync += [
             loads.eq(loads + (walk.i.valid & walk.i.ready) - load_done),
             fills.eq(fills + (parameters.fill.valid & parameters.fill.ready) - parameters.done),
-            self.done.eq(load_done | (parameters.done & ~stop)),
+            self.done.eq(load_done | (parameters.done & ~over)),
         ]
         self._connect_memories(m, parameters)
-        self._faults(m, runs, packer, parameters, stop)
+        self._faults(m, runs, packer, parameters, over)
 
         m.d.comb += [
             self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | (fills != 0)),
@@ -149,17 +158,20 @@ class LoadUnit(wiring.Component):
         ]
         return m
 
-    def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: RamFifo, stop: Signal) -> Signal:
+    def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: RamFifo, stop: Signal) -> Value:
         """Takes an instruction, hands on its runs and what the back needs of it; high while it holds one."""
         taken = Signal(layout)
-        valid = Signal()
-        leave = Signal()
+        runs_due = Signal()
+        back_due = Signal()
         silent = Signal()
-        m.d.comb += self.instruction.ready.eq(~valid & ~stop)
+        m.d.comb += self.instruction.ready.eq(~runs_due & ~back_due & ~stop)
         with m.If(self.instruction.valid & self.instruction.ready):
-            m.d.sync += [taken.eq(self.instruction.payload), valid.eq(1)]
-        with m.Elif(leave):
-            m.d.sync += valid.eq(0)
+            m.d.sync += [taken.eq(self.instruction.payload), runs_due.eq(1), back_due.eq(1)]
+        with m.Else():
+            with m.If(silent | runs.i.ready):
+                m.d.sync += runs_due.eq(0)
+            with m.If(queue.w_rdy):
+                m.d.sync += back_due.eq(0)
 
         load, loadp = taken.op.LOAD, taken.op.LOADP
         transfer = runs.i.payload
@@ -189,12 +201,11 @@ class LoadUnit(wiring.Component):
             count = loadp.count
             choose(m, loadp.buffer, transfer.bytes, lambda kind: _times(count, self.config.buffer_dram_bytes(kind.name)))
         m.d.comb += [
-            runs.i.valid.eq(valid & ~silent & queue.w_rdy),
-            leave.eq(valid & queue.w_rdy & (silent | runs.i.ready)),
-            queue.w_en.eq(leave),
+            runs.i.valid.eq(runs_due & ~silent),
+            queue.w_en.eq(back_due),
         ]
         self._hand_on(m, queue, taken, is_load, window, apart)
-        return valid
+        return runs_due | back_due
 
     def _hand_on(self, m: Module, queue: RamFifo, taken: Any, is_load: Value, window: Value, apart: Value) -> None:
         load, loadp = taken.op.LOAD, taken.op.LOADP
@@ -227,9 +238,9 @@ class LoadUnit(wiring.Component):
         for name in (*MEMORIES.values(), "table_write"):
             connect(m, getattr(parameters, name), flipped(getattr(self, name)))
 
-    def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter, stop: Signal) -> None:
+    def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter, over: Value) -> None:
         word = packer.words
-        # The packer's are the deepest of all conditions, so they are looked at a cycle later; a word needs two to be written.
+        # The packer's are the deepest of all conditions, so they are looked at a cycle later; a word needs three to be written.
         spoilt, outside = Signal(), Signal()
         spoilt_ticket, outside_ticket = Signal(TICKET_BITS), Signal(TICKET_BITS)
         m.d.sync += [
@@ -246,7 +257,7 @@ class LoadUnit(wiring.Component):
             (runs.outside, Fault.REGION_LIMIT, runs.ticket),
         ]
         for cause, code, ticket in reversed(causes):
-            with m.If(cause & ~stop):
+            with m.If(cause & ~over):
                 m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.ticket.eq(ticket)]
 
 

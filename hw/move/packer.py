@@ -108,15 +108,12 @@ class Packer(wiring.Component):
         spent = Signal()
         last_here = Signal()
         position = unsigned((size + max(self.config.window_bytes, lanes)).bit_length())
-        base_kept = Signal(position)
-        start_kept = Signal(position)
         base = Signal(position)
         start = Signal(position)
+        """Both are the segment's ``skip`` while ``fresh``, that of chunk 0, if it is there."""
         stop = Signal(position)
         m.d.comb += [
             spent.eq(Mux(fresh, word.context.empty, was_spent)),
-            base.eq(Mux(fresh, queue[0].skip, base_kept)),
-            start.eq(Mux(fresh, queue[0].skip, start_kept)),
             stop.eq(start + word.count),
             last_here.eq((Cat(chunk.last for chunk in queue) & present) != 0),
         ]
@@ -142,37 +139,45 @@ class Packer(wiring.Component):
             self.starved.eq(self.words.valid & ~fed & ~purge),
         ]
 
-        next_base = Signal(position)
-        next_start = Signal(position)
-        with m.If(~cut):
-            m.d.comb += [next_base.eq(base), next_start.eq(start)]
-        with m.Elif(~word.context.window):
-            m.d.comb += [next_base.eq(stop), next_start.eq(stop)]
+        # Whether the word goes is known last: what follows from it is worked out for both cases before.
+        cut_base = Signal(position)
+        cut_start = Signal(position)
+        with m.If(~word.context.window):
+            m.d.comb += [cut_base.eq(stop), cut_start.eq(stop)]
         with m.Elif(word.end_pixel):
-            m.d.comb += [next_base.eq(base + word.context.step), next_start.eq(base + word.context.step)]
+            m.d.comb += [cut_base.eq(base + word.context.step), cut_start.eq(base + word.context.step)]
         with m.Else():
-            m.d.comb += [next_base.eq(base), next_start.eq(stop)]
+            m.d.comb += [cut_base.eq(base), cut_start.eq(stop)]
+        drop_if_cut = ~spent & (end_segment | (present[0] & (cut_base >= size)))
+        drop_if_not = Mux(purge, present[0] & advance, ~fresh & ~spent & present[0] & (base >= size))
+        m.d.comb += drop.eq(Mux(cut, drop_if_cut, drop_if_not))
 
         passed = Signal()
         finished = Signal()
         purge_end = Signal()
         purge_ticket = Signal(TICKET_BITS)
-        m.d.comb += passed.eq(drop & queue[0].last)
+        coming = self.chunks.payload.skip
+        first_skip = Signal(size_bits)
+        """Of the chunk that is chunk 0 in the next cycle."""
+        m.d.comb += [
+            passed.eq(drop & queue[0].last),
+            first_skip.eq(Mux(drop, Mux(present[1], queue[1].skip, coming), Mux(present[0], queue[0].skip, coming))),
+        ]
         with m.If(purge):
-            m.d.comb += [drop.eq(present[0] & advance), finished.eq(passed)]
+            m.d.comb += finished.eq(passed)
             with m.If(passed):
                 m.d.sync += [purge.eq(0), fresh.eq(1)]
         with m.Elif(cut & end_segment):
-            m.d.comb += [drop.eq(~spent), finished.eq(spent | passed)]
+            m.d.comb += finished.eq(spent | passed)
             m.d.sync += [fresh.eq(finished), purge.eq(~finished), purge_end.eq(word.end), purge_ticket.eq(word.context.ticket)]
         with m.Elif(cut | ~fresh):
-            m.d.comb += drop.eq(~spent & present[0] & (next_base >= size))
-            m.d.sync += [
-                fresh.eq(0),
-                was_spent.eq(spent | passed),
-                base_kept.eq(Cat(next_base[:size_bits], next_base[size_bits:] - drop)),
-                start_kept.eq(Cat(next_start[:size_bits], next_start[size_bits:] - drop)),
-            ]
+            m.d.sync += [fresh.eq(0), was_spent.eq(spent | passed)]
+        with m.If(purge | Mux(cut, end_segment, fresh)):
+            m.d.sync += [base.eq(first_skip), start.eq(first_skip)]
+        with m.Else():
+            for register, cut_to in ((base, cut_base), (start, cut_start)):
+                moved, stayed = _and_earlier(cut_to, size_bits), _and_earlier(register, size_bits)
+                m.d.sync += register.eq(Mux(drop, Mux(cut, moved[1], stayed[1]), Mux(cut, moved[0], stayed[0])))
         m.d.comb += [
             self.error.eq(drop & queue[0].error),
             self.error_ticket.eq(Mux(purge, purge_ticket, word.context.ticket)),
@@ -242,6 +247,13 @@ class Packer(wiring.Component):
 
 _COLUMN_BITS = 9
 """A byte, and whether it is real."""
+
+
+def _and_earlier(position: Value, size_bits: int) -> tuple[Value, Value]:
+    """The position, and the same counted from chunk 1; looked up, for no carry chain is as quick."""
+    chunk = position[size_bits:]
+    numbers = 1 << len(chunk)
+    return position, Cat(position[:size_bits], pick([C((n - 1) % numbers, len(chunk)) for n in range(numbers)], chunk))
 
 
 def _turned_back(columns: Value, shift: Value, lanes: int) -> Value:

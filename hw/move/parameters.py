@@ -13,7 +13,7 @@ from amaranth.utils import ceil_log2, exact_log2
 
 from hw.axi.read_engine import beat_layout
 from hw.interfaces import TICKET_BITS, BufferWrite, TableWrite
-from hw.move.chunks import LOAD_TAG
+from hw.move.chunks import beat_tag
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 
@@ -70,7 +70,7 @@ class ParameterWriter(wiring.Component):
         self.config = config
         super().__init__({
             "fill": In(stream.Signature(FILL_LAYOUT)),
-            "beats": In(stream.Signature(beat_layout(config, LOAD_TAG))),
+            "beats": In(stream.Signature(beat_layout(config, beat_tag(config)))),
             **write_ports(config),
             "table_write": Out(TableWrite(config)),
             "active": Out(1),

@@ -41,7 +41,7 @@ class RunGenerator(wiring.Component):
     from it while it is on ``o``. Rows begin modulo 2^32, what follows within a row does not wrap.
 
     ``outside`` is high, for the instruction ``ticket``, while the run on ``o`` goes beyond the region's limit. The run is
-    not kept from leaving: its first burst is two cycles away, and a unit that stops in the next cycle lets none out.
+    not kept from leaving: its first burst is two cycles away, and a unit that has stopped by then lets none out.
     """
 
     def __init__(self, config: MachineConfig, tag: ShapeLike) -> None:

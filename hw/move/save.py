@@ -67,9 +67,11 @@ class SaveUnit(wiring.Component):
         connect(m, unpacker.o, engine.beats)
         connect(m, engine.axi, flipped(self.axi))
         connect(m, reader.fm_read, flipped(self.fm_read))
+        over = self.halt | self.fault.valid
         stop = Signal()
+        """``over``, a cycle later: the bus and the banks hang on it."""
+        m.d.sync += stop.eq(over)
         m.d.comb += [
-            stop.eq(self.halt | self.fault.valid),
             engine.halt.eq(stop),
             reader.halt.eq(stop),
             self.idle.eq(engine.idle),
@@ -130,9 +132,9 @@ class SaveUnit(wiring.Component):
 
         begun = Signal(range(AHEAD + 3))
         m.d.comb += tickets.r_en.eq(engine.done)
-        m.d.sync += [begun.eq(begun + accept - engine.done), self.done.eq(engine.done & ~engine.error & ~stop)]
+        m.d.sync += [begun.eq(begun + accept - engine.done), self.done.eq(engine.done & ~engine.error & ~over)]
         fault = self.fault
-        with m.If(~stop):
+        with m.If(~over):
             with m.If(engine.error):
                 m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.WRITE_ERROR), fault.fault.ticket.eq(tickets.r_data)]
             with m.Elif(reader.outside):

@@ -33,8 +33,9 @@ def post_members(config: MachineConfig) -> dict[str, Any]:
 
 
 class PixelFinish(wiring.Component):
-    """A part of a pixel (``pool_finish`` lanes) per cycle; ``post_latency + 2`` cycles from the last to the request to write.
+    """A part of a pixel (``pool_finish`` lanes) per cycle; ``post_latency + 3`` cycles from the last to the request to write.
 
+    What is to be written meets its place in a register, on which the banks' arbitration hangs.
     Refused writes never stop the pipeline: a queue holds everything that is on the way, and ``i`` is taken only
     while there is room for a pixel, so back-pressure comes from one register. ``settings`` are taken with the last part
     of an instruction's last pixel. ``place`` tells where each pixel goes, or that it is a surplus one.
@@ -103,21 +104,27 @@ class PixelFinish(wiring.Component):
         m.d.comb += [vector.p[name].eq(ending[name]) for name in FINISH]
 
         place = self.place.p
-        present = Signal()
-        writes = Signal()
+        last = Signal()
         m.d.comb += [
-            present.eq(results.o.valid & self.place.valid),
-            writes.eq(place.lanes[0].valid & ~place.outside),
-            self.fm_write.valid.eq(present & writes),
-            self.fm_write.addr.eq(place.lanes[0].addr),
-            self.fm_write.data.eq(results.o.p),
+            self.write_outside.eq(results.o.valid & self.place.valid & place.outside),
             self.fm_write.mask.eq((1 << c.ic_p) - 1),
-            self.write_outside.eq(present & place.outside),
-            leave.eq(present & (self.fm_write.ready | ~writes)),
+            leave.eq(results.o.valid & self.place.valid & (~self.fm_write.valid | self.fm_write.ready)),
             results.o.ready.eq(leave),
             self.place.ready.eq(leave),
         ]
-        m.d.sync += self.done.eq(leave & place.last)
+        with m.If(leave):
+            m.d.sync += [
+                self.fm_write.valid.eq(place.lanes[0].valid & ~place.outside),
+                self.fm_write.addr.eq(place.lanes[0].addr),
+                self.fm_write.data.eq(results.o.p),
+                last.eq(place.last),
+            ]
+        with m.Elif(self.fm_write.ready):
+            m.d.sync += self.fm_write.valid.eq(0)
+        held = Signal()
+        """There is a pixel in the register, a surplus one perhaps."""
+        m.d.sync += held.eq(leave | (self.fm_write.valid & ~self.fm_write.ready))
+        m.d.sync += self.done.eq(held & last & (~self.fm_write.valid | self.fm_write.ready))
         return m
 
     def _lanes(self, m: Module) -> tuple[Any, Any, Value]:

@@ -114,7 +114,7 @@ class PoolUnit(wiring.Component):
 
     def _report(self, m: Module, fetch: OperandFetch, reduce: WindowReduce, finish: PixelFinish) -> None:
         """Activity, and the first fault; of several in one cycle that of the oldest instruction."""
-        in_work = Signal(range(_IN_FLIGHT + depth(self.config) + 2))
+        in_work = Signal(range(_IN_FLIGHT + depth(self.config) + 3))
         started = self.instruction.valid & self.instruction.ready
         m.d.sync += in_work.eq(in_work + started - finish.done)
         m.d.comb += [

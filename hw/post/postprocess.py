@@ -12,8 +12,9 @@ from hw.arithmetic.doubled import halves_of_a_cycle
 from hw.interfaces import TableWrite
 from hw.post.activation import FINISH, Activate, vectors
 from hw.post.requantise import RequantiseLane
+from hw.post.shift import ShiftLane
 from isa.config import MachineConfig
-from isa.latency import requantise_latency
+from isa.latency import SHIFT, requantise_latency
 
 
 def post_layout(lanes: int) -> data.StructLayout:
@@ -29,13 +30,16 @@ def post_layout(lanes: int) -> data.StructLayout:
 class PostProcess(wiring.Component):
     """Requantisation and activation of ``lanes`` values at a time.
 
-    One vector per cycle, latency ``post_latency``. It never stalls: whoever feeds it has room for what comes out. With
-    ``array_clock`` 2 its multipliers run at twice the clock: one for each lane's product, one for LEAKY in two lanes.
+    One vector per cycle, latency ``post_latency`` (if it only ``shifts``, ``conv_post_latency``). It never stalls: whoever
+    feeds it has room for what comes out. With ``array_clock`` 2 its multipliers run at twice the clock: one for each lane's
+    product, one for LEAKY in two lanes.
     """
 
-    def __init__(self, config: MachineConfig, lanes: int) -> None:
+    def __init__(self, config: MachineConfig, lanes: int, *, shifts: bool = False) -> None:
+        """``shifts``: scales are powers of two."""
         self._config = config
         self._lanes = lanes
+        self._shifts = shifts
         super().__init__({
             "i": In(vectors(post_layout(lanes))),
             "o": Out(vectors(data.ArrayLayout(signed(8), lanes))),
@@ -48,7 +52,7 @@ class PostProcess(wiring.Component):
         wiring.connect(m, wiring.flipped(self.o), activate.o)
         wiring.connect(m, wiring.flipped(self.table_write), activate.table_write)
 
-        stages = requantise_latency(self._config)
+        stages = SHIFT if self._shifts else requantise_latency(self._config)
         valid = Signal(stages)
         advance = Signal(stages)
         m.d.comb += [advance.eq(Cat(self.i.valid, valid[:-1])), activate.i.valid.eq(valid[-1])]
@@ -62,9 +66,9 @@ class PostProcess(wiring.Component):
             side = delayed
         m.d.comb += Cat(activate.i.p[name] for name in FINISH).eq(side)
 
-        halves = halves_of_a_cycle(m) if self._config.array_clock > 1 else None
+        halves = halves_of_a_cycle(m) if self._config.array_clock > 1 and not self._shifts else None
         for n in range(self._lanes):
-            m.submodules[f"lane_{n}"] = lane = RequantiseLane(self._config)
+            m.submodules[f"lane_{n}"] = lane = (ShiftLane if self._shifts else RequantiseLane)(self._config)
             m.d.comb += [
                 lane.advance.eq(advance),
                 lane.acc.eq(self.i.p.acc[n]),

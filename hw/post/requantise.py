@@ -1,11 +1,5 @@
 """Requantisation of one lane: steps 1 to 5 of docs/machine.md, int32 accumulator to int16.
 
-**Rounding in place.** Step 2 rounds ``t`` to 24 significant bits. Nothing is normalised for that: of the low seven bits those
-are cleared that ``|t|`` has beyond 24, which a thermometer of its high bits tells (``lost``), after half a unit has been
-added. The value keeps its scale, so the shift stays ``S``. With ``y = |t|`` if ``t >= 0`` and ``|t| - 1`` (all bits inverted)
-if not, ``e`` bits lost and ``h = 2^(e-1)``, ties to even means ``floor(y + (h - 1) + y_e)`` and ``floor(y + h + y_e)``:
-the magnitude, its sign taken off and rounded, is one addition.
-
 **Rounding once is rounding twice, except beside a tie.** The exact result is ``v = |a| M / 2^S``. The machine rounds
 ``v`` to 24 significant bits and then to an integer. Let ``h = floor(v)``. Saturation to int16 leaves ``h < 2^15`` to look at,
 and there every half-integer has a 24-bit significand, so the first rounding never carries ``v`` across
@@ -33,35 +27,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 
 from hw.arithmetic.cascade import cascades_of
 from hw.arithmetic.doubled import doubled_cascades
 from hw.arithmetic.dsp48e2 import Enables, Halves
-from hw.arithmetic.sums import chosen_sum
+from hw.post.lane import INTEGER, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import requantise_latency
 
-INTEGER = 15
 FRACTION = 26
 _WINDOW = INTEGER + FRACTION
 _PRODUCT_BITS = 59
 _AFTER = 3
 """Stages behind the product."""
-_EXTRA = 7
-"""Bits of a magnitude of at most 2^31 beyond 24."""
-
-RECORD = data.StructLayout({"bias": signed(32), "mantissa": 24, "shift": 6, "_": 2})
-"""A lane's requantisation record, as parameter words hold it."""
 
 
-class RequantiseLane(wiring.Component):
+class RequantiseLane(FinishingLane):
     """``r = saturate16(float32(float32(acc + bias) * M) / 2^S)``, ties to even; with ``bypass`` ``saturate16(acc)``.
 
-    Latency ``requantise_latency`` cycles; stage ``n`` takes its input when ``advance[n]`` is high, so that all lanes of
-    a vector share one control, and stages without a vector rest. It never stalls.
+    Latency ``requantise_latency`` cycles.
 
     ======  ==========================================================================
     0       sum with the bias
@@ -77,16 +62,8 @@ class RequantiseLane(wiring.Component):
     """
 
     def __init__(self, config: MachineConfig) -> None:
-        self.latency = requantise_latency(config)
         self._doubled = config.array_clock > 1
-        super().__init__({
-            "advance": In(self.latency),
-            **({"second_half": In(1)} if self._doubled else {}),
-            "acc": In(signed(32)),
-            "param": In(RECORD),
-            "bypass": In(1),
-            "r": Out(signed(16)),
-        })
+        super().__init__(requantise_latency(config), halves=self._doubled)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -111,39 +88,19 @@ class RequantiseLane(wiring.Component):
     def _operands(self, m: Module) -> tuple[Value, Signal, Signal, Signal, Signal]:
         """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, mantissa and whether it is raised, nibbles
         to shift by, sign."""
-        # Bypass is M / 2^S = 1 without bias: float32 is exact wherever int16 does not saturate.
-        total = Signal(32, reset_less=True)
+        # Bypass is M / 2^S = 1: float32 is exact wherever int16 does not saturate.
+        total = self._total(m)
         mantissa, shift = Signal(24, reset_less=True), Signal(6, reset_less=True)
         with m.If(self.advance[0]):
-            m.d.sync += [
-                total.eq(chosen_sum(self.acc, self.param.bias & (~self.bypass).replicate(32))),
-                mantissa.eq(self.param.mantissa),
-                shift.eq(self.param.shift),
-            ]
+            m.d.sync += [mantissa.eq(self.param.mantissa), shift.eq(self.param.shift)]
             with m.If(self.bypass):
                 m.d.sync += [mantissa.eq(1), shift.eq(0)]
 
-        sign = total[31]
         raise_a, raise_m = shift[0], (-shift)[1]
-        high = total[24:31] ^ sign.replicate(_EXTRA)
-        beyond = Signal(_EXTRA)
-        lost = Signal(_EXTRA + 1)
-        tops = Signal(_EXTRA + 1)
-        even = Cat(total[n + 1] & _only(beyond, n) for n in range(_EXTRA)).any()
-        m.d.comb += [
-            beyond.eq(Cat(high[n:].any() for n in range(_EXTRA))),
-            lost.eq(Mux(raise_a, Cat(beyond[0], beyond), beyond)),
-            tops.eq(Cat(_only(lost, n) for n in range(_EXTRA + 1))),
-        ]
-        inverted, lost_1, up, carry = (Signal(bits, reset_less=True) for bits in (33, _EXTRA + 1, _EXTRA + 1, 1))
-        mantissa_1, raised_1, nibbles_1, negative_1 = (Signal(bits, reset_less=True) for bits in (24, 1, 4, 1))
+        magnitude, negative = self._significant(m, total, raise_a)
+        mantissa_1, raised_1, nibbles_1 = (Signal(bits, reset_less=True) for bits in (24, 1, 4))
         with m.If(self.advance[1]):
             m.d.sync += [
-                inverted.eq(Mux(raise_a, Cat(Const(0, 1), total), Cat(total, sign)) ^ sign.replicate(33)),
-                lost_1.eq(lost),
-                up.eq(Mux(sign, tops, lost[1:])),
-                carry.eq(even ^ sign),
-                negative_1.eq(sign),
                 mantissa_1.eq(mantissa),
                 raised_1.eq(raise_m),
                 nibbles_1.eq((shift + 3)[2:6]),
@@ -151,11 +108,7 @@ class RequantiseLane(wiring.Component):
             # 2^31 2^24 / 2^61 is less than one half.
             with m.If(shift > 60):
                 m.d.sync += mantissa_1.eq(0)
-
-        rounded = Signal(34)
-        m.d.comb += rounded.eq(Cat(carry, inverted) + Cat(Const(1, 1), up))
-        magnitude = Cat(rounded[1 : 2 + _EXTRA] & ~lost_1, rounded[2 + _EXTRA :])
-        return magnitude, mantissa_1, raised_1, nibbles_1, negative_1
+        return magnitude, mantissa_1, raised_1, nibbles_1, negative
 
     def _window(
         self, m: Module, product: Value, nibbles: Signal, negative: Signal
@@ -184,7 +137,7 @@ class RequantiseLane(wiring.Component):
         return window, digits, sticky, overflow, negative_5
 
     def _round(self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal) -> None:
-        """The last two stages; for the proof see the head of this file."""
+        """Which way to round; for the proof see the head of this file."""
         whole, half, f, first = window[FRACTION:], window[FRACTION - 1], window[1 : FRACTION - 1], window[0]
         outside = Cat(~digits, Const(-1, 24 - INTEGER))
         highest = Cat(Const(1, 1), digits) & Cat(~digits, Const(1, 1))
@@ -196,20 +149,7 @@ class RequantiseLane(wiring.Component):
             power.eq(~(f & ~Cat(highest, Const(0, 24 - INTEGER - 1))).any() & ~first & ~sticky),
             tie.eq(Mux(half, short | power, short & (first | digits[0]))),
         ]
-        away, negative_6 = Signal(reset_less=True), Signal(reset_less=True)
-        # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
-        down = Signal(INTEGER + 1, reset_less=True)
-        with m.If(self.advance[-2]):
-            m.d.sync += [
-                away.eq(overflow | Mux(tie, whole[0], half)),
-                down.eq(Cat(whole | overflow.replicate(INTEGER), Const(0, 1)) ^ negative.replicate(INTEGER + 1)),
-                negative_6.eq(negative),
-            ]
-        step = Mux(negative_6, ~away, away & ~down[:INTEGER].all())
-        r = Signal(signed(16), reset_less=True)
-        m.d.comb += self.r.eq(r)
-        with m.If(self.advance[-1]):
-            m.d.sync += r.eq((down + step)[:16].as_signed())
+        self._finish(m, whole, Mux(tie, whole[0], half), overflow, negative)
 
 
 def _later(m: Module, advance: Value, stage: int, nibbles: Signal, negative: Signal) -> tuple[Signal, Signal]:
@@ -218,8 +158,3 @@ def _later(m: Module, advance: Value, stage: int, nibbles: Signal, negative: Sig
     with m.If(advance):
         m.d.sync += [found[0].eq(nibbles), found[1].eq(negative)]
     return found
-
-
-def _only(thermometer: Value, n: int) -> Value:
-    """Bit ``n`` is the highest one."""
-    return thermometer[n] & ~thermometer[n + 1] if n + 1 < len(thermometer) else thermometer[n]

@@ -59,7 +59,7 @@ class OperandFetch(wiring.Component):
         ]
 
         step = waiting.o.p.step
-        stop = waiting.o.p.outside | self.fault.valid
+        stop = waiting.o.p.outside
         m.d.comb += [
             port.i.valid.eq(waiting.o.valid & ~stop),
             waiting.o.ready.eq(port.i.ready & ~stop),

@@ -141,7 +141,9 @@ class WindowGenerator(wiring.Component):
         vectors, columns, rows, period = Signal(12), Signal(8), Signal(8), Signal(12)
         row, y, x = Signal(address), Signal(_REACH), Signal(_REACH)
         outer_base, column_base, offset, outer_next = (Signal(address) for _ in range(4))
-        vectors_over, columns_over, taps_over, period_over = Signal(), Signal(), Signal(), Signal()
+        vectors_over, last_row = Signal(), Signal()
+        """Of the counters of vectors and rows, that they are at 1; the next tap waits for both."""
+        columns_over, taps_over, period_over = Signal(), Signal(), Signal()
         side_by_side = Signal()
         """All pixels of the group are in one row."""
         most: Value = Const(1)
@@ -153,17 +155,17 @@ class WindowGenerator(wiring.Component):
             step = Mux(tap.side_by_side, self.taps, t.d_x << second)
         m.d.comb += [
             tap.count.eq(Mux(columns < most, columns, most)),
-            vectors_over.eq(vectors == 1),
             columns_over.eq(vectors_over & (columns <= most)),
-            taps_over.eq(columns_over & (rows == 1)),
+            taps_over.eq(columns_over & last_row),
             period_over.eq(period == 1),
             outer_next.eq(Mux(period_over, outer_base + t.outer_step, outer_base)),
         ]
         with m.If(go & valid):
-            m.d.sync += [first.eq(0), vectors.eq(vectors - 1), offset.eq(offset + t.inner_step)]
+            m.d.sync += [first.eq(0), vectors.eq(vectors - 1), vectors_over.eq(vectors == 2), offset.eq(offset + t.inner_step)]
             with m.If(vectors_over):
                 m.d.sync += [
                     vectors.eq(t.inner),
+                    vectors_over.eq(t.inner == 1),
                     columns.eq(columns - most),
                     x.eq(x + step),
                     column_base.eq(column_base + step),
@@ -173,6 +175,7 @@ class WindowGenerator(wiring.Component):
                 m.d.sync += [
                     columns.eq(t.k_w),
                     rows.eq(rows - 1),
+                    last_row.eq(rows == 2),
                     x.eq(0),
                     y.eq(y + t.d_y),
                     row.eq(ring_add(row, t.t_ys, t.i_ring)),
@@ -193,8 +196,10 @@ class WindowGenerator(wiring.Component):
                     last_of_walk.eq(new.last),
                     first.eq(1),
                     vectors.eq(fresh.inner),
+                    vectors_over.eq(fresh.inner == 1),
                     columns.eq(fresh.k_w),
                     rows.eq(fresh.k_h),
+                    last_row.eq(fresh.k_h == 1),
                     row.eq(0),
                     y.eq(0),
                     x.eq(0),

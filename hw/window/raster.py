@@ -147,7 +147,7 @@ class RasterWalk(wiring.Component):
         s = Signal(self.i.p.shape())
         steps = Signal(_multiples(self.widths, self.lanes))
         count = Signal(range(self.lanes + 1))
-        m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == self.lanes) & ~release)]
+        m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == self.lanes))]
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [
                 loaded.eq(1),
@@ -226,9 +226,11 @@ class RasterWalk(wiring.Component):
             m.d.sync += [place.wraps[p].eq(wraps[p]) for p in range(n + 1)]
             m.d.sync += [place.after[p].eq(after[p]) for p in range(n + 1)]
             m.d.sync += [place.valid[p].eq((wraps[p] < rows) & (p < amount)) for p in range(n)]
+        # While the walk at hand is ``fresh``, it is still the one that is set up.
+        another = armed & ~(running & fresh)
         with m.If(~running | (issue & walk_over)):
-            m.d.sync += running.eq(armed)
-            with m.If(armed):
+            m.d.sync += running.eq(another)
+            with m.If(another):
                 m.d.sync += [
                     fresh.eq(1),
                     phase.eq(0),

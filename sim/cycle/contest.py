@@ -17,6 +17,10 @@ BLOCK = 512
 """Cycles that are looked at together."""
 Taken = Callable[[Groups, int, int], Masks | None]
 """The banks that others take in these groups, cycle by cycle."""
+Held = Callable[[int, int], float]
+"""The cycles that steps between two cycles are held up by, beside banks."""
+HELD_BLOCK = 32
+"""Cycles that are looked at together where steps are held up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,13 @@ class Places:
 class WindowContest:
     """Reads in order, one step per cycle if all of its banks are free; what a step has got it keeps."""
 
-    def __init__(self, reads: Side, reductions: int, first: int, places: Places | None) -> None:
+    def __init__(
+        self, reads: Side, reductions: int, first: int, places: Places | None, held: Held | None = None
+    ) -> None:  # fmt: skip
         """Its steps are those of the walk, which knows each bank and where lanes take turns."""
+        self._held = held
+        self._late = 0.0
+        """Cycles, less than one, by which it is behind."""
         self.cycle = first
         """Of the step at hand."""
         self.last_write = -1
@@ -66,6 +75,11 @@ class WindowContest:
         """Go on to that cycle; what others do until then is known."""
         while self._step < self._steps and self.cycle < until:
             size = min(until - self.cycle, self._steps - self._step)
+            if self._held is not None:
+                size = min(size, HELD_BLOCK)
+                self._late += self._held(self.cycle, self.cycle + size)
+                late, self._late = int(self._late), self._late % 1
+                self.cycle += late
             taken = taken_reads(self._reads.groups, self.cycle, self.cycle + size)
             if taken is None:
                 self._go(size, taken_writes)

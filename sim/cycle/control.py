@@ -15,6 +15,7 @@ from sim.cycle.timing import (
     BEGIN,
     END_TAIL,
     FETCH_ADDRESS,
+    FETCH_BEGIN,
     FETCH_WORD,
     IN_FLIGHT,
     OFFER,
@@ -109,6 +110,8 @@ class Execution:
         ahead: list[Pipeline] = [self.load, self.save]
         conv = WindowPipeline(config, costs, drain_of(config), timing.conv_done, timing.conv_stored, meets, ahead)
         pool = WindowPipeline(config, costs, pool_drain_of(config), timing.pool_done, timing.pool_done, meets, [*ahead, conv])
+        if config.shares_finish:
+            conv.lend(pool, pool_drain_of(config).cycles)
         misc = MiscPipeline(config, costs, meets, [*ahead, conv, pool])
         pipelines: dict[Unit, Pipeline] = {
             Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: misc,
@@ -126,7 +129,7 @@ class Execution:
         self._asked = 1
         """The last burst that was asked for."""
         for number in range(2):
-            self._fetch(number, BEGIN + 2 * number + FETCH_ADDRESS)
+            self._fetch(number, BEGIN + 2 * number + FETCH_BEGIN)
 
     def run(self) -> int:
         """Cycles from start to done."""
@@ -279,7 +282,8 @@ class Execution:
     def _sent(self, index: int, receiver: Receiver | None, begin: int, behind: int, last: int) -> int | None:
         """When all words of the instruction but the last ``behind`` are in the queue, which lie in bursts up to ``last``."""
         pc, taken = self.program.pcs[index], self.program.lengths[index] - behind
-        room = receiver.room(self.config.queue_words, behind) if receiver else 0
+        # A word more waits in the dispatcher's register.
+        room = receiver.room(self.config.queue_words + 1, behind) if receiver else 0
         if room is None:
             return None
         end = max(begin + taken, room)

@@ -17,6 +17,7 @@ from sim.cycle.timing import (
     LOAD_NEXT,
     LOAD_READ,
     LOAD_TAIL,
+    LOAD_WORD,
     LOADP_TAIL,
     SAVE_ADDRESS,
     SAVE_AHEAD_BEATS,
@@ -104,7 +105,7 @@ class LoadPipeline(_Mover):
         cost = self._cost(index)
         gap = 0
         if self._last is not None and cost.parameters != self._last.parameters:
-            gap = self._tail(self._last)
+            gap = self._tail(self._last) + (LOAD_WORD if self._last.parameters else 0)
         self._last = cost
         due = cycle + (LOAD_READ if cost.beats else LOAD_FILL)
         if cost.beats:

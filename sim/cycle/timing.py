@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isa.config import MachineConfig
-from isa.latency import array_latency, post_latency
+from isa.latency import array_latency, conv_post_latency, post_latency
 
 DRAM_LATENCY = 64
 """Cycles from a read address to its first data beat in the DRAM model."""
@@ -20,16 +20,19 @@ IN_FLIGHT = 8
 
 BEGIN = 3
 """From the start of the trace to the sequencer's ``begin``: register, idle to clear, clear to run."""
-FETCH_ADDRESS = 3
-"""From ``begin``, or from the word that makes room, to DRAM taking the address: counters, AR, register slice."""
-FETCH_WORD = 4
-"""From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2)."""
+FETCH_BEGIN = 4
+"""From ``begin`` to DRAM taking the first address: counters, size of the burst, AR, register slice."""
+FETCH_ADDRESS = 2
+"""From the dispatcher taking the word that makes room, which left the prefetch queue a cycle before, to DRAM taking the
+address: counters, AR, register slice."""
+FETCH_WORD = 5
+"""From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2), word."""
 DRAM_READ = DRAM_LATENCY - 1
 """From DRAM taking an address to the read of the first beat, which is on R in the next cycle."""
 READ_TURN = 4
 """From DRAM's read of a burst's last beat to DRAM taking the address that waited for it: R, slice, credits, AR, slice."""
-QUEUE = 2
-"""From a word entering a unit's queue to the receiver taking it (buffered FIFO)."""
+QUEUE = 3
+"""From a word leaving the dispatcher to the receiver taking it: register, buffered FIFO (2)."""
 OFFER = 1
 """From the move into the offer to the first cycle in which the unit may accept."""
 
@@ -48,10 +51,12 @@ LOAD_READ = 6 + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""
 LOAD_TAIL = 5
 """From the cycle after the last beat's read, or after the last word's, to ``done``: R, slice, packer (2), write, done."""
+LOAD_WORD = 1
+"""By which the first word of a LOAD is later than its bytes when these had to wait for the LOADP before it: slice."""
 LOADP_TAIL = 2
 """The same for LOADP: R, slice, writer, done."""
-LOAD_FILL = 3
-"""From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk."""
+LOAD_FILL = 4
+"""From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk, slice."""
 LOAD_CHUNKS = 5
 """Beats that wait in the packer when words are slower than beats: fetch then holds up nobody for so long."""
 LOAD_NEXT = 2
@@ -131,12 +136,12 @@ class Timing:
 
     @classmethod
     def of(cls, config: MachineConfig) -> Timing:
-        array, post = array_latency(config), post_latency(config)
+        array = array_latency(config)
         return cls(
             raster=config.px_p + 1,
-            conv_done=array + post + 5 + drain_of(config).last,
+            conv_done=array + conv_post_latency(config) + 5 + drain_of(config).last,
             conv_stored=array + 3,
-            pool_done=_pool_sums(config) + post + 3 + pool_drain_of(config).last,
+            pool_done=_pool_sums(config) + post_latency(config) + 4 + pool_drain_of(config).last,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from isa.config import MachineConfig
@@ -100,6 +101,14 @@ class WindowPipeline(_Worker):
         self._accepted = self._begin = 0
         self._reads: deque[Trail] = deque(maxlen=KEPT)
         self._writes: deque[Trail] = deque(maxlen=KEPT)
+        self._guest: WindowPipeline | None = None
+        self._guest_cycles = 0
+        self._spans: deque[tuple[int, int, int]] = deque(maxlen=KEPT)
+        """First and last cycle of its last instructions' beats, when nothing holds them up, and their reductions."""
+
+    def lend(self, guest: WindowPipeline, cycles: int) -> None:
+        """Its finishing lanes are the guest's, too, who takes so many cycles of them for a reduction."""
+        self._guest, self._guest_cycles = guest, cycles
 
     def accept(self, index: int, cycle: int) -> int | None:
         cost = self._costs[index]
@@ -107,13 +116,18 @@ class WindowPipeline(_Worker):
         self._index, self._accepted = index, cycle
         self._begin = max(cycle + self._raster, self._raster_free)
         first = max(self._begin + RASTER_TO_BEAT, self._beats_over)
+        self._spans.append((first, first + cost.cycles, cost.groups))
         per, lag = self._drain, self._lag
         use = cost.use
         reads, writes = self._contended[index]
-        if reads or writes:
+        late = 0.0
+        if self._guest is not None and not cost.stores:
+            late = max(late, per + self._guest_cycles - cost.cycles / cost.groups)
+        if reads or writes or late:
             source, target = Side(use.reads, cost.reads, self._reads), Side(use.writes, cost.writes, self._writes)
             places = None if cost.stores else Places(target, per, lag, writes)
-            self.open = WindowContest(source, cost.groups, first - READ_TO_BEAT, places)
+            held = partial(self._waits, late) if late else None
+            self.open = WindowContest(source, cost.groups, first - READ_TO_BEAT, places, held)
             return None
         begin = first - READ_TO_BEAT
         self._reads.append(Stretch(begin, begin + cost.cycles, use.reads, cost.reads))
@@ -129,10 +143,25 @@ class WindowPipeline(_Worker):
     def writes(self) -> Sequence[Trail]:
         return self._writes
 
+    def _waits(self, late: float, begin: int, end: int) -> float:
+        """How long drains wait for the guest's reductions while it is not idle: each of them makes one ``late``, and the guest
+        waits for the drains."""
+        assert self._guest is not None
+        steps, last = 0.0, 0
+        for begun, over, reductions in self._guest._spans:
+            first = max(begun, last)
+            last = first + max(over - begun, reductions * (self._drain + self._guest_cycles))
+            both = min(end, last) - max(begin, first)
+            if both > 0:
+                steps += reductions * both / (last - first)
+        share = min(0.5, late * steps / (end - begin))
+        return (end - begin) * share / (1 - share)
+
     def _close(self) -> int:
         contest = self.open
         assert isinstance(contest, WindowContest)
-        return self._end(contest.cycle + READ_TO_BEAT, contest.last_write + 1)
+        met = any(self._contended[self._index])
+        return self._end(contest.cycle + READ_TO_BEAT, contest.last_write + 1 if met else 0)
 
     def _end(self, end: int, written: int = 0) -> int:
         """Its beats are over at ``end``: when the instruction is done, and the next can be accepted."""

@@ -72,7 +72,7 @@ def conv(context: Context, f: SimpleNamespace) -> None:
         return
     if inputs is not None:
         acc -= inputs * np.int32(f.w_zp)
-    bias, scale = unpack_records(state.buffers[Buffer.PARAM][f.p_addr : f.p_addr + f.chunks])
+    bias, scale = unpack_records(state.buffers[Buffer.PARAM][f.p_addr : f.p_addr + f.chunks], shifts=state.config.conv_shifts)
     y = finish(requantise(acc, bias, scale), f, state.tables, f.alpha)
     write_chunks(state, f, y)
 

@@ -21,13 +21,15 @@ FloatArray = npt.NDArray[np.floating]
 INT16 = (-32768, 32767)
 MANTISSA_BITS = 24
 SHIFT_BITS = 6
+ONE = 1 << (MANTISSA_BITS - 1)
+"""The mantissa of scales that are powers of two."""
 
 
-def unpack_records(raw: Bytes) -> tuple[Int32, Float32]:
-    """Bias and scale of each 8-byte record; the last axis holds ``lanes * 8`` bytes."""
+def unpack_records(raw: Bytes, *, shifts: bool = False) -> tuple[Int32, Float32]:
+    """Bias and scale of each 8-byte record; the last axis holds ``lanes * 8`` bytes. ``shifts``: M is 2^23 in all of them."""
     records = np.ascontiguousarray(raw).view("<u8")
     bias = (records & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-    mantissa = records >> 32 & ((1 << MANTISSA_BITS) - 1)
+    mantissa = np.full_like(records, ONE) if shifts else records >> 32 & ((1 << MANTISSA_BITS) - 1)
     shift = records >> (32 + MANTISSA_BITS) & ((1 << SHIFT_BITS) - 1)
     return bias, np.ldexp(mantissa.astype(np.float32), -shift.astype(np.int32))
 

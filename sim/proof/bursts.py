@@ -59,7 +59,7 @@ def runs_become_bursts(checks: Checks, part: Any, inside: Inside) -> None:
     checks.if_then(part.o.valid, covered <= run.bytes)
     checks.if_then(part.o.valid, (o.end == end) & (o.last == (end & run.last)))
     _legal(checks, part.o.valid, o.addr, o.beats, config)
-    _splitter_holds(checks, inside, counted, run, fresh, beat_bytes)
+    _splitter_holds(checks, inside, counted, run, fresh, config)
 
 
 def _legal(checks: Checks, valid: Any, addr: Any, beats: Any, config: MachineConfig) -> None:
@@ -69,18 +69,22 @@ def _legal(checks: Checks, valid: Any, addr: Any, beats: Any, config: MachineCon
     checks.if_then(valid, addr % window + beats * config.axi_bytes <= window)
 
 
-def _splitter_holds(checks: Checks, inside: Inside, counted: Run, run: Run, fresh: Any, beat_bytes: int) -> None:
+def _splitter_holds(checks: Checks, inside: Inside, counted: Run, run: Run, fresh: Any, config: MachineConfig) -> None:
+    beat_bytes = config.axi_bytes
+    window = config.burst_beats * beat_bytes
     for name, plain in (("counted", counted), ("run", run)):
         held = inside.view(name)
         lane = plain.addr % beat_bytes
-        end = plain.bytes + lane - 1
+        end = plain.bytes + plain.addr % window - 1
         checks.holds(inside.signal(f"{name}_valid") == plain.valid)
         checks.if_then(plain.valid, plain.bytes != 0)
-        checks.if_then(plain.valid, (held.beat == plain.addr // beat_bytes) & (held.beats == end // beat_bytes + 1))
-        checks.if_then(plain.valid, (held.final == end % beat_bytes) & (held.last == plain.last))
+        checks.if_then(plain.valid, (held.beat == plain.addr // beat_bytes) & (held.bursts == end // window + 1))
+        checks.if_then(plain.valid, (held.final_beat == end % window // beat_bytes) & (held.final == end % beat_bytes))
+        checks.if_then(plain.valid, held.last == plain.last)
         first = held.first == lane
         checks.if_then(plain.valid, first if plain is counted else Mux(fresh, first, lane == 0))
     checks.holds(~run.valid | (inside.signal("first_burst") == fresh))
+    checks.holds(~run.valid | (inside.signal("end") == (inside.view("run").bursts == 1)))
 
 
 def reads_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
@@ -105,7 +109,10 @@ def reads_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
 def _has_beats(checks: Checks, inside: Inside) -> None:
     splitter = inside.part("splitter")
     for name in ("counted", "run"):
-        checks.if_then(splitter.signal(f"{name}_valid"), splitter.view(name).beats != 0)
+        valid, held = splitter.signal(f"{name}_valid"), splitter.view(name)
+        within = held.beat[: len(held.final_beat)]
+        checks.if_then(valid, (held.bursts > 1) | ((held.bursts == 1) & (held.final_beat >= within)))
+    checks.if_then(splitter.signal("run_valid"), splitter.signal("end") == (splitter.view("run").bursts == 1))
 
 
 def writes_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
@@ -150,6 +157,11 @@ def fetch_has_room(checks: Checks, part: Any, inside: Inside) -> None:
     checks.given(~part.start | (~ar.valid & (inside.signal("left") == 0)))
     checks.steady(ar.valid, ar.ready, ar.payload.as_value())
     window = part.burst * config.axi_bytes
+    left, room = inside.signal("left"), part.burst - inside.signal("beat_addr") % part.burst
+    started, issued = checks.past(part.start), checks.past(inside.signal("issue"))
+    checks.holds(started | issued | (inside.signal("size") == Mux(left < room, left, room)))
+    checks.if_then(started, inside.signal("size") == 0)
+    checks.if_then(issued, ar.valid)
     checks.if_then(ar.valid, (ar.payload.addr % config.axi_bytes == 0) & (beats <= part.burst))
     checks.if_then(ar.valid, ar.payload.addr % window + beats * config.axi_bytes <= window)
     level, word = queue.signal("inner_level"), queue.signal("r_rdy")
@@ -168,8 +180,8 @@ PROOFS = (
         "bursts", BURST, "a run's bursts cover its bytes once, in order; none crosses 4 KiB; end and last with the last",
         lambda config: BurstSplitter(config, NO_TAG), runs_become_bursts,
         (
-            Fault(BURST, "(run.beats[: most_bits + 1] <= room)", "(run.beats[: most_bits + 1] < room)"),
-            Fault(BURST, "room = most - run.beat[:most_bits]", "room = most - run.beat[:most_bits - 1]"),
+            Fault(BURST, "end.eq(run.bursts == 2)", "end.eq(run.bursts == 1)"),
+            Fault(BURST, "most - 1) - run.beat[:most_bits]", "most - 1) - run.beat[: most_bits - 1]"),
             Fault(BURST, "self.o.payload.first.eq(Mux(first_burst, run.first, 0))", "self.o.payload.first.eq(run.first)"),
         ),
     ),

@@ -10,6 +10,7 @@ from hw.axi.credits import Credits
 from hw.control.faults import Faults
 from hw.control.sequencer import SETTLE_CYCLES, Sequencer
 from hw.control.tokens import Tokens
+from hw.control.unfinished import Unfinished
 from hw.control.watchdog import Watchdog
 from isa.faults import TOKEN_MAX
 from isa.instructions import Unit
@@ -49,6 +50,15 @@ def tokens_count(checks: Checks, part: Any, inside: Inside) -> None:
             checks.holds(full == (count == TOKEN_MAX))
 
 
+def unfinished_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
+    count = Signal(range(part.most + 2))
+    checks.m.d.sync += count.eq(count + part.begun - part.finished)
+    checks.given(~part.finished | (count != 0))
+    checks.given(~part.begun | (count != part.most))
+    checks.holds((inside.signal("count") == count) & (count <= part.most))
+    checks.holds(part.none == (count == 0))
+
+
 def watchdog_expires(checks: Checks, part: Any, inside: Inside) -> None:
     """In the limit-th quiet cycle in a row, not before, and until there is progress."""
     quiet, row = Signal(33), Signal(33)
@@ -57,8 +67,10 @@ def watchdog_expires(checks: Checks, part: Any, inside: Inside) -> None:
     checks.m.d.comb += row.eq(Mux(still, quiet + 1, 0))
     checks.m.d.sync += quiet.eq(Mux(row > part.limit, quiet, row))
     checks.holds(part.expired == (still & (part.limit != 0) & (row >= part.limit)))
-    checks.if_then((part.limit != 0) & (quiet < part.limit), inside.signal("quiet") == quiet + 1)
-    checks.if_then((part.limit != 0) & (quiet >= part.limit), inside.signal("quiet") == part.limit)
+    due = quiet + 1 >= part.limit
+    checks.if_then(part.limit != 0, inside.signal("due") == due)
+    checks.if_then(part.limit == 0, ~inside.signal("due"))
+    checks.if_then((part.limit != 0) & ~due, inside.signal("quiet") == quiet + 2)
 
 
 def first_fault_stays(checks: Checks, part: Any, inside: Inside) -> None:
@@ -113,6 +125,7 @@ def _life_invariants(checks: Checks, part: Any, state: Any, settled: Any, rest: 
 
 
 CREDITS, TOKENS, WATCHDOG = "hw.axi.credits", "hw.control.tokens", "hw.control.watchdog"
+UNFINISHED = "hw.control.unfinished"
 FAULTS, SEQUENCER = "hw.control.faults", "hw.control.sequencer"
 PROOFS = (
     Proof(
@@ -126,6 +139,11 @@ PROOFS = (
             Fault(TOKENS, "with m.If(give ^ take):", "with m.If(give):"),
             Fault(TOKENS, "count == TOKEN_MAX - 1", "count == TOKEN_MAX - 2"),
         )
+    ),
+    Proof(
+        "unfinished", UNFINISHED, "none is high while as many instructions are finished as were begun",
+        lambda _: Unfinished(MOST), unfinished_are_counted,
+        (Fault(UNFINISHED, "with m.If(self.begun ^ self.finished):", "with m.If(self.begun):"),),
     ),
     Proof(
         "watchdog", WATCHDOG, "expires in the limit-th quiet cycle in a row, not before, until progress", lambda _: Watchdog(),

@@ -25,7 +25,7 @@ def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
     state, index, header = (inside.signal(name) for name in ("fsm_state", "index", "header"))
     fields = inside.view("header")
     taken, kept = Signal(32), Signal(32)
-    sent = Cat(queue.valid & queue.ready for queue in part.queues)
+    send, free, fails = inside.signal("send"), inside.signal("free"), inside.signal("body_code") != 0
     begins = part.start & (state == IDLE)
     with m.If(begins):
         m.d.sync += taken.eq(0)
@@ -38,20 +38,29 @@ def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
     checks.holds(part.moved == (part.words.valid & part.words.ready))
     checks.if_then(state == HEADER, part.pc == taken)
     checks.if_then(state == BODY, ((part.pc + index)[:32] == taken) & (index < fields.length) & (header == kept))
+    left = inside.signal("left")
+    checks.if_then(state == BODY, (left == fields.length - index) & (inside.signal("last") == (left == 1)))
+    waiting, payload = inside.signal("waiting"), inside.signal("payload")
+    checks.if_then(checks.past(~free), (waiting == checks.past(waiting)) & (payload == checks.past(payload)))
+    checks.if_then(checks.past(free & ~send), ~waiting.any())
+    loads = send & free
     for number, (queue, unit) in enumerate(zip(part.queues, part._units, strict=True)):
         mine = [row.opcode for row in part._known if row.unit is unit]
         opcode = (state == BODY).replicate(4) & fields.opcode | (state == HEADER).replicate(4) & word[: len(fields.opcode)]
         goes = Cat(opcode == value for value in mine).any()
-        checks.if_then(queue.valid, ((state == HEADER) | (state == BODY)) & goes)
-        checks.if_then(sent[number] & (state == HEADER), queue.payload == taken)
-        checks.if_then(sent[number] & (state == BODY), (queue.payload == word) & part.moved)
-        checks.if_then(part.moved & goes, sent[number])
-    checks.if_then(sent.any(), sum(sent) == 1)
-    checks.if_then(part.moved, state == BODY)
+        checks.holds((queue.valid == waiting[number]) & (queue.payload == payload))
+        checks.if_then(checks.past(loads), waiting[number] == checks.past(goes))
+        checks.holds(part.begun[number] == checks.past(loads & goes & (state == HEADER)))
+        checks.if_then(waiting[number] & ~queue.ready, ~free)
+    checks.if_then(checks.past(loads & (state == HEADER)), payload == checks.past(taken))
+    checks.if_then(checks.past(loads & (state == BODY)), payload == checks.past(word))
+    checks.if_then(send, (state == HEADER) | (state == BODY) & part.words.valid)
+    checks.if_then(part.moved, (state == BODY) & free & (send | fails))
+    checks.if_then(send & (state == BODY) & free, part.moved & ~fails)
     checks.if_then(part.ended, state == IDLE)
-    checks.if_then(part.halt, ~part.moved & ~sent.any())
+    checks.if_then(part.halt, ~part.moved & ~send)
     checks.if_then(checks.past(part.fault), part.fault)
-    ends = (state == BODY) & part.moved & (index + 1 == fields.length) & (fields.opcode == BY_NAME["END"].opcode)
+    ends = part.moved & ~fails & (index + 1 == fields.length) & (fields.opcode == BY_NAME["END"].opcode)
     checks.holds(part.ended == ((checks.past(part.ended) & ~checks.past(begins)) | checks.past(ends)))
 
 
@@ -80,7 +89,6 @@ def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None
     checks.holds(unpaid <= level)
     checks.if_then(part.illegal, ~part.instruction.valid & ~part.take.any())
     checks.if_then(part.halt, ~part.instruction.valid & ~part.take.any())
-    checks.if_then(part.idle, (level == 0) & ~full)
 
 
 def _receiver(config: MachineConfig) -> Any:
@@ -94,9 +102,8 @@ PROOFS = (
         "none after END, a fault or halt", Dispatch, words_reach_their_units,
         (
             Fault(DISPATCH, "self.pc.eq(self.pc + header.length)", "self.pc.eq(self.pc + index)"),
-            Fault(DISPATCH, "m.d.comb += target.eq(header.opcode)", "m.d.comb += target.eq(incoming.opcode)"),
-            Fault(DISPATCH, "m.d.comb += [send.eq(1), self.words.ready.eq(sink_ready)]",
-                  "m.d.comb += [send.eq(1), self.words.ready.eq(1)]"),
+            Fault(DISPATCH, "target.eq(header.opcode)", "target.eq(incoming.opcode)"),
+            Fault(DISPATCH, "self.words.ready.eq(free & ~self.halt)", "self.words.ready.eq(~self.halt)"),
         ),
     ),
     Proof(

@@ -110,15 +110,15 @@ def _rounding(nibbles: int) -> Any:
     return lambda _: Rounding(nibbles)
 
 
-REQUANTISE = "hw.post.requantise"
-SIGN = Fault(REQUANTISE, "Mux(negative_6, ~away,", "Mux(negative_6, away,")
+REQUANTISE, LANE = "hw.post.requantise", "hw.post.lane"
+SIGN = Fault(LANE, "Mux(sign, ~away,", "Mux(sign, away,")
 TIE = Fault(REQUANTISE, "tie.eq(Mux(half, short | power, short & (first | digits[0])))", "tie.eq(short)")
 PROOFS = (
     Proof(
         "requantise-operands", REQUANTISE, "both factors are float32's, and the shift that is left is that of M / 2^S",
         lambda _: Operands(CONFIG), operands_are_float32,
         (
-            Fault(REQUANTISE, "carry.eq(even ^ sign)", "carry.eq(even)"),
+            Fault(LANE, "carry.eq(even ^ sign)", "carry.eq(even)"),
             Fault(REQUANTISE, "with m.If(shift > 60):", "with m.If(shift > 61):"),
         ),
         depth=4,

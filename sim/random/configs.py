@@ -6,7 +6,7 @@ import random
 
 from isa.bounds import BOUNDS, ConfigError
 from isa.chips import CHIPS
-from isa.config import MachineConfig, config_from_dict
+from isa.config import REQUANT, MachineConfig, config_from_dict
 from isa.ram import RAM_FIELDS, RAM_STYLES
 
 LEAST_LANES, MOST_LANES = 5, 24
@@ -66,7 +66,8 @@ def _drawn(rng: random.Random, name: str) -> dict[str, object]:
     }  # fmt: skip
     by_turns = drawn["dsp_packing"] and oc_p % (4 if px_p % 2 else 2) == 0
     drawn |= {"array_clock": rng.randint(1, 2) if by_turns else 1}
-    return drawn | {"shared_finish": rng.random() < 0.5, "narrow_pairs": rng.choice((0, 0, 1, 32))}
+    drawn |= {"shared_finish": rng.random() < 0.5, "narrow_pairs": rng.choice((0, 0, 1, 32))}
+    return drawn | {"requant": rng.choice(REQUANT)}
 
 
 def _between(rng: random.Random, low: int, high: int) -> int:

@@ -36,6 +36,7 @@ LEAST = config_from_dict(
     origin="test",
 )  # fmt: skip
 """The smallest of everything."""
+SHIFTS = replace(NANO, name="shifts", shared_finish=False, requant="shift")
 NARROW_BUS = replace(NANO, name="narrow_bus", axi_data_bits=32)
 WIDE_BUS = replace(NANO, name="wide_bus", axi_data_bits=512)
 ODD = replace(NANO, name="odd", ic_p=3, oc_p=7, px_p=3, fm_banks=8, fm_depth=64, axi_data_bits=32)
@@ -54,9 +55,11 @@ def network() -> onnx.ModelProto:
     return model(nodes, (1, 3, 12, 12), {**constants, "f": np.array([1, 1, 2, 2], np.float32)})
 
 
-def compiled(nodes: onnx.ModelProto, config: MachineConfig, strategy: str = "naive") -> Compiled:
+def compiled(
+    nodes: onnx.ModelProto, config: MachineConfig, strategy: str = "naive", scheme: str = "power_of_two"
+) -> Compiled:
     """Run, compared with onnxruntime; its cycles are known, too."""
-    found = imported(nodes)
+    found = imported(nodes, scheme)
     result = compile_graph(found, config, strategy=strategy)
     feeds = feeds_of(found, 3)
     made, expected = Run(result.program, FunctionalEngine(config))(feeds), run(found.oracle, feeds)
@@ -91,6 +94,15 @@ def test_with_conv_alone() -> None:
     """Then all of these run on CONV, and searching finds groups."""
     assert set(on_cpu(compiled(network(), BARE))) == {"MaxPool_m", "Add_a"}
     assert set(on_cpu(compiled(network(), BARE, "best"))) == {"MaxPool_m", "Add_a"}
+
+
+def test_lanes_of_conv_that_only_shift() -> None:
+    """Powers of two lack nothing, means included, which are POOL's; of free scales what CONV computes goes to the CPU."""
+    assert not on_cpu(compiled(network(), SHIFTS))
+    reasons = on_cpu(compiled(network(), SHIFTS, scheme="free"))
+    assert reasons.keys() == {"Conv_c", "Gemm_y"}
+    told = "configuration shifts has CONV's lanes shift (requant), and scales of it are no powers of two"
+    assert set(reasons.values()) == {told}
 
 
 def test_the_smallest_machine_compiles_what_it_can() -> None:
@@ -154,6 +166,7 @@ def test_more_inputs_than_a_field_of_load_holds_keep_a_dense_layer_on_the_cpu() 
 
 MISFITS: Mapping[Fit, tuple[Sequence[Any], Sequence[int], Mapping[str, Any], MachineConfig]] = {
     Fit.UNIT: ([node("MaxPool", "x", kernel_shape=[2, 2])], (1, 4, 6, 6), {}, NO_POOL),
+    Fit.SCALES: ([node("AveragePool", "x", kernel_shape=[3, 3])], (1, 4, 6, 6), {}, replace(SHIFTS, build_pool=False)),
     Fit.OVER_CHANNELS: (
         [node("Relu", "x", "r"), node("ReduceMax", "r", axes=[1])], (1, 2000, 2, 2), {},
         replace(NANO, name="large", fm_depth=4096),

@@ -55,8 +55,8 @@ def test_hashes_tell_machines_apart_but_not_names() -> None:
     assert dataclasses.replace(NANO, **other_memories).hash == NANO.hash
     for field in {f.name for f in dataclasses.fields(MachineConfig)} - set(OF_NO_PROGRAM):
         value = getattr(BASE, field)
-        others: dict[str, Any] = {"px_p": 4, "axi_addr_bits": 41}
-        other = others.get(field, not value if isinstance(value, bool) else value // 2)
+        others: dict[str, Any] = {"px_p": 4, "axi_addr_bits": 41, "requant": "shift"}
+        other: Any = others[field] if field in others else not value if isinstance(value, bool) else value // 2
         assert dataclasses.replace(BASE, **{field: other}).hash != BASE.hash, field
 
 

@@ -49,6 +49,13 @@ def test_what_lacks_is_told_with_its_error(monkeypatch: pytest.MonkeyPatch) -> N
     assert beyond_chip(dataclasses.replace(nano, chip="XC7Z020")) == "", "a family that was never measured"
 
 
+def test_lanes_that_only_shift_are_smaller_and_have_no_wide_product() -> None:
+    base = preset("base")
+    of = [{one.kind: one.number for one in estimate(c, "xcup")} for c in (dataclasses.replace(base, requant="shift"), base)]
+    assert of[0]["LUT"] < of[1]["LUT"]
+    assert of[0]["DSP"] < of[1]["DSP"]
+
+
 def test_the_sum_is_of_all_parts() -> None:
     found = {one.kind: one.number for one in estimate(preset("base"), "xcup")}
     for kind, number in found.items():

@@ -153,7 +153,7 @@ def test_done_gives_the_tokens_of_the_oldest_also_in_consecutive_cycles() -> Non
         for _ in signals:
             await ctx.tick().until(dut.trace.start)
         await ctx.tick()
-        assert not ctx.get(dut.idle)
+        assert ctx.get(dut.at_work)
         ctx.set(dut.done, 1)
         for number, signal in enumerate(signals):
             assert ctx.get(dut.give) == sum(1 << unit for unit in signal)
@@ -161,7 +161,7 @@ def test_done_gives_the_tokens_of_the_oldest_also_in_consecutive_cycles() -> Non
             await ctx.tick()
         ctx.set(dut.done, 0)
         assert ctx.get(dut.give) == 0
-        assert ctx.get(dut.idle)
+        assert not ctx.get(dut.at_work)
 
     bench.run(script)
 
@@ -182,7 +182,7 @@ def test_tokens_wait_for_room_in_order_while_the_unit_goes_on() -> None:
             assert (ctx.get(dut.give), ctx.get(dut.trace.finish)) == (0, 0)
             await ctx.tick()
         ctx.set(dut.done, 0)
-        assert (ctx.get(dut.stuck), ctx.get(dut.stuck_ticket), ctx.get(dut.idle)) == (1, 0, 0)
+        assert (ctx.get(dut.stuck), ctx.get(dut.stuck_ticket), ctx.get(dut.at_work)) == (1, 0, 1)
         ctx.set(dut.full, 1 << Unit.LOAD)
         assert (ctx.get(dut.stuck), ctx.get(dut.give)) == (0, 1 << Unit.SAVE)
         await ctx.tick()
@@ -192,7 +192,7 @@ def test_tokens_wait_for_room_in_order_while_the_unit_goes_on() -> None:
             assert ctx.get(dut.give) == sum(1 << unit for unit in signal)
             assert (ctx.get(dut.trace.finish), ctx.get(dut.trace.finish_pc)) == (1, 100 + number)
             await ctx.tick()
-        assert (ctx.get(dut.give), ctx.get(dut.idle)) == (0, 1)
+        assert (ctx.get(dut.give), ctx.get(dut.at_work)) == (0, 0)
 
     bench.run(script)
 

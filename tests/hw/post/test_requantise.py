@@ -13,6 +13,7 @@ from amaranth import Elaboratable, Module
 from amaranth.sim import Simulator
 
 from hw.arithmetic.doubled import halves_of_a_cycle
+from hw.post.lane import FinishingLane
 from hw.post.requantise import RequantiseLane
 from isa.config import MachineConfig, preset
 from tests.hw.clocks import add_clocks
@@ -28,7 +29,7 @@ Case = tuple[int, int, int, int]
 class InHalves(Elaboratable):
     """A lane that is told the halves of its cycles, if it wants to know."""
 
-    def __init__(self, lane: RequantiseLane) -> None:
+    def __init__(self, lane: FinishingLane) -> None:
         self.lane = lane
 
     def elaborate(self, platform: Any) -> Module:
@@ -39,9 +40,11 @@ class InHalves(Elaboratable):
         return m
 
 
-def run_lane(cases: Iterable[Case], *, bypass: bool = False, config: MachineConfig = PLAIN) -> list[int]:
-    """What the lane makes of each case, one fed in every cycle."""
-    lane = RequantiseLane(config)
+def run_lane(
+    cases: Iterable[Case], *, bypass: bool = False, config: MachineConfig = PLAIN, lane: FinishingLane | None = None
+) -> list[int]:
+    """What the lane makes of each case, one fed in every cycle; that of the configuration unless another one is given."""
+    lane = lane or RequantiseLane(config)
     fed = list(cases)
     results: list[int] = []
 

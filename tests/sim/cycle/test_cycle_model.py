@@ -161,6 +161,20 @@ def test_a_compiled_group_whose_units_share_banks_is_within_two_percent(rtl: Rtl
     assert MODEL.run(words).cycles == pytest.approx(expected.cycles, rel=0.02)
 
 
+SHORT = conv(i_addr=1024, o_addr=1536, k_h=1, k_w=1, vectors=1, chunks=4, o_h=8, o_w=16)
+
+
+@pytest.mark.parametrize(
+    "ops", [[pool(), *[SHORT] * 4], [SHORT, pool(), *[SHORT] * 3], [SHORT, *[pool(k_h=2, k_w=2)] * 2, *[SHORT] * 3]],
+    ids=["pool first", "conv first", "windows of four"],
+)  # fmt: skip
+def test_short_reductions_beside_pooling_wait_for_its_results(ops: list[Op], rtl: RtlMachine) -> None:
+    """Nano's finishing lanes are CONV's, who waits while POOL's results go through them: some 480 cycles each time."""
+    words = whole(ops)
+    expected = rtl.run(words, np.zeros(1 << 20, np.uint8), BASES)
+    assert MODEL.run(words).cycles == pytest.approx(expected.cycles, rel=0.005)
+
+
 NARROW = replace(NANO, name="narrow", axi_data_bits=32)
 """A burst of its fetch holds 16 words: a MISC instruction of 24 begins in one and ends in the next but one."""
 FETCHED: dict[str, list[Op]] = {

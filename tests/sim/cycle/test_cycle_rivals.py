@@ -11,7 +11,8 @@ from sim.cycle.rivals import Use, contended, groups
 from tests.sim.cycle.cycle_programs import NANO, conv, load, misc, pool, whole
 
 PAIR = config_from_dict(
-    {"base": "nano", "name": "pair", "px_p": 2, "conv_finish": 4, "pool_finish": 4, "fm_banks": 12}, origin="test"
+    {"base": "nano", "name": "pair", "px_p": 2, "conv_finish": 4, "pool_finish": 4, "fm_banks": 12,
+     "shared_finish": False}, origin="test"
 )
 
 

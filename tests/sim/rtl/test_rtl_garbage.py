@@ -20,7 +20,9 @@ from sim.rtl.machine import RtlMachine
 from sim.rtl.scenario import token, whole
 
 NANO = preset("nano")
-WIDE = replace(NANO, name="wide", ic_p=3, oc_p=8, px_p=2, conv_finish=8, fm_banks=8)
+WIDE = replace(
+    NANO, name="wide", ic_p=3, oc_p=8, px_p=2, conv_finish=8, fm_banks=8, shared_finish=False, requant="shift"
+)  # fmt: skip
 MEMORY = """\
 module memory_4x40 (clk, write_en, write_addr, write_data, read_en, read_addr, read_data);
   input clk;

@@ -1,0 +1,33 @@
+"""Scales as CONV's finishing lanes take them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from compiler.layers.fit import Fit, FitError
+from compiler.xgraph.ops import Op, Requantisation
+from isa.config import MachineConfig
+
+ONE_BITS = 23
+"""Lanes that only shift take every mantissa for ``2^23``."""
+MOST_SHIFT = 63
+
+
+def for_lanes(config: MachineConfig, op: Op, requantisation: Requantisation) -> Requantisation:
+    """The same scales with the mantissa that the lanes take for given; all others have no place in lanes that only shift.
+
+    A shift of more than 63 makes nothing but zeros, as 63 does; a scale of 0 is written as that.
+    """
+    if not config.conv_shifts:
+        return requantisation
+    mantissa, shift = requantisation.mantissa.astype(np.int64), requantisation.shift.astype(np.int64)
+    if (mantissa & (mantissa - 1)).any():
+        reason = f"configuration {config.name} has CONV's lanes shift (requant), and scales of it are no powers of two"
+        raise FitError(Fit.SCALES, f"layer {op.name}", reason, "quantise to powers of two, or set requant = float32")
+    places = np.round(np.log2(np.maximum(mantissa, 1))).astype(np.int64)
+    shift = np.where(mantissa, np.minimum(shift + ONE_BITS - places, MOST_SHIFT), MOST_SHIFT)
+    return replace(
+        requantisation, mantissa=np.full_like(requantisation.mantissa, 1 << ONE_BITS), shift=shift.astype(np.uint8)
+    )

@@ -1,0 +1,28 @@
+"""How many instructions a unit has before it."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Const, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Unfinished(wiring.Component):
+    """Counts up to ``most`` instructions from ``begun`` to ``finished``; ``none``, from a register, tells that there is none.
+
+    Latency one cycle. Whatever an instruction goes through is between the two, so that nobody else need be asked.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        super().__init__({"begun": In(1), "finished": In(1), "none": Out(1, init=1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        count = Signal(range(self.most + 1))
+        with m.If(self.begun ^ self.finished):
+            m.d.sync += [
+                count.eq(count + Cat(Const(1, 1), self.finished.replicate(len(count) - 1))),
+                self.none.eq(self.finished & (count == 1)),
+            ]
+        return m

@@ -1,0 +1,98 @@
+"""What all finishing lanes share: the sum with its bias, 24 significant bits of it, and the rounded, saturated end.
+
+**Rounding in place.** Step 2 of docs/machine.md rounds ``t`` to 24 significant bits. Nothing is normalised for that: of the
+low seven bits those are cleared that ``|t|`` has beyond 24, which a thermometer of its high bits tells (``lost``), after half
+a unit has been added. The value keeps its scale. With ``y = |t|`` if ``t >= 0`` and ``|t| - 1`` (all bits inverted)
+if not, ``e`` bits lost and ``h = 2^(e-1)``, ties to even means ``floor(y + (h - 1) + y_e)`` and ``floor(y + h + y_e)``:
+the magnitude, its sign taken off and rounded, is one addition.
+"""
+
+from __future__ import annotations
+
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.arithmetic.sums import chosen_sum
+
+INTEGER = 15
+_EXTRA = 7
+"""Bits of a magnitude of at most 2^31 beyond 24."""
+
+RECORD = data.StructLayout({"bias": signed(32), "mantissa": 24, "shift": 6, "_": 2})
+"""A lane's requantisation record, as parameter words hold it."""
+
+
+class FinishingLane(wiring.Component):
+    """A sum to int16 in ``latency`` cycles; with ``bypass`` only saturated.
+
+    Stage ``n`` takes its input when ``advance[n]`` is high, so that all lanes of a vector share one control, and stages without
+    a vector rest. It never stalls.
+    """
+
+    def __init__(self, latency: int, *, halves: bool = False) -> None:
+        """``halves``: whether it asks in which half of a cycle of twice the clock it is (``hw/arithmetic/doubled.py``)."""
+        self.latency = latency
+        super().__init__({
+            "advance": In(latency),
+            **({"second_half": In(1)} if halves else {}),
+            "acc": In(signed(32)),
+            "param": In(RECORD),
+            "bypass": In(1),
+            "r": Out(signed(16)),
+        })
+
+    def _total(self, m: Module) -> Signal:
+        """Stage 0: step 1. Bypass has no bias."""
+        total = Signal(32, reset_less=True)
+        with m.If(self.advance[0]):
+            m.d.sync += total.eq(chosen_sum(self.acc, self.param.bias & (~self.bypass).replicate(32)))
+        return total
+
+    def _significant(self, m: Module, total: Value, raised: Value) -> tuple[Value, Signal]:
+        """Stage 1, and what stage 2 takes: the magnitude in 24 significant bits, one place up if ``raised``, and the sign."""
+        sign = total[31]
+        high = total[24:31] ^ sign.replicate(_EXTRA)
+        beyond = Signal(_EXTRA)
+        lost = Signal(_EXTRA + 1)
+        tops = Signal(_EXTRA + 1)
+        even = Cat(total[n + 1] & _only(beyond, n) for n in range(_EXTRA)).any()
+        m.d.comb += [
+            beyond.eq(Cat(high[n:].any() for n in range(_EXTRA))),
+            lost.eq(Mux(raised, Cat(beyond[0], beyond), beyond)),
+            tops.eq(Cat(_only(lost, n) for n in range(_EXTRA + 1))),
+        ]
+        inverted, lost_1, up, carry, negative = (Signal(bits, reset_less=True) for bits in (33, _EXTRA + 1, _EXTRA + 1, 1, 1))
+        with m.If(self.advance[1]):
+            m.d.sync += [
+                inverted.eq(Mux(raised, Cat(Const(0, 1), total), Cat(total, sign)) ^ sign.replicate(33)),
+                lost_1.eq(lost),
+                up.eq(Mux(sign, tops, lost[1:])),
+                carry.eq(even ^ sign),
+                negative.eq(sign),
+            ]
+        rounded = Signal(34)
+        m.d.comb += rounded.eq(Cat(carry, inverted) + Cat(Const(1, 1), up))
+        return Cat(rounded[1 : 2 + _EXTRA] & ~lost_1, rounded[2 + _EXTRA :]), negative
+
+    def _finish(self, m: Module, whole: Value, up: Value, overflow: Value, negative: Value) -> None:
+        """The last two stages: ``INTEGER`` bits and whether they are rounded ``up``, sign, saturation."""
+        away, sign = Signal(reset_less=True), Signal(reset_less=True)
+        # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
+        down = Signal(INTEGER + 1, reset_less=True)
+        with m.If(self.advance[-2]):
+            m.d.sync += [
+                away.eq(overflow | up),
+                down.eq(Cat(whole | overflow.replicate(INTEGER), Const(0, 1)) ^ negative.replicate(INTEGER + 1)),
+                sign.eq(negative),
+            ]
+        step = Mux(sign, ~away, away & ~down[:INTEGER].all())
+        r = Signal(signed(16), reset_less=True)
+        m.d.comb += self.r.eq(r)
+        with m.If(self.advance[-1]):
+            m.d.sync += r.eq((down + step)[:16].as_signed())
+
+
+def _only(thermometer: Value, n: int) -> Value:
+    """Bit ``n`` is the highest one."""
+    return thermometer[n] & ~thermometer[n + 1] if n + 1 < len(thermometer) else thermometer[n]
