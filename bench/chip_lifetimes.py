@@ -1,35 +1,37 @@
-"""What words shared on chip could save at best (Deep Fusion's figures 4 and 5), as a table in docs/memory.md.
+"""What words shared on chip save (Deep Fusion's figures 4 and 5), and what they could at best, as a table in docs/memory.md.
 
 ``python -m bench.chip_lifetimes [--parts] [network ...] [--kib 64 128 256] [--batch 1]``
 
-DRAM bytes of ``dnnvm`` and ``best`` on the machines of ``bench.strategies dram``, each as it is, and with a placement that no
-real one can better: where layers run one after the other within a step, a map takes its whole ring only from the layer that
-makes it to the last that reads it, what is loaded comes when it is first read, and in between only the rows that the next step
-still needs are kept; what a layer makes lies over what it is the last to read, as far as there are bytes of both; any set of
-such maps fits whose words at each time are no more than there are. ``--parts``: instead, what the bytes of ``best`` are.
+DRAM bytes of ``dnnvm`` and ``best`` on the machines of ``bench.strategies dram``: as they are; of ``best`` with every map in
+words of its own; and with a placement that no real one can better: where layers run one after the other within a step, a map
+takes its whole ring only from the layer that makes it to the last that reads it, what is loaded comes when it is first read,
+and in between only the rows that the next step still needs are kept; what a layer makes lies over what it is the last to read,
+as far as there are bytes of both; any set of such maps fits whose words at each time are no more than there are. ``--parts``:
+instead, what the bytes of ``best`` are.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
+
 from bench.network_table import put_row
 from bench.strategies import CONVOLUTIONS, convolutions, fitting, imported, small_machine, timed
 from compiler.layers.placed import Placed
-from compiler.planning import planner
+from compiler.planning import selection
 from compiler.planning.objective import OBJECTIVES
 from compiler.planning.operations import Group
-from compiler.planning.placement import place
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
+from compiler.planning.presence import presences
 from compiler.planning.ranges import Ranges
 from compiler.planning.residence import PARAMETER_BUFFERS
-from compiler.planning.room import Room
-from compiler.planning.tenancy import Tenancy, tenancies
+from compiler.planning.tenancy import tenancies
 from compiler.search.cost import Evaluator
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig
@@ -37,55 +39,43 @@ from isa.config import MachineConfig
 PAGE = Path(__file__).parents[1] / "docs" / "memory.md"
 NETWORKS = ("alexnet/convolutions", "googlenet", "mobilenet_v2", "resnet18", "resnet50", "resnet152", "squeezenet",
     "vgg16/convolutions")  # fmt: skip
-COMPARED = ("dnnvm", "best")
 
 
 def at_best(
-    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str] = ()
-) -> dict[str, Placed] | None:
-    """The real places; where there are none, and no layer runs behind, any if the words suffice at each time."""
-    found = place(config, group, ranges, skew, upwards, held)
-    if found is not None or any(skew.values()):
-        return found
-    own = [(tenancy, *_rings(group, ranges, tenancy, held)) for tenancy in tenancies(config, group)]
-    for now in range(len(group.layers)):
-        rows = [ring if first <= now <= last else carried for _, ring, carried, first, last in own]
-        words = sum(t.pitch * t.vectors * count for (t, *_), count in zip(own, rows, strict=True))
-        born = ended = 0
-        for t, ring, carried, first, last in own:
-            if any(name == group.layers[now].output for name, *_ in t.planes):
-                born += t.pitch * t.vectors * ring if first == now else 0
-            elif last == now:
-                ended += t.pitch * t.vectors * (ring - carried)
-        if words - min(born, ended) > config.fm_words:
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str]
+) -> tuple[dict[str, Placed], frozenset[str]] | None:
+    """Any places, if no layer runs behind and the words suffice at each time."""
+    if any(skew.values()):
+        return None
+    last = len(group.layers) - 1
+    own = tenancies(config, group)
+    found = presences(group, ranges, own, held)
+    words = [(present.end - present.begin).reshape(ranges.steps, last + 1) * (tenancy.pitch * tenancy.vectors)
+             for tenancy, present in zip(own, found, strict=True)]  # fmt: skip
+    for now, layer in enumerate(group.layers):
+        begun, ended = np.zeros(ranges.steps), np.zeros(ranges.steps)
+        for each, present, tenancy in zip(words, found, own, strict=True):
+            if any(name == layer.output for name, *_ in tenancy.planes):
+                begun += each[:, now] if present.first == now else 0
+            elif present.last == now:
+                # Less what of it the next step reads.
+                ended += each[:, now] - (each[:, now + 1] if now < last else np.append(each[1:, 0], 0.0))
+        over = np.minimum(begun, ended)
+        if (np.sum([each[:, now] for each in words], axis=0) - over).max() > config.fm_words:
             return None
     return {
-        name: Placed(0, tenancy.pitch, ring, group.tensors[name].height, group.width(name), planes)
-        for tenancy, ring, *_ in own for name, _, planes in tenancy.planes
-    }  # fmt: skip
+        name: Placed(0, tenancy.pitch, present.most, group.tensors[name].height, group.width(name), planes)
+        for tenancy, present in zip(own, found, strict=True) for name, _, planes in tenancy.planes
+    }, frozenset()  # fmt: skip
 
 
-def _rings(group: Group, ranges: Ranges, tenancy: Tenancy, held: Collection[str]) -> tuple[int, int, int, int]:
-    """Rows of the ring, rows that the next step needs, and the first and the last layer of a step that touch it."""
-    height = group.tensors[tenancy.planes[0][0]].height
-    last = len(group.layers) - 1
-    if tenancy.lives[0].first in held:
-        return height, height, 0, last
-    place_of = {layer.output: number for number, layer in enumerate(group.layers)}
-    ring, carried = tenancy.least_ring, 0
-    touching: list[int] = []
-    for life in tenancy.lives:
-        ring = max(ring, ranges.rows_kept(life.first, life.last, 0))
-        made, kept = ranges.end[life.first].tolist(), ranges.begin[life.last].tolist()
-        carried = max([carried, *(end - begin for end, begin in zip(made, kept[1:], strict=False))])
-        touching += [place_of[name] for name in (life.maker, *life.readers) if name in place_of]
-    ring = min(ring, height)
-    return ring, min(ring, carried), min(touching, default=0), max(touching, default=last)
+def apart(*_: object) -> None:
+    """No words are shared."""
 
 
 @contextmanager
-def words_shared_at_best() -> Iterator[None]:
-    with patch.object(planner, "place", at_best), patch.object(Room, "may_hold", lambda room, steps: True):
+def sharing(how: Callable[..., object]) -> Iterator[None]:
+    with patch.object(selection, "place_shared", how):
         yield
 
 
@@ -97,15 +87,16 @@ def row(name: str, kib: int, batch: int) -> None:
     whole = imported(name.removesuffix(CONVOLUTIONS), batch)
     config = small_machine(kib)
     graph, _ = fitting(convolutions(whole) if name.endswith(CONVOLUTIONS) else whole, config)
-    real = {strategy: moved(graph, config, strategy) for strategy in COMPARED}
-    with words_shared_at_best():
-        ideal = {strategy: moved(graph, config, strategy) for strategy in COMPARED}
-    columns = ("KiB", "batch", "network", "dnnvm MB", "best MB", "best, shared at best MB", "saved at best", "best below dnnvm",
-        "with sharing at best")  # fmt: skip
+    dnnvm, best = (moved(graph, config, strategy) for strategy in ("dnnvm", "best"))
+    with sharing(apart):
+        before = moved(graph, config, "best")
+    with sharing(at_best):
+        bound = moved(graph, config, "best")
+    columns = ("KiB", "batch", "network", "dnnvm MB", "best, no words shared MB", "best MB", "saved", "best below dnnvm",
+        "shared at best MB", "shared at best below dnnvm")  # fmt: skip
     cells = (
-        kib, batch, name, f"{real['dnnvm'] / 1e6:.3f}", f"{real['best'] / 1e6:.3f}", f"{ideal['best'] / 1e6:.3f}",
-        f"{1 - ideal['best'] / real['best']:.1%}", f"{1 - real['best'] / real['dnnvm']:.1%}",
-        f"{1 - ideal['best'] / real['dnnvm']:.1%}",
+        kib, batch, name, f"{dnnvm / 1e6:.3f}", f"{before / 1e6:.3f}", f"{best / 1e6:.3f}", f"{1 - best / before:.1%}",
+        f"{1 - best / dnnvm:.1%}", f"{bound / 1e6:.3f}", f"{1 - bound / dnnvm:.1%}",
     )  # fmt: skip
     print(" | ".join(map(str, cells)), flush=True)
     put_row("Words shared on chip", columns, [str(cell) for cell in cells], 3, PAGE)

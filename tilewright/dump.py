@@ -63,8 +63,9 @@ def _pass(plan: Pass) -> Iterator[str]:
         yield f"save {name}, {plan.skew[f'save {name}']} steps behind"
     for name, placed in plan.placed.items():
         rows = f"{placed.ring} of {placed.height} rows" if placed.wraps else f"all {placed.height} rows"
+        shifted = f", row 0 at row {placed.shift}" if placed.shift else ""
         where = f"words {placed.base}..{placed.base + placed.words - 1}"
-        yield f"map {name}: {where}: {placed.planes} planes of {rows}, {placed.pitch} words each"
+        yield f"map {name}: {where}: {placed.planes} planes of {rows}, {placed.pitch} words each{shifted}"
 
 
 def _instructions(program: Program) -> Iterator[str]:

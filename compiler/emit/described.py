@@ -38,7 +38,8 @@ def group_schedule(config: MachineConfig, plan: Plan) -> GroupSchedule:
     if plan.bands > 1:
         return GroupSchedule(operations, end=end, bands=plan.bands)
     rings = {
-        name: Ring(placed.base, placed.ring, placed.pitch, placed.apart) for name, placed in plan.rings(config).items()
+        name: Ring(placed.base, placed.ring, placed.pitch, placed.apart, placed.shift)
+        for name, placed in plan.rings(config).items()
     }
     return GroupSchedule(
         operations, plan.steps, plan.pipelined, plan.count // plan.tiles, plan.tiles,

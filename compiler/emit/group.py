@@ -11,7 +11,7 @@ from compiler.layers.placed import Rows
 from compiler.layers.views import View, load_rows, save_rows
 from compiler.planning.operations import Group
 from compiler.planning.plan import Pass, Plan
-from compiler.planning.walk import PIECES
+from compiler.planning.sequence import sequence
 from compiler.schedule.instruction import Pending
 from isa.config import MachineConfig
 from isa.instructions import Buffer
@@ -68,22 +68,23 @@ class PassEmitter:
         self.first_tile = first_tile
         self._resident: dict[str, list[ParameterWords]] = {}
         self._tables: dict[str, int] = {}
-        self._pieces = {name: -(-plan.ranges.most_made(name) // PIECES) for name in plan.group.maps}
+        self._pieces = {name: plan.ranges.piece(name) for name in plan.group.maps}
         """Rows of a piece of each map."""
         self._pending: list[Pending] = []
 
     def emit(self, images: range) -> list[Pending]:
         """One image after the other; parameters that stay are loaded once."""
         plan = self.plan
-        group = plan.group
+        layers = {layer.output: layer for layer in plan.group.layers}
+        turns = sequence(plan.group, plan.loads, plan.in_turn)
         for image in images:
             for slot in range(plan.ranges.steps + max(plan.skew.values())):
-                for tensor in plan.loads:
-                    self._load(tensor, slot - plan.skew[f"load {tensor}"], image)
-                for layer in group.layers:
-                    self._compute(layer, slot - plan.skew[layer.output])
-                for tensor in group.outputs:
-                    self._save(tensor, slot - plan.skew[f"save {tensor}"], image)
+                for turn in turns:
+                    step = slot - plan.skew[turn.key]
+                    if turn.what == "make":
+                        self._compute(layers[turn.map], step)
+                    else:
+                        (self._load if turn.what == "load" else self._save)(turn.map, step, image)
         self.parameters.release()
         return self._pending
 

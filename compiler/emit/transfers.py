@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from compiler.emit.group import Homes
 from compiler.layers.placed import Rows
 from compiler.planning.plan import Pass, Plan
+from compiler.planning.sequence import sequence
 from compiler.schedule.instruction import Access
 
 
@@ -31,15 +32,14 @@ def transfers(plan: Plan, homes: Homes, batch: int) -> Iterator[Transfer]:
 
 
 def _of_pass(part: Pass, homes: Homes, image: int) -> Iterator[Transfer]:
+    moves = [turn for turn in sequence(part.group, part.loads, part.in_turn) if turn.what != "make"]
     for slot in range(part.ranges.steps + max(part.skew.values())):
-        for name in part.loads:
-            rows = _rows(part, name, slot - part.skew[f"load {name}"])
-            if rows:
-                yield Transfer(False, name, homes.load[name].access(rows, image))
-        for name in part.group.outputs:
-            rows = _rows(part, name, slot - part.skew[f"save {name}"])
-            for view in homes.save[name] if rows else ():
-                yield Transfer(True, name, view.access(rows, image))
+        for turn in moves:
+            rows = _rows(part, turn.map, slot - part.skew[turn.key])
+            if rows and turn.what == "load":
+                yield Transfer(False, turn.map, homes.load[turn.map].access(rows, image))
+            for view in homes.save[turn.map] if rows and turn.what == "save" else ():
+                yield Transfer(True, turn.map, view.access(rows, image))
 
 
 def _rows(part: Pass, name: str, step: int) -> Rows:

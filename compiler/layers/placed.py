@@ -26,19 +26,21 @@ class Rows:
 
 @dataclass(frozen=True)
 class Placed:
-    """Row ``y`` of plane ``v`` starts at word ``base + v * plane + (y mod ring) * pitch``."""
+    """Row ``y`` of plane ``v`` starts at word ``base + v * plane + ((y + shift) mod ring) * pitch``."""
 
     base: int
     pitch: int
     """Words from row to row: at least the width."""
     ring: int
-    """Rows that are kept; the map's height if all are."""
+    """Rows that are kept; the map's height if all are, or more where other maps lie between."""
     height: int
     width: int
     planes: int
     """Channel vectors."""
     apart: int = 0
     """Words between one plane and the next."""
+    shift: int = 0
+    """Row of the ring at which row 0 lies."""
 
     @property
     def ring_words(self) -> int:
@@ -55,11 +57,11 @@ class Placed:
 
     @property
     def wraps(self) -> bool:
-        return self.ring < self.height
+        return self.ring < self.shift + self.height
 
     def row(self, y: int) -> int:
         """Word offset of a row within its plane."""
-        return y % self.ring * self.pitch
+        return (y + self.shift) % self.ring * self.pitch
 
     def word(self, y: int, plane: int = 0) -> int:
         return self.base + plane * self.plane + self.row(y)
@@ -68,7 +70,7 @@ class Placed:
         """The rows, cut where the ring starts again."""
         begin = rows.begin
         while begin < rows.end:
-            end = min(rows.end, (begin // self.ring + 1) * self.ring)
+            end = min(rows.end, ((begin + self.shift) // self.ring + 1) * self.ring - self.shift)
             yield Rows(begin, end)
             begin = end
 
@@ -79,3 +81,8 @@ class Placed:
             Access(Space.FM, self.word(part.begin, first_plane), len(part) * self.pitch, count, self.plane)
             for part in self.segments(rows)
         ]
+
+
+def meet(one: Placed, other: Placed) -> bool:
+    """Whether any word lies between the first and the last of both."""
+    return max(one.base, other.base) < min(one.base + one.words, other.base + other.words)

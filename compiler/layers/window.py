@@ -69,10 +69,10 @@ def window_values(window: Window, source: Placed, rows: Rows, columns: Rows, pad
     }  # fmt: skip
     if source.wraps:
         values["i_ring"] = source.ring_words
-        values["i_off"] = iy0 % source.ring * source.pitch
+        values["i_off"] = source.row(iy0)
     else:
         values["i_ring"] = 0
-        values["i_off"] = iy0 * source.pitch % (1 << 24)
+        values["i_off"] = (iy0 + source.shift) * source.pitch % (1 << 24)
     return values
 
 

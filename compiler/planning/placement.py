@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
-from compiler.layers.placed import Placed
+from compiler.layers.placed import Placed, meet
 from compiler.planning.operations import Group
 from compiler.planning.ranges import Ranges
+from compiler.planning.sharing import share, sharing_as
 from compiler.planning.tenancy import tenancies
 from compiler.schedule.document import GroupSchedule
 from isa.config import MachineConfig
@@ -67,16 +69,28 @@ def place(
                 where = config.fm_words - base
             if base < 0 or where > config.fm_words:
                 break
-            bases.append((room, base, apart))
+            bases.append((room, base, apart, 0))
         else:
             return dict(_placed(group, bases))
     return None
 
 
+def place_shared(
+    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str]
+) -> tuple[dict[str, Placed], frozenset[str]] | None:
+    """Rings that share words, and the layers that slide (``Way.sliding``); only where no layer runs behind another."""
+    if any(skew.values()):
+        return None
+    return share(config, group, ranges, [room.ring for room in _rooms(config, group, ranges, skew, held)], upwards, held)
+
+
 def place_as(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str], wanted: GroupSchedule
-) -> dict[str, Placed]:
-    """Rings as a schedule has them; refused where one is too short, too narrow, or meets another."""
+) -> tuple[dict[str, Placed], bool, frozenset[str]]:
+    """Rings as a schedule has them, whether any share words, and which layers slide then (``Way.sliding``).
+
+    Refused where one is too short, too narrow, or destroys another.
+    """
     assert wanted.rings is not None
     rooms = {room.planes[0][0]: room for room in _rooms(config, group, ranges, skew, held)}
     for name in (*wanted.rings, *rooms):
@@ -84,37 +98,47 @@ def place_as(
             raise wanted.refused(f"rings.{name}", f"no ring begins with map {name!r}; expected {', '.join(rooms)}")
         if name not in wanted.rings:
             raise wanted.refused("rings", f"map {name!r} has no ring; expected all of {', '.join(rooms)}, or no rings")
-    bases = []
-    taken: dict[str, range] = {}
-    for name, room in rooms.items():
-        ring, height = wanted.rings[name], group.tensors[name].height
-        steps = f"in {ranges.steps} steps"
-        if not room.ring <= ring.rows <= height:
-            raise wanted.refused(f"rings.{name}", f"ring {name}: {ring.rows} rows; expected {room.ring} to {height} {steps}")
-        if ring.pitch < group.width(name):
-            raise wanted.refused(f"rings.{name}", f"ring {name}: pitch {ring.pitch}; expected at least {group.width(name)}")
-        room = replace(room, ring=ring.rows, pitch=ring.pitch)
-        words = range(ring.word, ring.word + room.words(ring.apart))
-        if words.stop > config.fm_words:
-            raise wanted.refused(
-                f"rings.{name}", f"ring {name}: ends at word {words.stop}; configuration {config.name} has {config.fm_words}"
-            )
-        for other, own in taken.items():
-            if max(words.start, own.start) < min(words.stop, own.stop):
-                what = f"ring {name}: words {words.start} to {words.stop - 1} meet those of ring {other}"
-                raise wanted.refused(f"rings.{name}", what)
-        taken[name] = words
-        bases.append((room, ring.word, ring.apart))
-    return dict(_placed(group, bases))
+    bases = [(_ring_as(config, group, ranges, room, wanted), wanted.rings[name]) for name, room in rooms.items()]
+    placed = dict(_placed(group, [(room, ring.word, ring.apart, ring.shift) for room, ring in bases]))
+    pairs = [pair for pair in combinations(rooms, 2) if meet(placed[pair[0]], placed[pair[1]])]
+    if not pairs:
+        return placed, False, frozenset()
+    found = pairs[0] if any(skew.values()) else sharing_as(config, group, ranges, placed, held)
+    if isinstance(found, frozenset):
+        return placed, True, found
+    other, name = found
+    words = placed[name].base, placed[name].base + placed[name].words - 1
+    what = f"ring {name}: words {words[0]} to {words[1]} meet those of ring {other} while both are in use"
+    raise wanted.refused(f"rings.{name}", what)
 
 
-def _placed(group: Group, bases: Sequence[tuple[_Room, int, int]]) -> Iterator[tuple[str, Placed]]:
-    """``bases``: of each room, and how far its planes are apart."""
-    for room, base, apart in bases:
+def _ring_as(config: MachineConfig, group: Group, ranges: Ranges, room: _Room, wanted: GroupSchedule) -> _Room:
+    assert wanted.rings is not None
+    name = room.planes[0][0]
+    ring, height = wanted.rings[name], group.tensors[name].height
+    if ring.rows < room.ring:
+        what = f"ring {name}: {ring.rows} rows; expected {room.ring} to {height} in {ranges.steps} steps"
+        raise wanted.refused(f"rings.{name}", what)
+    if ring.pitch < group.width(name):
+        raise wanted.refused(f"rings.{name}", f"ring {name}: pitch {ring.pitch}; expected at least {group.width(name)}")
+    if ring.shift >= ring.rows:
+        raise wanted.refused(f"rings.{name}", f"ring {name}: shift {ring.shift}; expected less than its {ring.rows} rows")
+    room = replace(room, ring=ring.rows, pitch=ring.pitch)
+    end = ring.word + room.words(ring.apart)
+    if end > config.fm_words:
+        raise wanted.refused(
+            f"rings.{name}", f"ring {name}: ends at word {end}; configuration {config.name} has {config.fm_words}"
+        )
+    return room
+
+
+def _placed(group: Group, bases: Sequence[tuple[_Room, int, int, int]]) -> Iterator[tuple[str, Placed]]:
+    """``bases``: of each room, how far its planes are apart, and its shift."""
+    for room, base, apart, shift in bases:
         plane = room.ring * room.pitch + apart
         for name, first, planes in room.planes:
             height = group.tensors[name].height
-            yield name, Placed(base + first * plane, room.pitch, room.ring, height, group.width(name), planes, apart)
+            yield name, Placed(base + first * plane, room.pitch, room.ring, height, group.width(name), planes, apart, shift)
 
 
 def _rooms(

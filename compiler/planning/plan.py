@@ -29,6 +29,8 @@ class Pass:
     residence: Residence
     loads: Sequence[str]
     """Inputs, but for those that an earlier pass left on chip."""
+    in_turn: bool = False
+    """Whether maps are loaded and saved in turn with the layers (see ``sequence``)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,10 @@ import numpy as np
 from compiler.layers.layer import Ends
 from compiler.planning.operations import Group
 
+PIECES = 4
+"""Parts of a step's rows at its edges: loads, saves, and the first and last parameter block of each layer come in
+parts, so that computation starts when the first of them is loaded, and saves begin before it has ended."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
@@ -37,6 +41,10 @@ class Ranges:
     def most_made(self, tensor: str) -> int:
         """Rows of the greatest step."""
         return self._most_made[tensor]
+
+    def piece(self, tensor: str) -> int:
+        """Rows of a piece, of which the greatest step has up to ``PIECES``."""
+        return -(-self.most_made(tensor) // PIECES)
 
     def coarser(self, steps: int) -> Ranges:
         """In fewer steps, if the steps of these are single rows of all outputs."""

@@ -30,6 +30,8 @@ class Task:
     sources: list[Task] = field(default_factory=list)
     room: list[tuple[Task, int]] = field(default_factory=list)
     """Those who must be done with the rows that it overwrites, and how many steps ago these were theirs."""
+    after: list[tuple[Task, int]] = field(default_factory=list)
+    """Those who must be done with words that it takes over from other maps, and how many steps ago they used them."""
     blocks: int = 1
     kept: float = 0.0
     """Cycles of loading the parameters that stay, until they are loaded."""
@@ -92,6 +94,9 @@ class Walker:
                     begin = first
                 if last > all_free:
                     all_free = last
+        for other, ago in task.after:
+            if step >= ago and other.last[step - ago] > begin:
+                begin = other.last[step - ago]
         if all_free > begin + work * (pieces - 1) / pieces:
             self.loaded += work
         else:
@@ -147,6 +152,9 @@ class Walker:
                     begin = first
                 if last > all_free:
                     all_free = last
+        for other, ago in task.after:
+            if step >= ago and other.last[step - ago] > begin:
+                begin = other.last[step - ago]
         size = task.streamed + task.kept
         task.kept = 0.0
         all_there = 0.0

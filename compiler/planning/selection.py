@@ -15,11 +15,12 @@ from compiler.planning.fields import within_fields
 from compiler.planning.objective import Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.parts import Parts, tiles
-from compiler.planning.placement import place, place_as
+from compiler.planning.placement import place, place_as, place_shared
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.ranges import Ranges, deduce
 from compiler.planning.residence import PARAMETER_BUFFERS, Residence, residences
 from compiler.planning.room import Room
+from compiler.planning.sharing import may_slide
 from compiler.planning.walk import Way, bus_cycles, least_cycles, walk
 from compiler.planning.wanted import check_steps, residence_as
 from compiler.schedule.document import FREE, GroupSchedule, ScheduleError
@@ -31,6 +32,13 @@ STRIDE = 1.5
 """Of numbers of steps that could do equally well, those are looked at that are so much greater than the last."""
 NEAR = 1 + 1 / 64
 """A pipelined plan that is so near to what no plan could undercut is not compared with the sequential one."""
+
+WORTH_SHARING = 1.1
+"""Where cycles alone count, words are only shared if what no plan could undercut is so much less than the best without: they
+hardly ever save time, and their places are searched for at length."""
+
+_Ranked = tuple[tuple[int, int, int], Way]
+"""A way, and its rank (``Objective.rank``)."""
 
 
 class Planner:
@@ -76,10 +84,11 @@ class Planner:
 
     def may_fit(self, group: Group) -> bool:
         """Whether the smallest steps, one after the other, have room for the group's maps, its sums and its parameters."""
-        way = self._placed(group, self.step_counts[-1], pipelined=False, held=())
-        return way is not None and any(
-            _rows_fit(way.ranges, residence) for residence in self._residences(group, way.ranges.steps, ())
-        )
+        ways = (self._placed(group, self.step_counts[-1], False, (), shared) for shared in (False, True))
+        return any(
+            way is not None and _suits(way, residence)
+            for way in ways for residence in (self._residences(group, way.ranges.steps, ()) if way else ())
+        )  # fmt: skip
 
     def smallest(self, cut: Cut | None, columns: bool) -> Group:
         """A part of the group in as many passes, and as many tiles, as there can be."""
@@ -129,7 +138,7 @@ class Planner:
                 name: replace(p, planes=group.vectors(self.config, name), width=group.width(name))
                 for name, p in way.placed.items()
             }
-            return Pass(group, way.ranges, way.skew, placed, found[1], loads[number])
+            return Pass(group, way.ranges, way.skew, placed, found[1], loads[number], way.in_turn)
 
         return Plan(
             self.group, count, parts.tiles, widest, way, self.upwards, held, cost, reloaded, make, self.wanted
@@ -149,7 +158,7 @@ class Planner:
         However few steps the maps leave room for, what the parameter buffers cannot keep is loaded again in each of them.
         """
         room = Room(self.config, cut.maps(count - 1, count), held, self.rows)
-        steps = next((steps for steps in self.step_counts if room.may_hold(steps)), None)
+        steps = next((steps for steps in self.step_counts if room.may_hold(steps, shared=True)), None)
         if steps is None:
             return None
         again = 0 if held else count - 1
@@ -169,18 +178,28 @@ class Planner:
         return [name for name in self.group.inputs if number == 0 or name not in held]
 
     def _way(self, group: Group, held: Sequence[str], most: float = inf, count: int = 1) -> Way | None:
-        """The best that fits on chip, if it costs at most ``most`` cycles; ``count``: of parts, of which this is the last.
+        """The best that fits on chip, if it costs at most ``most`` cycles; ``count``: of parts, of which this is the last."""
+        wanted = self.wanted
+        if wanted.steps is not None and wanted.pipelined is not None and wanted.rings is not None:
+            return self._placed(group, wanted.steps, wanted.pipelined, held)
+        best = self._best_way(group, held, most, count, None, shared=False)
+        if wanted.rings is None and not wanted.pipelined:
+            best = self._best_way(group, held, most, count, best, shared=True)
+        return best[1] if best else None
+
+    def _best_way(
+        self, group: Group, held: Sequence[str], most: float, count: int, best: _Ranked | None, shared: bool
+    ) -> _Ranked | None:  # fmt: skip
+        """One that is better than ``best``, if there is any: with every map in words of its own, or ``shared`` ones.
 
         Those that cannot be better than what is found are not looked at.
         """
         wanted = self.wanted
-        if wanted.steps is not None and wanted.pipelined is not None and wanted.rings is not None:
-            return self._placed(group, wanted.steps, wanted.pipelined, held)
         room = Room(self.config, group, held, self.rows)
         loads = self._loads(1, held)
         candidates = [
             (self.objective.rank(self._least(group, steps, residence, loads, held)), steps, number, residence)
-            for steps in dropwhile(lambda steps: not room.may_hold(steps), self.step_counts)
+            for steps in dropwhile(lambda steps: not room.may_hold(steps, shared), self.step_counts)
             for number, residence in enumerate(self._residences(group, steps, held, count - 1, count))
         ]  # fmt: skip
         possible = {residence: None for _, _, _, residence in candidates}
@@ -188,22 +207,22 @@ class Planner:
         if (group.first_channel or group.first_column or group.first_row) and all(
             (least_cycles(self.config, group, residence, self.rows) - 1) * self.batch > most for residence in possible
         ):
-            return None
-        best: tuple[tuple[int, int, int], Way] | None = None
+            return best
         alike: tuple[tuple[int, int, int], int] | None = None
         ways: dict[tuple[int, bool], Way | None] = {}
+        near = WORTH_SHARING if shared and not self.objective.byte else 1
         for floor, steps, _, residence in sorted(candidates, key=lambda found: found[:3]):
-            if (best is not None and best[0] <= floor) or floor[1] > most:
+            if (best is not None and (best[0] <= floor or (shared and best[0][0] <= floor[0] * near))) or floor[1] > most:
                 break
             if alike is not None and alike[0] == floor and steps < STRIDE * alike[1]:
                 continue
-            for pipelined in (True, False) if steps > 1 else (False,):
+            for pipelined in (True, False) if steps > 1 and not shared else (False,):
                 if pipelined is not (pipelined if wanted.pipelined is None else wanted.pipelined):
                     continue
                 if (steps, pipelined) not in ways:
-                    ways[steps, pipelined] = self._placed(group, steps, pipelined, held)
+                    ways[steps, pipelined] = self._placed(group, steps, pipelined, held, shared)
                 way = ways[steps, pipelined]
-                if way is None or not _rows_fit(way.ranges, residence):
+                if way is None or not _suits(way, residence):
                     continue
                 limit = inf if best is None or self.objective.byte else best[0][0]
                 within = inf if best is None else self.objective.cycles_within(best[0], floor[2])
@@ -214,22 +233,26 @@ class Planner:
                         best = self.objective.rank(cost), way
                     if cost.cycles < floor[1] * NEAR:
                         break
-        return best[1] if best else None
+        return best
 
-    def _placed(self, group: Group, steps: int, pipelined: bool, held: Sequence[str]) -> Way | None:
+    def _placed(
+        self, group: Group, steps: int, pipelined: bool, held: Sequence[str], shared: bool = False
+    ) -> Way | None:
         if pipelined not in self._skews:
             self._skews[pipelined] = _skew(group, pipelined)
         ranges, skew = self._ranges_in(steps), self._skews[pipelined]
         if not within_fields(group, ranges):
             return None
-        if self.wanted.rings is None:
-            placed = place(self.config, group, ranges, skew, self.upwards, held)
-        else:
+        if self.wanted.rings is not None:
             try:
-                placed = place_as(self.config, group, ranges, skew, held, self.wanted)
+                return Way(ranges, skew, *place_as(self.config, group, ranges, skew, held, self.wanted))
             except ScheduleError as error:
                 self.refused = self.refused or error
                 return None
+        if shared:
+            found = place_shared(self.config, group, ranges, skew, self.upwards, held)
+            return None if found is None else Way(ranges, skew, found[0], True, found[1])
+        placed = place(self.config, group, ranges, skew, self.upwards, held)
         return None if placed is None else Way(ranges, skew, placed)
 
     def _ranges_in(self, steps: int) -> Ranges:
@@ -246,7 +269,7 @@ class Planner:
         rank = self.objective.rank
         best: tuple[Cost, Residence] | None = None
         for residence in self._residences(group, way.ranges.steps, held, number, count):
-            if _rows_fit(way.ranges, residence):
+            if _suits(way, residence):
                 least = self._least(group, way.ranges.steps, residence, loads, held)
                 within = inf if best is None else self.objective.cycles_within(rank(best[0]), least.dram_bytes)
                 cost = self._cost(group, way, residence, loads, held, most=within)
@@ -337,8 +360,10 @@ class Planner:
         return sum(self.rows[name] * tensors[name].width * tensors[name].channels for name in names)
 
 
-def _rows_fit(ranges: Ranges, residence: Residence) -> bool:
-    return all(ranges.most_made(name) <= most for name, most in residence.most_rows.items())
+def _suits(way: Way, residence: Residence) -> bool:
+    """Whether the layers can compute the rows of a step in these blocks."""
+    rows_fit = all(way.ranges.most_made(name) <= most for name, most in residence.most_rows.items())
+    return rows_fit and may_slide(residence, way.sliding)
 
 
 def _skew(group: Group, pipelined: bool) -> dict[str, int]:

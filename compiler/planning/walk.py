@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
 
-from compiler.layers.placed import Placed
+from compiler.layers.placed import Placed, meet
 from compiler.planning.operations import Group
 from compiler.planning.ranges import Ranges
 from compiler.planning.recurrence import AFTER_LOAD, Task, Walker
 from compiler.planning.residence import Residence
+from compiler.planning.sequence import sequence
 from compiler.planning.tenancy import tenancies
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 
-PIECES = 4
-"""Parts of a step's rows at its edges: loads, saves, and the first and last parameter block of each layer come in
-parts, so that computation starts when the first of them is loaded, and saves begin before it has ended."""
 _SHORT_RUN = 4
 """Cycles that a pixel takes at least if it is moved by itself: its bursts wait for room in DRAM's queue."""
 
@@ -31,6 +29,10 @@ class Way:
     skew: Mapping[str, int]
     """Steps by which each layer (by output), each load and each save (``load x``, ``save x``) runs behind."""
     placed: Mapping[str, Placed]
+    in_turn: bool = False
+    """Whether maps are loaded and saved in turn with the layers (see ``sequence``), for they share words."""
+    sliding: frozenset[str] = frozenset()
+    """Layers, by their outputs, that write where their own operands lie: they must come in one block, cut into rows."""
 
     @cached_property
     def words(self) -> int:
@@ -123,32 +125,48 @@ def _tasks(
 ) -> list[Task]:
     """In the order of emission within a step."""
     tasks: dict[str, Task] = {}
+    layers = {layer.output: layer for layer in group.layers}
     rows, skew = way.ranges.rows, way.skew
-    piece = {name: -(-way.ranges.most_made(name) // PIECES) for name in group.maps}
+    piece = {name: way.ranges.piece(name) for name in group.maps}
     moving = _moving(config, group)
-    for name in loads:
-        key = f"load {name}"
-        tasks[key] = Task(Unit.LOAD, skew[key], rows[name], moving[name], piece[name])
-    for layer in group.layers:
-        name = layer.output
-        own = residence.blocks[name]
-        makers = [tasks.get(source) or tasks.get(f"load {source}") for source in group.sources(layer)]
-        tasks[name] = Task(
-            layer.unit, skew[name], rows[name], layer.beats / group.tensors[name].height,
-            piece[name] if own[0].divisible else group.tensors[name].height,
-            [maker for maker in makers if maker], blocks=len(own),
-            kept=residence.kept_bytes[name] / config.axi_bytes, streamed=residence.streamed_bytes[name] / config.axi_bytes,
-        )  # fmt: skip
-    for name in group.outputs:
-        key = f"save {name}"
-        tasks[key] = Task(Unit.SAVE, skew[key], rows[name], moving[name], piece[name], [tasks[name]])
+    for turn in sequence(group, loads, way.in_turn):
+        name, key = turn.map, turn.key
+        if turn.what == "load":
+            tasks[key] = Task(Unit.LOAD, skew[key], rows[name], moving[name], piece[name])
+        elif turn.what == "save":
+            tasks[key] = Task(Unit.SAVE, skew[key], rows[name], moving[name], piece[name], [tasks[name]])
+        else:
+            layer, own = layers[name], residence.blocks[name]
+            makers = [tasks.get(source) or tasks.get(f"load {source}") for source in group.sources(layer)]
+            tasks[name] = Task(
+                layer.unit, skew[name], rows[name], layer.beats / group.tensors[name].height,
+                piece[name] if own[0].divisible else group.tensors[name].height,
+                [maker for maker in makers if maker], blocks=len(own),
+                kept=residence.kept_bytes[name] / config.axi_bytes, streamed=residence.streamed_bytes[name] / config.axi_bytes,
+            )  # fmt: skip
     # A ring is as long as what its last reader needs at the time.
     for tenancy in tenancies(config, group):
         for life in tenancy.lives:
-            if way.placed[life.first].wraps:
+            if way.placed[life.first].wraps and life.maker in tasks:
                 ago = life.lag(skew) + 1
                 tasks[life.maker].room = [(tasks[reader], ago) for reader in life.readers]
+    if way.in_turn:
+        _wait_for_words(config, group, way, tasks)
     return list(tasks.values())
+
+
+def _wait_for_words(config: MachineConfig, group: Group, way: Way, tasks: Mapping[str, Task]) -> None:
+    """Whoever makes a map waits for those who read what lay in the same words before."""
+    place = {key: number for number, key in enumerate(tasks)}
+    rings = tenancies(config, group)
+    for own in rings:
+        for other in rings:
+            if own is other or not meet(way.placed[own.planes[0][0]], way.placed[other.planes[0][0]]):
+                continue
+            for maker in (life.maker for life in own.lives if life.maker in tasks):
+                for reader in (reader for life in other.lives for reader in life.readers):
+                    if tasks[reader].unit is not tasks[maker].unit:
+                        tasks[maker].after.append((tasks[reader], int(place[reader] > place[maker])))
 
 
 @lru_cache(maxsize=16)

@@ -40,6 +40,8 @@ class Ring:
     rows: int
     pitch: int
     apart: int = 0
+    shift: int = 0
+    """Row of the ring at which row 0 of the map lies; not 0 only where rings share words."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ BUFFERS = tuple(b.name.lower() for b in Buffer if b is not Buffer.TABLE)
 _TOP = ("order", "group", "dram")
 _GROUP = ("operations", "passes", "tiles", "bands", "held", "steps", "pipelined", "end", "rings", "parameters")
 _DRAM = ("host_in_work", "overlap", "places")
-_RING = ("word", "rows", "pitch", "apart")
+_RING = ("word", "rows", "pitch", "apart", "shift")
 _HEADING = re.compile(r"\s*\[\[?\s*([\w.\"' -]+?)\s*\]")
 _KEY = re.compile(r"\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[\w-]+)\s*=")
 
@@ -132,7 +132,7 @@ def _ring(rings: _Table, name: str) -> Ring:
     missing = [key for key in _RING[:3] if key not in table.values]
     if missing:
         raise rings.origin.error(f"rings.{name}", f"rings.{name}: {missing[0]} is missing; expected {', '.join(_RING[:3])}")
-    least = {"word": 0, "rows": 1, "pitch": 1, "apart": 0}
+    least = {"word": 0, "rows": 1, "pitch": 1, "apart": 0, "shift": 0}
     return Ring(**{key: table.count(key, least[key]) or 0 for key in table.values})
 
 

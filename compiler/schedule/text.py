@@ -45,7 +45,8 @@ def _values(values: Mapping[str, object]) -> Iterator[str]:
 
 
 def _ring(ring: Ring) -> str:
-    return _inline({"word": ring.word, "rows": ring.rows, "pitch": ring.pitch, "apart": ring.apart})
+    values = {"word": ring.word, "rows": ring.rows, "pitch": ring.pitch, "apart": ring.apart}
+    return _inline(values | ({"shift": ring.shift} if ring.shift else {}))
 
 
 def _stay(stay: Stay) -> str:

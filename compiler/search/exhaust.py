@@ -72,29 +72,19 @@ class Least:
         return objective(Cost(max(beats, moved // self.evaluator.config.axi_bytes), moved))
 
     def may_fit(self, mask: Mask) -> bool:
-        """Whether the buffer holds the rows under one row of each result.
+        """Whether the buffer holds, for each operation by itself, one row of its result and the rows under it.
 
-        Where a dense layer reads what the group makes, neither passes over channels make less of that, nor more operations.
+        Other maps may share words with these. Where a dense layer reads what the group makes, neither passes over channels make
+        less of that, nor more operations.
         """
-        sets = self.sets
         if mask & self._narrow or not any(self._makers[n] & mask for n in bits_of(mask)):
             return True
-        words: dict[str, int] = {}
-        for n in bits_of(mask):
-            for name, own in self._words[n]:
-                words[name] = max(words.get(name, 0), own)
-        in_place = sum(words.get(sets.ops[n].output, 0) for n in bits_of(mask & self._elementwise))
-        return sum(words.values()) - in_place <= self.evaluator.config.fm_words
+        return max(self._words[n] for n in bits_of(mask)) <= self.evaluator.config.fm_words
 
     @cached_property
     def _narrow(self) -> Mask:
         """Operations that alone fit only in tiles of columns: with them other groups may be tiled so, too."""
         return self.evaluator.narrow
-
-    @cached_property
-    def _elementwise(self) -> Mask:
-        """Their results may lie in the place of an operand."""
-        return sum(1 << n for n, op in enumerate(self.sets.ops) if isinstance(op, Eltwise))
 
     @cached_property
     def _makers(self) -> list[Mask]:
@@ -108,21 +98,24 @@ class Least:
         return found
 
     @cached_property
-    def _words(self) -> list[list[tuple[str, int]]]:
-        """Of each operation: its maps, and the words that the rows of them take that one row of its result needs."""
+    def _words(self) -> list[int]:
+        """Of each operation: words of a row of its result, which may lie in an operand's place if it is element-wise, and of
+        the rows of its operands that this needs."""
         config = self.evaluator.config
         found = []
         for n, op in enumerate(self.sets.ops):
             group = self.evaluator.group(1 << n)
             (layer,) = group.layers
             ends = np.arange(1, group.tensors[op.output].height + 1)
-            own = [(op.output, group.vectors(config, op.output) * group.width(op.output))]
+            operands: dict[str, int] = {}
             for index, name in enumerate(op.inputs):
                 if name not in self.sets.joined:
                     window = int((layer.input_end(index, ends) - layer.input_begin(index, ends - 1)).max())
                     rows = max(1, min(window, group.tensors[name].height))
-                    own.append((name, rows * group.vectors(config, name) * group.width(name)))
-            found.append(own)
+                    words = rows * group.vectors(config, name) * group.width(name)
+                    operands[name] = max(words, operands.get(name, 0))
+            result = 0 if isinstance(op, Eltwise) else group.vectors(config, op.output) * group.width(op.output)
+            found.append(result + sum(operands.values()))
         return found
 
     def _maps(self, mask: Mask) -> int:

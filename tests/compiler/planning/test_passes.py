@@ -94,7 +94,7 @@ def test_residual_whose_shortcut_is_read_by_channels() -> None:
 
 def test_layers_side_by_side_are_cut_in_proportion() -> None:
     b = Builder(0)
-    x = b.input(10, 10, 32)
+    x = b.input(10, 60, 32)
     plan = one(TINY, b, b.conv(x, 40, (1, 1)), b.conv(x, 21, (1, 1)))
     widths = [[walk.group.tensors[name].channels for name in walk.group.outputs] for walk in plan.passes]
     assert plan.count > 1

@@ -9,6 +9,7 @@ from compiler.planning.grouping import make_group
 from compiler.planning.operations import Group
 from compiler.planning.planner import plan_group
 from compiler.planning.room import Room
+from compiler.planning.walk import Way
 from compiler.xgraph.ops import PoolKind
 from isa.config import config_from_dict, preset
 from tests.compiler.graphs import Builder
@@ -28,8 +29,11 @@ def test_no_plan_takes_less_than_the_bound(seed: int) -> None:
         group = make_group(config, graph, sets.members(mask))
         plan = plan_group(config, group)
         for walk in plan.passes:
-            taken = sum({placed.base: placed.words for placed in walk.placed.values()}.values())
-            assert Room(config, walk.group, (), all_rows(group)).least_words(plan.steps) <= taken <= config.fm_words
+            taken = Way(walk.ranges, walk.skew, walk.placed).words
+            room = Room(config, walk.group, (), all_rows(group))
+            assert room.least_shared(plan.steps) <= room.least_words(plan.steps)
+            least = room.least_shared(plan.steps) if walk.in_turn else room.least_words(plan.steps)
+            assert least <= taken <= config.fm_words
 
 
 def test_few_steps_are_refused_where_the_maps_are_large() -> None:
@@ -40,5 +44,7 @@ def test_few_steps_are_refused_where_the_maps_are_large() -> None:
     room = Room(config, group, (), all_rows(group))
     assert room.maps == [(32, 64), (32, 64), (16, 32)]
     assert [room.least_words(steps) for steps in (1, 16)] == [4608, 288]
+    assert [room.least_shared(steps) for steps in (1, 16)] == [2048, 128]
     assert not room.may_hold(1)
+    assert not room.may_hold(1, shared=True)
     assert room.may_hold(16) == (config.fm_words >= 288)

@@ -203,7 +203,8 @@ def test_what_cannot_be_is_refused(text: str, line: int, message: str) -> None:
         (("rows = 6", "rows = 5"), "expected 6 to 6 in 1 steps"),
         (("pitch = 6", "pitch = 5"), "pitch 5; expected at least 6"),
         (("word = 0,", "word = 3070,"), "configuration nano has"),
-        (("word = 0,", "word = 513,"), "meet those of ring"),
+        (("word = 0,", "word = 513,"), "while both are in use"),
+        (("apart = 0}", "apart = 0, shift = 6}"), "shift 6; expected less than its 6 rows"),
         (("= 0\n", "= 32\n"), "expected a multiple of 64"),
         (("conv2_out = 640", "conv2_out = 64"), "which lives at the same time"),
         (("conv2_out = 640", "conv22 = 640"), "places: no map 'conv22' has storage in DRAM"),
@@ -222,7 +223,7 @@ def test_places_that_cannot_be_are_refused(change: tuple[str, str], message: str
 
 def test_a_group_that_does_not_fit_says_so() -> None:
     b = Builder(0)
-    graph = b.graph(b.conv(b.conv(b.input(90, 90, 64), 64), 64))
+    graph = b.graph(b.conv(b.conv(b.input(90, 90, 96), 96), 96))
     schedule = parse_schedule('[[group]]\noperations = ["conv0", "conv1"]\n', "S.toml")
     with pytest.raises(ScheduleError, match=r"line 2: group conv0\+conv1: no tiling fits configuration small"):
         frugal_steps(SMALL, graph, "naive", "cycles", schedule=schedule)

@@ -87,7 +87,7 @@ def test_the_objective_changes_the_value_but_not_the_choice(seed: int, name: str
 def test_a_group_that_no_plan_of_ours_fits_is_not_chosen() -> None:
     """Two wide rows in few channels at a time fit by the formula; our machine keeps all channels of a row."""
     b = Builder(0)
-    graph = b.graph(b.conv(b.conv(b.input(8, 120, 32), 64, (1, 1)), 32, (1, 1)))
+    graph = b.graph(b.conv(b.conv(b.input(8, 160, 32), 64, (1, 1)), 32, (1, 1)))
     evaluator = Evaluator(NANO, graph)
     by = Modelled(NANO, graph, model=optimus_model)
     both = by.sets.everything

@@ -1,0 +1,41 @@
+"""In which order the loads, layers and saves of a step stand in the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from compiler.planning.operations import Group
+
+
+class Turn(NamedTuple):
+    """What is done with a map in each step."""
+
+    what: Literal["load", "make", "save"]
+    map: str
+
+    @property
+    def key(self) -> str:
+        """As skews have it: a layer by its output, or ``load x``, or ``save x``."""
+        return self.map if self.what == "make" else f"{self.what} {self.map}"
+
+
+def sequence(group: Group, loads: Sequence[str], in_turn: bool) -> list[Turn]:
+    """All loads, then all layers, then all saves; units run ahead of that as far as hazards let them.
+
+    ``in_turn``: each map is loaded right before the first layer that reads it, and saved right behind the one that makes it,
+    so that it is in use no longer than it must be.
+    """
+    if not in_turn:
+        return [
+            *(Turn("load", name) for name in loads), *(Turn("make", layer.output) for layer in group.layers),
+            *(Turn("save", name) for name in group.outputs),
+        ]  # fmt: skip
+    waiting = list(loads)
+    turns = []
+    for layer in group.layers:
+        read = [name for name in waiting if name in group.sources(layer)]
+        waiting = [name for name in waiting if name not in read]
+        turns += [*(Turn("load", name) for name in read), Turn("make", layer.output)]
+        turns += [Turn("save", name) for name in group.outputs if name == layer.output]
+    return turns

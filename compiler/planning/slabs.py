@@ -1,0 +1,231 @@
+"""Words that several rings share: rows lie where rows of another ring are no longer in use (Deep Fusion, figures 4 and 5).
+
+Rings of the same length, pitch and distance between planes lie in one *slab*: row ``y`` of each at row ``y + shift`` of the
+slab, modulo its length. Maps that gain equally many rows in a step move around it together, so what one leaves free in one
+step another can use in every step. Slabs whose rings keep nothing from step to step may take each other's place as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.layers.placed import Placed
+from compiler.memory.arena import arrange
+from compiler.memory.blocks import Block, largest_live_set
+from compiler.planning.presence import Presence
+
+EFFORT = 200
+"""Choices of the search for offsets of slabs."""
+Mask = int
+"""Of rows of a slab, one bit each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tenant:
+    """A ring that looks for room."""
+
+    presence: Presence
+    ring: int
+    """Rows that it has at least."""
+    pitch: int
+    planes: int
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Of one tenant in its slab."""
+
+    plane: int
+    shift: int
+
+
+@dataclass(frozen=True)
+class Slab:
+    """So many rows of words in so many planes, and who sits where in them."""
+
+    rows: int
+    pitch: int
+    planes: int
+    seats: dict[int, Seat]
+
+    @property
+    def words(self) -> int:
+        return self.rows * self.pitch * self.planes
+
+
+@dataclass(frozen=True)
+class Berth:
+    """Where a tenant lies: its first word, its slab's rows and pitch, and at which of these rows its row 0 lies."""
+
+    word: int
+    rows: int
+    pitch: int
+    shift: int
+
+
+class Slabs:
+    """Finds places for the rings of one pass."""
+
+    def __init__(self, tenants: Sequence[Tenant]) -> None:
+        self.tenants = tenants
+        self._apart: dict[tuple[int, int], set[tuple[int, int]]] = {}
+        self._masks: dict[tuple[int, int, int], Mask] = {}
+        self._fewest: dict[tuple[int, int], int] = {}
+        self._slab_of: dict[tuple[int, ...], Slab | None] = {}
+
+    def least(self) -> int:
+        """Words in use at the worst moment: no places take fewer."""
+        rows = [(each.presence.end - each.presence.begin) * (each.pitch * each.planes) for each in self.tenants]
+        return int(np.sum(rows, axis=0).max())
+
+    def berths(self, words: int, upwards: bool = True) -> list[Berth] | None:
+        """Of each tenant, within so many words, from the first or from the last of them; None: none are found."""
+        for order in self._orders():
+            slabs = self._slabs(order)
+            found = arrange([self._block(slab) for slab in slabs], EFFORT)
+            if found.total <= words:
+                ends = [offset + slab.words for slab, offset in zip(slabs, found.offsets, strict=True)]
+                return self._berths(slabs, found.offsets if upwards else [words - end for end in ends])
+        return None
+
+    def _orders(self) -> Iterator[list[int]]:
+        """The largest first; those first that keep rows from step to step, around which the others must lie; as they come."""
+        sizes = [each.ring * each.pitch * each.planes for each in self.tenants]
+        numbers = range(len(sizes))
+        yield sorted(numbers, key=lambda n: (-sizes[n], n))
+        yield sorted(numbers, key=lambda n: (not self.tenants[n].presence.carried, -sizes[n], n))
+        yield sorted(numbers, key=lambda n: (self.tenants[n].presence.first, self.tenants[n].presence.last, n))
+
+    def _slabs(self, order: Sequence[int]) -> list[Slab]:
+        """One tenant after the other joins the slab where it needs the fewest words more, or begins one."""
+        slabs: list[Slab] = []
+        for number in order:
+            best: tuple[tuple[int, int], list[Slab]] | None = None
+            for place in range(len(slabs) + 1):
+                joined = self._joined([*(slabs[place].seats if place < len(slabs) else ()), number])
+                if joined is not None:
+                    tried = [*slabs[:place], joined, *slabs[place + 1 :]]
+                    rank = largest_live_set([self._block(slab) for slab in tried]), sum(slab.words for slab in tried)
+                    if best is None or rank < best[0]:
+                        best = rank, tried
+            assert best is not None
+            slabs = best[1]
+        return slabs
+
+    def _joined(self, members: Sequence[int]) -> Slab | None:
+        """The smallest slab for these; None: the last of them can share rows with none of the others."""
+        key = tuple(members)
+        if key not in self._slab_of:
+            self._slab_of[key] = self._smallest(members)
+        return self._slab_of[key]
+
+    def _smallest(self, members: Sequence[int]) -> Slab | None:
+        own = [self.tenants[number] for number in members]
+        pitch = max(each.pitch for each in own)
+        best: Slab | None = None
+        planes = max(each.planes for each in own)
+        apart = sum(each.ring * each.pitch * each.planes for each in own)
+        fewest = [self._least_rows(members[-1], other) for other in members[:-1]]
+        start = max(max(each.ring for each in own), min(fewest, default=0))
+        for rows in range(start, sum(each.ring for each in own) + 1):
+            if len(own) > 1 and rows * pitch * planes >= (apart if best is None else best.words):
+                break
+            seats = self._seated(members, rows)
+            if seats is None:
+                continue
+            found = Slab(rows, pitch, max(seats[n].plane + self.tenants[n].planes for n in members), seats)
+            if best is None or found.words < best.words:
+                best = found
+        return best
+
+    def _seated(self, members: Sequence[int], rows: int) -> dict[int, Seat] | None:
+        """Each in turn at the lowest plane where some shift keeps it clear of the others."""
+        seats: dict[int, Seat] = {}
+        full = (1 << rows) - 1
+        for number in members:
+            planes = self.tenants[number].planes
+            for first in sorted({0, *(seat.plane + self.tenants[n].planes for n, seat in seats.items())}):
+                taken = 0
+                for other, seat in seats.items():
+                    if first < seat.plane + self.tenants[other].planes and seat.plane < first + planes:
+                        mask = self._mask(number, other, rows) << seat.shift
+                        taken |= (mask | mask >> rows) & full
+                if taken != full:
+                    lowest_free = ~taken & taken + 1
+                    seats[number] = Seat(first, lowest_free.bit_length() - 1)
+                    break
+            else:
+                return None
+        return seats
+
+    def _least_rows(self, number: int, other: int) -> int:
+        """Of a slab in which both may have rows in one plane; as many as both have together, if there is none."""
+        key = min(number, other), max(number, other)
+        if key not in self._fewest:
+            first, second = (self.tenants[n] for n in key)
+            both = first.ring + second.ring
+            most = first.presence.end - first.presence.begin + second.presence.end - second.presence.begin
+            start = max(first.ring, second.ring, int(most.max()))
+            free = (rows for rows in range(start, both) if self._mask(*key, rows) != (1 << rows) - 1)
+            self._fewest[key] = next(free, both)
+        return self._fewest[key]
+
+    def _mask(self, number: int, other: int, rows: int) -> Mask:
+        """The shifts, relative to the other's, at which both would meet in a slab of so many rows."""
+        key = number, other, rows
+        if key not in self._masks:
+            self._masks[key] = _taken(self._meeting(number, other), rows)
+        return self._masks[key]
+
+    def _meeting(self, number: int, other: int) -> set[tuple[int, int]]:
+        key = number, other
+        if key not in self._apart:
+            self._apart[key] = _meeting(self.tenants[number].presence, self.tenants[other].presence)
+        return self._apart[key]
+
+    def _block(self, slab: Slab) -> Block:
+        """Layers of a step as time: all of it, if anything stays for the next."""
+        own = [self.tenants[number].presence for number in slab.seats]
+        if any(each.carried for each in own):
+            return Block(0, max(each.presence.last for each in self.tenants) + 1, slab.words)
+        return Block(min(each.first for each in own), max(each.last for each in own) + 1, slab.words)
+
+    def _berths(self, slabs: Sequence[Slab], offsets: Sequence[int]) -> list[Berth]:
+        found: dict[int, Berth] = {}
+        for slab, offset in zip(slabs, offsets, strict=True):
+            for number, seat in slab.seats.items():
+                word = offset + seat.plane * slab.rows * slab.pitch
+                found[number] = Berth(word, slab.rows, slab.pitch, seat.shift)
+        return [found[number] for number in range(len(self.tenants))]
+
+
+def clear(one: tuple[Placed, Presence], other: tuple[Placed, Presence]) -> bool:
+    """Whether rings whose words meet never use one at the same moment: plain if they are in one slab, or never both in use."""
+    (own, present), (its, theirs) = one, other
+    meeting = _meeting(present, theirs)
+    if not meeting:
+        return True
+    alike = (own.ring, own.pitch, own.plane) == (its.ring, its.pitch, its.plane) and (own.base - its.base) % own.plane == 0
+    return alike and not _taken(meeting, own.ring) >> (own.shift - its.shift) % own.ring & 1
+
+
+def _meeting(own: Presence, its: Presence) -> set[tuple[int, int]]:
+    """The different ranges of relative shifts, but for turns of the slab, at which both meet at some moment."""
+    both = (own.begin < own.end) & (its.begin < its.end)
+    first, last = its.begin[both] - own.end[both] + 1, its.end[both] - own.begin[both] - 1
+    return {*zip(first.tolist(), last.tolist(), strict=True)}
+
+
+def _taken(meeting: Iterable[tuple[int, int]], rows: int) -> Mask:
+    """The relative shifts at which both would meet in a slab of so many rows."""
+    full = (1 << rows) - 1
+    mask = 0
+    for first, last in meeting:
+        if last - first + 1 >= rows:
+            return full
+        run = (1 << last - first + 1) - 1 << first % rows
+        mask |= run | run >> rows
+    return mask & full

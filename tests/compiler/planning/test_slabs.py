@@ -1,0 +1,105 @@
+"""The place finder against plain words: who lies in each at each moment, and the best places there are for small cases."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+
+from compiler.planning.presence import Presence
+from compiler.planning.slabs import Berth, Slabs, Tenant
+
+
+def tenant(rng: random.Random, layers: int, steps: int) -> Tenant:
+    """Lives from one layer to another of each step; gains one row or two a step, of which some stay for the next."""
+    first = rng.randrange(layers)
+    last = rng.randrange(first, layers)
+    gain, stay = rng.choice([1, 1, 2]), rng.choice([0, 0, 1, 2])
+    begin = np.zeros((steps, layers), np.int64)
+    end = np.zeros((steps, layers), np.int64)
+    for step in range(steps):
+        made, kept = gain * (step + 1), max(0, gain * step - stay)
+        after = made if step + 1 == steps else max(kept, made - stay)
+        begin[step], end[step] = kept, made
+        begin[step, last + 1 :] = after
+        end[step, :first] = gain * step
+    begin = np.minimum(begin, end)
+    presence = Presence(begin.reshape(-1), end.reshape(-1), first, last, stay > 0)
+    return Tenant(presence, presence.most, rng.choice([1, 2]), rng.choice([1, 2, 3]))
+
+
+def words_of(each: Tenant, berth: Berth, moment: int) -> set[int]:
+    """That hold rows in use."""
+    rows = range(int(each.presence.begin[moment]), int(each.presence.end[moment]))
+    return {
+        berth.word + (plane * berth.rows + (row + berth.shift) % berth.rows) * berth.pitch + x
+        for plane, row, x in product(range(each.planes), rows, range(each.pitch))
+    }
+
+
+def destroyed(tenants: list[Tenant], berths: list[Berth]) -> int:
+    """Words in which two rows lie at one moment, by plain replay."""
+    found = 0
+    for moment in range(len(tenants[0].presence.begin)):
+        taken: set[int] = set()
+        for each, berth in zip(tenants, berths, strict=True):
+            own = words_of(each, berth, moment)
+            found += len(own & taken)
+            taken |= own
+    return found
+
+
+@pytest.mark.parametrize("upwards", [True, False])
+def test_no_word_holds_two_rows(upwards: bool) -> None:
+    tighter = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        tenants = [tenant(rng, rng.randint(1, 4), 5) for _ in range(1)]
+        layers = len(tenants[0].presence.begin) // 5
+        tenants += [tenant(rng, layers, 5) for _ in range(rng.randint(1, 4))]
+        apart = sum(each.ring * each.pitch * each.planes for each in tenants)
+        slabs = Slabs(tenants)
+        berths = slabs.berths(apart, upwards)
+        assert berths is not None, f"seed {seed}: they fit side by side"
+        assert destroyed(tenants, berths) == 0, f"seed {seed}"
+        for words in range(slabs.least(), apart):
+            berths = slabs.berths(words, upwards)
+            if berths is not None:
+                assert destroyed(tenants, berths) == 0, f"seed {seed}, {words} words"
+                ends = [b.word + each.planes * b.rows * b.pitch for each, b in zip(tenants, berths, strict=True)]
+                assert min(b.word for b in berths) >= 0
+                assert max(ends) <= words
+                tighter += 1
+                break
+    assert tighter > 80
+
+
+def least_by_trial(tenants: list[Tenant]) -> int:
+    """Words that two rings of one word a row take at least, each ring of any length and shift and at any word."""
+    first, second = tenants
+    apart = sum(each.ring * each.planes for each in tenants)
+    for words in range(max(each.ring * each.planes for each in tenants), apart):
+        for own, its in product(range(first.ring, words + 1), range(second.ring, words + 1)):
+            if own * first.planes > words or its * second.planes > words:
+                continue
+            for shift, other, word in product(range(own), range(its), range(words - its * second.planes + 1)):
+                if not destroyed(tenants, [Berth(0, own, 1, shift), Berth(word, its, 1, other)]):
+                    return words
+    return apart
+
+
+def test_two_rings_lie_as_close_as_any_places_let_them() -> None:
+    """But where rings of different lengths would do, now and then: those are not looked for."""
+    equal = 0
+    for seed in range(25):
+        rng = random.Random(seed)
+        pair = [tenant(rng, 3, 3) for _ in range(2)]
+        pair = [Tenant(each.presence, each.ring, 1, min(2, each.planes)) for each in pair]
+        best = least_by_trial(pair)
+        slabs = Slabs(pair)
+        found = next(words for words in range(1, 100) if slabs.berths(words) is not None)
+        assert found >= best >= slabs.least(), f"seed {seed}"
+        equal += found == best
+    assert equal >= 22
