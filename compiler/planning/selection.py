@@ -33,10 +33,6 @@ STRIDE = 1.5
 NEAR = 1 + 1 / 64
 """A pipelined plan that is so near to what no plan could undercut is not compared with the sequential one."""
 
-WORTH_SHARING = 1.1
-"""Where cycles alone count, words are only shared if what no plan could undercut is so much less than the best without: they
-hardly ever save time, and their places are searched for at length."""
-
 _Ranked = tuple[tuple[int, int, int], Way]
 """A way, and its rank (``Objective.rank``)."""
 
@@ -183,7 +179,8 @@ class Planner:
         if wanted.steps is not None and wanted.pipelined is not None and wanted.rings is not None:
             return self._placed(group, wanted.steps, wanted.pipelined, held)
         best = self._best_way(group, held, most, count, None, shared=False)
-        if wanted.rings is None and not wanted.pipelined:
+        # Where cycles alone count, shared words hardly ever save any, and places are searched for at length.
+        if (self.objective.byte or best is None) and wanted.rings is None and not wanted.pipelined:
             best = self._best_way(group, held, most, count, best, shared=True)
         return best[1] if best else None
 
@@ -210,9 +207,8 @@ class Planner:
             return best
         alike: tuple[tuple[int, int, int], int] | None = None
         ways: dict[tuple[int, bool], Way | None] = {}
-        near = WORTH_SHARING if shared and not self.objective.byte else 1
         for floor, steps, _, residence in sorted(candidates, key=lambda found: found[:3]):
-            if (best is not None and (best[0] <= floor or (shared and best[0][0] <= floor[0] * near))) or floor[1] > most:
+            if (best is not None and (best[0] <= floor or (shared and best[0][0] <= floor[0]))) or floor[1] > most:
                 break
             if alike is not None and alike[0] == floor and steps < STRIDE * alike[1]:
                 continue

@@ -115,7 +115,8 @@ def test_no_combinational_block_sleeps_from_the_start(language: str, nano: str, 
         nano = without_initial_values(nano)
         clock, stimulus = "clk", "reg clk = 0; initial begin #1 clk = 1; #1 clk = 0; end "
     probe = (
-        f"module probe; {stimulus}{MODULE}_load_packer dut (.clk({clock}), .rst(1'b{int(bool(initial))}));\n"
+        f"module probe; {stimulus}{MODULE}_load_packer dut (.clk({clock}), .rst(1'b{int(bool(initial))}), "
+        ".words__valid(1'b0), .chunks__valid(1'b0));\n"
         'initial #5 if (dut.drop === 1\'bx) $display("asleep"); endmodule\n'
     )
     (tmp_path / "probe.v").write_text(f"{nano}\n{probe}")

@@ -31,6 +31,12 @@ def test_any_record(acc: int, bias: int, mantissa: int, shift: int) -> None:
     assert one(acc, bias, mantissa, shift) == naive.requantise(acc, bias, mantissa, shift)
 
 
+@given(INT32, INT32, st.integers(0, 2**24 - 1), st.integers(0, 63))
+def test_lanes_that_only_shift_take_another_mantissa(acc: int, bias: int, mantissa: int, shift: int) -> None:
+    of_record, scale = unpack_records(record(bias, mantissa, shift), shifts=True)
+    assert requantise(np.array([acc], dtype=np.int32), of_record, scale)[0] == naive.requantise(acc, bias, 2**23, shift)
+
+
 @given(st.integers(-(2**31), 2**31 - 1), st.integers(2**23, 2**24 - 1), st.integers(0, 9))
 def test_results_within_int8(acc: int, mantissa: int, spread: int) -> None:
     """The shift that brings the sum near the output range, where rounding shows."""
