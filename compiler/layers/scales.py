@@ -9,10 +9,7 @@ import numpy as np
 from compiler.layers.fit import Fit, FitError
 from compiler.xgraph.ops import Op, Requantisation
 from isa.config import MachineConfig
-
-ONE_BITS = 23
-"""Lanes that only shift take every mantissa for ``2^23``."""
-MOST_SHIFT = 63
+from isa.requantisation import MOST_SHIFT, ONE, ONE_SHIFT
 
 
 def for_lanes(config: MachineConfig, op: Op, requantisation: Requantisation) -> Requantisation:
@@ -27,7 +24,7 @@ def for_lanes(config: MachineConfig, op: Op, requantisation: Requantisation) -> 
         reason = f"configuration {config.name} has CONV's lanes shift (requant), and scales of it are no powers of two"
         raise FitError(Fit.SCALES, f"layer {op.name}", reason, "quantise to powers of two, or set requant = float32")
     places = np.round(np.log2(np.maximum(mantissa, 1))).astype(np.int64)
-    shift = np.where(mantissa, np.minimum(shift + ONE_BITS - places, MOST_SHIFT), MOST_SHIFT)
+    shift = np.where(mantissa, np.minimum(shift + ONE_SHIFT - places, MOST_SHIFT), MOST_SHIFT)
     return replace(
-        requantisation, mantissa=np.full_like(requantisation.mantissa, 1 << ONE_BITS), shift=shift.astype(np.uint8)
+        requantisation, mantissa=np.full_like(requantisation.mantissa, ONE), shift=shift.astype(np.uint8)
     )

@@ -25,9 +25,7 @@ from compiler.xgraph.ops import (
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import MAX_REDUCED_LANES
-
-_ONE, _SHIFT = 1 << 23, 23
-"""Mantissa and shift of the factor 1."""
+from isa.requantisation import ONE, ONE_SHIFT
 
 
 def built(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Op:
@@ -93,5 +91,6 @@ def _stays_inside(op: Pool, source: Tensor, target: Tensor) -> bool:
 
 
 def _identity(channels: int) -> Requantisation:
-    return Requantisation(np.zeros(channels, np.int32), np.full(channels, _ONE, np.uint32), np.full(channels, _SHIFT, np.uint8))
+    mantissa, shift = np.full(channels, ONE, np.uint32), np.full(channels, ONE_SHIFT, np.uint8)
+    return Requantisation(np.zeros(channels, np.int32), mantissa, shift)
 

@@ -13,11 +13,9 @@ from typing import Any
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 
 from hw.post.lane import INTEGER, FinishingLane
-from isa.config import MachineConfig
 from isa.latency import SHIFT
+from isa.requantisation import ONE_SHIFT
 
-_UP = 23
-"""``M = 2^23``: places by which a magnitude goes up before it is shifted."""
 _KEPT = INTEGER + 1
 _MAGNITUDE = 32
 
@@ -37,7 +35,7 @@ class ShiftLane(FinishingLane):
     ======  =====================================
     """
 
-    def __init__(self, config: MachineConfig) -> None:
+    def __init__(self) -> None:
         super().__init__(SHIFT)
 
     def elaborate(self, platform: Any) -> Module:
@@ -45,7 +43,7 @@ class ShiftLane(FinishingLane):
         total = self._total(m)
         shifts = [Signal(6, name=f"shift_{stage}", reset_less=True) for stage in range(3)]
         with m.If(self.advance[0]):
-            m.d.sync += shifts[0].eq(Mux(self.bypass, _UP, self.param.shift))
+            m.d.sync += shifts[0].eq(Mux(self.bypass, ONE_SHIFT, self.param.shift))
         for stage in (1, 2):
             with m.If(self.advance[stage]):
                 m.d.sync += shifts[stage].eq(shifts[stage - 1])
@@ -69,7 +67,7 @@ class ShiftLane(FinishingLane):
         """Stage 3: the bits that a shift by up to 3 chooses from, that shift, and whether anything is below and above them."""
         by_16, by_4 = shift[4:], shift[2:4]
         # The lowest bit is worth 1/2 where nothing is shifted.
-        padded = Cat(Const(0, 1 + _UP), magnitude, Const(0, 64))
+        padded = Cat(Const(0, 1 + ONE_SHIFT), magnitude, Const(0, 64))
         first = Signal(_KEPT + 15)
         chosen = Signal(_KEPT + 3)
         m.d.comb += [

@@ -13,16 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.instructions import Activation
+from isa.requantisation import MANTISSA_BITS, ONE, SHIFT_BITS
 from sim.functional.state import Bytes, Int8, Int32
 
 Float32 = npt.NDArray[np.float32]
 FloatArray = npt.NDArray[np.floating]
 
 INT16 = (-32768, 32767)
-MANTISSA_BITS = 24
-SHIFT_BITS = 6
-ONE = 1 << (MANTISSA_BITS - 1)
-"""The mantissa of scales that are powers of two."""
 
 
 def unpack_records(raw: Bytes, *, shifts: bool = False) -> tuple[Int32, Float32]:

@@ -12,7 +12,9 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.asserts import AnySeq
 
 from hw.post.requantise import RequantiseLane
+from hw.post.shift import ShiftLane
 from isa.config import preset
+from isa.requantisation import ONE_SHIFT
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
@@ -102,6 +104,28 @@ def operands_are_float32(checks: Checks, part: Any, inside: Inside) -> None:
     checks.if_then(flushed, part.negative == negative_2)
 
 
+def shifts_and_rounds(checks: Checks, part: Any, inside: Inside) -> None:
+    """The whole lane: ``float32(acc + bias) * 2^(23 - S)`` to the nearest even integer, saturated."""
+    m = checks.m
+    _all_advance(checks, part)
+    total, size = Signal(32), Signal(32)
+    m.d.comb += [total.eq(part.acc + Mux(part.bypass, 0, part.param.bias)), size.eq(Mux(total[31], -total, total))]
+    shift = Mux(part.bypass, ONE_SHIFT, part.param.shift)
+    # The lowest bit is worth 1/2 where nothing is shifted.
+    value = Cat(Const(0, 1 + ONE_SHIFT), to_significant(m, size, SIGNIFICANT))
+    shifted = Signal(len(value))
+    m.d.comb += shifted.eq(value >> shift)
+    magnitude = shifted[1:] + (shifted[0] & (shifted[1] | (value != (shifted << shift)[: len(value)])))
+    most = Mux(total[31], 1 << 15, (1 << 15) - 1)
+    bounded = Mux(magnitude > most, most, magnitude)[:16]
+    expected, begun = Signal(16), checks.begun
+    m.d.comb += expected.eq(Mux(total[31], -bounded, bounded))
+    made: Any = expected
+    for _ in range(part.latency):
+        made, begun = checks.past(made), checks.past(begun)
+    checks.if_then(begun, part.r == made.as_signed())
+
+
 def _all_advance(checks: Checks, part: Any) -> None:
     checks.given(part.advance == (1 << part.latency) - 1)
 
@@ -110,7 +134,7 @@ def _rounding(nibbles: int) -> Any:
     return lambda _: Rounding(nibbles)
 
 
-REQUANTISE, LANE = "hw.post.requantise", "hw.post.lane"
+REQUANTISE, LANE, SHIFTING = "hw.post.requantise", "hw.post.lane", "hw.post.shift"
 SIGN = Fault(LANE, "Mux(sign, ~away,", "Mux(sign, away,")
 TIE = Fault(REQUANTISE, "tie.eq(Mux(half, short | power, short & (first | digits[0])))", "tie.eq(short)")
 PROOFS = (
@@ -122,6 +146,16 @@ PROOFS = (
             Fault(REQUANTISE, "with m.If(shift > 60):", "with m.If(shift > 61):"),
         ),
         depth=4,
+    ),
+    Proof(
+        "requantise-shift", SHIFTING, "sums, rounded to 24 bits, are shifted, rounded to an integer to even, and saturated",
+        lambda _: ShiftLane(), shifts_and_rounds,
+        (
+            Fault(SHIFTING, "half & (sticky | whole[0])", "half"),
+            Fault(SHIFTING, "wide[_KEPT + n] & (by_1 <= n)", "wide[_KEPT + n] & (by_1 < n)"),
+            Fault(LANE, "carry.eq(even ^ sign)", "carry.eq(even)"),
+        ),
+        depth=8,
     ),
     *(
         Proof(

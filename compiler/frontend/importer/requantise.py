@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array
 from compiler.xgraph.ops import Requantisation
+from isa.requantisation import MANTISSA_BITS, MOST_SHIFT
 
-MANTISSA_BITS = 24
-MOST_SHIFT = 63
 FACTOR_BITS = 25
 """Magnitude bits of a MISC factor."""
 MOST_ELTWISE_SHIFT = 37

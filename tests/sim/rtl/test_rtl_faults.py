@@ -14,12 +14,15 @@ from sim.random.memories import endings, memory_of
 @pytest.mark.parametrize(("name", "count"), [("nano", 80), ("base", 8), ("zu2", 8), ("zu9", 8)])
 def test_spoiled_programs_stop_alike(name: str, count: int) -> None:
     run = rtl(rtl_machine(preset(name)))
+    compared = 0
     for seed in range(count):
         program = faulty_program(preset(name), seed)
         expected, actual = functional(program), run(program)
         if actual.fault in endings(program, memory_of(program)):  # the memory's bad beat came before the spoiled instruction
             continue
         assert stops_alike(expected, actual), f"seed {seed}: expected {expected.fault}, got {actual.fault} {actual.failure}"
+        compared += 1
+    assert compared > count // 2
 
 
 def test_another_instruction_or_another_kind_of_fault_is_not_alike() -> None:
