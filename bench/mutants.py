@@ -3,68 +3,89 @@
 yosys puts the mutants into one netlist, each switched on by a number; one build of Verilator runs them all. Each is sent
 through the stages until one finds it: random programs (whole memory, faults, the rules of AXI4); cycles, beats, counters and
 traces of the machine without a mutant, which tell what is only late or wrongly counted; all registers and the scenarios of the
-benches; and a proof that it changes nothing (``sim.mutants.equivalent``).
-What was found is in ``--record``: a run that was ended goes on from there. ``--minutes`` ends it after a while. The table by
-unit goes into docs/trust.md; the survivors are printed.
+benches; and a proof that it changes nothing (``sim.mutants.equivalent``). They run as a campaign. The table by unit goes into
+docs/trust.md; the survivors are printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import sys
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable
+from functools import lru_cache
 
-from bench.network_table import put_row
-from isa.config import load_config
-from sim.mutants.hunt import EQUIVALENT, STAGES, Hunt, read_record, survivors
+from bench.network_table import PAGE, put_row
+from isa.config import MachineConfig, load_config
+from sim.campaign.arguments import add_arguments, how_of
+from sim.campaign.run import Lost, campaign
+from sim.mutants.hunt import EQUIVALENT, STAGES, Hunt, met
 from sim.mutants.netlist import Mutant
 
-PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
-COLUMNS = ("configuration", "unit", "mutants", *STAGES, "survive", "not run to the end", "killed of the unequal")
+TITLE = "Mutants of the Verilog"
+LOST, SURVIVES = "lost", "survive"
+COLUMNS = ("configuration", "unit", "mutants", *STAGES, LOST, SURVIVES, "killed of the unequal")
+Item = tuple[MachineConfig, int, int, int, int]
+"""Configuration, count, seed and programs of the hunt, and the mutant's place in it."""
 
 
-def rows(mutants: Sequence[Mutant], done: dict[int, dict[str, str | None]]) -> dict[str, Counter[str]]:
-    """For each unit, and for all, how many mutants were found where."""
+@lru_cache(maxsize=1)
+def hunt_of(config: MachineConfig, count: int, seed: int, programs: int) -> Hunt:
+    """One for all mutants that a process meets."""
+    return Hunt(config, count, seed, programs)
+
+
+def verdict(item: Item) -> tuple[str, str] | None:
+    """The stage that finds the mutant, and how."""
+    *of, place = item
+    hunt = hunt_of(*of)
+    return met(hunt, hunt.mutants[place])
+
+
+def counted(verdicts: Iterable[tuple[Mutant, str]]) -> dict[str, Counter[str]]:
+    """For each unit, and for all, how many mutants were found in which stage."""
     counts: dict[str, Counter[str]] = {}
-    for mutant in mutants:
-        met = done.get(mutant.number, {})
-        found = next((stage for stage, how in met.items() if how), None)
-        verdict = found or ("survive" if len(met) == len(STAGES) else "not run to the end")
+    for mutant, ending in verdicts:
         for unit in (mutant.unit, "all"):
-            counts.setdefault(unit, Counter()).update(["mutants", verdict])
+            counts.setdefault(unit, Counter()).update(["mutants", ending])
     return counts
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def row_of(config: MachineConfig, unit: str, counts: Counter[str]) -> list[str]:
+    """A mutant whose worker dies is not counted as found."""
+    killed = sum(counts[stage] for stage in STAGES if stage != EQUIVALENT)
+    share = 100 * killed / max(1, counts["mutants"] - counts[EQUIVALENT])
+    return [config.name, unit, *(str(counts[name]) for name in COLUMNS[2:-1]), f"{share:.0f} %"]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.mutants")
     parser.add_argument("--config", default="nano")
     parser.add_argument("--count", type=int, default=320)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--programs", type=int, default=8, help="Random programs that each mutant is sent through.")
-    parser.add_argument("--record", type=Path, help="[default: build/mutants-CONFIG-COUNT-SEED.jsonl]")
-    parser.add_argument("--minutes", type=float, default=float("inf"))
-    arguments = parser.parse_args()
-    config = load_config(arguments.config)
-    record = arguments.record or Path("build") / f"mutants-{config.name}-{arguments.count}-{arguments.seed}.jsonl"
-    hunt = Hunt(config, arguments.count, arguments.seed, arguments.programs)
-    end = time.monotonic() + 60 * arguments.minutes
-    for mutant, stage, found in survivors(hunt, record):
-        print(f"{mutant.number} {stage}: {found or 'survives'}", flush=True)
-        if time.monotonic() > end:
-            break
-    done = read_record(record)
-    for unit, counted in rows(hunt.mutants, done).items():
-        killed = sum(counted[stage] for stage in STAGES if stage != EQUIVALENT)
-        share = 100 * killed / max(1, counted["mutants"] - counted[EQUIVALENT])
-        cells = [*(str(counted[name]) for name in COLUMNS[2:-1]), f"{share:.0f} %"]
-        put_row("Mutants of the Verilog", COLUMNS, [config.name, unit, *cells], 2, PAGE)
-        print(unit, *cells)
-    for mutant in hunt.mutants:
-        if len(done.get(mutant.number, {})) == len(STAGES) and not any(done[mutant.number].values()):
-            print(f"survivor {mutant.number}: {mutant}")
+    parser.add_argument("--programs", type=int, default=8, help="random programs that each mutant is sent through")
+    add_arguments(parser)
+    chosen = parser.parse_args(arguments)
+    config = load_config(chosen.config)
+    mutants = hunt_of(config, chosen.count, chosen.seed, chosen.programs).mutants
+    items = [(config, chosen.count, chosen.seed, chosen.programs, place) for place in range(len(mutants))]
+    of = {"verilog mutants": config.hash, "count": chosen.count, "seed": chosen.seed, "programs": chosen.programs}
+    verdicts = []
+
+    def told(done: int) -> None:
+        print(f"{done} of {len(items)}", flush=True)
+
+    with campaign(verdict, items, how_of(chosen), of, progress=told) as results:
+        for mutant, result in zip(mutants, results, strict=True):
+            ending, how = (LOST, result.reason) if isinstance(result, Lost) else result or (SURVIVES, "by nothing")
+            verdicts.append((mutant, ending))
+            if ending in (LOST, SURVIVES):
+                print(f"{mutant.number}, {mutant}: {ending}, {how}", flush=True)
+    for unit, counts in counted(verdicts).items():
+        put_row(TITLE, COLUMNS, row_of(config, unit, counts), 2, PAGE.with_name("trust.md"))
+        print(*row_of(config, unit, counts))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

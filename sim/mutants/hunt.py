@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -132,34 +131,15 @@ class Hunt:
 
 
 class Hunted(Protocol):
-    """What can be sent through the stages."""
-
-    @property
-    def mutants(self) -> list[Mutant]: ...
+    """What mutants can be sent through."""
 
     def stage(self, name: str, mutant: Mutant) -> str | None: ...
 
 
-def survivors(hunt: Hunted, record: Path) -> Generator[tuple[Mutant, str, str | None], None, None]:
-    """Send every mutant through the stages until one finds it; each result goes into ``record``, and what is there is kept."""
-    done = read_record(record)
-    record.parent.mkdir(parents=True, exist_ok=True)
+def met(hunt: Hunted, mutant: Mutant) -> tuple[str, str] | None:
+    """The stage that finds the mutant, and how; later ones are not met. None: it survives all."""
     for stage in STAGES:
-        for mutant in hunt.mutants:
-            known = done.get(mutant.number, {})
-            if any(known.values()) or stage in known:
-                continue
-            found = hunt.stage(stage, mutant)
-            done.setdefault(mutant.number, {})[stage] = found
-            with record.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"mutant": mutant.number, "stage": stage, "found": found}) + "\n")
-            yield mutant, stage, found
-
-
-def read_record(record: Path) -> dict[int, dict[str, str | None]]:
-    """What each stage found of each mutant."""
-    done: dict[int, dict[str, str | None]] = {}
-    for line in record.read_text(encoding="utf-8").splitlines() if record.exists() else ():
-        entry = json.loads(line)
-        done.setdefault(entry["mutant"], {})[entry["stage"]] = entry["found"]
-    return done
+        found = hunt.stage(stage, mutant)
+        if found:
+            return stage, found
+    return None
