@@ -46,6 +46,7 @@ class Placed:
     cells: dict[str, tuple[int, int]]
     """Used and available, by type."""
     path: tuple[Step, ...]
+    """Empty where nothing was routed: nextpnr tells the path of what it routed."""
 
 
 def place(
@@ -75,11 +76,13 @@ def place(
         ]  # fmt: skip
         _run(nextpnr, ["--quiet", *arguments], place_in, report, "nextpnr.log", r"Info: +(.*)$")
         found = json.loads((place_in / "report.json").read_text())
+        log = (place_in / "nextpnr.log").read_text(errors="replace")
     cells = {name: (use["used"], use["available"]) for name, use in found["utilization"].items() if use["used"]}
-    clock = _clock(found["fmax"])
+    achieved = {name: float(each["achieved"]) for name, each in found["fmax"].items()} or estimated(log)
+    clock = _slowest(achieved)
     steps = _steps(found["critical_paths"], clock, design, sources)
     tools = f"{yosys.version}, {nextpnr.version}"
-    return Placed(tools, device, route, found["fmax"][clock]["achieved"], mhz, cells, steps)
+    return Placed(tools, device, route, achieved[clock], mhz, cells, steps)
 
 
 def wrapper(top: DesignModule) -> str:
@@ -128,11 +131,16 @@ def _tail(path: Path, most: int = 20_000) -> str:
         return file.read().decode(errors="replace")
 
 
-def _clock(fmax: Mapping[str, Any]) -> str:
+def estimated(log: str) -> dict[str, float]:
+    """MHz of each clock as nextpnr's log tells them after placement: its report has none until there are routes."""
+    return {name: float(mhz) for name, mhz in re.findall(r"Max frequency for clock '([^']+)': ([\d.]+) MHz", log)}
+
+
+def _slowest(achieved: Mapping[str, float]) -> str:
     """The slowest clock; there is one."""
-    if not fmax:
+    if not achieved:
         raise SynthesisError("nextpnr's report: expected a clock, found none; is there a register in the design?")
-    return min(fmax, key=lambda name: float(fmax[name]["achieved"]))
+    return min(achieved, key=lambda name: achieved[name])
 
 
 def _steps(paths: list[dict[str, Any]], clock: str, design: Design, sources: Mapping[str, str]) -> tuple[Step, ...]:

@@ -252,15 +252,16 @@ def test_place_prints_cells_clock_and_path(stand_in: Install, capsys: pytest.Cap
 
     def place(verilog: str, sources: dict[str, str], *, report: Callable[[str], None], **options: Any) -> Placed:
         calls.append((verilog, options))
-        return Placed("yosys 1, nextpnr-ecp5 2", "85k", False, 62.5, 80.0, {"DCCA": (1, 56), "TRELLIS_COMB": (9, 10)}, path)
+        cells, routed = {"DCCA": (1, 56), "TRELLIS_COMB": (9, 10)}, options["route"]
+        return Placed("yosys 1, nextpnr-ecp5 2", "85k", routed, 62.5, 80.0, cells, path if routed else ())
 
     stand_in("sim.synthesis.place", "place", place)
     stand_in("sim.rtl.build", "core_verilog", lambda config: f"// {config.name}")
     sys.modules["sim.rtl.build"].core_sources = lambda config: {}  # type: ignore[attr-defined]
-    words = ["place", "--device", "85k", "--mhz", "80", "--seed", "3", "--no-route", "-o", str(tmp_path / "new")]
+    words = ["place", "--device", "85k", "--mhz", "80", "--seed", "3", "-o", str(tmp_path / "new")]
     assert main(words) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "nano on ECP5 85k, yosys 1, nextpnr-ecp5 2: placed, routing estimated",
+        "nano on ECP5 85k, yosys 1, nextpnr-ecp5 2: placed and routed",
         "TRELLIS_COMB           9 of     10    90%",
         "DCCA                   1 of     56     2%",
         "62.5 MHz, 80 asked; the critical path:",
@@ -268,10 +269,14 @@ def test_place_prints_cells_clock_and_path(stand_in: Install, capsys: pytest.Cap
         "   16.00 ns  setup     conv.y",
     ]
     assert calls == [
-        ("// nano", {"device": "85k", "mhz": 80.0, "route": False, "seed": 3, "folder": tmp_path / "new"})
+        ("// nano", {"device": "85k", "mhz": 80.0, "route": True, "seed": 3, "folder": tmp_path / "new"})
     ]  # fmt: skip
+    assert main(["place", "--no-route"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith(": placed, routing estimated")
+    assert said[-1] == "62.5 MHz, 80 asked; routed, the critical path is told, too"
     assert main(["place", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mhz"] == 62.5
-    assert calls[1][1]["mhz"] == NANO.clock_mhz
+    assert calls[2][1]["mhz"] == NANO.clock_mhz
     (tmp_path / "file").touch()
     assert main(["place", "-o", str(tmp_path / "file" / "deeper")]) == 2

@@ -19,7 +19,7 @@ DEVICES = ("25k", "85k")
 @click.option("--device", type=click.Choice(DEVICES), default="25k", show_default=True, help="Size of the ECP5.")
 @click.option("--mhz", type=click.FloatRange(min=1), help="Clock to aim at.  [default: that of the configuration]")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Another one, another placement.")
-@click.option("--no-route", is_flag=True, help="Only place: faster, and the clock is an estimate.")
+@click.option("--no-route", is_flag=True, help="Only place: faster; the clock is an estimate, and no path is told.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for netlist, logs and nextpnr's report."
 )
@@ -55,7 +55,8 @@ def command(
     click.echo(f"{config.name} on ECP5 {placed.device}, {placed.tools}: {done}")
     for name, (used, available) in sorted(placed.cells.items(), key=lambda item: -item[1][0] / item[1][1]):
         click.echo(f"{name:16}{used:8} of {available:6}  {used / available:5.0%}")
-    click.echo(f"{placed.mhz:.1f} MHz, {placed.asked_mhz:g} asked; the critical path:")
+    behind = "the critical path:" if placed.path else "routed, the critical path is told, too"
+    click.echo(f"{placed.mhz:.1f} MHz, {placed.asked_mhz:g} asked; {behind}")
     for step in placed.path:
         source = f" ({step.point.source})" if step.point.source else ""
         click.echo(f"{step.nanoseconds:8.2f} ns  {step.kind:10}{step.point.signal}{source}")

@@ -5,19 +5,23 @@ from __future__ import annotations
 import pytest
 
 from sim.synthesis.design import split_design
-from sim.synthesis.place import Placed, place, point_of, wrapper
+from sim.synthesis.place import Placed, estimated, place, point_of, wrapper
 from sim.synthesis.timing import Point
 from sim.synthesis.tools import SynthesisError, find_tool
 from tests.sim.synthesis.designs import VERILOG, yosys
 
 
 @pytest.fixture(scope="module")
-def placed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Placed, list[str]]:
+def tools() -> None:
     yosys()
     try:
         find_tool("nextpnr-ecp5")
     except SynthesisError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def placed(tools: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Placed, list[str]]:
     said: list[str] = []
     folder = tmp_path_factory.mktemp("placed") / "new"
     found = place(VERILOG, {"first.q": "here.v:3"}, device="25k", mhz=120, report=said.append, folder=folder)
@@ -43,6 +47,19 @@ def test_the_critical_path_is_told_by_signals(placed: tuple[Placed, list[str]]) 
     delays = [step.nanoseconds for step in path]
     assert delays == sorted(delays)
     assert delays[-1] == pytest.approx(1000 / placed[0].mhz, rel=0.01)
+
+
+@pytest.mark.usefixtures("tools")
+def test_without_routes_the_clock_is_estimated_and_no_path_is_told() -> None:
+    found = place(VERILOG, {}, device="25k", mhz=120, report=lambda line: None, route=False)
+    assert found.mhz > 50
+    assert (found.routed, found.path) == (False, ())
+
+
+def test_the_estimate_is_the_last_one_of_each_clock() -> None:
+    log = "Info: Max frequency for clock 'a': 40.00 MHz (FAIL)\nInfo: Max frequency for clock 'b': 70 MHz\n"
+    assert estimated(f"{log}Info: Max frequency for clock 'a': 50.25 MHz (PASS)\n") == {"a": 50.25, "b": 70.0}
+    assert estimated("Info: Program finished normally.") == {}
 
 
 @pytest.mark.parametrize(
