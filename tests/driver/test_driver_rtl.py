@@ -5,6 +5,8 @@ Processor and machine see DRAM through a cache that only the driver's own mainte
 
 from __future__ import annotations
 
+import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +14,26 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compiler.zoo.networks import networks
 from isa.assembler import assemble
 from isa.faults import Fault, MachineFault
 from isa.flat_image import flat_image
-from isa.instructions import Region
 from isa.program import MachineStep, Program
 from isa.program_file import program_bytes
 from sim.rtl.board import board_library
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run
 from tests.compiler.frontend.quantised_models import model, node, weights
-from tests.driver.building import DEMO, NANO, build, digits, run
+from tests.driver.building import DEMO, HERE, NANO, build, digits, run
+from tests.driver.recording import recorded
+from tests.e2e.light import LIGHT
 from tests.e2e.network_runs import compiled
-from tests.e2e.trained import trained
 from tests.tools import needs
 from tilewright.api import random_inputs
 
 pytestmark = needs("gcc")
 Arrays = dict[str, NDArray[Any]]
-ABORTS = 40
+WAYS = ["irq", "double", "poll", "place"]
+ABORTS = 100
 FAULTY = {
     Fault.ILLEGAL_OPCODE: "START config=CONFIG\n.word 0x1ff\nEND",
     Fault.ILLEGAL_FIELD: "START config=CONFIG\nLOADP count=0\nEND",
@@ -44,11 +46,19 @@ FAULTY = {
 }
 
 
+def test_no_fault_is_left_out() -> None:
+    """Those that no program can ask for are made by ``c/stops.c``: by memory that answers with errors, late or not at all."""
+    made = {Fault[name] for name in re.findall(r"TW_FAULT_(\w+)", (HERE / "stops.c").read_text(encoding="utf-8"))}
+    assert made | set(FAULTY) == set(Fault) - {Fault.NONE}
+
+
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     library = board_library(NANO)
+    sources = {"infer": ["replay"], "stops": []}
     return {
-        name: build(tmp_path_factory.mktemp(name), name, libraries=[library, "-lstdc++"]) for name in ("infer", "stops")
+        name: build(tmp_path_factory.mktemp(name), name, *others, libraries=[library, "-lstdc++"])
+        for name, others in sources.items()
     }
 
 
@@ -62,7 +72,7 @@ def given(program: Program, feeds: list[Arrays]) -> bytes:
 
 
 def same(
-    infer: Path, folder: Path, program: Program, feeds: list[Arrays], way: str, *more: str, flat: bool = False
+    infer: Path, folder: Path, program: Program, feeds: list[Arrays], way: str, *more: object, flat: bool = False
 ) -> None:
     (folder / "image").write_bytes(flat_image(program) if flat else program_bytes(program))
     (folder / "inputs").write_bytes(given(program, feeds))
@@ -71,7 +81,7 @@ def same(
     assert (folder / "outputs").read_bytes() == expected(program, feeds)
 
 
-@pytest.mark.parametrize("way", ["irq", "poll", "double", "place"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("flat", [False, True], ids=["file", "flat"])
 def test_digits(way: str, flat: bool, programs: dict[str, Path], tmp_path: Path) -> None:
     with np.load(DEMO / "digits_test.npz") as archive:
@@ -80,22 +90,13 @@ def test_digits(way: str, flat: bool, programs: dict[str, Path], tmp_path: Path)
     same(programs["infer"], tmp_path, digits(), feeds, way, *stalls, flat=flat)
 
 
-def test_a_network_with_skips(programs: dict[str, Path], tmp_path: Path) -> None:
-    program = compiled(networks()["unet"](size=16, width=8), "nano").program
-    same(programs["infer"], tmp_path, program, [random_inputs(program, 3)], "irq")
-
-
-def test_a_trained_network(programs: dict[str, Path], tmp_path: Path) -> None:
-    """Its input is a buffer; its Softmax is left to the caller, who here hands on what it would get."""
-    program = compiled(trained("kws_dscnn_int8_qdq.onnx"), "nano").program
-    feeds = random_inputs(program, 3)
-    functional = Run(program, FunctionalEngine(program.config))
-    functional(feeds)
-    (output,), (logits,) = program.outputs, (b.name for b in program.buffers if b.region is Region.OUTPUT)
-    (tmp_path / "image").write_bytes(program_bytes(program))
-    (tmp_path / "inputs").write_bytes(given(program, [feeds]))
-    run(programs["infer"], *(tmp_path / name for name in ("image", "inputs", "outputs")), "poll", logits, output.name)
-    assert (tmp_path / "outputs").read_bytes() == functional.image.read(logits).tobytes()
+@pytest.mark.parametrize(("name", "way"), list(zip(LIGHT, itertools.cycle(WAYS), strict=False)))
+def test_light_network(name: str, way: str, programs: dict[str, Path], tmp_path: Path) -> None:
+    """Those that every suite runs on the RTL of the smallest machine; what parts on the processor are given is compared too."""
+    program = compiled(LIGHT[name](), "nano").program
+    feeds = [random_inputs(program, seed) for seed in range(2)]
+    (tmp_path / "parts").write_bytes(recorded(program, feeds))
+    same(programs["infer"], tmp_path, program, feeds, way, tmp_path / "parts", flat=way == "place")
 
 
 @pytest.mark.parametrize("way", ["irq", "double", "place"])

@@ -1,8 +1,9 @@
-/* A network on the machine: IMAGE INPUTS OUTPUTS WAY [FROM TO] [+plusargs]. INPUTS holds the arrays of one inference after the
+/* A network on the machine: IMAGE INPUTS OUTPUTS WAY [FROM TO | PARTS] [+plusargs]. INPUTS holds the arrays of one inference after the
  * other; OUTPUTS becomes what comes out. WAY: irq, poll, double (two sets, prepared while the machine works) or place (the
- * image is used where it lies in DRAM). A part on the processor sums tensor FROM along its rows, into tensor TO; or,
- * if TO is an output that is no buffer, the bytes of FROM as they are. */
+ * image is used where it lies in DRAM). A part on the processor sums tensor FROM along its rows, into tensor TO; or does what
+ * the file PARTS says (replay.h). */
 #include "harness.h"
+#include "replay.h"
 
 enum { TICKS = 100000000, MOST = 8, BUS = 1 << 16, ALIGN = 64 };
 
@@ -11,19 +12,7 @@ static tw_device device;
 static tw_network network;
 static const char *from, *to;
 
-static void *output_array(const tw_run *run, const char *name)
-{
-    uint32_t i;
-    tw_tensor output;
-    for (i = 0; i < tw_output_count(&program); i++) {
-        EXPECT(TW_OK, tw_output_at(&program, i, &output));
-        if (strcmp(output.name, name) == 0)
-            return run->outputs[i].data;
-    }
-    return NULL;
-}
-
-static tw_result part(void *context, tw_run *run, const char *name)
+static tw_result sums(void *context, tw_run *run, const char *name)
 {
     tw_tensor source, target;
     float *values;
@@ -31,8 +20,6 @@ static tw_result part(void *context, tw_run *run, const char *name)
     (void)context;
     if (from == NULL || name[0] == '\0' || tw_find(&program, from, &source) != TW_OK || tw_find(&program, to, &target) != TW_OK)
         return TW_ARGUMENT;
-    if (target.region == TW_REGION_HOST)
-        return tw_read(run->network, run->set, &source, output_array(run, to), source.elements);
     values = malloc(source.elements * 4u);
     CHECK(values != NULL);
     EXPECT(TW_OK, tw_read_real(run->network, run->set, &source, values, source.elements * 4u));
@@ -88,15 +75,19 @@ int main(int argc, char **argv)
     tw_place place;
     tw_port port;
     tw_counters counters;
+    tw_part part = sums;
     harness board;
     FILE *file;
     int in_place, two;
     CHECK(argc >= 5);
     in_place = strcmp(argv[4], "place") == 0;
     two = strcmp(argv[4], "double") == 0;
-    if (argc >= 7 && argv[5][0] != '+') {
+    if (argc >= 7 && argv[5][0] != '+' && argv[6][0] != '+') {
         from = argv[5];
         to = argv[6];
+    } else if (argc >= 6 && argv[5][0] != '+') {
+        replay_open(argv[5]);
+        part = replay_part;
     }
     board_open(argc, (const char **)argv);
     image = read_file(argv[1], &image_bytes);
@@ -151,7 +142,8 @@ int main(int argc, char **argv)
         total += counters.units[i][TW_COUNTER_ACTIVE / 4u];
     CHECK(counters.cycles > 0u && counters.read_beats > 0u && counters.write_beats > 0u && total > 0u);
     CHECK(strcmp(argv[4], "irq") != 0 || board.waits >= count);
-    printf("%u inferences, the last one in %lu cycles\n", count, (unsigned long)counters.cycles);
+    printf("%u inferences, the last one in %lu cycles, ", count, (unsigned long)counters.cycles);
+    printf("%u parts as recorded\n", part == replay_part ? replay_close() : 0u);
     for (i = 0; i < (uint32_t)MOST; i++) {
         free(in[0][i].data);
         free(in[1][i].data);

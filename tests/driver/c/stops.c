@@ -62,7 +62,7 @@ static void bus_timeout(void)
 
 static void aborts(uint32_t count, uint32_t seed)
 {
-    uint32_t start, cycles;
+    uint32_t start, cycles, status, aborted = 0u;
     tw_run run;
     start = board_cycles();
     right();
@@ -75,9 +75,13 @@ static void aborts(uint32_t count, uint32_t seed)
             EXPECT(TW_OK, tw_reset(&device, TICKS));
         else
             EXPECT(TW_OK, tw_cancel(&run, TICKS));
-        CHECK((board_read(TW_REG_STATUS) & TW_STATUS_IDLE) != 0u && !board_interrupt());
+        status = board_read(TW_REG_STATUS);
+        CHECK((status & TW_STATUS_IDLE) != 0u && !board_interrupt());
+        CHECK((status & TW_STATUS_ERROR) == 0u || board_read(TW_REG_ERROR_CODE) == (uint32_t)TW_FAULT_ABORTED);
+        aborted += (status & TW_STATUS_ERROR) != 0u;
         right();
     }
+    CHECK(aborted > 0u);
     EXPECT(TW_TIMEOUT, tw_infer(&network, in, out, NULL, NULL, cycles / 2u));
     right();
 }
@@ -87,6 +91,7 @@ static void refusals(void)
     tw_run run;
     tw_network other;
     tw_place place = network.place;
+    tw_program short_one;
     EXPECT(TW_OK, tw_begin(&run, &network, 0, in, out, NULL, NULL));
     EXPECT(TW_PENDING, tw_advance(&run));
     board_write(TW_REG_CONTROL, TW_CONTROL_START); /* somebody else: the machine refuses, and this run does not mind */
@@ -98,6 +103,8 @@ static void refusals(void)
     device.config++;
     EXPECT(TW_CONFIG, tw_load(&other, &device, &program, &network.place));
     device.config--;
+    right();
+    EXPECT(TW_SHORT_IMAGE, tw_open(&short_one, program.image, program.bytes - 1u));
     right();
     board_reset(4); /* the pin: everything is as after power-on, and nobody is told */
     right();
