@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--config", default="nano")
     parser.add_argument("--count", type=int, default=320)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--programs", type=int, default=8, help="random programs that each mutant is sent through")
+    parser.add_argument("--programs", type=int, default=32, help="random programs that each mutant is sent through")
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
     config = load_config(chosen.config)

@@ -1,6 +1,6 @@
-"""Mutants that change nothing: the module with the change is proved to be the module without it.
+"""Mutants that change nothing: the machine with the change is proved to be the machine without it.
 
-Both have the same registers and the same modules inside. With these taken out, their outputs as inputs and their inputs as
+Both have the same registers and the same memories. With these taken out, their outputs as inputs and their inputs as
 outputs, two circuits without state are left; yosys' solver looks for values on which they differ. If there are none, no program
 and no bench can tell the mutant from the machine. A difference need not be one: the state that shows it may never be reached.
 """
@@ -18,15 +18,46 @@ SECONDS = 20
 """For the solver; where they are not enough, nothing is proved."""
 MOST_BITS = 5000
 """Of a memory that is made of registers to be compared."""
+_CUT = """\
+module cut_register(D, Q);
+  parameter WIDTH = 1;
+  input [WIDTH-1:0] D;
+  output [WIDTH-1:0] Q;
+  assign Q = 0;
+endmodule
+"""
+"""Stands for a register and is taken out, if its name is public: its output is any value, its input is compared."""
+_CUTTING = r"""
+module \$dff (CLK, D, Q);
+  parameter WIDTH = 1;
+  parameter CLK_POLARITY = 1;
+  input CLK;
+  input [WIDTH-1:0] D;
+  output [WIDTH-1:0] Q;
+  cut_register #(.WIDTH(WIDTH)) _TECHMAP_REPLACE_ (.D(D), .Q(Q));
+endmodule
+"""
 _PROOF = """\
+read_verilog cut.v
 read_rtlil {netlist}
+setattr -unset init w:*
 copy {module} gold
 mutate {options}
 rename {module} gate
+setattr -mod -unset top -unset keep_hierarchy *
 memory_map gold gate
-expose -evert -evert-dff gold
-expose -evert -evert-dff gate
+dffunmap gold gate
+rename -enumerate -pattern register_of_memory_% gold/t:$dff gate/t:$dff
+techmap -map cutting.v gold gate
+hierarchy
+expose -evert gold
+expose -evert gate
 miter -equiv -flatten -make_outputs gold gate miter
+cd miter
+opt_merge
+opt_expr
+opt_clean -purge
+cd
 tee -o result sat -timeout {seconds} -prove trigger 0 miter
 """
 
@@ -39,6 +70,8 @@ def proved_equivalent(netlist: Path, mutant: Mutant) -> bool:
     with temporary_folder() as work:
         script = _PROOF.format(netlist=netlist, module=mutant.module, options=mutant.options, seconds=SECONDS)
         (work / "proof.ys").write_text(script)
+        (work / "cut.v").write_text(_CUT)
+        (work / "cutting.v").write_text(_CUTTING)
         try:
             find_tool("yosys").run(["-q", "proof.ys"], work)
         except SynthesisError:

@@ -21,14 +21,17 @@ _LINT = "/* verilator lint_off UNOPTFLAT */\n"
 _LIST = """\
 read_verilog -sv core.v
 hierarchy -top {top}
-proc
-opt_expr
-opt_clean
+proc -norom
+setattr -mod -set keep_hierarchy 1 memory_*
+flatten
+opt -full -purge
 memory_collect
-opt_clean
+opt_clean -purge
+rename -enumerate -pattern register_% t:$*dff*
 write_rtlil core.il
 mutate -list {count} -seed {seed} -ctrl {control} {bits} 1 -o mutants.ys
 """
+"""One module but for the memories, without what nobody reads: a change of that would be none."""
 _APPLY = """\
 read_rtlil core.il
 script mutants.ys
@@ -43,22 +46,19 @@ class Mutant:
 
     number: int
     mode: str
+    unit: str
+    """The part of the machine that it is in."""
     module: str
     cell: str
     port: str
     bit: int
     source: str
-    """``line.column`` of the Verilog that the cell comes from."""
+    """``module, line`` of the Verilog that the cell comes from."""
     options: str = field(default="", compare=False)
     """What yosys' ``mutate`` is told to make it alone."""
 
-    @property
-    def unit(self) -> str:
-        """The part of the machine that it is in."""
-        return unit_of(self.module)
-
     def __str__(self) -> str:
-        return f"{self.mode} {self.module}.{self.cell}.{self.port}[{self.bit}] (line {self.source})"
+        return f"{self.mode} {self.cell}.{self.port}[{self.bit}] ({self.source})"
 
 
 def unit_of(module: str) -> str:
@@ -66,20 +66,28 @@ def unit_of(module: str) -> str:
     return (module.removeprefix(TOP).strip("_.") or "core").split("_")[0].split(".")[0]
 
 
-def mutants_of(script: str) -> list[Mutant]:
-    """The mutants of a list that yosys has made."""
+def mutants_of(script: str, verilog: str) -> list[Mutant]:
+    """The mutants of a list that yosys has made of the Verilog."""
+    module_at = [""]
+    for line in verilog.splitlines():
+        begun = re.match(r"module (\S+?)\s*\(", line)
+        module_at.append(begun[1] if begun else module_at[-1])
     found = []
     for line in script.splitlines():
-        values = dict(re.findall(r"-(mode|module|cell|port|portbit|src) (\S+)", line))
+        values = dict(re.findall(r"-(mode|module|cell|port|portbit) (\S+)", line))
         number = re.search(rf"-ctrl {CONTROL} \d+ (\d+)", line)
-        if number is not None:
-            source = values.get("src", "").partition(":")[2]
-            found.append(
-                Mutant(
-                    int(number[1]), values["mode"], values["module"].lstrip("\\"), values["cell"], values["port"],
-                    int(values["portbit"]), source, re.sub(rf"mutate|-ctrl {CONTROL} \d+ \d+|-src \S+", "", line).strip(),
-                )
-            )  # fmt: skip
+        if number is None:
+            continue
+        sources = [(module_at[int(at)], int(at)) for at in re.findall(r"-src \S+?:(\d+)", line)]
+        # What is in a part bears the lines of its instances, too.
+        module, at = max(sources, key=lambda source: len(source[0]), default=(TOP, 0))
+        found.append(
+            Mutant(
+                int(number[1]), values["mode"], unit_of(module), values["module"].lstrip("\\"), values["cell"], values["port"],
+                int(values["portbit"]), f"{module}, line {at}",
+                re.sub(rf"mutate|-ctrl {CONTROL} \d+ \d+|-src \S+", "", line).strip(),
+            )
+        )  # fmt: skip
     return found
 
 
@@ -103,7 +111,7 @@ def mutated(
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(names, (work / "mutants.ys").read_bytes())
             write_atomically(target, switched((work / "mutated.v").read_text()).encode())
-    return target.read_text(), mutants_of(names.read_text())
+    return target.read_text(), mutants_of(names.read_text(), verilog)
 
 
 def netlist_of(config: MachineConfig, cache: Path | str | None = None) -> Path:

@@ -16,11 +16,20 @@ from sim.synthesis.tools import SynthesisError, find_tool
 from tests.tools import needs
 
 LIST = (
-    f"mutate -ctrl {CONTROL} 3 1 -mode const0 -module tilewright_core_conv_write -cell $procmux$21 -port Y -portbit 25 "
-    "-src core.v:11.18-11.30\n"
-    f"mutate -ctrl {CONTROL} 3 2 -mode cnot0 -module tilewright_core -cell walk -port i__payload$36 -portbit 4 -ctrlbit 3 "
+    f"mutate -ctrl {CONTROL} 3 1 -mode const0 -module {TOP} -cell $procmux$21 -port Y -portbit 25 -src core.v:2.1-2.8 "
+    "-src core.v:6.18-6.30\n"
+    f"mutate -ctrl {CONTROL} 3 2 -mode cnot0 -module {TOP} -cell walk -port i__payload$36 -portbit 4 -ctrlbit 3 "
     "-wire \\$36 -wirebit 0\n"
 )
+CORE = f"""\
+module {TOP}(clk);
+  {TOP}_conv_write write (.clk(clk));
+endmodule
+
+module {TOP}_conv_write(clk);
+  assign y = clk;
+endmodule
+"""
 VERILOG = f"""\
 module {TOP}(clk, {CONTROL}, irq);
   input clk;
@@ -37,10 +46,12 @@ endmodule
 
 
 def test_the_list_of_yosys_is_read() -> None:
-    first, second = mutants_of(LIST)
-    assert first == Mutant(1, "const0", "tilewright_core_conv_write", "$procmux$21", "Y", 25, "11.18-11.30")
-    assert (first.unit, second.unit) == ("conv", "core")
-    assert str(second) == "cnot0 tilewright_core.walk.i__payload$36[4] (line )"
+    """What is in a part bears the line of its instance, too; what bears none is the core's."""
+    first, second = mutants_of(LIST, CORE)
+    source = f"{TOP}_conv_write, line 6"
+    assert first == Mutant(1, "const0", "conv", TOP, "$procmux$21", "Y", 25, source)
+    assert second.unit == "core"
+    assert str(first) == f"const0 $procmux$21.Y[25] ({source})"
 
 
 def test_the_machine_reads_its_mutant_and_keeps_its_ports() -> None:
@@ -67,7 +78,7 @@ class Stages:
 
 
 def test_a_mutant_goes_through_the_stages_until_one_finds_it() -> None:
-    mutants = [Mutant(n, "inv", "tilewright_core_pool", "cell", "A", 0, "") for n in (1, 2, 3)]
+    mutants = [Mutant(n, "inv", "pool", TOP, "cell", "A", 0, "") for n in (1, 2, 3)]
     stages = Stages()
     found = [met(stages, mutant) for mutant in mutants]
     assert found == [("programs", "found"), ("cycles", "found"), None]
@@ -102,10 +113,10 @@ endmodule
 def test_a_mutant_that_changes_nothing_is_proved_to(mode: str, port: str, bit: int, equal: bool, tmp_path: Path) -> None:
     """Of the sum's operands, one bit never is one; registers and the module inside are taken as they are."""
     (tmp_path / "part.v").write_text(PART)
-    script = f"read_verilog -sv part.v; hierarchy -top {TOP}; proc; opt_clean; write_rtlil part.il"
+    script = f"read_verilog -sv part.v; hierarchy -top {TOP}; proc; opt_clean; rename -enumerate t:$*dff*; write_rtlil part.il"
     find_tool("yosys").run(["-q", "-p", script], tmp_path)
     netlist = (tmp_path / "part.il").read_text()
     cell = re.findall(r"cell \$and (\S+)", netlist)[0]
     options = f"-mode {mode} -module {TOP}_part -cell {cell} -port {port} -portbit {bit}"
-    mutant = Mutant(1, mode, f"{TOP}_part", cell, port, bit, "", options)
+    mutant = Mutant(1, mode, "part", f"{TOP}_part", cell, port, bit, "", options)
     assert proved_equivalent(tmp_path / "part.il", mutant) is equal
