@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
         cells = []
         for kind in ("branches", "toggles"):
             met = found[f"{kind} met"]
-            cells += [str(found[kind]), str(met), f"{100 * met / max(1, found[kind]):.1f} %"]
+            cells += [str(found[kind]), str(met), f"{100 * met / found[kind]:.1f} %" if found[kind] else "-"]
         print(unit, *cells)
         put_row(TITLE, COLUMNS, [config.name, unit, *cells], 2, PAGE.with_name("trust.md"))
         for miss in missed[unit][: chosen.misses]:
