@@ -1,4 +1,4 @@
-"""The page from model to board: its device tree is one, its names are the driver's, and its addresses are those of the packages."""
+"""The page from model to board: its device tree is one, its names are the driver's, its addresses those of the packages."""
 
 from __future__ import annotations
 

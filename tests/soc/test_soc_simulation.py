@@ -36,5 +36,6 @@ def test_ten_images_as_python_s_runtime_reads_them(memory: str, tmp_path: Path) 
     assert f"{IMAGES} images, 0 with other outputs" in printed
     assert ("0 with other cycles" in printed) == (memory == "bench")
     if memory == "bench":
-        (shown,) = re.findall(r"^    (machine nano, .*\n) +(.*\n) +(image 0.*\n)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+        page = PAGE.read_text(encoding="utf-8")
+        (shown,) = re.findall(r"^    (machine nano, .*\n) +(.*\n) +(image 0.*\n)", page, re.MULTILINE)
         assert "".join(shown) in printed
