@@ -9,6 +9,7 @@ import pytest
 PACKAGES = {
     "iverilog": "iverilog", "yosys": "yosys", "readelf": "binutils", "gcc": "gcc",
     "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf", "tclsh": "tcl",
+    "dtc": "device-tree-compiler",
 }  # fmt: skip
 """The Debian package of each."""
 

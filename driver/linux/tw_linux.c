@@ -159,8 +159,12 @@ tw_result tw_linux_open_mem(tw_linux *board, const char *path, uint64_t register
 
 tw_port tw_linux_port(tw_linux *board)
 {
-    const tw_port port = {board, read_register, write_register, now, NULL, NULL,
-                          board->device >= 0 ? wait_for_interrupt : NULL};
+    const tw_port none = {NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    tw_port port = {NULL, read_register, write_register, now, NULL, NULL, NULL};
+    if (board == NULL || board->registers == NULL)
+        return none;
+    port.context = board;
+    port.wait = board->device >= 0 ? wait_for_interrupt : NULL;
     return port;
 }
 

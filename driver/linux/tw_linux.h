@@ -19,7 +19,7 @@ typedef struct tw_linux {
 tw_result tw_linux_open_uio(tw_linux *board, const char *device, const char *buffer, const char *sysfs);
 /* Registers and memory that nobody else uses, at these addresses, by `path` (/dev/mem). Both are multiples of a page. */
 tw_result tw_linux_open_mem(tw_linux *board, const char *path, uint64_t registers, uint64_t memory, uint32_t bytes);
-/* For tw_attach; `board` must stay. */
+/* For tw_attach; `board` must stay. Of a board that is not open: a port without functions, which tw_attach refuses. */
 tw_port tw_linux_port(tw_linux *board);
 void tw_linux_close(tw_linux *board);
 

@@ -71,7 +71,7 @@ tw_result tw_onnxruntime_open(tw_onnxruntime *parts, const OrtApi *api, const tw
     tw_result result = TW_OK;
     tw_step step;
     uint32_t i;
-    if (parts == NULL || api == NULL || program == NULL || program->table == NULL)
+    if (parts == NULL || api == NULL || !tw_is_open(program))
         return TW_NULL_POINTER;
     memset(parts, 0, sizeof *parts);
     parts->api = api;

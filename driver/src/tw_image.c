@@ -154,7 +154,7 @@ tw_result tw_open(tw_program *program, const void *image, uint32_t bytes)
 tw_result tw_verify(const tw_program *program)
 {
     uint32_t text, constants;
-    if (program == NULL || program->table == NULL)
+    if (!tw_is_open(program))
         return TW_NULL_POINTER;
     text = tw_crc32(0u, program->text, tw_word(program, TW_TABLE_TEXT_BYTES));
     constants = tw_crc32(0u, program->constants, tw_word(program, TW_TABLE_CONST_BYTES));

@@ -25,6 +25,8 @@ typedef struct tw_conversion {
 /* What is done to each element between an array and a tensor in DRAM. */
 typedef enum tw_move { TW_PUT, TW_GET_BYTES, TW_QUANTISE, TW_DEQUANTISE } tw_move;
 
+/* Whether tw_open has filled it; one of zeros is none. */
+uint32_t tw_is_open(const tw_program *program);
 uint32_t tw_u32(const uint8_t *at);
 uint32_t tw_word(const tw_program *program, uint32_t word);
 float tw_real(const tw_program *program, uint32_t word);

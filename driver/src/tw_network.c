@@ -20,7 +20,7 @@ static uint32_t steps_of(const tw_program *program)
 tw_result tw_area_bytes(const tw_program *program, uint32_t sets, uint32_t in_place, uint32_t *bytes)
 {
     uint32_t needed = TW_BEAT_MAX, i;
-    if (program == NULL || program->table == NULL || bytes == NULL)
+    if (!tw_is_open(program) || bytes == NULL)
         return TW_NULL_POINTER;
     if (sets == 0u || sets > TW_SETS)
         return TW_ARGUMENT;
@@ -184,8 +184,7 @@ tw_result tw_load(tw_network *network, tw_device *device, const tw_program *prog
 {
     tw_result result;
     uint32_t turn;
-    if (network == NULL || device == NULL || program == NULL || place == NULL || program->table == NULL
-        || device->port.read == NULL)
+    if (network == NULL || device == NULL || place == NULL || !tw_is_open(program) || device->port.read == NULL)
         return TW_NULL_POINTER;
     if (place->sets == 0u || place->sets > TW_SETS)
         return TW_ARGUMENT;

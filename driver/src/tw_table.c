@@ -1,6 +1,11 @@
 /* The table of a program: its entries by number, and the proof that they can be relied on. */
 #include "tw_internal.h"
 
+uint32_t tw_is_open(const tw_program *program)
+{
+    return program != NULL && program->table != NULL;
+}
+
 static const char *name_at(const tw_program *program, uint32_t place)
 {
     return (const char *)&program->table[(size_t)program->first[TW_PART_NAMES] * 4u + place];
@@ -55,18 +60,25 @@ uint32_t tw_is_real(const tw_tensor *tensor)
     return tensor->element_bytes == 4u && tensor->kind == 2u;
 }
 
+/* Of a tensor's sizes, and of its strides behind them; 0 beyond these, and beyond the table, as a tensor of another program may
+ * ask for. */
+static uint32_t shape_word(const tw_program *program, const tw_tensor *tensor, uint32_t dimension, uint32_t behind)
+{
+    uint32_t place;
+    if (!tw_is_open(program) || tensor == NULL || dimension >= tensor->dimensions)
+        return 0u;
+    place = tw_sum(tensor->first_size, tw_sum(behind * tensor->dimensions, dimension));
+    return place < tw_word(program, TW_TABLE_SIZES) ? tw_word(program, program->first[TW_PART_SIZES] + place) : 0u;
+}
+
 uint32_t tw_size(const tw_program *program, const tw_tensor *tensor, uint32_t dimension)
 {
-    if (program == NULL || tensor == NULL || dimension >= tensor->dimensions)
-        return 0u;
-    return tw_word(program, program->first[TW_PART_SIZES] + tensor->first_size + dimension);
+    return shape_word(program, tensor, dimension, 0u);
 }
 
 uint32_t tw_stride(const tw_program *program, const tw_tensor *tensor, uint32_t dimension)
 {
-    if (program == NULL || tensor == NULL || dimension >= tensor->dimensions)
-        return 0u;
-    return tw_word(program, program->first[TW_PART_SIZES] + tensor->first_size + tensor->dimensions + dimension);
+    return shape_word(program, tensor, dimension, 1u);
 }
 
 uint64_t tw_extent(const tw_program *program, const tw_tensor *tensor)
@@ -222,58 +234,60 @@ tw_result tw_check_entries(const tw_program *program)
 
 uint32_t tw_region_bytes(const tw_program *program, uint32_t region)
 {
-    return program != NULL && region < TW_REGIONS ? tw_word(program, TW_TABLE_CONST_BYTES + region) : 0u;
+    return tw_is_open(program) && region < TW_REGIONS ? tw_word(program, TW_TABLE_CONST_BYTES + region) : 0u;
+}
+
+/* Entries of a part of the table. */
+static uint32_t count_of(const tw_program *program, uint32_t part)
+{
+    return tw_is_open(program) ? tw_word(program, TW_TABLE_TENSORS + part) : 0u;
 }
 
 uint32_t tw_tensor_count(const tw_program *program)
 {
-    return program != NULL ? tw_word(program, TW_TABLE_TENSORS) : 0u;
+    return count_of(program, TW_PART_TENSORS);
 }
 
 uint32_t tw_input_count(const tw_program *program)
 {
-    return program != NULL ? tw_word(program, TW_TABLE_INPUTS) : 0u;
+    return count_of(program, TW_PART_INPUTS);
 }
 
 uint32_t tw_output_count(const tw_program *program)
 {
-    return program != NULL ? tw_word(program, TW_TABLE_OUTPUTS) : 0u;
+    return count_of(program, TW_PART_OUTPUTS);
+}
+
+/* The tensor that entry `number` of a part is, or whose number it holds. */
+static tw_result tensor_of(const tw_program *program, uint32_t part, uint32_t number, tw_tensor *tensor)
+{
+    if (!tw_is_open(program) || tensor == NULL)
+        return TW_NULL_POINTER;
+    if (number >= count_of(program, part))
+        return TW_ARGUMENT;
+    tw_get_tensor(program, part == TW_PART_TENSORS ? number : tw_word(program, program->first[part] + number), tensor);
+    return TW_OK;
 }
 
 tw_result tw_tensor_at(const tw_program *program, uint32_t number, tw_tensor *tensor)
 {
-    if (program == NULL || tensor == NULL)
-        return TW_NULL_POINTER;
-    if (number >= tw_tensor_count(program))
-        return TW_ARGUMENT;
-    tw_get_tensor(program, number, tensor);
-    return TW_OK;
-}
-
-/* The tensor whose number is entry `number` of the list of `count` that begins at word `first`. */
-static tw_result listed_at(const tw_program *program, uint32_t first, uint32_t count, uint32_t number, tw_tensor *tensor)
-{
-    return number < count ? tw_tensor_at(program, tw_word(program, first + number), tensor) : TW_ARGUMENT;
+    return tensor_of(program, TW_PART_TENSORS, number, tensor);
 }
 
 tw_result tw_input_at(const tw_program *program, uint32_t number, tw_tensor *tensor)
 {
-    if (program == NULL)
-        return TW_NULL_POINTER;
-    return listed_at(program, program->first[TW_PART_INPUTS], tw_input_count(program), number, tensor);
+    return tensor_of(program, TW_PART_INPUTS, number, tensor);
 }
 
 tw_result tw_output_at(const tw_program *program, uint32_t number, tw_tensor *tensor)
 {
-    if (program == NULL)
-        return TW_NULL_POINTER;
-    return listed_at(program, program->first[TW_PART_OUTPUTS], tw_output_count(program), number, tensor);
+    return tensor_of(program, TW_PART_OUTPUTS, number, tensor);
 }
 
 tw_result tw_find(const tw_program *program, const char *name, tw_tensor *tensor)
 {
     uint32_t i, k;
-    if (program == NULL || name == NULL || tensor == NULL)
+    if (!tw_is_open(program) || name == NULL || tensor == NULL)
         return TW_NULL_POINTER;
     for (i = 0; i < tw_tensor_count(program); i++) {
         tw_get_tensor(program, i, tensor);

@@ -64,8 +64,9 @@ void tw_transfer(const tw_network *network, uint32_t set, const tw_tensor *tenso
 {
     const tw_program *program = &network->program;
     const tw_port *port = &network->device->port;
-    const uint32_t inner = tensor->dimensions > 0u ? tw_size(program, tensor, tensor->dimensions - 1u) : 1u;
-    const uint32_t stride = tensor->dimensions > 0u ? tw_stride(program, tensor, tensor->dimensions - 1u) : 0u;
+    const uint32_t sizes = program->first[TW_PART_SIZES] + tensor->first_size, strides = sizes + tensor->dimensions;
+    const uint32_t inner = tensor->dimensions > 0u ? tw_word(program, strides - 1u) : 1u;
+    const uint32_t stride = tensor->dimensions > 0u ? tw_word(program, strides + tensor->dimensions - 1u) : 0u;
     uint8_t *base = (uint8_t *)network->place.region[set][tensor->region].cpu + tensor->offset;
     const uint32_t extent = (uint32_t)tw_extent(program, tensor);
     uint32_t first, i;
@@ -83,8 +84,8 @@ void tw_transfer(const tw_network *network, uint32_t set, const tw_tensor *tenso
         uint32_t rest = first / inner, d;
         size_t offset = 0u;
         for (d = tensor->dimensions; d > 1u; d--) {
-            const uint32_t size = tw_size(program, tensor, d - 2u);
-            offset += (size_t)(rest % size) * tw_stride(program, tensor, d - 2u);
+            const uint32_t size = tw_word(program, sizes + d - 2u);
+            offset += (size_t)(rest % size) * tw_word(program, strides + d - 2u);
             rest /= size;
         }
         for (i = 0; i < inner; i++)

@@ -28,7 +28,7 @@ def test_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
         run("python -m ruff check --no-cache .", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["core", "model"])
+@pytest.mark.parametrize("name", ["board", "core", "model"])
 def test_the_other_guides_are_console_blocks_alone(name: str) -> None:
     """Those are run by ``tests/test_architecture.py``."""
     assert list(blocks((ROOT / "docs" / "guide" / f"{name}.md").read_text(encoding="utf-8"))) == []

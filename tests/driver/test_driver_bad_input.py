@@ -12,7 +12,7 @@ from isa.program_file import program_bytes
 from tests.driver.building import build, digits, run
 from tests.tools import needs
 
-FUZZED = 5_000
+FUZZED = 10_000
 """Spoiled images of each kind."""
 
 
@@ -28,13 +28,14 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return {name: build(tmp_path_factory.mktemp(name), name, "mock") for name in ("bad_input", "fuzz")}
+    return {name: build(tmp_path_factory.mktemp(name), name, "mock") for name in ("bad_input", "refusals", "fuzz")}
 
 
 @needs("gcc")
 @pytest.mark.parametrize("kind", ["file", "flat"])
 def test_everything_wrong_has_its_answer(kind: str, images: dict[str, Path], programs: dict[str, Path]) -> None:
     assert run(programs["bad_input"], images[kind]) == "all as expected\n"
+    assert int(run(programs["refusals"], images[kind]).split()[0]) > 100
 
 
 @needs("gcc")

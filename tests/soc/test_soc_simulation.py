@@ -12,6 +12,7 @@ import pytest
 from soc.__main__ import unavailable
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "guide" / "board.md"
 IMAGES = 10
 needs_all = pytest.mark.skipif(bool(unavailable()), reason=unavailable())
 
@@ -34,3 +35,7 @@ def test_ten_images_as_python_s_runtime_reads_them(memory: str, tmp_path: Path) 
     assert f"{IMAGES} images, {IMAGES} interrupts" in printed
     assert f"{IMAGES} images, 0 with other outputs" in printed
     assert ("0 with other cycles" in printed) == (memory == "bench")
+    if memory == "bench":
+        page = PAGE.read_text(encoding="utf-8")
+        (shown,) = re.findall(r"^    (machine nano, .*\n) +(.*\n) +(image 0.*\n)", page, re.MULTILINE)
+        assert "".join(shown) in printed

@@ -1,4 +1,5 @@
-/* Everything that a caller or a board can do wrong, on a mock of the registers: IMAGE. One network: float32 in, float32 out. */
+/* Images and machines that are wrong, and machines that go wrong, on a mock of the registers: IMAGE. One network: float32 in,
+ * float32 out. Wrong arguments are in refusals.c. */
 #include "harness.h"
 #include "mock.h"
 
@@ -38,11 +39,8 @@ static void goes_on(void)
 static void images(void)
 {
     tw_program other;
-    tw_tensor tensor;
     uint8_t *copy;
     uint32_t i;
-    EXPECT(TW_NULL_POINTER, tw_open(NULL, image, bytes));
-    EXPECT(TW_NULL_POINTER, tw_open(&other, NULL, bytes));
     for (i = 0; i < bytes; i++) {
         copy = malloc(i > 0u ? i : 1u);
         CHECK(copy != NULL);
@@ -71,15 +69,6 @@ static void images(void)
     }
     free(copy);
     EXPECT(TW_OK, tw_verify(&program));
-    EXPECT(TW_NULL_POINTER, tw_verify(NULL));
-    EXPECT(TW_ARGUMENT, tw_tensor_at(&program, tw_tensor_count(&program), &tensor));
-    EXPECT(TW_ARGUMENT, tw_input_at(&program, 1, &tensor));
-    EXPECT(TW_ARGUMENT, tw_output_at(&program, 0xffffffffu, &tensor));
-    EXPECT(TW_ARGUMENT, tw_find(&program, "nobody", &tensor));
-    EXPECT(TW_ARGUMENT, tw_find(&program, "", &tensor));
-    EXPECT(TW_NULL_POINTER, tw_find(&program, NULL, &tensor));
-    CHECK(tw_region_bytes(&program, TW_REGIONS) == 0u && tw_region_bytes(NULL, 0u) == 0u);
-    CHECK(tw_size(NULL, &tensor, 0u) == 0u && tw_stride(&program, &tensor, 99u) == 0u);
 }
 
 static void machines(void)
@@ -89,28 +78,12 @@ static void machines(void)
         tw_result result;
     } cases[] = {{MOCK_ABSENT, TW_NO_MACHINE}, {MOCK_ZERO, TW_NO_MACHINE}, {MOCK_OTHER_HARDWARE, TW_VERSION},
                  {MOCK_OTHER_ISA, TW_VERSION}, {MOCK_WELL, TW_OK}};
-    tw_port broken;
     uint32_t i;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         mock_feel(cases[i].mood);
         EXPECT(cases[i].result, tw_attach(&device, &port, TICKS));
     }
-    EXPECT(TW_NULL_POINTER, tw_attach(NULL, &port, TICKS));
-    EXPECT(TW_NULL_POINTER, tw_attach(&device, NULL, TICKS));
-    for (i = 0; i < 3u; i++) {
-        broken = port;
-        if (i == 0u)
-            broken.read = NULL;
-        else if (i == 1u)
-            broken.write = NULL;
-        else
-            broken.now = NULL;
-        EXPECT(TW_NULL_POINTER, tw_attach(&device, &broken, TICKS));
-    }
     EXPECT(TW_OK, tw_attach(&device, &port, TICKS));
-    EXPECT(TW_NULL_POINTER, tw_read_counters(&device, NULL));
-    EXPECT(TW_NULL_POINTER, tw_last_fault(NULL, NULL));
-    EXPECT(TW_NULL_POINTER, tw_abort(NULL, TICKS));
 }
 
 static void places(void)
@@ -118,15 +91,9 @@ static void places(void)
     tw_place other;
     tw_memory bad = area;
     uint32_t needed, i;
-    EXPECT(TW_ARGUMENT, tw_area_bytes(&program, 0, 0, &needed));
-    EXPECT(TW_ARGUMENT, tw_area_bytes(&program, TW_SETS + 1u, 0, &needed));
     EXPECT(TW_OK, tw_area_bytes(&program, 2, 0, &needed));
     bad.bytes = needed - TW_BEAT_MAX - 1u;
     EXPECT(TW_TOO_SMALL, tw_layout(&program, &bad, 2, NULL, &other));
-    bad = area;
-    bad.cpu = NULL;
-    EXPECT(TW_NULL_POINTER, tw_layout(&program, &bad, 1, NULL, &other));
-    EXPECT(TW_NULL_POINTER, tw_layout(&program, NULL, 1, NULL, &other));
     for (i = 0; i <= TW_REGIONS; i++) {
         tw_memory *memory_of;
         other = place;
@@ -145,42 +112,52 @@ static void places(void)
         memory_of->bus = 0u;
         EXPECT(TW_NULL_POINTER, tw_load(&network, &device, &program, &other));
     }
-    other = place;
-    other.sets = 0u;
-    EXPECT(TW_ARGUMENT, tw_load(&network, &device, &program, &other));
-    EXPECT(TW_NULL_POINTER, tw_load(&network, &device, NULL, &place));
-    device.config ^= 1u;
-    EXPECT(TW_CONFIG, tw_load(&network, &device, &program, &place));
-    device.config ^= 1u;
     EXPECT(TW_OK, tw_load(&network, &device, &program, &place));
 }
 
-static void arrays(void)
+/* Every function that waits, on a machine that does not answer, and on one that does not stop. */
+static void waits(void)
 {
-    tw_array small = inputs[0], none = {NULL, 0u}, odd = {(uint8_t *)(void *)in + 1, sizeof in - 4u};
-    tw_tensor tensor;
     tw_run run;
-    EXPECT(TW_OK, tw_input_at(&program, 0, &tensor));
-    small.bytes = tensor.elements * 4u - 1u;
-    EXPECT(TW_TOO_SMALL, tw_begin(&run, &network, 0, &small, outputs, NULL, NULL));
-    EXPECT(TW_NULL_POINTER, tw_begin(&run, &network, 0, &none, outputs, NULL, NULL));
-    EXPECT(TW_MISALIGNED, tw_begin(&run, &network, 0, &odd, outputs, NULL, NULL));
-    EXPECT(TW_MISALIGNED, tw_begin(&run, &network, 0, inputs, &odd, NULL, NULL));
-    EXPECT(TW_NULL_POINTER, tw_begin(&run, &network, 0, NULL, outputs, NULL, NULL));
-    EXPECT(TW_NULL_POINTER, tw_begin(&run, NULL, 0, inputs, outputs, NULL, NULL));
-    EXPECT(TW_ARGUMENT, tw_begin(&run, &network, 2, inputs, outputs, NULL, NULL));
-    EXPECT(TW_ARGUMENT, tw_write(&network, 0, &tensor, in, sizeof in)); /* of the host: it is nowhere in DRAM */
-    EXPECT(TW_OK, tw_tensor_at(&program, 0, &tensor));
-    EXPECT(TW_TOO_SMALL, tw_write(&network, 0, &tensor, in, tensor.elements - 1u));
-    EXPECT(TW_TOO_SMALL, tw_read_real(&network, 0, &tensor, in, 4u * tensor.elements - 1u));
-    EXPECT(TW_MISALIGNED, tw_read_real(&network, 0, &tensor, odd.data, odd.bytes));
-    EXPECT(TW_ARGUMENT, tw_read(&network, 2, &tensor, in, sizeof in));
-    EXPECT(TW_NULL_POINTER, tw_read(&network, 0, &tensor, NULL, sizeof in));
-    tensor.name++;
-    EXPECT(TW_ARGUMENT, tw_read(&network, 0, &tensor, in, sizeof in)); /* not of this program */
-    EXPECT(TW_NULL_POINTER, tw_advance(NULL));
-    EXPECT(TW_NULL_POINTER, tw_finish(NULL, TICKS));
-    EXPECT(TW_NULL_POINTER, tw_cancel(NULL, TICKS));
+    tw_device other;
+    mock_feel(MOCK_ABSENT);
+    EXPECT(TW_NO_MACHINE, tw_attach(&other, &port, TICKS));
+    EXPECT(TW_NO_MACHINE, tw_reset(&device, TICKS));
+    EXPECT(TW_NO_MACHINE, tw_abort(&device, TICKS));
+    EXPECT(TW_NO_MACHINE, tw_infer(&network, inputs, outputs, NULL, NULL, TICKS));
+    EXPECT(TW_OK, tw_begin(&run, &network, 0, inputs, outputs, NULL, NULL));
+    EXPECT(TW_NO_MACHINE, tw_finish(&run, TICKS));
+    goes_on();
+    EXPECT(TW_OK, tw_begin(&run, &network, 0, inputs, outputs, NULL, NULL));
+    mock_feel(MOCK_HANGS);
+    EXPECT(TW_PENDING, tw_advance(&run));
+    mock_feel(MOCK_ABSENT);
+    EXPECT(TW_NO_MACHINE, tw_cancel(&run, TICKS));
+    EXPECT(TW_OK, tw_cancel(&run, TICKS)); /* it is given up already */
+    goes_on();
+    mock_feel(MOCK_HANGS);
+    EXPECT(TW_OK, tw_begin(&run, &network, 0, inputs, outputs, NULL, NULL));
+    EXPECT(TW_PENDING, tw_advance(&run));
+    EXPECT(TW_OK, tw_reset(&device, TICKS)); /* from elsewhere */
+    EXPECT(TW_OK, tw_cancel(&run, TICKS));
+    EXPECT(TW_TIMEOUT, tw_advance(&run));
+    goes_on();
+    mock_feel(MOCK_STUCK);
+    EXPECT(TW_OK, tw_begin(&run, &network, 0, inputs, outputs, NULL, NULL));
+    EXPECT(TW_PENDING, tw_advance(&run));
+    EXPECT(TW_STUCK, tw_cancel(&run, TICKS));
+    EXPECT(TW_STUCK, tw_attach(&other, &port, TICKS));
+    EXPECT(TW_STUCK, tw_reset(&device, TICKS));
+    EXPECT(TW_STUCK, tw_abort(&device, TICKS));
+    EXPECT(TW_TIMEOUT, tw_infer(&network, inputs, outputs, NULL, NULL, TICKS)); /* it never had the machine */
+    goes_on();
+    mock_feel(MOCK_STUCK);
+    EXPECT(TW_STUCK, tw_infer(&network, inputs, outputs, NULL, NULL, TICKS));
+    goes_on();
+    mock_feel(MOCK_STUCK);
+    EXPECT(TW_OK, tw_begin(&run, &network, 0, inputs, outputs, NULL, NULL));
+    EXPECT(TW_STUCK, tw_finish(&run, TICKS));
+    goes_on();
 }
 
 static void runs(void)
@@ -206,6 +183,9 @@ static void runs(void)
         }
     }
     mock_feel(MOCK_VANISHES);
+    EXPECT(TW_NO_MACHINE, infer());
+    goes_on();
+    mock_feel(MOCK_DIES);
     EXPECT(TW_NO_MACHINE, infer());
     goes_on();
 }
@@ -266,7 +246,7 @@ int main(int argc, char **argv)
     images();
     EXPECT(TW_OK, tw_layout(&program, &area, 2, NULL, &place));
     places();
-    arrays();
+    waits();
     runs();
     pairs();
     names();

@@ -1,7 +1,7 @@
-/* A network on the machine: IMAGE INPUTS OUTPUTS WAY [FROM TO | PARTS] [+plusargs]. INPUTS holds the arrays of one inference after the
- * other; OUTPUTS becomes what comes out. WAY: irq, poll, double (two sets, prepared while the machine works) or place (the
- * image is used where it lies in DRAM). A part on the processor sums tensor FROM along its rows, into tensor TO; or does what
- * the file PARTS says (replay.h). */
+/* A network on the machine: IMAGE INPUTS OUTPUTS WAY [FROM TO | PARTS] [+plusargs]. INPUTS holds the arrays of one inference
+ * after the other; OUTPUTS becomes what comes out. WAY: irq, poll, double (two sets, prepared while the machine works) or
+ * place (the image is used where it lies in DRAM). A part on the processor sums tensor FROM along its rows, into tensor TO;
+ * or does what the file PARTS says (replay.h). */
 #include "harness.h"
 #include "replay.h"
 

@@ -26,6 +26,8 @@ int main(int argc, char **argv)
     image = read_file(argv[4], &bytes);
     EXPECT(TW_NULL_POINTER, tw_linux_open_uio(NULL, argv[1], argv[2], argv[3]));
     EXPECT(TW_NULL_POINTER, tw_linux_open_uio(&board, NULL, argv[2], argv[3]));
+    EXPECT(TW_NULL_POINTER, tw_linux_open_uio(&board, argv[1], NULL, argv[3]));
+    EXPECT(TW_NULL_POINTER, tw_linux_open_mem(NULL, argv[1], 0u, 0u, PAGE));
     EXPECT(TW_NULL_POINTER, tw_linux_open_mem(&board, NULL, 0u, 0u, PAGE));
     EXPECT(TW_ADDRESS, tw_linux_open_uio(&board, argv[1], "/dev/nothing", argv[3]));
     EXPECT(TW_ADDRESS, tw_linux_open_uio(&board, argv[1], argv[2], NULL));
@@ -35,6 +37,10 @@ int main(int argc, char **argv)
     EXPECT(TW_TOO_SMALL, tw_linux_open_mem(&board, argv[1], 0u, 0u, 0u));
     tw_linux_close(&board);
     tw_linux_close(NULL);
+    port = tw_linux_port(NULL);
+    EXPECT(TW_NULL_POINTER, tw_attach(&device, &port, TICKS));
+    port = tw_linux_port(&board); /* which is closed */
+    EXPECT(TW_NULL_POINTER, tw_attach(&device, &port, TICKS));
     EXPECT(TW_OK, tw_linux_open_mem(&board, argv[2], 0u, PAGE, PAGE));
     CHECK(board.memory.bus == PAGE && board.memory.bytes == PAGE);
     tw_linux_close(&board);

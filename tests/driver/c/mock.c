@@ -108,7 +108,9 @@ static void control(uint32_t value)
 
 static void work(void)
 {
-    if ((*reg(TW_REG_STATUS) & TW_STATUS_BUSY) == 0u || mood == MOCK_HANGS || mood == MOCK_STUCK || --left > 0u)
+    if ((*reg(TW_REG_STATUS) & TW_STATUS_BUSY) == 0u || mood == MOCK_HANGS || mood == MOCK_STUCK)
+        return;
+    if ((mood == MOCK_DIES && left == 1u) || --left > 0u)
         return;
     if (mood == MOCK_FAULTS) {
         stop(TW_FAULT_READ_ERROR);
@@ -118,10 +120,16 @@ static void work(void)
     *reg(TW_REG_IRQ_PENDING) = 1u;
 }
 
+static int is_gone(void)
+{
+    const int busy = (*reg(TW_REG_STATUS) & TW_STATUS_BUSY) != 0u;
+    return mood == MOCK_ABSENT || (busy && (mood == MOCK_VANISHES || (mood == MOCK_DIES && left == 1u)));
+}
+
 uint32_t board_read(uint32_t offset)
 {
     cycles += 4u;
-    if (mood == MOCK_ABSENT || (mood == MOCK_VANISHES && (*reg(TW_REG_STATUS) & TW_STATUS_BUSY) != 0u))
+    if (is_gone())
         return 0xffffffffu;
     if (mood == MOCK_ZERO)
         return 0u;

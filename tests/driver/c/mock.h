@@ -17,6 +17,7 @@ typedef enum mock_mood {
     MOCK_REFUSES, /* START is not taken */
     MOCK_FORGETS, /* a program is neither running nor done */
     MOCK_VANISHES, /* registers read as ones once a program runs */
+    MOCK_DIES, /* so they do, but a little later */
     MOCK_DEAF, /* the interrupt never comes */
     MOCK_LOUD /* the interrupt is always there */
 } mock_mood;

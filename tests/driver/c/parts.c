@@ -28,6 +28,7 @@ static const OrtApi *find_api(const char *path)
 
 int main(int argc, char **argv)
 {
+    const OrtApi *api;
     tw_onnxruntime parts;
     tw_program program;
     tw_device device;
@@ -47,14 +48,19 @@ int main(int argc, char **argv)
     board_open(argc, (const char **)argv);
     image = read_file(argv[1], &bytes);
     EXPECT(TW_OK, tw_open(&program, image, bytes));
+    api = find_api(argv[4]);
+    memset(&none, 0, sizeof none);
+    EXPECT(TW_NULL_POINTER, tw_onnxruntime_open(NULL, api, &program, NULL));
     EXPECT(TW_NULL_POINTER, tw_onnxruntime_open(&parts, NULL, &program, NULL));
-    result = tw_onnxruntime_open(&parts, find_api(argv[4]), &program, NULL);
+    EXPECT(TW_NULL_POINTER, tw_onnxruntime_open(&parts, api, NULL, NULL));
+    result = tw_onnxruntime_open(&parts, api, &program, NULL);
     if (result != TW_OK)
         printf("%s: %s\n", tw_result_name(result), parts.error);
     CHECK(result == TW_OK);
-    memset(&none, 0, sizeof none);
     EXPECT(TW_NO_PART, tw_onnxruntime_part(&parts, &none, "nobody"));
     EXPECT(TW_NULL_POINTER, tw_onnxruntime_part(NULL, &none, "nobody"));
+    EXPECT(TW_NULL_POINTER, tw_onnxruntime_part(&parts, NULL, "nobody"));
+    EXPECT(TW_NULL_POINTER, tw_onnxruntime_part(&parts, &none, NULL));
     EXPECT(TW_OK, tw_area_bytes(&program, 1u, 0u, &needed));
     area = harness_open(&board, 0u, needed);
     port = harness_port(&board, 1);
