@@ -77,7 +77,7 @@ def _far(first: int, second: int, segment: list[int]) -> bool:
 def by_order(network: str, config: str, schemes: int) -> None:
     bench = Bench(network, config, schemes)
     told = bench.told
-    for choices in (*told.star(told.own), *told.every()):
+    for choices in (*told.star(), *told.every([range(len(row)) for row in bench.rows])):
         told.ask(choices)
     problem = told.problem()
     tail = END_TAIL * len(told.first)
@@ -99,7 +99,7 @@ def by_order(network: str, config: str, schemes: int) -> None:
 def by_flow(network: str, config: str, schemes: int) -> None:
     bench = Bench(network, config, schemes)
     told = bench.told
-    for choices in (*told.star(told.own), *told.every()):
+    for choices in (*told.star(), *told.every([range(len(row)) for row in bench.rows])):
         told.ask(choices)
     order = told.problem()
     flow = {pair: together(bench, *pair) for pair in bench.apart()}

@@ -2,9 +2,9 @@
 
 A group's scheme is felt by the next group of the program. With ``k`` schemes of each of ``n`` groups there are ``n k k`` pairs,
 but one program measures ``n`` of them at a time, each between neighbours as it will have them: what a group takes behind
-another is how much later it is done. Programs in which every second group has its scheme number ``r``, and the others the one
-that they have in some choice, tell what ``r`` takes behind that one, and that one behind ``r``. A pair of two others is taken
-to cost what both changes cost together, until it stands in a program that is timed.
+another is how much later it is done. Programs in which every second group has its scheme number ``r``, and the others their own
+best, tell what ``r`` takes behind the best, and the best behind ``r``. A pair of two others is taken to cost what both changes
+cost together, until it stands in a program that is timed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from compiler.schemes.problem import Problem
+from compiler.schemes.problem import Costs, Problem
 
 Choices = tuple[int, ...]
 """The scheme of each group by number; 0 is its own best."""
@@ -29,8 +29,6 @@ class Measured:
         self.sizes, self.first, self._time = sizes, {*first}, time
         self.whole: dict[Choices, int] = {}
         """Cycles of the programs that were timed."""
-        self._around: list[Choices] = []
-        """Choices around which costs were learnt."""
         self._pairs: list[dict[tuple[int, int], int]] = [{} for _ in sizes]
         """What each group takes, by the scheme before it and its own; before the first ones there is none, which is 0."""
 
@@ -47,27 +45,24 @@ class Measured:
                 self._pairs[number][before, choices[number]] = cycles
         return self.whole[choices]
 
-    def star(self, around: Choices) -> Iterator[Choices]:
-        """Programs to ask: this one, and each scheme between neighbours that are as in it."""
-        self._around.append(around)
-        yield around
-        for number, parity in product(range(max(self.sizes, default=0)), (0, 1)):
+    def star(self) -> Iterator[Choices]:
+        """Programs to ask first: the best of each, and each scheme between neighbours that have theirs."""
+        yield self.own
+        for number, parity in product(range(1, max(self.sizes, default=0)), (0, 1)):
             choices = tuple(
-                number if n % 2 == parity and number < self.sizes[n] else own for n, own in enumerate(around)
+                number if n % 2 == parity and number < size else 0 for n, size in enumerate(self.sizes)
             )  # fmt: skip
-            if choices != around:
+            if any(choices):
                 yield choices
 
-    def every(self) -> Iterator[Choices]:
-        """Programs in which all pairs of neighbours occur."""
-        most = range(max(self.sizes, default=0))
-        found = {
-            tuple((even, odd)[n % 2] % size for n, size in enumerate(self.sizes)): None for even, odd in product(most, most)
-        }  # fmt: skip
-        yield from found
+    def every(self, schemes: Sequence[Sequence[int]]) -> Iterator[Choices]:
+        """Programs in which all pairs of these schemes of neighbours occur."""
+        most = range(max(map(len, schemes), default=0))
+        found = (tuple(own[(a, b)[n % 2] % len(own)] for n, own in enumerate(schemes)) for a, b in product(most, most))
+        yield from dict.fromkeys(found)
 
     def problem(self) -> Problem:
-        """Costs of all choices as far as they are known, and estimated beyond; all of a ``star`` was asked before."""
+        """Costs of all choices as far as they are known, and estimated beyond; all of ``star`` was asked before."""
         nodes, edges = [], {}
         for number, size in enumerate(self.sizes):
             first = number in self.first
@@ -78,10 +73,25 @@ class Measured:
                 edges[number - 1, number] = costs
         return Problem(tuple(nodes), edges)
 
+    def margins(self) -> list[Costs]:
+        """By group and scheme: what the best choice costs that has it."""
+        problem = self.problem()
+        until: list[Costs] = []
+        for number, costs in enumerate(problem.nodes):
+            before = until[-1] if until else np.zeros(1)
+            edge = problem.edges.get((number - 1, number), np.zeros((len(before), 1)))
+            until.append(costs + (before[:, None] + edge).min(axis=0))
+        after = np.zeros(1)
+        margins: list[Costs] = []
+        for number in reversed(range(len(until))):
+            edge = problem.edges.get((number, number + 1), np.zeros((1, len(after))))
+            left = (edge + after).min(axis=1)
+            margins.insert(0, until[number] + left)
+            after = problem.nodes[number] + left
+        return margins
+
     def _spent(self, number: int, before: int, own: int) -> int:
         known = self._pairs[number]
         if (before, own) in known:
             return known[before, own]
-        around = self._around[-1]
-        first, second = 0 if number in self.first else around[number - 1], around[number]
-        return known[before, second] + known[first, own] - known[first, second]
+        return known[before, 0] + known[0, own] - known[0, 0]

@@ -104,18 +104,22 @@ def test_what_all_programs_tell_is_what_pairs_cost(seed: int) -> None:
         return sum(spent), spent
 
     told = Measured(sizes, sorted(first), time)
-    for choices in told.star(told.own):
+    for choices in told.star():
         told.ask(choices)
     assert told.problem().cost(told.own) == told.whole[told.own]
     for number, size in enumerate(sizes):
         for own in range(size):
             changed = tuple(own if n == number else 0 for n in range(len(sizes)))
             assert told.problem().cost(changed) == time(changed)[0], "what differs in one group is known by now"
-    for choices in told.every():
+    for choices in told.every([*map(range, sizes)]):
         told.ask(choices)
     found = dynamic.solve(told.problem())
     assert found is not None
-    assert found.cost == min(time(choices)[0] for choices in product(*map(range, sizes)))
+    all_choices = [*product(*map(range, sizes))]
+    assert found.cost == min(time(choices)[0] for choices in all_choices)
+    for number, margins in enumerate(told.margins()):
+        for own, margin in enumerate(margins):
+            assert margin == min(time(choices)[0] for choices in all_choices if choices[number] == own)
 
 
 @pytest.mark.parametrize("seed", range(6))
