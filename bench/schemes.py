@@ -104,11 +104,14 @@ def by_flow(network: str, config: str, schemes: int) -> None:
     order = told.problem()
     flow = {pair: together(bench, *pair) for pair in bench.apart()}
     problem = Problem(order.nodes, {**order.edges, **flow})
-    cells, _ = solved(problem)
+    cells, found = solved(problem)
+    _, chain = solved(order)
     columns = ("configuration", "network", "groups", "schemes", "edges", "of them data flow", "guesses", *SOLVED,
-        "neighbours together: mean, most", "others together: mean, most")  # fmt: skip
+        "neighbours together: mean, most", "others together: mean, most", "program: before", "chosen by order alone",
+        "by both")  # fmt: skip
     row = [config, network, *sizes(problem), str(len(flow)), "no" if pbqp.solve(problem).exact else "yes", *cells,
-        spread([beyond(costs) for costs in order.edges.values()]), spread([*flow.values()])]  # fmt: skip
+        spread([beyond(costs) for costs in order.edges.values()]), spread([*flow.values()]),
+        *(f"{told.ask(choices):,}" for choices in (told.own, chain.choices, found.choices))]  # fmt: skip
     put_row(FLOW, columns, row, 2, PAGE)
     print(" | ".join(row), flush=True)
 
