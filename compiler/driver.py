@@ -24,11 +24,13 @@ from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.document import Schedule
+from compiler.schemes.choice import with_schemes
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.decided import Decided
 from compiler.search.effort import NORMAL, Effort, effort_of
 from compiler.search.measured import Measure, Measured
+from compiler.search.neocpu import SCHEMES
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import fastest, forget_programs
 from compiler.xgraph.graph import XGraph
@@ -171,9 +173,12 @@ def frugal_steps(
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> list[Plan | Cpu]:
     """What a strategy makes of a graph, in an order in which it can run."""
     if strategy == "best" and objective is CYCLES:
-        return fastest(evaluator)
+        return with_schemes(evaluator, fastest(evaluator), evaluator.effort.schemes)
     groups = evaluator.whole(STRATEGIES[strategy](evaluator.graph, evaluator, objective).groups)
-    return plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
+    steps = plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
+    if strategy == "neocpu" and objective is CYCLES and evaluator.effort.timed:
+        return with_schemes(evaluator, steps, max(SCHEMES, evaluator.effort.schemes))
+    return steps
 
 
 def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int | None, schedule: Schedule) -> Frugal:

@@ -55,6 +55,12 @@ def program_cycles(
     return _program_timed(config, graph, tuple(steps), sharing).cycles
 
 
+def spent_by(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> tuple[int, list[int]]:
+    """The same, and of each group by how much later it is done than those before it since the machine rested."""
+    timed = _program_timed(config, graph, tuple(steps), APART)
+    return timed.cycles, [after - before for ends in timed.ends for before, after in pairwise((0, *ends.values()))]
+
+
 class _Timed(NamedTuple):
     cycles: int
     """Of all segments together."""

@@ -21,12 +21,15 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 STRATEGY_HELP = (
     "How groups are chosen: naive, greedy, dnnvm, efficient-s, fuse-and-shrink, optimus, optimus-online, or best; "
-    "by the papers' own formulas: optimus-as-written, optimus-online-as-written, dnnvm-as-written."
+    "by the papers' own formulas: optimus-as-written, optimus-online-as-written, dnnvm-as-written; or neocpu, which chooses "
+    "how groups are executed."
 )
 
 EVALUATOR_HELP = "What tells how long a group takes when groups are chosen: analytic, cycle (cycle model) or rtl."
 
-EFFORT_HELP = "Of strategy best: quick times no programs, full weighs more groups and times more programs; or normal."
+EFFORT_HELP = (
+    "Of strategy best: quick times no programs, full weighs more groups, times more programs and chooses schemes; or normal."
+)
 
 OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energy, or memory (DRAM that feature maps take)."
 

@@ -17,6 +17,7 @@ from compiler.planning.plan import Plan
 from compiler.planning.planner import needs_tiles, plan_group
 from compiler.planning.plans import Wanted
 from compiler.planning.residence import PARAMETER_BUFFERS
+from compiler.planning.schemes import Scheme
 from compiler.search.database import Database
 from compiler.search.effort import NORMAL, Effort
 from compiler.search.floors import Floors
@@ -58,6 +59,8 @@ class Evaluator:
     """What a schedule decides of some groups; ``Decided`` heeds it."""
     evaluated: int = 0
     """Groups that were planned."""
+    schemes: dict[object, tuple[Scheme, ...]] = field(default_factory=dict)
+    """Of groups by how many are asked for, and by shape (see ``compiler/schemes``)."""
     partitions: dict[object, object] = field(default_factory=dict)
     """Results of strategies, by strategy and objective (see ``partition_by``)."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)

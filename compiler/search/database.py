@@ -1,4 +1,4 @@
-"""Costs of groups that were planned before, kept between runs.
+"""Costs and schemes of groups that were planned before, kept between runs.
 
 One file per configuration and version of the planner, in the user's cache directory. It can be deleted at any time; a
 damaged one is ignored and written anew.
@@ -10,10 +10,14 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from compiler.planning.objective import Cost
+from compiler.planning.schemes import Scheme
 from isa.config import MachineConfig
 from isa.files import write_atomically
 
@@ -22,12 +26,23 @@ FOLDERS = ("layers", "planning", "emit", "search", "xgraph", "memory", "schedule
 
 
 class Database:
-    """A dictionary of costs (None: fits at no tiling) by digest of shape; ``save`` writes what is new."""
+    """A dictionary of costs (None: fits at no tiling) by digest of shape; ``save`` writes what is new.
+
+    ``schemes``: lists of them by how many were asked for and digest; they are costly to find, and few.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._costs = _read(path)
+        self._costs, self._schemes = _read(path)
         self._new = False
+
+    @property
+    def schemes(self) -> Mapping[str, tuple[Scheme, ...]]:
+        return self._schemes
+
+    def keep_schemes(self, digest: str, schemes: Sequence[Scheme]) -> None:
+        self._schemes[digest] = tuple(schemes)
+        self._new = True
 
     def __contains__(self, digest: str) -> bool:
         return digest in self._costs
@@ -46,8 +61,14 @@ class Database:
         """Adds to what other processes have written meanwhile; a directory that cannot be written is no error."""
         if not self._new:
             return
-        merged = _read(self.path) | self._costs
-        content = {digest: None if cost is None else [cost.cycles, cost.dram_bytes] for digest, cost in merged.items()}
+        costs, schemes = _read(self.path)
+        content = {
+            "costs": {
+                digest: None if cost is None else [cost.cycles, cost.dram_bytes]
+                for digest, cost in (costs | self._costs).items()
+            },
+            "schemes": {digest: [astuple(each) for each in found] for digest, found in (schemes | self._schemes).items()},
+        }  # fmt: skip
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self.path, json.dumps(content).encode())
@@ -71,11 +92,17 @@ def _planner() -> str:
     return state.hexdigest()
 
 
-def _read(path: Path) -> dict[str, Cost | None]:
+def _read(path: Path) -> tuple[dict[str, Cost | None], dict[str, tuple[Scheme, ...]]]:
     try:
         content = json.loads(path.read_bytes())
-        return {
-            digest: None if cost is None else Cost(int(cost[0]), int(cost[1])) for digest, cost in content.items()
+        costs = {
+            digest: None if cost is None else Cost(int(cost[0]), int(cost[1])) for digest, cost in content["costs"].items()
         }  # fmt: skip
-    except (OSError, ValueError, TypeError, AttributeError, IndexError):
-        return {}
+        return costs, {digest: tuple(map(_scheme, found)) for digest, found in content["schemes"].items()}
+    except (OSError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+        return {}, {}
+
+
+def _scheme(kept: Sequence[Any]) -> Scheme:
+    steps, pipelined, passes, held, partly, turned = kept
+    return Scheme(int(steps), bool(pipelined), int(passes), bool(held), bool(partly), bool(turned))

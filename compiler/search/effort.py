@@ -20,6 +20,8 @@ class Effort:
     """So many times as many groups of each size are weighed, where there are more of them."""
     rounds: int
     """Mixtures of partitions that are timed."""
+    schemes: int = 0
+    """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
     proved: bool = False
     """Whether groups of any size are looked at, and as many planned as it takes to prove that no partition costs less, where
     the legal groups are few enough to be listed (``exhaust.py``)."""
@@ -28,7 +30,7 @@ class Effort:
 EFFORTS = {
     "quick": Effort(timed=False, most_ops=10, weighed=1, rounds=0),
     "normal": Effort(timed=True, most_ops=10, weighed=1, rounds=3),
-    "full": Effort(timed=True, most_ops=14, weighed=4, rounds=8, proved=True),
+    "full": Effort(timed=True, most_ops=14, weighed=4, rounds=8, schemes=8, proved=True),
 }
 NORMAL = EFFORTS["normal"]
 

@@ -9,6 +9,7 @@ from compiler.search.efficient_s import efficient_s
 from compiler.search.fuse_and_shrink import fuse_and_shrink
 from compiler.search.greedy import greedy
 from compiler.search.naive import naive
+from compiler.search.neocpu import neocpu
 from compiler.search.optimus import optimus
 from compiler.search.optimus_online import optimus_online
 from compiler.search.partition import Strategy
@@ -28,5 +29,6 @@ STRATEGIES = CONTENDERS | {
     "optimus-as-written": optimus_as_written,
     "optimus-online-as-written": optimus_online_as_written,
     "dnnvm-as-written": dnnvm_as_written,
+    "neocpu": neocpu,
 }
 """All that can be asked for."""

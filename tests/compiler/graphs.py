@@ -159,12 +159,17 @@ def check(
     objective: Objective = CYCLES, rtl: bool = False, bands: int = 1,
 ) -> Emitted:  # fmt: skip
     """Compiled and run, every output is the reference's."""
+    emitted = build(config, graph, one_each(graph) if partition is None else partition, objective, bands)
+    check_emitted(config, graph, emitted, seed, rtl)
+    return emitted
+
+
+def check_emitted(config: MachineConfig, graph: XGraph, emitted: Emitted, seed: int = 0, rtl: bool = False) -> None:
+    """Run, every output is the reference's."""
     rng = np.random.default_rng(seed)
     inputs = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
-    emitted = build(config, graph, one_each(graph) if partition is None else partition, objective, bands)
     expected = execute(graph, inputs)
     found = run_functional(config, graph, emitted, inputs, rtl)
     for name in graph.outputs:
         wrong = np.argwhere(found[name] != expected[name])
         assert len(wrong) == 0, f"{name}: {len(wrong)} of {expected[name].size} differ, first at {wrong[0]}"
-    return emitted

@@ -108,6 +108,12 @@ def test_dnnvm_fuses_a_branch_with_the_join_but_nothing_across_the_fork() -> Non
     assert groups_of("dnnvm", residual()) == ["conv0", "conv1+conv2+add3", "max4"]
 
 
+def test_neocpu_fuses_what_works_element_by_element_into_the_last_maker() -> None:
+    b = residual()
+    b.eltwise(EltwiseKind.PASS, b.ops[-1].output, table=True)
+    assert groups_of("neocpu", b) == ["conv0", "conv1", "conv2+add3", "max4+pass5"]
+
+
 def test_dnnvm_runs_convolutions_on_one_map_side_by_side() -> None:
     b = Builder(0)
     x = b.input(12, 12, 8)

@@ -1,0 +1,139 @@
+"""Schemes of a group: plans that differ in what its neighbours notice, besides the one that is best alone (NeoCPU).
+
+What a plan takes alone says little of what it takes between two others. Few large steps wait longer for the group before and
+let the next one begin later, but issue fewer instructions and may load their parameters once; a group in passes asks for less
+of the weight buffer at a time, so that more of the next group's weights come early; fewer words of the feature-map buffer leave
+the neighbours room. No one of these measures decides: in MobileNetV2 on `base`, plans shortened the program that were a sixth
+dearer alone and took more words than others. So a scheme is not left out for being dominated, but for being like a better one:
+the cheapest alone is kept of each *sort*, then of each *kind*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+
+from compiler.layers.fit import FitError
+from compiler.planning.cut import Cut, cut_of
+from compiler.planning.objective import CYCLES, LEAN
+from compiler.planning.operations import Group
+from compiler.planning.plan import Plan
+from compiler.planning.planner import plan_group
+from compiler.schedule.document import GroupSchedule, ScheduleError
+from isa.config import MachineConfig
+
+DEAREST = 1.3
+"""Schemes that are estimated to take so many times what the best takes alone are left out. In MobileNetV2 on `base` plans that
+were up to a fourth dearer alone shortened the program."""
+MOST_PASSES = 4
+THINNED = 1.25
+"""Of numbers of steps, those that are so many times the one before."""
+
+
+_Rank = tuple[int, int, int]
+"""Cycles alone, bytes, words of the feature-map buffer."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What is decided, without names: it holds for all groups of one shape."""
+
+    steps: int
+    pipelined: bool
+    passes: int
+    held: bool
+    """Whether maps that every pass reads in whole stay on chip."""
+    partly: bool
+    """Whether some blocks of a layer's parameters may stay and others come again in every step."""
+    turned: bool
+    """Placed from the other end of the feature-map buffer."""
+
+    @property
+    def sort(self) -> object:
+        """One step, sequential, pipelined, in passes, or at the other end."""
+        return self.turned, self.passes > 1 or (self.steps > 1, self.pipelined)
+
+    @property
+    def kind(self) -> object:
+        """Of one kind are plans with equal passes whose steps differ by less than twice."""
+        return self.passes, self.held, self.pipelined, self.steps.bit_length(), self.partly, self.turned
+
+
+def scheme_of(plan: Plan, turned: bool = False) -> Scheme:
+    """Of a plan that was planned for cycles."""
+    return Scheme(plan.steps, plan.pipelined, plan.count // plan.tiles, bool(plan.held), False, turned)
+
+
+def plan_as(config: MachineConfig, group: Group, scheme: Scheme, upwards: bool) -> Plan | None:
+    """The plan that a scheme stands for; None: it does not fit. ``upwards``: as the best plan alone would be placed."""
+    cut = cut_of(config, group) if scheme.held else None
+    wanted = GroupSchedule(
+        tuple(layer.op.name for layer in group.layers), scheme.steps, scheme.pipelined, scheme.passes, 1,
+        cut.whole if cut else (),
+    )  # fmt: skip
+    try:
+        return plan_group(config, group, LEAN if scheme.partly else CYCLES, upwards is not scheme.turned, wanted=wanted)
+    except (ScheduleError, FitError):
+        return None
+
+
+def schemes(config: MachineConfig, own: Plan, count: int) -> list[Scheme]:
+    """At most ``count`` besides the group's best plan, ``own``, for cycles; the cheapest alone first.
+
+    None for a group that only fits in column tiles or bands, or of which a schedule decides anything.
+    """
+    if own.tiles > 1 or own.bands > 1 or not own.wanted.free:
+        return []
+    best = scheme_of(own)
+    turned = replace(best, turned=True)
+    ranked = [scheme for _, scheme in sorted([(_rank(own), turned), *_others(config, own)], key=_in_order)]
+    sorts = {scheme.sort: scheme for scheme in reversed(ranked)}
+    kinds = {best.kind: best} | {scheme.kind: scheme for scheme in ranked if sorts[scheme.sort] == scheme}
+    for scheme in ranked:
+        kinds.setdefault(scheme.kind, scheme)
+    return [*kinds.values()][1 : count + 1]
+
+
+def _others(config: MachineConfig, own: Plan) -> Iterator[tuple[_Rank, Scheme]]:
+    """All that fit, but for those that are too dear alone."""
+    best = scheme_of(own)
+    for scheme in _candidates(own.group, cut_of(config, own.group), own):
+        plan = plan_as(config, own.group, scheme, own.upwards)
+        if plan is None:
+            continue
+        found = {} if scheme == best else {scheme: plan}
+        # Where all parameters stay, or all come once, no part of them can stay.
+        some = replace(scheme, partly=True)
+        partly = plan_as(config, own.group, some, own.upwards) if plan.reloaded else None
+        if partly is not None:
+            found[some] = partly
+        for each, plan in found.items():
+            if plan.cost.cycles <= DEAREST * own.cost.cycles:
+                yield _rank(plan), each
+
+
+def _rank(plan: Plan) -> _Rank:
+    return plan.cost.cycles, plan.cost.dram_bytes, plan.way.words
+
+
+def _in_order(found: tuple[_Rank, Scheme]) -> tuple[object, ...]:
+    return *found[0], *astuple(found[1])
+
+
+def _candidates(group: Group, cut: Cut | None, own: Plan) -> Iterator[Scheme]:
+    height = max(group.tensors[name].height for name in group.outputs)
+    counts = _thinned(sorted({-(-height // rows) for rows in range(1, height + 1)}))
+    passes = [n for n in (cut.counts() if cut else ()) if n <= MOST_PASSES]
+    for count in sorted({1, own.count, *passes}):
+        for held in (False, True) if count > 1 and cut is not None and cut.whole else (False,):
+            for steps in counts:
+                for pipelined in (False, True) if steps > 1 else (False,):
+                    yield Scheme(steps, pipelined, count, held, partly=False, turned=False)
+
+
+def _thinned(counts: Sequence[int]) -> list[int]:
+    kept: list[int] = []
+    for count in counts:
+        if not kept or count >= THINNED * kept[-1] or count == counts[-1]:
+            kept.append(count)
+    return kept

@@ -1,0 +1,97 @@
+"""What schemes cost behind each other, learnt from whole programs on the cycle model: the edges of the choice.
+
+A group's scheme is felt by the next group of the program. With ``k`` schemes of each of ``n`` groups there are ``n k k`` pairs,
+but one program measures ``n`` of them at a time, each between neighbours as it will have them: what a group takes behind
+another is how much later it is done. Programs in which every second group has its scheme number ``r``, and the others their own
+best, tell what ``r`` takes behind the best, and the best behind ``r``. A pair of two others is taken to cost what both changes
+cost together, until it stands in a program that is timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from compiler.schemes.problem import Costs, Problem
+
+Choices = tuple[int, ...]
+"""The scheme of each group by number; 0 is its own best."""
+Timed = tuple[int, Sequence[int]]
+"""Cycles of a program, and by how much later each group is done than those before it."""
+
+
+class Measured:
+    """``sizes``: schemes of each group. ``first``: groups before which the machine rests."""
+
+    def __init__(self, sizes: Sequence[int], first: Sequence[int], time: Callable[[Choices], Timed]) -> None:
+        self.sizes, self.first, self._time = sizes, {*first}, time
+        self.whole: dict[Choices, int] = {}
+        """Cycles of the programs that were timed."""
+        self._pairs: list[dict[tuple[int, int], int]] = [{} for _ in sizes]
+        """What each group takes, by the scheme before it and its own; before the first ones there is none, which is 0."""
+
+    @property
+    def own(self) -> Choices:
+        return (0,) * len(self.sizes)
+
+    def ask(self, choices: Choices) -> int:
+        """Times the program; what its pairs take is known from it ever after."""
+        if choices not in self.whole:
+            self.whole[choices], spent = self._time(choices)
+            for number, cycles in enumerate(spent):
+                before = 0 if number in self.first else choices[number - 1]
+                self._pairs[number][before, choices[number]] = cycles
+        return self.whole[choices]
+
+    def star(self) -> Iterator[Choices]:
+        """Programs to ask first: the best of each, and each scheme between neighbours that have theirs."""
+        yield self.own
+        for number, parity in product(range(1, max(self.sizes, default=0)), (0, 1)):
+            choices = tuple(
+                number if n % 2 == parity and number < size else 0 for n, size in enumerate(self.sizes)
+            )  # fmt: skip
+            if any(choices):
+                yield choices
+
+    def every(self, schemes: Sequence[Sequence[int]]) -> Iterator[Choices]:
+        """Programs in which all pairs of these schemes of neighbours occur."""
+        most = range(max(map(len, schemes), default=0))
+        found = (tuple(own[(a, b)[n % 2] % len(own)] for n, own in enumerate(schemes)) for a, b in product(most, most))
+        yield from dict.fromkeys(found)
+
+    def problem(self) -> Problem:
+        """Costs of all choices as far as they are known, and estimated beyond; all of ``star`` was asked before."""
+        nodes, edges = [], {}
+        for number, size in enumerate(self.sizes):
+            first = number in self.first
+            before = 1 if first else self.sizes[number - 1]
+            costs = np.array([[self._spent(number, a, b) for b in range(size)] for a in range(before)], float)
+            nodes.append(costs[0] if first else np.zeros(size))
+            if not first:
+                edges[number - 1, number] = costs
+        return Problem(tuple(nodes), edges)
+
+    def margins(self) -> list[Costs]:
+        """By group and scheme: what the best choice costs that has it."""
+        problem = self.problem()
+        until: list[Costs] = []
+        for number, costs in enumerate(problem.nodes):
+            before = until[-1] if until else np.zeros(1)
+            edge = problem.edges.get((number - 1, number), np.zeros((len(before), 1)))
+            until.append(costs + (before[:, None] + edge).min(axis=0))
+        after = np.zeros(1)
+        margins: list[Costs] = []
+        for number in reversed(range(len(until))):
+            edge = problem.edges.get((number, number + 1), np.zeros((1, len(after))))
+            left = (edge + after).min(axis=1)
+            margins.insert(0, until[number] + left)
+            after = problem.nodes[number] + left
+        return margins
+
+    def _spent(self, number: int, before: int, own: int) -> int:
+        known = self._pairs[number]
+        if (before, own) in known:
+            return known[before, own]
+        return known[before, 0] + known[0, own] - known[0, 0]

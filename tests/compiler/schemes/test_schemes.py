@@ -1,0 +1,196 @@
+"""Schemes of groups: found for one, learnt of neighbours, chosen for a program; and all of them compute the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from compiler.decisions import decisions
+from compiler.driver import frugal_steps
+from compiler.emit.described import schedule_text
+from compiler.emit.program import emit_program
+from compiler.ordering import frugal
+from compiler.planning.grouping import one_each
+from compiler.planning.objective import CYCLES
+from compiler.planning.plan import Plan
+from compiler.planning.planner import plan_group
+from compiler.planning.plans import plans_of
+from compiler.planning.schemes import DEAREST, Scheme, plan_as, scheme_of, schemes
+from compiler.schedule.document import GroupSchedule
+from compiler.schedule.reading import parse_schedule
+from compiler.schemes import dynamic
+from compiler.schemes.choice import chosen, others_of, with_schemes
+from compiler.schemes.measured import Choices, Measured, Timed
+from compiler.search.cost import Evaluator
+from compiler.search.database import Database, open_database
+from compiler.search.effort import EFFORTS
+from compiler.timing import program_cycles, spent_by
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu, PoolKind
+from isa.config import config_from_dict
+from sim.cycle.timing import END_TAIL
+from tests.compiler.graphs import Builder, check_emitted
+from tests.compiler.search.partitions import random_graph
+
+SMALL = config_from_dict({"base": "nano", "name": "small", "fm_depth": 64, "weight_depth": 24}, origin="test")
+
+
+def deep() -> XGraph:
+    """Parameters that a small machine must load again in every step."""
+    b = Builder(3)
+    x = b.conv(b.input(10, 8, 8), 16)
+    x = b.pool(b.conv(x, 16), PoolKind.MAX)
+    return b.graph(b.conv(x, 32, (1, 1)))
+
+
+def plans(steps: Sequence[Plan | Cpu]) -> list[Plan]:
+    return [step for step in steps if isinstance(step, Plan)]
+
+
+def alone(graph: XGraph) -> list[Plan]:
+    return plans(plans_of(SMALL, graph, one_each(graph)))
+
+
+def test_schemes_differ_and_are_not_too_dear() -> None:
+    seen = set()
+    for own in alone(deep()):
+        found = schemes(SMALL, own, 6)
+        assert 1 <= len(found) <= 6
+        assert len({scheme.kind for scheme in (scheme_of(own), *found)}) == len(found) + 1
+        assert scheme_of(own, turned=True) in found
+        for scheme in found:
+            plan = plan_as(SMALL, own.group, scheme, own.upwards)
+            assert plan is not None
+            assert plan.cost.cycles <= DEAREST * own.cost.cycles
+            assert (plan.steps, plan.pipelined, plan.count) == (scheme.steps, scheme.pipelined, scheme.passes)
+            assert (bool(plan.held), plan.upwards) == (scheme.held, own.upwards is not scheme.turned)
+            seen |= {name for name in ("pipelined", "held", "partly", "turned") if getattr(scheme, name)}
+            seen |= {"passes"} if scheme.passes > 1 else set()
+    assert seen == {"pipelined", "held", "partly", "turned", "passes"}, "the graph has schemes of every sort"
+
+
+def test_what_a_schedule_decides_has_no_schemes() -> None:
+    own = alone(deep())[0]
+    wanted = GroupSchedule((own.group.layers[0].op.name,), steps=2)
+    assert schemes(SMALL, plan_group(SMALL, own.group, wanted=wanted), 6) == []
+
+
+def test_every_scheme_computes_the_same() -> None:
+    graph = deep()
+    steps = alone(graph)
+    evaluator = Evaluator(SMALL, graph)
+    rows = [[step, *others_of(evaluator, step, 6)] for step in steps]
+    most = max(map(len, rows))
+    assert most > 4
+    for number in range(most):
+        mixed = chosen(steps, rows, tuple((number + n) % len(row) for n, row in enumerate(rows)))
+        check_emitted(SMALL, graph, emit_program(SMALL, graph, mixed))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_all_programs_tell_is_what_pairs_cost(seed: int) -> None:
+    """Programs that are sums of pairs: asked for every pair, the choice is the best of all."""
+    rng = random.Random(seed)
+    sizes = [rng.randrange(1, 5) for _ in range(rng.randrange(1, 7))]
+    first = {0, *(n for n in range(1, len(sizes)) if rng.random() < 0.2)}
+    cost = {(n, a, b): rng.randrange(100) for n in range(len(sizes)) for a in range(5) for b in range(5)}
+
+    def time(choices: Choices) -> Timed:
+        spent = [cost[n, 0 if n in first else choices[n - 1], own] for n, own in enumerate(choices)]
+        return sum(spent), spent
+
+    told = Measured(sizes, sorted(first), time)
+    for choices in told.star():
+        told.ask(choices)
+    assert told.problem().cost(told.own) == told.whole[told.own]
+    for number, size in enumerate(sizes):
+        for own in range(size):
+            changed = tuple(own if n == number else 0 for n in range(len(sizes)))
+            assert told.problem().cost(changed) == time(changed)[0], "what differs in one group is known by now"
+    for choices in told.every([*map(range, sizes)]):
+        told.ask(choices)
+    found = dynamic.solve(told.problem())
+    assert found is not None
+    all_choices = [*product(*map(range, sizes))]
+    assert found.cost == min(time(choices)[0] for choices in all_choices)
+    for number, margins in enumerate(told.margins()):
+        for own, margin in enumerate(margins):
+            assert margin == min(time(choices)[0] for choices in all_choices if choices[number] == own)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_choice_is_never_slower_and_computes_what_the_graph_says(seed: int) -> None:
+    graph = random_graph(seed, 6)
+    evaluator = Evaluator(SMALL, graph)
+    steps = plans_of(SMALL, graph, one_each(graph))
+    found = with_schemes(evaluator, steps, 4)
+    assert program_cycles(SMALL, graph, found) <= program_cycles(SMALL, graph, steps)
+    assert [step.group.name for step in plans(found)] == [step.group.name for step in plans(steps)]
+    check_emitted(SMALL, graph, emit_program(SMALL, graph, found))
+
+
+def test_some_choice_is_faster() -> None:
+    graph = deep()
+    found = with_schemes(Evaluator(SMALL, graph), alone(graph), 6)
+    assert program_cycles(SMALL, graph, found) < program_cycles(SMALL, graph, alone(graph))
+
+
+def test_without_schemes_nothing_is_timed() -> None:
+    graph = deep()
+    steps = alone(graph)
+    assert with_schemes(Evaluator(SMALL, graph), steps, 0) == steps
+
+
+def test_what_groups_take_adds_up_to_the_program() -> None:
+    graph = deep()
+    cycles, spent = spent_by(SMALL, graph, alone(graph))
+    assert len(spent) == len(alone(graph))
+    assert sum(spent) == cycles - END_TAIL
+
+
+@pytest.mark.parametrize("strategy", ["best", "neocpu"])
+def test_a_choice_saved_as_a_schedule_compiles_to_the_same_program(strategy: str) -> None:
+    """And so do groups that put maps together on chip."""
+    for graph in (deep(), random_graph(4, 6)):
+        compiles_again(graph, strategy)
+
+
+def compiles_again(graph: XGraph, strategy: str) -> None:
+    found = frugal_steps(SMALL, graph, strategy, "cycles", effort=EFFORTS["full"])
+    assert any(not step.wanted.free for step in plans(found.steps)), "some group has another scheme than its best alone"
+    text = schedule_text(SMALL, graph, found.steps, found.sharing)
+    decided = decisions(SMALL, graph, parse_schedule(text))
+    planned = plans_of(SMALL, graph, decided.groups, CYCLES, wanted=decided.wanted, listed=True)
+    again = frugal(SMALL, graph, planned, CYCLES, decided.arrangement)
+    assert schedule_text(SMALL, graph, again.steps, again.sharing) == text
+    before = emit_program(SMALL, graph, found.steps, found.sharing)
+    after = emit_program(SMALL, graph, again.steps, again.sharing)
+    assert (before.words, before.const) == (after.words, after.const)
+    check_emitted(SMALL, graph, after)
+
+
+def test_schemes_are_kept_between_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = deep()
+    own = alone(graph)[0]
+    store = open_database(SMALL, tmp_path)
+    found = others_of(Evaluator(SMALL, graph, store), own, 4)
+    store.save()
+    monkeypatch.setattr("compiler.schemes.choice.schemes", None)
+    again = others_of(Evaluator(SMALL, graph, open_database(SMALL, tmp_path)), own, 4)
+    assert [scheme_of(plan) for plan in again] == [scheme_of(plan) for plan in found]
+    with pytest.raises(TypeError):
+        others_of(Evaluator(SMALL, graph), own, 4)
+
+
+def test_a_damaged_scheme_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "costs.json"
+    store = Database(path)
+    store.keep_schemes("a", [Scheme(2, True, 1, False, False, True)])
+    store.save()
+    assert Database(path).schemes == {"a": (Scheme(2, True, 1, False, False, True),)}
+    path.write_text(path.read_text().replace("[2, true", "[2"))
+    assert Database(path).schemes == {}
