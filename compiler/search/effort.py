@@ -18,17 +18,17 @@ class Effort:
     """Operations in a group."""
     weighed: int
     """So many times as many groups of each size are weighed, where there are more of them."""
-    rounds: int
-    """Mixtures of partitions that are timed."""
+    programs: int
+    """Mixtures of partitions that are timed at most."""
     proved: bool = False
     """Whether groups of any size are looked at, and as many planned as it takes to prove that no partition costs less, where
     the legal groups are few enough to be listed (``exhaust.py``)."""
 
 
 EFFORTS = {
-    "quick": Effort(timed=False, most_ops=10, weighed=1, rounds=0),
-    "normal": Effort(timed=True, most_ops=10, weighed=1, rounds=3),
-    "full": Effort(timed=True, most_ops=14, weighed=4, rounds=8, proved=True),
+    "quick": Effort(timed=False, most_ops=10, weighed=1, programs=0),
+    "normal": Effort(timed=True, most_ops=10, weighed=1, programs=6),
+    "full": Effort(timed=True, most_ops=14, weighed=4, programs=16, proved=True),
 }
 NORMAL = EFFORTS["normal"]
 
