@@ -14,7 +14,7 @@ from compiler.emit.steps import memory_tasks
 from compiler.memory.order import memory_order
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
+from compiler.planning.planner import plan_group, turned
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
@@ -94,6 +94,9 @@ def in_least_order(
         # Neighbours lie at opposite ends of the buffer.
         if isinstance(step, Plan):
             upwards, bands = number % 2 == 0, step.bands
-            step = plan_group(config, step.group, objective, upwards=upwards, wanted=step.wanted, bands=bands)
+            if objective is not CYCLES:
+                step = plan_group(config, step.group, objective, upwards=upwards, wanted=step.wanted, bands=bands)
+            elif step.upwards != upwards:
+                step = turned(config, step)
         moved.append(step)
     return moved

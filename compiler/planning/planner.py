@@ -12,7 +12,8 @@ from compiler.planning.misfit import misfit
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.operations import Group
 from compiler.planning.parts import passes, whole
-from compiler.planning.plan import Plan
+from compiler.planning.placement import place
+from compiler.planning.plan import Pass, Plan
 from compiler.planning.selection import Planner
 from compiler.planning.wanted import check_held, parts_as
 from compiler.schedule.document import FREE, GroupSchedule
@@ -100,6 +101,27 @@ def _held(wanted: GroupSchedule, cut: Cut | None, may_hold: bool) -> Iterator[Se
         yield ()
         if may_hold and cut is not None:
             yield cut.whole
+
+
+def turned(config: MachineConfig, plan: Plan) -> Plan:
+    """The best plan of the same group for cycles, at the other end of the buffer.
+
+    Where every map has words of its own, both ends leave equal room, and where a map lies changes no estimate: so only the
+    places change. The others are planned again.
+    """
+    other, way = not plan.upwards, plan.way
+    placed = None
+    if plan.wanted is FREE and plan.bands == 1 and not way.in_turn:
+        placed = place(config, plan.widest, way.ranges, way.skew, other, plan.held)
+    if placed is None:
+        return plan_group(config, plan.group, upwards=other, wanted=plan.wanted, bands=plan.bands)
+    there = replace(way, placed=placed)
+
+    def make(number: int) -> Pass:
+        part = plan.passes[number]
+        return replace(part, placed=there.placed_for(config, part.group))
+
+    return replace(plan, upwards=other, way=there, make=make)
 
 
 def needs_tiles(config: MachineConfig, group: Group) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from compiler.planning.grouping import make_group, ordered_groups
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
+from compiler.planning.planner import plan_group, turned
 from compiler.schedule.document import FREE, GroupSchedule
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
@@ -40,10 +40,21 @@ def plans_of(
         if isinstance(first, Cpu):
             steps.append(first)
             continue
-        key = ops, number % 2 == 0
-        if key not in known:
-            decided = wanted.get(frozenset(ops), FREE)
-            group = make_group(config, graph, ops)
-            known[key] = plan_group(config, group, objective, upwards=key[1], wanted=decided, bands=bands)
-        steps.append(known[key])
+        steps.append(plan_at(config, graph, ops, number % 2 == 0, known, objective, wanted, bands))
     return steps
+
+
+def plan_at(
+    config: MachineConfig, graph: XGraph, ops: tuple[Op, ...], upwards: bool, known: KnownPlans,
+    objective: Objective = CYCLES, wanted: Wanted = NOTHING, bands: int = 1,
+) -> Plan:  # fmt: skip
+    """The plan of one group, placed from the bottom of the buffer or from its top; of ``known``, or added to it."""
+    if (ops, upwards) not in known:
+        other = known.get((ops, not upwards))
+        if other is not None and objective is CYCLES:
+            known[ops, upwards] = turned(config, other)
+        else:
+            group = make_group(config, graph, ops)
+            decided = wanted.get(frozenset(ops), FREE)
+            known[ops, upwards] = plan_group(config, group, objective, upwards=upwards, wanted=decided, bands=bands)
+    return known[ops, upwards]

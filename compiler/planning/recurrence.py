@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from isa.instructions import Unit
 
 AFTER_LOAD = 75
 """Cycles from DRAM serving something until it can be used."""
-_AFTER = 35
+AFTER = 35
 """Cycles from a unit's last beat until another may use what it made."""
 _LOAD, _SAVE = Unit.LOAD, Unit.SAVE
 
@@ -37,9 +37,22 @@ class Task:
     """Cycles of loading the parameters that stay, until they are loaded."""
     streamed: float = 0.0
     """Cycles of loading those that come in each step."""
+    given: list[tuple[float, float]] = field(default_factory=list)
+    """Of each step: when it may begin, and when the last piece may, for what groups before this one do; empty: at any time."""
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
     """When the first piece, and the last, of each step is done."""
+
+    def wait(self, first: Sequence[float], last: Sequence[float]) -> None:
+        """Also for these times, in each step."""
+        if self.given:
+            first = [max(one, other) for one, (other, _) in zip(first, self.given, strict=True)]
+            last = [max(one, other) for one, (_, other) in zip(last, self.given, strict=True)]
+        self.given = list(zip(first, last, strict=True))
+
+    def begin_again(self) -> None:
+        """With another image."""
+        self.first, self.last, self.given = [], [], []
 
 
 @dataclass(slots=True, eq=False)
@@ -127,8 +140,8 @@ class Walker:
             self.loaded += work
         self.bus += work
         self.saved = end
-        task.first.append(begin + part + _AFTER)
-        task.last.append(end + _AFTER)
+        task.first.append(begin + part + AFTER)
+        task.last.append(end + AFTER)
 
     def _compute(self, task: Task, step: int) -> None:
         """Its parameters come block by block: the first must be there, and the last only for the last block."""
@@ -139,6 +152,10 @@ class Walker:
         engine = self.engines[task.unit]
         begin = engine.free
         all_given = all_free = 0.0
+        if task.given:
+            first, all_free = task.given[step]
+            if first > begin:
+                begin = first
         for source in task.sources:
             first, last = source.first[step], source.last[step]
             if first > begin:
@@ -159,12 +176,7 @@ class Walker:
         task.kept = 0.0
         all_there = 0.0
         if size:
-            loading = self.loaded
-            if task.streamed:
-                loading = max(loading, self._when_used(self._streamed - self.weights + size / task.blocks))
-            self.loaded = loading + size
-            self.bus += size
-            there, all_there = loading + size / task.blocks + AFTER_LOAD, loading + size + AFTER_LOAD
+            there, all_there = self._parameters(task, size)
             if there > begin:
                 begin = there
         # The first block takes the pieces as they come; the others need them all.
@@ -184,8 +196,17 @@ class Walker:
         engine.left -= work
         if engine.begun is None:
             engine.begun = begin
-        task.first.append(end - block + part + _AFTER)
-        task.last.append(end + _AFTER)
+        task.first.append(end - block + part + AFTER)
+        task.last.append(end + AFTER)
+
+    def _parameters(self, task: Task, size: float) -> tuple[float, float]:
+        """When the first block of them is there, and when all are."""
+        loading = self.loaded
+        if task.streamed:
+            loading = max(loading, self._when_used(self._streamed - self.weights + size / task.blocks))
+        self.loaded = loading + size
+        self.bus += size
+        return loading + size / task.blocks + AFTER_LOAD, loading + size + AFTER_LOAD
 
     def _when_used(self, amount: float) -> float:
         """When as much of what was streamed is no longer needed."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import dropwhile, islice
 from math import inf
@@ -130,10 +129,7 @@ class Planner:
             group = part(number)
             found = self._stay(group, way, loads[number], held, number, count)
             assert found is not None
-            placed = {
-                name: replace(p, planes=group.vectors(self.config, name), width=group.width(name))
-                for name, p in way.placed.items()
-            }
+            placed = way.placed_for(self.config, group)
             return Pass(group, way.ranges, way.skew, placed, found[1], loads[number], way.in_turn)
 
         return Plan(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import inf
 
@@ -33,6 +33,13 @@ class Way:
     """Whether maps are loaded and saved in turn with the layers (see ``sequence``), for they share words."""
     sliding: frozenset[str] = frozenset()
     """Layers, by their outputs, that write where their own operands lie: they must come in one block, cut into rows."""
+
+    def placed_for(self, config: MachineConfig, group: Group) -> dict[str, Placed]:
+        """Where the maps of a pass lie, which holds all of their channels and columns or some."""
+        return {
+            name: replace(placed, planes=group.vectors(config, name), width=group.width(name))
+            for name, placed in self.placed.items()
+        }  # fmt: skip
 
     @cached_property
     def words(self) -> int:
@@ -69,9 +76,9 @@ def walk(
 
     None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
     """
-    tasks = _tasks(config, group, way, residence, loads)
+    tasks = tasks_of(config, group, way, residence, loads)
     made = {name: int(end[-1]) for name, end in way.ranges.end.items()}
-    walker = Walker(_waiting_weights(config, residence), beats_of(group, made))
+    walker = Walker(waiting_weights(config, residence), beats_of(group, made))
     engine = walker.engines[_busiest(group)]
     steps = way.ranges.steps
     for slot in range(steps + max(way.skew.values())):
@@ -120,10 +127,10 @@ def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
     return tensor.width * tensor.channels / config.axi_bytes
 
 
-def _tasks(
+def tasks_of(
     config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str]
 ) -> list[Task]:
-    """In the order of emission within a step."""
+    """In the order of emission within a step (``sequence``)."""
     tasks: dict[str, Task] = {}
     layers = {layer.output: layer for layer in group.layers}
     rows, skew = way.ranges.rows, way.skew
@@ -179,8 +186,8 @@ def _moving(config: MachineConfig, group: Group) -> dict[str, float]:
 
 
 @lru_cache(maxsize=16)
-def _waiting_weights(config: MachineConfig, residence: Residence) -> float:
-    """Whole blocks that fit beside what stays."""
+def waiting_weights(config: MachineConfig, residence: Residence) -> float:
+    """Cycles of loading what streams and may wait or be in use: whole blocks that fit beside what stays."""
     left, largest = config.weight_depth, 0
     for name, blocks in residence.blocks.items():
         words = [block.sizes.get(Buffer.WEIGHT, 0) for block in blocks]

@@ -18,8 +18,8 @@ class Effort:
     """Operations in a group."""
     weighed: int
     """So many times as many groups of each size are weighed, where there are more of them."""
-    rounds: int
-    """Mixtures of partitions that are timed."""
+    programs: int
+    """Mixtures of partitions that are timed at most."""
     schemes: int = 0
     """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
     proved: bool = False
@@ -28,9 +28,9 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(timed=False, most_ops=10, weighed=1, rounds=0),
-    "normal": Effort(timed=True, most_ops=10, weighed=1, rounds=3),
-    "full": Effort(timed=True, most_ops=14, weighed=4, rounds=8, schemes=8, proved=True),
+    "quick": Effort(timed=False, most_ops=10, weighed=1, programs=0),
+    "normal": Effort(timed=True, most_ops=10, weighed=1, programs=6),
+    "full": Effort(timed=True, most_ops=14, weighed=4, programs=16, schemes=8, proved=True),
 }
 NORMAL = EFFORTS["normal"]
 

@@ -1,0 +1,119 @@
+"""What each group of a program takes behind the one before it, by the walk, and by all that whole programs have told since.
+
+The walk (``planning/behind.py``) tells of any two groups what the second takes behind the first, in a millisecond, and where no
+units meet in banks within a few hundredths. A program that was timed on the cycle model tells exactly what each of its groups
+took. What a group took beyond the walk it is taken to take behind others, too: units meet in banks within a group, not between
+two. Of groups that were in no program yet the walk's time is a hope; what their operations took in other groups is a fear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import groupby, pairwise
+from statistics import fmean
+
+from compiler.fusion.legal import Mask, bits_of
+from compiler.memory.storage import kin_of
+from compiler.planning.behind import Row
+from compiler.planning.grouping import ordered_groups
+from compiler.planning.plan import Plan
+from compiler.planning.plans import KnownPlans, plan_at, plans_of
+from compiler.search.cost import Evaluator
+from compiler.xgraph.ops import Cpu, Op
+
+
+class Neighbours:
+    """Steps of programs as masks, CPU parts behind the machine's operations."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self._known: KnownPlans = {}
+        self._rows: dict[Mask, Row] = {}
+        """Machines that have done a group, or nothing, from rest."""
+        self._walked: dict[Hashable, int] = {}
+        self._took: dict[Hashable, int] = {}
+        """Pairs that were in a program."""
+        self._beyond: dict[Hashable, int] = {}
+        """Of groups, by their shapes: what they took last beyond the walk."""
+        self._slower: dict[int, dict[Hashable, float]] = {}
+        """Of operations, by their geometries: so many times as long as by the walk took the groups that they were in."""
+        ops = evaluator.sets.ops
+        self._bit: dict[Op, Mask] = {op: 1 << n for n, op in enumerate(ops)}
+        cpu = [op for op in evaluator.graph.ops if isinstance(op, Cpu)]
+        self._bit |= {op: 1 << n for n, op in enumerate(cpu, len(ops))}
+        self._machine = (1 << len(ops)) - 1
+
+    def path(self, groups: Sequence[Sequence[Op]]) -> tuple[Mask, ...]:
+        """In the order of the program."""
+        cpu = ((op,) for op in self.evaluator.graph.ops if isinstance(op, Cpu))
+        return tuple(sum(self._bit[op] for op in group) for group in ordered_groups(self.evaluator.graph, [*groups, *cpu]))
+
+    def steps(self, path: Sequence[Mask]) -> list[Plan | Cpu]:
+        evaluator = self.evaluator
+        groups = [evaluator.sets.members(mask) for mask in path if mask & self._machine]
+        return plans_of(evaluator.config, evaluator.graph, groups, known=self._known, wanted=evaluator.wanted)
+
+    def hoped(self, first: Mask, second: Mask) -> int:
+        """Cycles of the second behind the first, at best where it was in no program; 0 before the first group of all.
+
+        The machine rests before and during a CPU part. Pairs of equal shapes, joined in the same way, take equally long.
+        """
+        first, second = first & self._machine, second & self._machine
+        if not second:
+            return 0
+        took = self._took.get(self._pair(first, second))
+        return self.walked(first, second) + self._beyond.get(self._shape(second), 0) if took is None else took
+
+    def feared(self, first: Mask, second: Mask) -> int:
+        """The same, at worst: slower than the walk by as much as its operations were in the programs so far, in the mean."""
+        hoped = self.hoped(first, second)
+        group = second & self._machine
+        if not group or self._shape(group) in self._beyond:
+            return hoped
+        beats = self.evaluator.floors.beats.values()
+        geometries = self.evaluator.shapes.numbers
+        weights, slower = 0.0, 0.0
+        for n in bits_of(group):
+            weight = max(values[n] for values in beats)
+            seen = self._slower.get(geometries[n])
+            weights += weight
+            slower += weight * (fmean(seen.values()) if seen else 1.0)
+        return int(hoped * max(1.0, slower / weights)) if weights else hoped
+
+    def walked(self, first: Mask, second: Mask) -> int:
+        """By the walk alone."""
+        pair = self._pair(first, second)
+        if pair not in self._walked:
+            if first not in self._rows:
+                self._rows[first] = Row(self.evaluator.config, kin_of(self.evaluator.graph))
+                if first:
+                    self._rows[first].add(self._plan(first, upwards=True))
+            row = self._rows[first].copy()
+            before = round(row.end)
+            self._walked[pair] = row.add(self._plan(second, upwards=False)) - before
+        return self._walked[pair]
+
+    def note(self, path: Sequence[Mask], ends: Sequence[Mapping[str, int]]) -> None:
+        """The program was timed. ``ends``: of each stretch without CPU parts, when each group is done, and all before it."""
+        machine = [mask & self._machine for mask in path]
+        stretches = [[0, *masks] for on_machine, masks in groupby(machine, bool) if on_machine]
+        geometries = self.evaluator.shapes.numbers
+        for run, until in zip(stretches, ends, strict=True):
+            for (first, second), (before, after) in zip(pairwise(run), pairwise([0, *until.values()]), strict=True):
+                pair, walked = self._pair(first, second), self.walked(first, second)
+                self._took[pair] = after - before
+                self._beyond[self._shape(second)] = after - before - walked
+                for n in bits_of(second):
+                    self._slower.setdefault(geometries[n], {})[pair] = (after - before) / max(1, walked)
+
+    def _shape(self, group: Mask) -> Hashable:
+        return self.evaluator.shapes.key(group)
+
+    def _pair(self, first: Mask, second: Mask) -> Hashable:
+        """The first is 0 where the machine rests before."""
+        return self.evaluator.shapes.together([first, second] if first else [second])
+
+    def _plan(self, mask: Mask, upwards: bool) -> Plan:
+        evaluator = self.evaluator
+        ops = tuple(evaluator.sets.members(mask))
+        return plan_at(evaluator.config, evaluator.graph, ops, upwards, self._known, wanted=evaluator.wanted)

@@ -1,0 +1,54 @@
+"""What is told of groups behind each other, beside whole programs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from compiler.emit.places import APART
+from compiler.neighbours import Neighbours
+from compiler.search.cost import Evaluator
+from compiler.timing import program_ends
+from isa.config import preset
+from sim.cycle.timing import END_TAIL
+from tests.compiler.search.partitions import random_graph
+
+NANO = preset("nano")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_program_that_was_timed_is_told_as_long_as_it_took(seed: int) -> None:
+    """Where no pair comes twice: a second one of equal shape may take longer or shorter."""
+    graph = random_graph(seed)
+    evaluator = Evaluator(NANO, graph)
+    neighbours = Neighbours(evaluator)
+    path = neighbours.path([(op,) for op in evaluator.sets.ops])
+    pairs = [*pairwise((0, *path))]
+    shapes = {evaluator.shapes.together([mask for mask in pair if mask]) for pair in pairs}
+    whole = program_ends(NANO, graph, tuple(neighbours.steps(path)), APART)
+    hoped = [neighbours.hoped(*pair) for pair in pairs]
+    assert hoped == [neighbours.feared(*pair) for pair in pairs], "nothing is known to be slower"
+    neighbours.note(path, whole.ends)
+    if len(shapes) == len(pairs):
+        assert sum(neighbours.hoped(*pair) for pair in pairs) == whole.cycles - END_TAIL
+    assert all(neighbours.feared(*pair) == neighbours.hoped(*pair) for pair in pairs), "what was timed is not feared"
+
+
+def test_what_a_group_took_beyond_the_walk_it_takes_behind_others_too() -> None:
+    graph = random_graph(2)
+    evaluator = Evaluator(NANO, graph)
+    neighbours = Neighbours(evaluator)
+    first, second = 0b1, 0b10
+    walked, alone = neighbours.walked(first, second), neighbours.walked(0, second)
+    path = neighbours.path([(op,) for op in evaluator.sets.ops])
+    ends = [{str(mask): 10_000 * number for number, mask in enumerate(path, 1)}]
+    neighbours.note(path, ends)
+    before = path[path.index(second) - 1]
+    assert neighbours.hoped(before, second) == 10_000
+    assert neighbours.hoped(0, second) == alone + 10_000 - neighbours.walked(before, second)
+    assert neighbours.feared(first, second) == neighbours.hoped(first, second)
+    pair = first | second
+    assert neighbours.hoped(0, pair) == neighbours.walked(0, pair), "it was in no program"
+    assert neighbours.feared(0, pair) > neighbours.hoped(0, pair), "its operations were slow in others"
+    assert walked > 0
