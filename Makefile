@@ -108,6 +108,7 @@ wheel: $(READY)
 	cd build && wheel/bin/tilewright --help
 	cd build && wheel/bin/tilewright compile ../demo/digits.onnx --calibrate ../demo/digits_calibration.npz -o wheel/digits.elf
 	cd build && wheel/bin/tilewright check ../demo/digits.onnx --calibrate ../demo/digits_calibration.npz
+	cd build && wheel/bin/tilewright driver -o wheel/driver
 
 lint: $(READY)
 	$(BIN)/ruff check .

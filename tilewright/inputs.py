@@ -19,7 +19,9 @@ from tilewright.profile.shapes import model_of, shapes_of
 
 Array = NDArray[Any]
 
-_INDEXED = {"Gather": 1, "GatherElements": 1, "GatherND": 1, "ScatterElements": 1, "Scatter": 1, "ScatterND": 1}
+_INDEXED = {
+    "Gather": 1, "GatherElements": 1, "GatherND": 1, "ScatterElements": 1, "Scatter": 1, "ScatterND": 1, "RoiAlign": 2,
+}  # fmt: skip
 """Operators that look something up, and which input says where."""
 _SAME_VALUES = {
     "Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Concat", "Tile",
@@ -68,12 +70,13 @@ def _places(program: Program) -> dict[str, int]:
         if node.op_type in _SAME_VALUES:
             origins[node.output[0]] = set().union(*(origins.get(name, set()) for name in node.input))
     users = [node for node in model.graph.node if node.op_type in _INDEXED]
-    shapes = shapes_of(program, model, (name for node in users for name in node.input[:2]))
+    shapes = shapes_of(program, model, (name for node in users for name in node.input[:3]))
     found: dict[str, int] = {}
     for node in users:
-        if all(name in shapes for name in node.input[:2]):
-            sizes = list(_looked_up(node, shapes[node.input[0]], shapes[node.input[1]]))
-            for name in origins.get(node.input[_INDEXED[node.op_type]], ()):
+        data, where = node.input[0], node.input[_INDEXED[node.op_type]]
+        if data in shapes and where in shapes:
+            sizes = list(_looked_up(node, shapes[data], shapes[where]))
+            for name in origins.get(where, ()):
                 found[name] = min([*sizes, found.get(name, 1 << 31)])
     return found
 
@@ -84,5 +87,5 @@ def _looked_up(node: onnx.NodeProto, data: tuple[int, ...], indices: tuple[int, 
     if node.op_type in ("GatherND", "ScatterND"):
         first = given.get("batch_dims", 0)
         yield from data[first : first + indices[-1]]
-    else:
+    else:  # RoiAlign chooses among the images
         yield data[given.get("axis", 0)]

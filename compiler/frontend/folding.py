@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from onnx import numpy_helper
 
-from compiler.frontend.model import Array, Model, Node, part_proto
+from compiler.frontend.model import Array, Model, Node, TensorType, part_proto
 from compiler.frontend.session import RuntimeRefusal, run
 
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
@@ -31,7 +31,7 @@ def fold_constants(model: Model, *, weights: bool = False) -> Model:
         if value is not None:
             constants[node.output] = value
             known.add(node.output)
-        elif node.op_type not in left and all(name in known for name in node.reads()):
+        elif node.op_type not in left and not _gives_constant(model, node) and all(name in known for name in node.reads()):
             folded.append(node)
             known.update(node.outputs)
         else:
@@ -61,6 +61,31 @@ def _folded_one_by_one(model: Model, constants: dict[str, Array], folded: Sequen
                 constants = constants | _values(model, constants, [node], node.outputs)
                 done.add(node.name)
     return model.with_nodes([node for node in model.nodes if node.name not in done and node.output not in constants], constants)
+
+
+def _gives_constant(model: Model, node: Node) -> bool:
+    return node.op_type == "Identity" and node.input(0) in model.constants and node.output in model.outputs
+
+
+def with_constant_outputs(model: Model) -> Model:
+    """Outputs that are known, as a detector's anchors are, are made by a node, as all others; its input has another name."""
+    known = [name for name in model.outputs if name in model.constants]
+    if not known:
+        return model
+    names = {name: _free(model, f"{name}_value") for name in known}
+    constants = {names.get(name, name): value for name, value in model.constants.items()}
+    types = {name: TensorType(model.elem(name), model.shape(name)) for name in known}
+    nodes = [replace(node, inputs=tuple(names.get(name, name) for name in node.inputs)) for node in model.nodes]
+    made = [Node(f"{name}_output", "Identity", (names[name],), (name,)) for name in known]
+    return replace(model, types={**model.types, **types}).with_nodes([*made, *nodes], constants)
+
+
+def _free(model: Model, name: str) -> str:
+    """A name that no tensor has."""
+    taken = {*model.constants, *model.types, *model.inputs, *model.producers()}
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _immediate(model: Model, node: Node) -> Array | None:

@@ -13,12 +13,12 @@ from onnx import inliner, numpy_helper, version_converter
 from compiler.frontend.checks import check_constants, check_operators, check_shapes, ordered
 from compiler.frontend.errors import ModelError
 from compiler.frontend.external import with_external_data
-from compiler.frontend.folding import fold_constants, without_identities
+from compiler.frontend.folding import fold_constants, with_constant_outputs, without_identities
 from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto
 from compiler.frontend.rebatch import rebatched
 from compiler.frontend.tflite.convert import from_tflite
 from compiler.frontend.tflite.file import is_tflite
-from compiler.frontend.types import with_types
+from compiler.frontend.types import check_end, with_types
 
 LEAST_OPSET = 9
 MOST_OPSET = 26
@@ -41,7 +41,7 @@ def read_proto(proto: onnx.ModelProto, batch: int | None, shapes: Mapping[str, t
     model = without_identities(model)
     model = fold_constants(model)
     check_constants(model)
-    model = _resolved(model)
+    model = with_constant_outputs(_resolved(model))
     check_shapes(model)
     if batch and any((model.shape(name) or (batch,))[0] != batch for name in model.inputs if name not in shapes):
         return rebatched(model, batch)
@@ -142,6 +142,7 @@ def _input_types(
         if kind != "tensor_type":
             found = kind.removesuffix("_type")
             raise ModelError(f"input {info.name}: is a {found}, a tensor is expected; export the model with tensors alone")
+        check_end("input", info.name, tensor.elem_type)
         if info.name in shapes:
             asked = tuple(shapes[info.name])
             if tensor.HasField("shape") and len(asked) != len(tensor.shape.dim):

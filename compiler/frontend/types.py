@@ -24,6 +24,22 @@ _ELEMS = {
     "tensor(bfloat16)": onnx.TensorProto.BFLOAT16,
 }  # fmt: skip
 
+_NOT_IN_NUMPY = {onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING, onnx.TensorProto.BFLOAT16}
+
+
+def check_end(kind: str, name: str, elem: int) -> None:
+    """Inputs and outputs are arrays of the host."""
+    if elem not in _ELEMS.values() or elem in _NOT_IN_NUMPY:
+        found = "strings" if elem == onnx.TensorProto.STRING else onnx.TensorProto.DataType.Name(elem).lower()
+        remedy = "export the model with such an input" if kind == "input" else "end the model before the node that makes it"
+        raise ModelError(f"{kind} {name}: holds {found}, numbers of a type that numpy has are expected; {remedy}")
+
+
+def _named(text: str) -> int:
+    """The type that onnxruntime calls ``tensor(float8e4m3fn)`` and the like."""
+    found: int = onnx.TensorProto.DataType.Value(text.removeprefix("tensor(").removesuffix(")").upper())
+    return found
+
 
 def with_types(model: Model) -> Model:
     made = [name for node in model.nodes for name in node.outputs if name]
@@ -42,6 +58,8 @@ def with_types(model: Model) -> Model:
                 f"output {output.name}: is {output.type}, a tensor is expected; end the model before the node that makes it"
             )
         elem = _ELEMS.get(output.type, onnx.TensorProto.UNDEFINED)
+        if output.name in model.outputs:
+            check_end("output", output.name, elem or _named(output.type))
         # [] is what onnxruntime says of a number as well as of a tensor whose rank it cannot tell.
         known = output.shape and all(isinstance(d, int) for d in output.shape)
         types[output.name] = TensorType(elem, tuple(output.shape) if known else None)

@@ -69,6 +69,7 @@ LOOKUPS = {
     "Gather behind Unsqueeze": (node("Gather", ["c", "u"], ["y"], axis=2), (50,), 6),
     "GatherElements": (node("GatherElements", ["c", "i"], ["y"], axis=1), (1, 9, 6, 6), 4),
     "GatherND": (node("GatherND", ["c", "i"], ["y"], batch_dims=1), (1, 50, 3), 4),
+    "RoiAlign": (node("RoiAlign", ["c", "areas", "i"], ["y"], output_height=2, output_width=2), (50,), 1),
     "Add, which looks nothing up": (node("Add", ["i", "i"], ["y"]), (50,), 2),
 }
 
@@ -77,7 +78,8 @@ LOOKUPS = {
 def test_indices_are_places_that_exist(name: str) -> None:
     reader, shape, places = LOOKUPS[name]
     nodes = [CONV, node("Unsqueeze", ["i", "front"], ["u"]), reader]
-    found = network(nodes, {**X, "i": ("int64", shape)}, {"w": W, "front": np.array([0])})
+    constants = {"w": W, "front": np.array([0]), "areas": np.tile(np.array([0, 0, 4, 4], np.float32), (50, 1))}
+    found = network(nodes, {**X, "i": ("int64", shape)}, constants)
     program = compiled(found).program
     drawn = random_inputs(program)["i"]
     assert (drawn.min(), drawn.max()) == (0, places - 1)

@@ -14,6 +14,7 @@ from compiler.frontend.importer import resize
 from compiler.frontend.pipeline import ImportedModel
 from compiler.frontend.reader import read
 from compiler.frontend.session import run
+from compiler.xgraph.host import HostExecutor
 from compiler.xgraph.ops import Conv, Cpu, Pool
 from isa.errors import TilewrightError
 from tests.compiler.frontend.quantised_models import check_exact, differences, host_operators, imported, model, node, weights
@@ -135,6 +136,32 @@ def test_sequences_at_the_border_are_refused_by_name() -> None:
     given = model([node("ConcatFromSequence", "x", axis=0)], SHAPE)
     given.graph.input[0].CopyFrom(helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, SHAPE))
     assert refusal(given) == "input x: is a sequence, a tensor is expected; export the model with tensors alone"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(TensorProto.STRING, "strings"), (TensorProto.BFLOAT16, "bfloat16"), (TensorProto.FLOAT8E4M3FN, "float8e4m3fn"),
+     (TensorProto.INT4, "int4")],
+)  # fmt: skip
+def test_ends_of_types_that_no_array_has_are_refused_by_name(kind: int, name: str) -> None:
+    made = model([node("Conv", "x w", "c"), node("Cast", "c", to=kind)], SHAPE, W, opset=21)
+    said = f"holds {name}, numbers of a type that numpy has are expected"
+    assert refusal(made) == f"output y: {said}; end the model before the node that makes it"
+    given = model([node("Cast", "x", "c", to=TensorProto.FLOAT), node("Conv", "c w")], SHAPE, W, opset=21, elem=kind)
+    assert refusal(given) == f"input x: {said}; export the model with such an input"
+
+
+@pytest.mark.parametrize("quantised", [False, True])
+def test_outputs_that_are_known(quantised: bool) -> None:
+    """Anchors of a detector: one is weights too, one is computed of a constant, one is a number."""
+    ends = [*ENDS, node("Relu", "d", "a"), *BACK] if quantised else [node("Conv", "x w", "y")]
+    nodes = [*ends, node("Neg", "k", "v"), node("Add", "k k", "t"), node("ReduceSum", "t", "n", keepdims=0)]
+    outputs = ("y", "v", "w", "n")
+    found = imported(model(nodes, SHAPE, {**W, **Q, "k": weights(5, 4)}, outputs))
+    check_exact(found)
+    assert host_operators(found) == {"Identity"}
+    results = HostExecutor(found.graph, found.inputs, found.outputs).run({"x": weights(*SHAPE)})
+    assert (results["w"] == W["w"]).all()
 
 
 # What is known before the model runs
