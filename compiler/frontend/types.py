@@ -31,8 +31,9 @@ def check_end(kind: str, name: str, elem: int) -> None:
     """Inputs and outputs are arrays of the host."""
     if elem not in _ELEMS.values() or elem in _NOT_IN_NUMPY:
         found = "strings" if elem == onnx.TensorProto.STRING else onnx.TensorProto.DataType.Name(elem).lower()
-        remedy = "export the model with such an input" if kind == "input" else "end the model before the node that makes it"
-        raise ModelError(f"{kind} {name}: holds {found}, numbers of a type that numpy has are expected; {remedy}")
+        raise ModelError(
+            f"{kind} {name}: holds {found}, numbers of a type that numpy has are expected; export the model with such an {kind}"
+        )
 
 
 def _named(text: str) -> int:

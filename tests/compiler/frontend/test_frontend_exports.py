@@ -146,7 +146,7 @@ def test_sequences_at_the_border_are_refused_by_name() -> None:
 def test_ends_of_types_that_no_array_has_are_refused_by_name(kind: int, name: str) -> None:
     made = model([node("Conv", "x w", "c"), node("Cast", "c", to=kind)], SHAPE, W, opset=21)
     said = f"holds {name}, numbers of a type that numpy has are expected"
-    assert refusal(made) == f"output y: {said}; end the model before the node that makes it"
+    assert refusal(made) == f"output y: {said}; export the model with such an output"
     given = model([node("Cast", "x", "c", to=TensorProto.FLOAT), node("Conv", "c w")], SHAPE, W, opset=21, elem=kind)
     assert refusal(given) == f"input x: {said}; export the model with such an input"
 
