@@ -49,6 +49,17 @@ def conv_post_latency(config: MachineConfig) -> int:
     return SHIFT + activate_latency(config) if config.conv_shifts else post_latency(config)
 
 
+def pool_latency(config: MachineConfig) -> int:
+    """Cycles from a tap at POOL to the sums.
+
+    Plain: bytes, operands, products, the sum of a step's products if there are several, sums. Packed: bytes, operand and
+    product register, one for each DSP of a cascade over the taps, sums.
+    """
+    if not config.dsp_packing:
+        return 4 + (config.pool_taps > 1)
+    return 2 + OPERAND_LATENCY + config.pool_taps
+
+
 def misc_factors(config: MachineConfig) -> int:
     """Cycles from a slice of MISC to the first factors of its lanes: by way of ``x y``, or of a tree of two lanes a stage."""
     return max(4, 2 + (config.misc_lanes - 1).bit_length())

@@ -20,18 +20,7 @@ from hw.pool.layouts import REDUCTION_LAYOUT, WORD_BITS, pixel_layout
 from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.instructions import PoolMode
-from isa.latency import OPERAND_LATENCY
-
-
-def reduction_latency(config: MachineConfig) -> int:
-    """Stages from an operand to the sums.
-
-    Plain: bytes, products, the sum of a step's products if there are several, sums. Packed: bytes, operand and product
-    register, one for each DSP of a cascade over the taps, sums.
-    """
-    if not config.dsp_packing:
-        return 4 if config.pool_taps > 1 else 3
-    return 2 + OPERAND_LATENCY + config.pool_taps
+from isa.latency import pool_latency
 
 
 class WindowReduce(wiring.Component):
@@ -46,13 +35,14 @@ class WindowReduce(wiring.Component):
     stage  work
     ====== ====================================================================================
     0      tap words are asked for, padding that does not count and taps that are none become zero
-    1      8 x 9 products; with ``dsp_packing`` two pixels share a multiplier
-    2      products of a step are added (only with several taps)
+    1      bytes and factors, side by side: the taps come late from their memory
+    2      8 x 9 products; with ``dsp_packing`` two pixels share a multiplier
+    3      products of a step are added (only with several taps)
     last   accumulation of sums, and of the parameter word (``by_count``: one more per counted tap)
     after  finished: on to the shadow; the first part of pixel 0 is offered in the next cycle
     ====== ====================================================================================
 
-    With ``dsp_packing`` stages 1 and 2 are a cascade of DSPs over the taps (``hw/arithmetic/cascade.py``), each for two pixels:
+    With ``dsp_packing`` stages 1 to 3 are a cascade of DSPs over the taps (``hw/arithmetic/cascade.py``), each for two pixels:
     operands, products, and a sum for each tap; the bytes and the factors of tap ``n`` are ``n`` cycles late.
 
     ``settings`` are those of the instruction at the input and are taken with its last tap. The stages stand
@@ -86,7 +76,7 @@ class WindowReduce(wiring.Component):
         ]
         param = self._walk_words(m, take, move, depthwise)
 
-        control = [Signal(_CONTROL, name=f"control_{n}") for n in range(reduction_latency(self.config))]
+        control = [Signal(_CONTROL, name=f"control_{n}") for n in range(pool_latency(self.config))]
         with m.If(move):
             m.d.sync += control[0].valid.eq(take)
             m.d.sync += [to.eq(source) for source, to in pairwise(control)]
@@ -207,9 +197,11 @@ class WindowReduce(wiring.Component):
         self, m: Module, move: Signal, control: list[data.View], x: list[list[list[Signal]]], factors: list[list[Signal]]
     ) -> Iterator[tuple[int, int, Value, bool]]:
         """The sum of a step's products for each pixel and channel; none lacks one."""
+        held = [[self._late(m, move, f, 1, f"factor_{j}_{n}") for n, f in enumerate(own)] for j, own in enumerate(factors)]
         for p, pixel in enumerate(x):
             for n in range(self.config.ic_p):
-                products = [taps[n] * factor[n] for taps, factor in zip(pixel, factors, strict=True)]
+                late = [self._late(m, move, taps[n], 1, f"x_{p}_{j}_{n}") for j, taps in enumerate(pixel)]
+                products = [byte * factor[n] for byte, factor in zip(late, held, strict=True)]
                 yield p, n, self._step(m, move, control, products, f"{p}_{n}"), False
 
     def _cascades(
@@ -252,13 +244,13 @@ class WindowReduce(wiring.Component):
     def _step(self, m: Module, move: Signal, control: list[data.View], products: list[Value], name: str) -> Value:
         """The registered products of a step, added if there are several."""
         held = [Signal(product.shape(), name=f"product_{name}_{j}", reset_less=True) for j, product in enumerate(products)]
-        with m.If(move & control[0].valid):
+        with m.If(move & control[1].valid):
             m.d.sync += [to.eq(product) for to, product in zip(held, products, strict=True)]
         if len(held) == 1:
             return held[0]
         total = reduce(add, held)
         step = Signal(total.shape(), name=f"step_{name}", reset_less=True)
-        with m.If(move & control[1].valid):
+        with m.If(move & control[2].valid):
             m.d.sync += step.eq(total)
         return step
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isa.config import MachineConfig
-from isa.latency import array_latency, conv_post_latency, post_latency
+from isa.latency import array_latency, conv_post_latency, pool_latency, post_latency
 
 DRAM_LATENCY = 64
 """Cycles from a read address to its first data beat in the DRAM model."""
@@ -141,10 +141,5 @@ class Timing:
             raster=config.px_p + 1,
             conv_done=array + conv_post_latency(config) + 5 + drain_of(config).last,
             conv_stored=array + 3,
-            pool_done=_pool_sums(config) + post_latency(config) + 4 + pool_drain_of(config).last,
+            pool_done=pool_latency(config) + post_latency(config) + 4 + pool_drain_of(config).last,
         )
-
-
-def _pool_sums(config: MachineConfig) -> int:
-    """From a tap to the sums: bytes, then products and their sum, or operands and a cascade over the taps, then sums."""
-    return 4 + config.pool_taps if config.dsp_packing else 3 + (config.pool_taps > 1)
