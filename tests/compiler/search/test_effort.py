@@ -11,6 +11,7 @@ from compiler.planning.plan import Plan
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS, effort_of
+from compiler.timing import forget_programs
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind
 from isa.config import preset
@@ -40,6 +41,7 @@ def test_quick_times_no_program_and_takes_the_least_sum(monkeypatch: pytest.Monk
     graph = diamonds()
     evaluator = Evaluator(NANO, graph)
     least = best(graph, evaluator, CYCLES)
+    forget_programs()
     monkeypatch.setattr(compiler.timing, "CycleModel", None)
     found = frugal_steps(NANO, graph, "best", "cycles", effort=EFFORTS["quick"])
     assert sum(step.cost.cycles for step in found.steps if isinstance(step, Plan)) == least.value
