@@ -35,10 +35,11 @@ from isa.config import MachineConfig
 from sim.cycle.model import CycleModel
 
 MARGIN = 1 / 7
-"""Sums of costs were at most 14 % off the whole program's time, on all networks and presets measured (docs/performance.md)."""
+"""By so much the errors of two sums of costs differ for partitions of one network, on all networks and presets measured
+(docs/performance.md: SqueezeNet on ``zu9``)."""
 GAIN = 1 / 1000
-"""Of cycles: a program that promises less is not timed. On five networks and three presets 4.5 were timed in the mean; with 0.2 %
-a tenth less, for 0.02 % more cycles, and with none at all, and up to eight programs, a tenth more, for 0.03 % less."""
+"""Of cycles: a program that promises less is not timed. On five networks and three presets 4.5 were timed in the mean;
+with 0.2 % a tenth less, for 0.02 % more cycles; with none, and up to eight programs, a tenth more, for 0.03 % less."""
 
 
 def program_cycles(
