@@ -38,7 +38,7 @@ def test_a_partition_is_emitted_as_it_was_weighed(name: str, objective: str) -> 
         graph = residual(seed)
         partition = STRATEGIES[name](graph, Evaluator(SMALL, graph), OBJECTIVES[objective])
         plans = [step for step in steps_of(SMALL, graph, name, objective) if isinstance(step, Plan)]
-        if (name, objective) != ("best", "cycles"):  # which the cycle model decides
+        if objective != "cycles" or name not in ("best", "neocpu"):  # which the cycle model decides
             assert sum(OBJECTIVES[objective](plan.cost) for plan in plans) == partition.value
         assert moved(SMALL, emit_program(SMALL, graph, plans)) == sum(plan.cost.dram_bytes for plan in plans)
         count += sum(plan.count - 1 for plan in plans)
