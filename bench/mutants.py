@@ -2,9 +2,9 @@
 
 yosys puts the mutants into one netlist, each switched on by a number; one build of Verilator runs them all. Each is sent
 through the stages until one finds it: random programs (whole memory, faults, the rules of AXI4); cycles, beats, counters and
-traces of the machine without a mutant, which tell what is only late or wrongly counted; all registers and the scenarios of the
-benches; and a proof that it changes nothing (``sim.mutants.equivalent``). They run as a campaign. The table by unit goes into
-docs/trust.md; the survivors are printed.
+traces of the machine without a mutant, which tell what is only late or wrongly counted; programs with an illegal instruction,
+which must stop at it; all registers and the scenarios of the benches; and a proof that it changes nothing
+(``sim.mutants.equivalent``). They run as a campaign. The table by unit goes into docs/trust.md; the survivors are printed.
 """
 
 from __future__ import annotations

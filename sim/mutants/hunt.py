@@ -1,4 +1,4 @@
-"""What must find a mutant: random programs, the benches, and the cycles and counters of the machine without one."""
+"""What must find a mutant: random programs, good and spoiled, benches, and cycles and counters of the machine without one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from isa.config import MachineConfig
 from isa.faults import MachineFault
 from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.netlist import PLUSARG, Mutant, mutated, netlist_of
-from sim.random.engines import Outcome, difference, functional
+from sim.random.engines import Outcome, difference, functional, rtl
+from sim.random.faulty import faulty_program, stops_alike
 from sim.random.memories import Ending, endings, memory_of
 from sim.random.program import RandomProgram, random_program
 from sim.rtl.benches import BENCHES
@@ -19,10 +20,11 @@ from sim.rtl.build import SimulatorError
 from sim.rtl.machine import RtlMachine, RtlResult
 from sim.rtl.play import play, register_file
 
-PROGRAMS, EQUIVALENT, BENCHES_STAGE, CYCLES = "programs", "equivalent", "benches", "cycles"
-STAGES = (PROGRAMS, CYCLES, BENCHES_STAGE, EQUIVALENT)
-"""In the order in which survivors meet them, the quickest first: results; what is the same but later, or only counted wrong;
-scenarios; and a proof that there is nothing to be found."""
+PROGRAMS, SPOILED, EQUIVALENT, BENCHES_STAGE, CYCLES = "programs", "spoiled", "equivalent", "benches", "cycles"
+STAGES = (PROGRAMS, CYCLES, SPOILED, BENCHES_STAGE, EQUIVALENT)
+"""In the order in which survivors meet them: results; what is the same but later, or only counted wrong; programs that must
+stop with the right fault; scenarios; and a proof that there is nothing to be found."""
+SPOILED_PROGRAMS = 240
 PATIENCE = 20_000
 """Cycles that a mutant may take longer than the machine, as watchdog and beside it."""
 BENCH_LIMIT = 60_000
@@ -55,6 +57,7 @@ class Hunt:
     programs: int
     cache: Path | str | None = None
     _cases: dict[int, Case] = field(default_factory=dict)
+    _spoiled: list[Case] = field(default_factory=list)
     registers: str = ""
     verilog: str = ""
     mutants: list[Mutant] = field(default_factory=list)
@@ -68,7 +71,7 @@ class Hunt:
             return "proved" if proved_equivalent(netlist_of(self.config, self.cache), mutant) else None
         machine = self._machine(mutant.number)
         stages: dict[str, Callable[[RtlMachine], str | None]] = {
-            PROGRAMS: self._by_programs, BENCHES_STAGE: self._by_benches, CYCLES: self._by_cycles,
+            PROGRAMS: self._by_programs, CYCLES: self._by_cycles, SPOILED: self._by_spoiled, BENCHES_STAGE: self._by_benches,
         }  # fmt: skip
         try:
             return stages[name](machine)
@@ -112,6 +115,17 @@ class Hunt:
             for name in ("cycles", "read_beats", "write_beats", "counters", "trace"):
                 if getattr(actual, name) != getattr(reference, name):
                     return f"program {number}: other {name.replace('_', ' ')}"
+        return None
+
+    def _by_spoiled(self, machine: RtlMachine) -> str | None:
+        if not self._spoiled:
+            programs = (faulty_program(self.config, number) for number in range(SPOILED_PROGRAMS))
+            self._spoiled = [Case(p, functional(p), endings(p, memory_of(p)), None) for p in programs]
+        for number, case in enumerate(self._spoiled):
+            actual = rtl(machine)(case.program)
+            # A bad beat of the memory may come before the spoiled instruction.
+            if actual.fault not in case.allowed and not stops_alike(case.expected, actual):
+                return f"spoiled program {number}: expected {case.expected.fault}, got {actual.fault} {actual.failure}"
         return None
 
     def _case(self, number: int) -> Case:
