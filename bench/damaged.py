@@ -19,6 +19,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -325,10 +326,11 @@ def main(arguments: list[str]) -> int:
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
     wrong = 0
+    how = how_of(chosen)
     for kind in chosen.kinds or COMMANDS:
-        codes, failures = run_damaged(
-            kind, chosen.seed, chosen.count, how_of(chosen), chosen.output, seconds=chosen.seconds
-        )  # fmt: skip
+        # A record is of one campaign, and each kind is one.
+        of_kind = replace(how, record=how.record and how.record.with_stem(f"{how.record.stem}-{kind}"))
+        codes, failures = run_damaged(kind, chosen.seed, chosen.count, of_kind, chosen.output, seconds=chosen.seconds)
         wrong += len(failures)
         row = [kind, str(chosen.count), str(codes["2"]), str(codes["0"] + codes["1"]), str(len(failures))]
         print(" | ".join(row), flush=True)

@@ -12,6 +12,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -282,10 +283,11 @@ def _smaller(case: Case) -> Iterator[Case]:
 
 
 def save_case(case: Case, path: Path, detail: str) -> None:
-    """Model, configuration, and how to see it again."""
+    """How to see it again, configuration, and the model if it can be made at all."""
     path.mkdir(parents=True, exist_ok=True)
-    onnx.save(case.model(), path / "model.onnx")
     (path / "config.toml").write_text(case.config.to_toml())
     scheme = f" --scheme {case.form[0]}" if case.form[0] in SCHEMES else ""
     again = f"tilewright check model.onnx --config config.toml --strategy {case.strategy}{scheme}"
     (path / "case.txt").write_text(f"{detail}\n\nseed {case.seed}: {case}\n{again}\n")
+    with suppress(ArithmeticError, ValueError):  # That it cannot be made is then what is wrong.
+        onnx.save(case.model(), path / "model.onnx")

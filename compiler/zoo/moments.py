@@ -75,5 +75,6 @@ def weights(
     if fan_in >= LEAST_CENTRED:
         drawn -= drawn.mean(axis=tuple(range(1, len(shape))), keepdims=True)
         power = inside * (read.variance + (1 - inside) * read.mean**2)
-    drawn *= np.float32(1 / math.sqrt(fan_in * power))
+    if power > 0:  # A map without a value but 0 leaves every sum at 0.
+        drawn *= np.float32(1 / math.sqrt(fan_in * power))
     return drawn

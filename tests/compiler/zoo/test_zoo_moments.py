@@ -57,3 +57,9 @@ def test_weighted_sums_have_variance_one(fan_in: int, inside: float) -> None:
     sums = (w * x).sum(axis=1)
     assert sums.var() == pytest.approx(1, rel=0.12)
     assert np.allclose(w.sum(axis=1), 0, atol=1e-4) == (fan_in >= LEAST_CENTRED)
+
+
+@pytest.mark.parametrize("fan_in", [9, LEAST_CENTRED])
+def test_weights_of_a_map_that_is_zero(fan_in: int) -> None:
+    """A ReLU after what is negative everywhere leaves nothing to scale by."""
+    assert np.isfinite(weights(np.random.default_rng(0), (4, fan_in), fan_in, Moments(0.0, 0.0))).all()
