@@ -21,21 +21,23 @@ from compiler.frontend.pipeline import PLAIN, import_model
 from compiler.limit import bytes_of
 from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
+from compiler.quantise.arrays import read_arrays as read_arrays
 from compiler.quantise.choices import USUAL, Choices
 from compiler.schedule.document import Schedule
 from compiler.schedule.reading import read_schedule
 from compiler.search.database import open_database
 from compiler.search.effort import effort_of
 from isa.config import MachineConfig, load_config
+from isa.dispatched import check_program
 from isa.errors import TilewrightError
 from isa.instructions import Unit
-from isa.program import MachineStep, Program
+from isa.program import Program
 from sim.cycle.model import CycleModel
 from sim.runtime.engine import CycleProgress, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
 from tilewright.evaluators import measure_of
 from tilewright.inputs import random_inputs as random_inputs
-from tilewright.inputs import read_arrays as read_arrays
+from tilewright.profile.activity import machine_steps
 from tilewright.profile.macs import macs_of_nodes
 from tilewright.progress import share_done
 
@@ -155,13 +157,15 @@ def cycle_progress(program: Program, engine: str, progress: Progress) -> CyclePr
     return told
 
 
-
-
 def estimated_cycles(program: Program) -> int:
     """Of all machine steps, by the cycle model."""
     model = CycleModel(program.config)
-    steps = [step for step in program.run_order if isinstance(step, MachineStep)]
-    return sum(model.run(program.words[s.first_word : s.first_word + s.words]).cycles for s in steps)
+    cycles = 0
+    for step in machine_steps(program):
+        words = program.words[step.first_word : step.first_word + step.words]
+        check_program(words, program.config)
+        cycles += model.run(words).cycles
+    return cycles
 
 
 def array_macs(compiled: Compiled) -> int:

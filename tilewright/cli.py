@@ -109,6 +109,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error.format_message())
     except TilewrightError as error:
         return _complain(str(error))
+    except MemoryError as error:
+        return _complain(f"not enough memory: {error or 'none is left'}; smaller shapes or batches need less")
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except ModuleNotFoundError as error:
@@ -144,7 +146,8 @@ def _interrupted() -> int:
 def _complain(message: str, who: str = "tilewright") -> int:
     if was_interrupted():
         return _interrupted()
-    click.echo(f"{who}: {message.replace(chr(10), ' ')}", err=True)
+    # Names come from files, and may hold what ends a line.
+    click.echo(f"{who}: {' '.join(message.splitlines())}", err=True)
     return Exit.BAD_INPUT
 
 

@@ -1,19 +1,14 @@
-"""Inputs of a program: from files, or random ones that its model can run on."""
+"""Random inputs of a program that its model can run on."""
 
 from __future__ import annotations
 
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from isa.errors import TilewrightError
 from isa.program import Program
 from tilewright.profile.shapes import model_of, shapes_of
 
@@ -28,18 +23,6 @@ _SAME_VALUES = {
 }  # fmt: skip
 _WIDE_BYTES = 4
 """Integers so wide are sizes, places and flags, not quantised values."""
-
-
-def read_arrays(path: Path) -> dict[str, Array]:
-    """The arrays of an NPZ file."""
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise TilewrightError(f"{path}: one bare array, expected an NPZ file of named inputs")
-        with archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, SyntaxError, tokenize.TokenError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise TilewrightError(f"{path}: not an NPZ file: {error}") from None
 
 
 def random_inputs(program: Program, seed: int = 0) -> dict[str, Array]:

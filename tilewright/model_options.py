@@ -72,7 +72,7 @@ def model_options() -> Decorator:
 def model_arguments(how: Mapping[str, Any]) -> dict[str, Any]:
     """Of ``compile_model``."""
     from compiler.frontend.edges import Edges
-    from tilewright.inputs import read_arrays
+    from compiler.quantise.arrays import read_arrays
 
     edges = ("input_type", "output_type", "mean", "scale", "input_layout")
     return {

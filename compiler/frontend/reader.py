@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
+from google.protobuf.message import Message
 from onnx import inliner, numpy_helper, version_converter
 
 from compiler.frontend.checks import check_constants, check_operators, check_shapes, ordered
@@ -63,9 +64,22 @@ def load(source: Source) -> onnx.ModelProto:
         proto: onnx.ModelProto = onnx.load_model_from_string(data)
     except Exception:  # protobuf's DecodeError, which it does not export with types
         raise ModelError(f"{where}: {len(data)} bytes are not a whole ONNX model; export or download it again") from None
+    check_text(proto, where)
     if not proto.graph.node and not proto.opset_import:
         raise ModelError(f"{where}: not an ONNX model (no graph and no operator set in it); give a .onnx or .tflite file")
     return with_external_data(proto, None if isinstance(source, bytes) else Path(source).parent)
+
+
+def check_text(message: Message, where: str) -> None:
+    """Names are text; protobuf hands out the bytes of one that is not UTF-8 as they are."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            for part in value if isinstance(value, Sequence) else (value,):
+                check_text(part, where)
+        elif field.type == field.TYPE_STRING:
+            for text in (value,) if isinstance(value, str | bytes) else value:
+                if isinstance(text, bytes):
+                    raise ModelError(f"{where}: {field.full_name} {text!r} is not UTF-8 text; export or download it again")
 
 
 def opset_of(proto: onnx.ModelProto) -> int:

@@ -11,6 +11,7 @@ from compiler.frontend.folding import fold_constants
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array, Model
 from compiler.frontend.types import with_types
+from compiler.quantise.arrays import read_arrays
 from compiler.quantise.choices import Choices
 from compiler.quantise.emit import written
 from compiler.quantise.forms import Form, Forms, forms_of
@@ -26,7 +27,6 @@ from compiler.quantise.statistics import (
     Statistics,
     batches,
     collected,
-    load_data,
     random_data,
 )
 
@@ -130,7 +130,7 @@ def _statistics(
     model: Model, names: list[str], calibration: CalibrationData | Batches, progress: Progress | None
 ) -> Mapping[str, Statistics]:
     if isinstance(calibration, str | Path):
-        calibration = load_data(calibration)
+        calibration = read_arrays(calibration)
     if calibration is None:
         calibration = random_data(model)
     if not isinstance(calibration, Mapping):

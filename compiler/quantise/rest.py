@@ -14,10 +14,11 @@ from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array, Model, Node, part_proto
 from compiler.frontend.session import run_session, session
 from compiler.frontend.types import with_types
+from compiler.quantise.arrays import read_arrays
 from compiler.quantise.choices import Choices
 from compiler.quantise.opset import modernised
 from compiler.quantise.quantise import CalibrationData, Quantised, quantise
-from compiler.quantise.statistics import CalibrationError, Progress, Statistics, batches, load_data, random_data
+from compiler.quantise.statistics import CalibrationError, Progress, Statistics, batches, random_data
 
 _EIGHT_BITS: dict[int, int] = {onnx.TensorProto.INT8: 0, onnx.TensorProto.UINT8: 128}
 """What is taken off a stored zero-point to get that of an int8 map."""
@@ -93,7 +94,7 @@ def _params(model: Model, node: Node, name: str, stored: str) -> dict[str, Param
 def _feeds(model: Model, part: Model, calibration: CalibrationData) -> Iterator[dict[str, Array]]:
     """What the float part gets when the whole model runs on the calibration data."""
     if isinstance(calibration, str | Path):
-        calibration = load_data(calibration)
+        calibration = read_arrays(calibration)
     data = random_data(model) if calibration is None else calibration
     if not isinstance(data, Mapping) or any(isinstance(value, Statistics) for value in data.values()):
         raise CalibrationError("calibration of a partly quantised model: inputs are expected, not statistics; give the data")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,15 +88,6 @@ class Statistics:
 
 Calibration = Mapping[str, Statistics]
 """Statistics by tensor."""
-
-
-def load_data(path: str | Path) -> dict[str, Array]:
-    """Arrays of an .npz file."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError) as error:
-        raise CalibrationError(f"calibration file {path}: not a readable .npz file: {error}") from None
 
 
 def random_data(model: Model) -> dict[str, Array]:

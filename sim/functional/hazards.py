@@ -17,10 +17,10 @@ import numpy as np
 
 from isa.codec import Op
 from isa.config import MachineConfig
+from isa.dispatched import check_rules, following, instructions
 from isa.instructions import Region, Unit
 from sim.functional.addresses import Ints
 from sim.functional.footprint import Footprint, Runs, Space, footprint, lowest_common, overlaps_itself
-from sim.functional.machine import check_rules, following, instructions
 from sim.functional.tokens import TokenCounters, unit_of
 
 Clock = list[int]

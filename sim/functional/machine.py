@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from isa.codec import Op, broken_rule, decode
 from isa.config import MachineConfig
+from isa.dispatched import check_rules, following, instructions
 from isa.errors import TilewrightError
 from isa.faults import Fault, MachineFault
-from isa.instructions import BY_OPCODE, HEADER, Region, Unit
+from isa.instructions import Region
 from sim.functional.conv import conv
 from sim.functional.misc import misc
 from sim.functional.move import load, loadp, save
@@ -96,39 +96,6 @@ class FunctionalMachine:
                 tokens.exchange(op, pc, following(program, self.config, pc))
                 SEMANTICS[op.name](context, op.namespace())
         return RunResult(executed, context.macs, context.dram_read, context.dram_written)
-
-
-def instructions(program: Sequence[int] | bytes, config: MachineConfig) -> Iterator[tuple[Op, int]]:
-    """What the dispatcher makes of a program, from START to END: each instruction and its word offset."""
-    words = np.frombuffer(program, dtype="<u4").tolist() if isinstance(program, bytes) else program
-    unbuilt = {Unit.POOL: not config.build_pool, Unit.MISC: not config.build_misc}
-    pc = 0
-    while True:
-        row = BY_OPCODE.get(words[pc] & ((1 << HEADER[0].bits) - 1)) if pc < len(words) else None
-        if row is not None and isinstance(row.unit, Unit) and unbuilt.get(row.unit, False):
-            raise MachineFault(Fault.ILLEGAL_OPCODE, pc, f"{row.name}: this machine has no {row.unit.name} unit")
-        op, following = decode(words, pc)
-        if pc == 0 and op.name != "START":
-            raise MachineFault(Fault.CONFIG_MISMATCH, pc, f"the program begins with {op.name}, expected START")
-        if op.name == "START" and op["config"] != config.hash:
-            detail = f"the program is for configuration {op['config']:#010x}, this machine is {config.hash:#010x}"
-            raise MachineFault(Fault.CONFIG_MISMATCH, pc, detail)
-        yield op, pc
-        if op.name == "END":
-            return
-        pc = following
-
-
-def check_rules(op: Op, pc: int, config: MachineConfig) -> None:
-    """Stop the machine if the instruction reaches its unit and is illegal there."""
-    broken = broken_rule(op, config)
-    if broken is not None:
-        raise MachineFault(Fault.ILLEGAL_FIELD, pc, f"{op.name}: {broken}")
-
-
-def following(program: Sequence[int] | bytes, config: MachineConfig, pc: int) -> Iterator[tuple[Op, int]]:
-    """The units' instructions after the one at ``pc``."""
-    return ((op, at) for op, at in instructions(program, config) if at > pc and op.row.unit is not None)
 
 
 def _check_image(memory: Bytes) -> None:

@@ -13,11 +13,11 @@ import numpy as np
 
 from isa.config import MachineConfig, config_from_dict
 from isa.disassembler import disassemble
+from isa.dispatched import instructions
 from isa.errors import TilewrightError
 from isa.instructions import Region
 from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.functional.hazards import find_races
-from sim.functional.machine import instructions
 from sim.random.configs import any_config
 from sim.random.engines import Engine, Outcome, functional, rtl, rtl_machine, wrong_on_rtl
 from sim.random.program import DEFAULT_SIZE, RandomProgram, random_program
@@ -184,4 +184,3 @@ def _racing(program: RandomProgram) -> tuple[Outcome, str | None]:
         return outcome, f"a legal program stopped: {outcome.fault[0].name} at instruction word {outcome.fault[1]}"
     race = next(find_races(program.words, program.config, program.bases), None)
     return outcome, None if race is None else str(race)
-

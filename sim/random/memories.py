@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from isa.codec import Op
+from isa.dispatched import instructions
 from isa.faults import Fault, MachineFault
 from isa.instructions import Unit
-from sim.functional.machine import instructions
 from sim.random.footprint import Dram as Regions
 from sim.random.footprint import OutOfRange, Space, footprint
 from sim.random.program import RandomProgram

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from isa.codec import Op, decode
 from isa.config import MachineConfig
+from isa.dispatched import check_program
 from isa.errors import TilewrightError
 from isa.instructions import Buffer, Unit
 from isa.program import MachineStep, Program
@@ -61,7 +62,9 @@ def modelled(program: Program) -> Timing:
     model = CycleModel(program.config)
     cycles, events = 0, []
     for step in machine_steps(program):
-        result = model.run(program.words[step.first_word : step.first_word + step.words])
+        words = program.words[step.first_word : step.first_word + step.words]
+        check_program(words, program.config)
+        result = model.run(words)
         for e in result.trace:
             assert e.finish is not None, "the model finishes what it starts"
             events.append(TraceEvent(e.unit, e.pc + step.first_word, e.start + cycles, e.finish + cycles))

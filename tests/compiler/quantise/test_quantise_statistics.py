@@ -17,9 +17,9 @@ from compiler.quantise.statistics import (
     Statistics,
     batches,
     collected,
-    load_data,
     random_data,
 )
+from isa.errors import TilewrightError
 from tests.compiler.frontend.quantised_models import model, node, weights
 
 READ = read(model([node("Conv", "x w", "c"), node("Relu", "c")], (1, 3, 6, 5), {"w": weights(4, 3, 1, 1)}))
@@ -69,8 +69,8 @@ def test_files(tmp_path: Path) -> None:
     np.savez(path, x=DATA)
     assert quantise(READ, path).statistics["x"].high == DATA.max()
     path.write_bytes(b"nothing")
-    with pytest.raises(CalibrationError, match=r"calibration file .*data\.npz: not a readable \.npz file"):
-        load_data(path)
+    with pytest.raises(TilewrightError, match=r"data\.npz: not an NPZ file"):
+        quantise(READ, path)
 
 
 def test_statistics_serve_again_in_place_of_data() -> None:

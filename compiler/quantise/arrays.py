@@ -1,0 +1,38 @@
+"""Arrays by name from an NPZ file: inputs, calibration data, labels."""
+
+from __future__ import annotations
+
+import tokenize
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isa.errors import TilewrightError
+
+Array = NDArray[Any]
+NUMBERS = "biuf"
+"""Kinds of arrays that a model takes: flags, integers, floats."""
+
+
+def read_arrays(path: str | Path) -> dict[str, Array]:
+    """The arrays of an NPZ file."""
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise TilewrightError(f"{path}: one bare array, expected an NPZ file of named inputs")
+        with archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (
+        ValueError, EOFError, SyntaxError, tokenize.TokenError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error,
+    ) as error:  # fmt: skip
+        raise TilewrightError(f"{path}: not an NPZ file: {error}") from None
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise TilewrightError(f"{path}: {name} is no array; expected an NPZ file as numpy.savez writes it")
+        if array.dtype.kind not in NUMBERS:
+            raise TilewrightError(f"{path}: array {name} is of {array.dtype}; expected numbers or flags")
+    return arrays

@@ -1,0 +1,52 @@
+"""A program as the dispatcher takes it apart: instruction by instruction, until one at which the machine stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from isa.codec import Op, broken_rule, decode
+from isa.config import MachineConfig
+from isa.faults import Fault, MachineFault
+from isa.instructions import BY_OPCODE, HEADER, Unit
+
+
+def instructions(program: Sequence[int] | bytes, config: MachineConfig) -> Iterator[tuple[Op, int]]:
+    """What the dispatcher makes of a program, from START to END: each instruction and its word offset."""
+    words = np.frombuffer(program, dtype="<u4").tolist() if isinstance(program, bytes) else program
+    unbuilt = {Unit.POOL: not config.build_pool, Unit.MISC: not config.build_misc}
+    pc = 0
+    while True:
+        row = BY_OPCODE.get(words[pc] & ((1 << HEADER[0].bits) - 1)) if pc < len(words) else None
+        if row is not None and isinstance(row.unit, Unit) and unbuilt.get(row.unit, False):
+            raise MachineFault(Fault.ILLEGAL_OPCODE, pc, f"{row.name}: this machine has no {row.unit.name} unit")
+        op, following = decode(words, pc)
+        if pc == 0 and op.name != "START":
+            raise MachineFault(Fault.CONFIG_MISMATCH, pc, f"the program begins with {op.name}, expected START")
+        if op.name == "START" and op["config"] != config.hash:
+            detail = f"the program is for configuration {op['config']:#010x}, this machine is {config.hash:#010x}"
+            raise MachineFault(Fault.CONFIG_MISMATCH, pc, detail)
+        yield op, pc
+        if op.name == "END":
+            return
+        pc = following
+
+
+def check_rules(op: Op, pc: int, config: MachineConfig) -> None:
+    """Stop the machine if the instruction reaches its unit and is illegal there."""
+    broken = broken_rule(op, config)
+    if broken is not None:
+        raise MachineFault(Fault.ILLEGAL_FIELD, pc, f"{op.name}: {broken}")
+
+
+def following(program: Sequence[int] | bytes, config: MachineConfig, pc: int) -> Iterator[tuple[Op, int]]:
+    """The units' instructions after the one at ``pc``."""
+    return ((op, at) for op, at in instructions(program, config) if at > pc and op.row.unit is not None)
+
+
+def check_program(program: Sequence[int] | bytes, config: MachineConfig) -> None:
+    """A ``MachineFault`` if an instruction is none that this machine takes; addresses are not looked at."""
+    for op, pc in instructions(program, config):
+        if op.row.unit is not None:
+            check_rules(op, pc, config)
