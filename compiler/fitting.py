@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from compiler.frontend.pipeline import ImportedModel, without
 from compiler.layers.fit import FitError
+from compiler.passes.split_dilated import PARTS, split_dilated
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.planner import plan_group
@@ -18,7 +22,8 @@ def fitted(
 ) -> tuple[ImportedModel, Costs]:
     """The model as the configuration can have it: every operation that is left fits on chip by itself.
 
-    What goes to the CPU changes what is left: its neighbours may no longer be worth bringing, or be made in another way.
+    A convolution that dilates too far for its rows to lie on chip together is split into classes of rows. What goes to the
+    CPU changes what is left: its neighbours may no longer be worth bringing, or be made in another way.
     With it come the costs of its operations by their shape.
     """
     while True:
@@ -26,7 +31,22 @@ def fitted(
         misfits = [op for n, op in enumerate(evaluator.sets.ops) if evaluator.cost_of(1 << n, objective) is None]
         if not misfits:
             return imported, evaluator.known
+        split = _split(imported, misfits)
+        if split is not None:
+            imported = split
+            continue
         imported = without(imported, {_origin(imported, op): _why(config, imported, op) for op in misfits})
+
+
+def _split(imported: ImportedModel, misfits: Sequence[Op]) -> ImportedModel | None:
+    """With those split that can be; None if none can."""
+    graph, origins = imported.graph, dict(imported.origins)
+    for op in misfits:
+        found = split_dilated(graph, op)
+        if found is not None:
+            origins |= {part.name: origins[op.name] for part in found.ops if part.name.startswith(op.name + PARTS)}
+            graph = found
+    return None if graph is imported.graph else replace(imported, graph=graph, origins=origins)
 
 
 def _origin(imported: ImportedModel, op: Op) -> str:

@@ -170,8 +170,9 @@ def estimated_cycles(program: Program) -> int:
 
 def array_macs(compiled: Compiled) -> int:
     """Products of the model's convolutions and dense layers on the machine; those that only the compiler added count not."""
-    macs = macs_of_nodes(compiled.program)
-    return sum(macs.get(layer.op.name, 0) for plan in compiled.plans for layer in plan.group.layers)
+    macs, origins = macs_of_nodes(compiled.program), compiled.imported.origins
+    layers = (layer.op.name for plan in compiled.plans for layer in plan.group.layers)
+    return sum(macs.get(name, 0) for name in {origins.get(name, name) for name in layers})
 
 
 def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from compiler.passes.cut_taps import cut_taps
 from compiler.passes.dead_code import remove_dead
 from compiler.passes.fold_channels import fold_channels
 from compiler.passes.fold_pads import fold_pads
@@ -23,6 +24,7 @@ PASSES: tuple[Pass, ...] = (
     fold_pointwise,
     fold_channels,
     fold_pads,
+    cut_taps,
     fold_pointwise,
     remove_dead,
     nest_concats,

@@ -182,7 +182,10 @@ class Slice(Op):
 
 @dataclass(frozen=True, eq=False)
 class Interleave(Op):
-    """Pixel ``(y b_y + dy, x b_x + dx)`` is pixel ``(y, x)`` of input ``dy b_x + dx``: depth to space, after slices."""
+    """Pixel ``(y b_y + dy, x b_x + dx)`` is pixel ``(y, x)`` of input ``dy b_x + dx``: depth to space, after slices.
+
+    Where a block does not divide the output, the first inputs have a row or column more.
+    """
 
     block: tuple[int, int]
     """``b_y`` and ``b_x``."""

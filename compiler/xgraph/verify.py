@@ -196,11 +196,11 @@ class _Checks:
         self._same_quantisation(self.sources)
 
     def _interleave(self, op: Interleave) -> None:
-        n, h, w, c = self.sources[0].shape
-        self._equal("inputs", len(self.sources), op.block[0] * op.block[1])
-        for source in self.sources:
-            self._equal(f"shape of {source.name}", source.shape, (n, h, w, c))
-        self._shape((n, h * op.block[0], w * op.block[1], c))
+        (b_y, b_x), (n, h, w, c) = op.block, self.target.shape
+        self._equal("inputs", len(self.sources), b_y * b_x)
+        for index, source in enumerate(self.sources):
+            y, x = divmod(index, b_x)
+            self._equal(f"shape of {source.name}", source.shape, (n, len(range(y, h, b_y)), len(range(x, w, b_x)), c))
         self._same_quantisation(self.sources)
 
     def _reshape(self, op: Reshape) -> None:

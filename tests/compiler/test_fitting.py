@@ -14,8 +14,10 @@ from compiler.driver import Compiled, compile_graph
 from compiler.frontend.constraints import general
 from compiler.frontend.session import run
 from compiler.layers.fit import Fit, FitError
+from compiler.passes.split_dilated import PARTS
 from compiler.planning.grouping import machine_ops, make_group
 from compiler.planning.planner import plan_group
+from compiler.xgraph.ops import Conv
 from isa.config import MachineConfig, config_from_dict, preset
 from sim.cycle.model import CycleModel
 from sim.random.configs import random_config
@@ -155,6 +157,21 @@ def test_layer_that_fits_nowhere_leaves_its_neighbours_on_the_machine() -> None:
     }
     assert [plan.group.name for plan in result.plans] == ["Conv_c", "Conv_y"]
     assert len(result.program.steps) == 5
+
+
+@pytest.mark.parametrize("strategy", ["naive", "best"])
+def test_rows_that_dilation_keeps_apart(strategy: str) -> None:
+    """Window after window spans more rows than lie on chip: classes of rows do not, and go back where they belong."""
+    nodes = [
+        node("Relu", "x", "r"), node("Conv", "r w", "a", dilations=[8, 8], pads=[8, 8, 8, 8]), node("Relu", "a", "b"),
+        node("Conv", "r v", "c"),
+        node("Concat", "b c", "d", axis=1), node("Relu", "d"),
+    ]  # fmt: skip
+    result = compiled(model(nodes, (1, 64, 20, 24), {"w": weights(8, 64, 3, 3), "v": weights(8, 64, 1, 1)}), NANO, strategy)
+    assert not on_cpu(result)
+    parts = [op.name for op in result.imported.graph.ops if isinstance(op, Conv) and PARTS in op.name]
+    assert len(parts) == 8
+    assert {result.imported.origins[name] for name in parts} == {"Conv_a"}
 
 
 def test_more_inputs_than_a_field_of_load_holds_keep_a_dense_layer_on_the_cpu() -> None:
