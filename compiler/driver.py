@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import onnx
 
 from compiler.collection import seldom_collected
+from compiler.crew import crew_allowed
 from compiler.decisions import decisions
 from compiler.emit.buffers import buffer_of
 from compiler.emit.conversions import conversions_of
@@ -152,19 +153,20 @@ def frugal_steps(
     """The same, with what they need; ``memory``: at most so many bytes of DRAM for feature maps."""
     check_choices(strategy, objective)
     wanted = objective_of(objective)
-    evaluator = Evaluator(config, graph, database, {} if known is None else known, effort=effort)
-    if measure is not None:
-        evaluator = Measured(config, graph, effort=effort, measure=measure)
-    if progress is not None:
-        evaluator.told = progress
-    if schedule is not None:
-        found = _as_decided(evaluator, strategy, objective, memory, schedule)
-    elif objective == LEAST_MEMORY:
-        found = least_memory(evaluator, wanted)
-        if memory is not None and found.bytes > memory:
-            raise refusal(evaluator, memory, found)
-    else:
-        found = _kept_to(evaluator, _chosen(evaluator, strategy, wanted), wanted, memory, free=strategy == "best")
+    with crew_allowed() as crew:
+        evaluator = Evaluator(config, graph, database, {} if known is None else known, effort=effort, crew=crew)
+        if measure is not None:
+            evaluator = Measured(config, graph, effort=effort, measure=measure)
+        if progress is not None:
+            evaluator.told = progress
+        if schedule is not None:
+            found = _as_decided(evaluator, strategy, objective, memory, schedule)
+        elif objective == LEAST_MEMORY:
+            found = least_memory(evaluator, wanted)
+            if memory is not None and found.bytes > memory:
+                raise refusal(evaluator, memory, found)
+        else:
+            found = _kept_to(evaluator, _chosen(evaluator, strategy, wanted), wanted, memory, free=strategy == "best")
     if database is not None:
         database.save()
     return found

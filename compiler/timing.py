@@ -4,14 +4,15 @@ The search adds up costs of groups; how neighbouring groups overlap shows only i
 partitions of all strategies, and those of ``best`` where bytes count a little and where nothing else does: small maps whose
 parameters fill the bus, as in squeeze and excitation, hide all but bytes. Those that cost so much more than the cheapest
 that overlap cannot make up for it (``MARGIN``) are left out. ``splice`` puts them together by what groups take behind each
-other (``neighbours.py``): once by what is hoped, once by what is feared. What promises to be faster than all programs so far
-is timed on the cycle model, which tells what its groups really take, so that another mixture may look better; and so on until
-none does (``GAIN``), or as many were timed as there is time for (``Effort.programs``).
+other (``neighbours.py``): once by what is hoped, once by what is feared. Two that promise to be faster than all programs so far
+are timed on the cycle model, one on each core (``crew.py``), which tells what their groups really take, so that other mixtures
+may look better; and so on until none does (``GAIN``), or as many were timed as there is time for (``Effort.programs``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -19,6 +20,7 @@ from math import inf
 from time import perf_counter
 from typing import NamedTuple
 
+from compiler.crew import Team
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import forget_listings, machine_segments
 from compiler.neighbours import Neighbours
@@ -27,7 +29,7 @@ from compiler.planning.plan import Plan
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.partition import partition_by, price_of
-from compiler.search.splice import Path, splice
+from compiler.search.splice import Behind, Path, splice
 from compiler.search.strategies import CONTENDERS
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
@@ -40,6 +42,9 @@ MARGIN = 1 / 7
 GAIN = 1 / 1000
 """Of cycles: a program that promises less is not timed. On five networks and three presets 4.5 were timed in the mean;
 with 0.2 % a tenth less, for 0.02 % more cycles; with none, and up to eight programs, a tenth more, for 0.03 % less."""
+
+KEPT = 16
+"""Programs of which the times are kept."""
 
 
 def program_cycles(
@@ -62,10 +67,24 @@ class Timed(NamedTuple):
     """In each segment: when each group is done, by its name, and all before it."""
 
 
-@lru_cache(maxsize=16)
+_Program = tuple[MachineConfig, XGraph, tuple[Plan | Cpu, ...], Sharing]
+_programs: OrderedDict[_Program, Timed] = OrderedDict()
+
+
 def program_ends(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...], sharing: Sharing) -> Timed:
     """The last ones are kept: what wins here is timed again beside other orders and places of its maps."""
-    return _timed(config, graph, steps, sharing)
+    program = config, graph, steps, sharing
+    found = _programs.get(program)
+    return keep_ends(program, found or _timed(*program))
+
+
+def keep_ends(program: _Program, timed: Timed) -> Timed:
+    """The last that is known."""
+    _programs[program] = timed
+    _programs.move_to_end(program)
+    if len(_programs) > KEPT:
+        _programs.popitem(last=False)
+    return timed
 
 
 @lru_cache(maxsize=1)
@@ -76,7 +95,7 @@ def _model(config: MachineConfig) -> CycleModel:
 
 def forget_programs() -> None:
     """Nothing will be timed for a while."""
-    program_ends.cache_clear()
+    _programs.clear()
     _model.cache_clear()
     forget_listings()
 
@@ -106,24 +125,36 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     near = contenders(evaluator, neighbours)
     if len(near) == 1:
         return neighbours.steps(near[0])
+
+    def program(path: Path) -> _Program:
+        return evaluator.config, graph, tuple(neighbours.steps(path)), APART
+
     timed: dict[Path, int] = {}
+    team: Team[Path, Timed] = evaluator.crew.team(lambda path: program_ends(*program(path)))
     seconds = 0.0
-    promising = True
-    while promising:
-        promising = False
-        for behind in (neighbours.hoped, neighbours.feared):
-            path = splice(near, behind)
-            told = sum(behind(*pair) for pair in pairwise((0, *path)))
-            if len(timed) < effort.programs and told < (1 - GAIN) * min(timed.values(), default=inf) and path not in timed:
-                left = f", about {seconds * (effort.programs - len(timed)):.0f} s left at most" if timed else ""
-                evaluator.told(f"search: program {len(timed) + 1} of at most {effort.programs} that are timed{left}")
-                since = perf_counter()
-                whole = program_ends(evaluator.config, graph, tuple(neighbours.steps(path)), APART)
-                neighbours.note(path, whole.ends)
-                timed[path] = whole.cycles
-                seconds = perf_counter() - since
-                promising = True
+    while asked := promising(near, neighbours, timed)[: effort.programs - len(timed)]:
+        left = f", about {seconds * (effort.programs - len(timed)):.0f} s left at most" if timed else ""
+        evaluator.told(f"search: program {len(timed) + 1} of at most {effort.programs} that are timed{left}")
+        since = perf_counter()
+        for path, whole in zip(asked, team.each(asked), strict=True):
+            keep_ends(program(path), whole)
+            neighbours.note(path, whole.ends)
+            timed[path] = whole.cycles
+        seconds = (perf_counter() - since) / len(asked)
     return neighbours.steps(min(timed.items(), key=lambda found: found[1])[0])
+
+
+def promising(near: Sequence[Path], neighbours: Neighbours, timed: Mapping[Path, int]) -> list[Path]:
+    """At most two that are faster than all programs so far: the best by hope, the best by fear, or else whole partitions."""
+    hoped, feared = neighbours.hoped, neighbours.feared
+    ways = [(splice(near, hoped), hoped), (splice(near, feared), feared)]
+    ways += [(path, hoped) for path in sorted(near, key=lambda path: _told(path, hoped))]
+    limit = (1 - GAIN) * min(timed.values(), default=inf)
+    return [*dict.fromkeys(path for path, behind in ways if path not in timed and _told(path, behind) < limit)][:2]
+
+
+def _told(path: Path, behind: Behind) -> int:
+    return sum(behind(*pair) for pair in pairwise((0, *path)))
 
 
 def contenders(evaluator: Evaluator, neighbours: Neighbours) -> list[Path]:
@@ -133,9 +164,10 @@ def contenders(evaluator: Evaluator, neighbours: Neighbours) -> list[Path]:
     for number, (name, strategy) in enumerate(CONTENDERS.items(), 1):
         evaluator.told(f"search: strategy {name}, {number} of {len(CONTENDERS)}")
         found.append(partition_by(strategy, graph, evaluator, CYCLES).groups)
+    by_bytes = replace(evaluator, planned_for=CYCLES)
     for objective, part in ((LEAN, "a little"), (DRAM, "alone")):
         evaluator.told(f"search: strategy best, where bytes count {part}")
-        found.append(best(graph, replace(evaluator, planned_for=CYCLES), objective).groups)
+        found.append(best(graph, by_bytes, objective).groups)
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in map(evaluator.whole, found)}
     least = min(costs.values())
     near = {neighbours.path(groups): cost for groups, cost in costs.items() if cost <= (1 + MARGIN) * least}

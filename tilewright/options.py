@@ -14,7 +14,8 @@ import click
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
 from isa.files import write_atomically
-from sim.campaign.run import How, all_cores
+from sim.campaign.cores import all_cores
+from sim.campaign.run import How
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -36,19 +36,21 @@ class Grown:
 
 
 def grow(
-    sets: OpSets, joins: Sequence[Mask], most_ops: int, most_of_a_size: int, worth: Callable[[Mask], int | None]
-) -> Grown:
+    sets: OpSets, joins: Sequence[Mask], most_ops: int, most_of_a_size: int, worth: Callable[[Mask], int | None],
+    ahead: Callable[[Sequence[Mask]], None] = lambda groups: None,
+) -> Grown:  # fmt: skip
     """Groups connected by ``joins``, of at most ``most_ops`` operations.
 
     ``worth``: the more the better; None: the group cannot be executed, and is not extended. It is asked of at most
     ``most_of_a_size`` groups of equal size, for asking is dear. Where there are more, they are ranked by the worth of what
     they extend: for each first operation the best one is asked about, then the second best, and so on, so that no part of a
-    large graph is left without.
+    large graph is left without. ``ahead`` is told all groups of a size before any of them is asked about.
     """
     found: list[Mask] = []
     level = [1 << number for number in range(len(sets.ops))]
     left_out = longer = 0
     for size in range(1, most_ops + 1):
+        ahead(level)
         values = {group: value for group in level if (value := worth(group)) is not None}
         found += values
         hopes: dict[Mask, int] = {}

@@ -34,10 +34,11 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
         proved = least_of_all(evaluator, objective, known.union(1 << n for n in range(len(sets.ops))))
         if proved is not None and proved.groups is not None:
             return made_of(evaluator, objective, proved.groups, exact=proved.exact, bound=proved.bound)
-    grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth)
+    ahead = evaluator.ahead(objective)
+    grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth, ahead)
     groups = {sets.mask(group) for partition in rivals for group in partition.groups}.union(grown.groups)
     if not grown.complete:
-        groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth).groups)
+        groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, ahead).groups)
     found = certify(sets, priced(evaluator, objective, [*groups]))
     if found.groups is None:
         return min([*rivals, partition_by(optimus, graph, evaluator, objective)], key=lambda partition: partition.value)

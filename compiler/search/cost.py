@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from compiler.crew import Crew, Team
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.fit import FitError
 from compiler.layers.layer import Layer
@@ -32,6 +33,8 @@ __all__ = ["OBJECTIVES", "Cost", "Evaluator", "Objective"]
 
 Costs = dict[object, Cost | None]
 Groups = tuple[tuple[Op, ...], ...]
+FEW = 8
+"""Groups that are planned before another process would have been started for them."""
 
 
 @dataclass
@@ -57,6 +60,8 @@ class Evaluator:
     """Told what is being done."""
     wanted: Wanted = field(default_factory=dict)
     """What a schedule decides of some groups; ``Decided`` heeds it."""
+    crew: Crew = field(default_factory=Crew)
+    """Who helps to plan groups, and to time programs."""
     evaluated: int = 0
     """Groups that were planned."""
     schemes: dict[object, tuple[Scheme, ...]] = field(default_factory=dict)
@@ -67,6 +72,7 @@ class Evaluator:
     _lowered: Lowered = field(default_factory=dict)
     _memories: dict[object, Memory] = field(default_factory=dict)
     _remembering: dict[Layer, Layer] = field(default_factory=dict)
+    _planners: Team[tuple[Mask, Objective], Cost | None] | None = field(default=None, init=False)
 
     @cached_property
     def sets(self) -> OpSets:
@@ -88,6 +94,31 @@ class Evaluator:
         if key not in self._costs:
             self._costs[key] = self._by_shape(mask, objective)
         return self._costs[key]
+
+    def ahead(self, objective: Objective) -> Callable[[Sequence[Mask]], None]:
+        """``plan_all`` for this objective."""
+        return lambda groups: self.plan_all(groups, objective)
+
+    def plan_all(self, groups: Sequence[Mask], objective: Objective) -> None:
+        """All that will be asked for: those that are not known yet are planned by all of the crew, if there is one."""
+        if self.crew.cores == 1:
+            return
+        objective = self.planned_for or objective
+        missing = {(objective, self.shapes.key(mask)): mask for mask in groups if (objective, mask) not in self._costs}
+        missing = {key: mask for key, mask in missing.items() if key not in self.known}
+        if self.database is not None:
+            missing = {k: mask for k, mask in missing.items() if self._digest(mask, objective) not in self.database}
+        if len(missing) < FEW:
+            return
+        if self._planners is None:
+            self._planners = self.crew.team(lambda asked: self._planned(*asked))
+        before = self.evaluated
+        found = self._planners.each([(mask, objective) for mask in missing.values()])
+        self.evaluated = before + len(missing)
+        for (key, mask), cost in zip(missing.items(), found, strict=True):
+            self.known[key] = cost
+            if self.database is not None:
+                self.database[self._digest(mask, objective)] = cost
 
     @cached_property
     def _parameter_words(self) -> list[dict[Buffer, int]]:
@@ -146,10 +177,13 @@ class Evaluator:
     def _stored(self, mask: Mask, objective: Objective) -> Cost | None:
         if self.database is None:
             return self._planned(mask, objective)
-        digest = f"{objective.name} {self.shapes.digest(mask)}"
+        digest = self._digest(mask, objective)
         if digest not in self.database:
             self.database[digest] = self._planned(mask, objective)
         return self.database[digest]
+
+    def _digest(self, mask: Mask, objective: Objective) -> str:
+        return f"{objective.name} {self.shapes.digest(mask)}"
 
     def _planned(self, mask: Mask, objective: Objective) -> Cost | None:
         self.evaluated += 1

@@ -6,7 +6,6 @@ parameters must be on chip at once. How reference [50] finds its order is not to
 
 from __future__ import annotations
 
-from compiler.fusion.legal import Mask
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.optimus import MOST_OPS, partition_into
 from compiler.search.partition import Partition, price_of, price_or_none
@@ -15,15 +14,19 @@ from compiler.xgraph.graph import XGraph
 
 def efficient_s(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
     """Stretches never wait for each other."""
-    prices: dict[Mask, int] = {}
-    for first in range(len(evaluator.sets.ops)):
-        prices[1 << first] = price_of(evaluator, objective, 1 << first)
-        for size in range(2, min(MOST_OPS, len(evaluator.sets.ops) - first) + 1):
+    count = len(evaluator.sets.ops)
+    prices = {1 << n: price_of(evaluator, objective, 1 << n) for n in range(count)}
+    stretches = []
+    for first in range(count):
+        for size in range(2, min(MOST_OPS, count - first) + 1):
             group = ((1 << size) - 1) << first
             if not evaluator.parameters_fit(group):
                 break
             if evaluator.sets.legal(group):
-                price = price_or_none(evaluator, objective, group)
-                if price is not None:
-                    prices[group] = price
+                stretches.append(group)
+    evaluator.plan_all(stretches, objective)
+    for group in stretches:
+        price = price_or_none(evaluator, objective, group)
+        if price is not None:
+            prices[group] = price
     return partition_into(evaluator, objective, prices)

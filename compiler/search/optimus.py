@@ -22,7 +22,7 @@ def optimus(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partit
     """The paper's recurrence without its flaw: see ``cover``."""
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, objective)
-    grown = grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth)
+    grown = grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, evaluator.ahead(objective))
     return partition_into(evaluator, objective, priced(evaluator, objective, grown.groups), complete=grown.complete)
 
 
@@ -49,6 +49,7 @@ def priced(evaluator: Evaluator, objective: Objective, groups: list[Mask]) -> di
     worse without such groups.
     """
     prices: dict[Mask, int] = {}
+    evaluator.plan_all(groups, objective)
     for mask in sorted(groups, key=int.bit_count):
         price = price_or_none(evaluator, objective, mask)
         if price is not None and not _dearer_than_parts(evaluator.sets, prices, mask, price):

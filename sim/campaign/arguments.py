@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sim.campaign.run import How, all_cores
+from sim.campaign.cores import all_cores
+from sim.campaign.run import How
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from sim.campaign.cores import all_cores, share_with
 from sim.campaign.run import ATTEMPTS, CampaignError, Lost, Work
 
 INSTALL = "pip install 'tilewright[cluster]'"
@@ -36,7 +38,7 @@ def on_cluster(work: Work, items: Sequence[Any], left: Sequence[int], scheduler:
         def submit(count: int) -> None:
             for _ in range(min(count, len(waiting))):
                 number = waiting.popleft()
-                future = client.submit(work, items[number], pure=False)
+                future = client.submit(partial(_on_one_core, work), items[number], pure=False)
                 numbers[future.key] = number
                 running.add(future)
 
@@ -53,6 +55,12 @@ def on_cluster(work: Work, items: Sequence[Any], left: Sequence[int], scheduler:
             submit(1)
     finally:
         client.close()
+
+
+def _on_one_core(work: Work, item: Any) -> Any:
+    """A cluster has a worker for each core."""
+    share_with(all_cores())
+    return work(item)
 
 
 def _check_threads(client: Any, scheduler: str) -> None:

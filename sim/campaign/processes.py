@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from types import FrameType
 from typing import Any
 
+from sim.campaign.cores import share_with
 from sim.campaign.run import ATTEMPTS, Lost, Work
 
 BEGUN = b"begun"
@@ -29,7 +30,7 @@ def on_processes(
     waiting, deaths = deque(left), dict[int, int]()
     crew: list[_Worker] = []
     try:
-        crew.extend(_Worker(work) for _ in range(workers))
+        crew.extend(_Worker(work, workers) for _ in range(workers))
         while waiting or any(worker.number is not None for worker in crew):
             for worker in crew:
                 if worker.number is None and waiting:
@@ -51,10 +52,10 @@ def on_processes(
                         continue
                     yield number, worker.take()
                 except TimeoutError:
-                    crew[crew.index(worker)] = _replaced(worker, work)
+                    crew[crew.index(worker)] = _replaced(worker, work, workers)
                     yield number, Lost(f"took more than {seconds:g} s")
                 except (EOFError, ConnectionError):
-                    crew[crew.index(worker)] = _replaced(worker, work)
+                    crew[crew.index(worker)] = _replaced(worker, work, workers)
                     deaths[number] = deaths.get(number, 0) + 1
                     if deaths[number] < ATTEMPTS:
                         waiting.appendleft(number)
@@ -70,11 +71,11 @@ def on_processes(
 class _Worker:
     """A process, and what it has in hand."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, workers: int) -> None:
         # A fresh interpreter: threads of onnxruntime do not survive a fork.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, work, workers), daemon=True)
         self.process.start()
         theirs.close()
         self.number: int | None = None
@@ -113,10 +114,10 @@ class _Worker:
         self.connection.close()
 
 
-def _replaced(worker: _Worker, work: Work) -> _Worker:
+def _replaced(worker: _Worker, work: Work, workers: int) -> _Worker:
     worker.process.kill()
     worker.end(PATIENCE)
-    return _Worker(work)
+    return _Worker(work, workers)
 
 
 def _ending(worker: _Worker) -> str:
@@ -124,10 +125,11 @@ def _ending(worker: _Worker) -> str:
     return f"exit code {code}" if code is None or code >= 0 else signal.Signals(-code).name
 
 
-def _serve(connection: Connection[Any, Any], work: Work) -> None:
+def _serve(connection: Connection[Any, Any], work: Work, workers: int) -> None:
     """In the worker, until nobody asks any more; Ctrl-C is the business of whoever has started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
+    share_with(workers)
     try:
         while True:
             item = connection.recv()

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from sim.campaign.cluster import INSTALL
+from sim.campaign.cores import all_cores
 from sim.campaign.record import RecordError
-from sim.campaign.run import ALONE, ATTEMPTS, CampaignError, How, Lost, Work, all_cores, campaign
+from sim.campaign.run import ALONE, ATTEMPTS, CampaignError, How, Lost, Work, campaign
 
 OF = {"of": "squares"}
 TWO = How(workers=2)

@@ -1,0 +1,153 @@
+"""The second core: a copy of this process that works through the same list from its other end.
+
+Two things take nearly all of a compilation, and come in lists whose items have nothing to do with each other: plans of groups,
+level by level, and whole programs on the cycle model. A fork knows all that this process knows, so an item is a few numbers,
+and so is a result: nothing else is sent. Whoever computes an item computes the same, and results come in the order of the
+items: a program does not depend on how many cores there were.
+
+What it can reach at best (Amdahl), of processor seconds on `base`: of GoogLeNet's 14.0 it halves 8.9 of plans and 3.1 of
+programs, so 8.0 are left; of MobileNetV2's 6.0 it halves 0.8 and 3.6, so 3.8 are left; of ResNet-50's 8.0 it halves 1.4 and
+3.7, so 5.5 are left. A third process would have little to do: programs come in pairs, for each pair tells what to try next.
+"""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from sim.campaign.cores import cores_allowed
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+PATIENCE = 60.0
+"""Seconds without a word after which a helper is given up: its items are done here, which takes longer but gives the same."""
+
+
+class Crew:
+    """The helpers of one compilation; none where one core is allowed, or where forking is not safe."""
+
+    def __init__(self, cores: int = 1) -> None:
+        self.cores = cores
+        self._teams: list[Team[Any, Any]] = []
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for team in self._teams:
+            team.close()
+
+    def team(self, work: Callable[[Item], Result]) -> Team[Item, Result]:
+        """Whoever does this work: this process, and if possible a helper that knows all that is known now."""
+        made = Team(work, helped=self.cores > 1 and may_fork())
+        self._teams.append(made)
+        return made
+
+
+def crew_allowed() -> Crew:
+    """As large as the environment and the machine allow."""
+    return Crew(cores_allowed())
+
+
+def may_fork() -> bool:
+    """A fork has none of the other threads, but the locks that they held: not beside threads of an application, which may be
+    compiling, too. What shows progress, and the threads of onnxruntime and BLAS, hold none that a helper asks for."""
+    others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+    return hasattr(os, "fork") and all(thread.daemon for thread in others)
+
+
+class Team(Generic[Item, Result]):
+    """This process and, as long as it lives, its helper."""
+
+    def __init__(self, work: Callable[[Item], Result], helped: bool) -> None:
+        self._work = work
+        self.helper: int | None = None
+        """Its process, while it lives."""
+        if helped:
+            self._start()
+
+    def each(self, items: Sequence[Item]) -> list[Result]:
+        """Of each item its result. What both do at once, as may be in the middle of the list, was done twice, no more."""
+        if self.helper is None or len(items) < 2:
+            return [self._work(item) for item in items]
+        found: dict[int, Result] = {}
+        begun = self._begun
+        begun[0], begun[1] = 0, len(items) - 1
+        try:
+            self._connection.send(items)
+            for number, item in enumerate(items):
+                if number >= begun[1]:
+                    break
+                begun[0] = number
+                found[number] = self._work(item)
+            if not self._connection.poll(PATIENCE):
+                raise TimeoutError
+            found |= self._connection.recv()
+        except (EOFError, OSError):
+            self.close()
+        except BaseException:
+            # The helper's answer would be taken for that to the next list.
+            self.close()
+            raise
+        return [found[n] if n in found else self._work(item) for n, item in enumerate(items)]
+
+    def close(self) -> None:
+        """Ends the helper, whatever it does."""
+        if self.helper is not None:
+            self._connection.close()
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self.helper, signal.SIGKILL)
+                os.waitpid(self.helper, 0)
+            self.helper = None
+
+    def _start(self) -> None:
+        self._begun = memoryview(mmap.mmap(-1, 16)).cast("q")
+        """The last item that this process has begun, and the last that the helper has: both see them."""
+        ours, theirs = Pipe()
+        with warnings.catch_warnings():
+            # Python from 3.12 on warns of any threads: of ``may_fork``.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            try:
+                child = os.fork()
+            except OSError:
+                child = -1
+        if child == 0:
+            ours.close()
+            _help(self._work, theirs, self._begun)
+        theirs.close()
+        if child > 0:
+            self.helper, self._connection = child, ours
+        else:
+            ours.close()
+
+
+def _help(work: Callable[[Any], Any], connection: Connection[Any, Any], begun: memoryview[int]) -> None:
+    """In the helper, until nobody asks any more; an item that fails is left to whoever asked, who then sees the error."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        gc.freeze()
+        while True:
+            items = connection.recv()
+            found = {}
+            for number in reversed(range(len(items))):
+                if number <= begun[0]:
+                    break
+                begun[1] = number
+                with suppress(Exception):
+                    found[number] = work(items[number])
+            connection.send(found)
+    except (EOFError, OSError):
+        pass
+    finally:
+        # Neither buffers nor whatever else is registered for the end belong to a helper.
+        os._exit(0)
