@@ -1,8 +1,8 @@
 """The last choice: of several partitions, and of what their stretches make together, the one whose program is fastest.
 
 The search adds up costs of groups; how neighbouring groups overlap shows only in a program. The contenders are the
-partitions of all strategies, and those of ``best`` where bytes count a little and where nothing else does: small maps whose
-parameters fill the bus, as in squeeze and excitation, hide all but bytes. Those that cost so much more than the cheapest
+partitions of all strategies, and of the groups weighed for them the best where bytes count a little and where nothing else does:
+small maps whose parameters fill the bus, as in squeeze and excitation, hide all but bytes. Those that cost so much more than the cheapest
 that overlap cannot make up for it (``MARGIN``) are left out. ``splice`` puts them together by what groups take behind each
 other (``neighbours.py``): once by what is hoped, once by what is feared. Two that promise to be faster than all programs so far
 are timed on the cycle model, one on each core (``crew.py``), which tells what their groups really take, so that other mixtures
@@ -26,8 +26,8 @@ from compiler.emit.program import forget_listings, machine_segments
 from compiler.neighbours import Neighbours
 from compiler.planning.objective import CYCLES, DRAM, LEAN
 from compiler.planning.plan import Plan
-from compiler.search.best import best
-from compiler.search.cost import Evaluator
+from compiler.search.best import best, best_of_weighed
+from compiler.search.cost import Evaluator, Groups
 from compiler.search.partition import partition_by, price_of
 from compiler.search.splice import Behind, Path, splice
 from compiler.search.strategies import CONTENDERS
@@ -160,14 +160,14 @@ def _told(path: Path, behind: Behind) -> int:
 def contenders(evaluator: Evaluator, neighbours: Neighbours) -> list[Path]:
     """Partitions that may be worth a program, the one with the least sum of costs first."""
     graph = evaluator.graph
-    found = []
+    found: list[Groups] = []
     for number, (name, strategy) in enumerate(CONTENDERS.items(), 1):
         evaluator.told(f"search: strategy {name}, {number} of {len(CONTENDERS)}")
         found.append(partition_by(strategy, graph, evaluator, CYCLES).groups)
     by_bytes = replace(evaluator, planned_for=CYCLES)
     for objective, part in ((LEAN, "a little"), (DRAM, "alone")):
         evaluator.told(f"search: strategy best, where bytes count {part}")
-        found.append(best(graph, by_bytes, objective).groups)
+        found += best_of_weighed(by_bytes, objective)
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in map(evaluator.whole, found)}
     least = min(costs.values())
     near = {neighbours.path(groups): cost for groups, cost in costs.items() if cost <= (1 + MARGIN) * least}

@@ -58,9 +58,13 @@ class Group:
 
     def sources(self, layer: Layer) -> tuple[str, ...]:
         """Of ``maps``, what the layer reads."""
-        if not self.joined:
-            return layer.inputs
-        return tuple(name for read in layer.inputs for name in self.joined.get(read, (read,)))
+        return self._sources[layer.output] if self.joined else layer.inputs
+
+    @cached_property
+    def _sources(self) -> dict[str, tuple[str, ...]]:
+        return {
+            layer.output: tuple(name for read in layer.inputs for name in self.joined.get(read, (read,))) for layer in self.layers
+        }  # fmt: skip
 
     def vectors(self, config: MachineConfig, tensor: str) -> int:
         """Planes of the map on chip: whole output chunks, for CONV writes all words of one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from isa.instructions import Unit
@@ -50,6 +50,11 @@ class Task:
             last = [max(one, other) for one, (_, other) in zip(last, self.given, strict=True)]
         self.given = list(zip(first, last, strict=True))
 
+    def rest(self, step: int) -> None:
+        """A step without rows."""
+        self.first.append(self.first[-1] if step else 0.0)
+        self.last.append(self.last[-1] if step else 0.0)
+
     def begin_again(self) -> None:
         """With another image."""
         self.first, self.last, self.given = [], [], []
@@ -84,14 +89,13 @@ class Walker:
 
     def step(self, task: Task, step: int) -> None:
         if task.rows[step] == 0:
-            task.first.append(task.first[-1] if step else 0.0)
-            task.last.append(task.last[-1] if step else 0.0)
-        elif task.unit is _LOAD:
-            self._load(task, step)
-        elif task.unit is _SAVE:
-            self._save(task, step)
+            task.rest(step)
         else:
-            self._compute(task, step)
+            self.doing(task)(task, step)
+
+    def doing(self, task: Task) -> Callable[[Task, int], None]:
+        """What is done in each of its steps that has rows."""
+        return self._load if task.unit is _LOAD else self._save if task.unit is _SAVE else self._compute
 
     def _load(self, task: Task, step: int) -> None:
         """Waits for room; other loads meanwhile overtake it."""

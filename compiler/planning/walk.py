@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import inf
+from typing import NamedTuple
 
 from compiler.layers.placed import Placed, meet
 from compiler.planning.operations import Group
@@ -81,10 +82,15 @@ def walk(
     walker = Walker(waiting_weights(config, residence), beats_of(group, made))
     engine = walker.engines[_busiest(group)]
     steps = way.ranges.steps
+    turns = [(task, task.behind, task.rows, walker.doing(task)) for task in tasks]
     for slot in range(steps + max(way.skew.values())):
-        for task in tasks:
-            if 0 <= slot - task.behind < steps:
-                walker.step(task, slot - task.behind)
+        for task, behind, rows, do in turns:
+            step = slot - behind
+            if 0 <= step < steps:
+                if rows[step]:
+                    do(task, step)
+                else:
+                    task.rest(step)
         begun = engine.begun or 0.0
         end = engine.free + engine.left
         # One more than what rounding may take.
@@ -127,30 +133,54 @@ def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
     return tensor.width * tensor.channels / config.axi_bytes
 
 
+class _Turn(NamedTuple):
+    """What all ways of a group have in common of a task."""
+
+    key: str
+    name: str
+    """Of its map."""
+    unit: Unit
+    cost: float
+    sources: tuple[str, ...]
+    """Keys of the tasks whose rows it takes."""
+    layer: bool
+
+
+@lru_cache(maxsize=16)
+def _turns(config: MachineConfig, group: Group, loads: tuple[str, ...], in_turn: bool) -> tuple[_Turn, ...]:
+    """In the order of emission within a step (``sequence``)."""
+    layers = {layer.output: layer for layer in group.layers}
+    moving = _moving(config, group)
+    turns: dict[str, _Turn] = {}
+    for turn in sequence(group, loads, in_turn):
+        name, key = turn.map, turn.key
+        if turn.what == "load":
+            turns[key] = _Turn(key, name, Unit.LOAD, moving[name], (), layer=False)
+        elif turn.what == "save":
+            turns[key] = _Turn(key, name, Unit.SAVE, moving[name], (name,), layer=False)
+        else:
+            layer = layers[name]
+            makers = [source if source in turns else f"load {source}" for source in group.sources(layer)]
+            cost = layer.beats / group.tensors[name].height
+            turns[key] = _Turn(key, name, layer.unit, cost, tuple(maker for maker in makers if maker in turns), layer=True)
+    return tuple(turns.values())
+
+
 def tasks_of(
     config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str]
 ) -> list[Task]:
     """In the order of emission within a step (``sequence``)."""
     tasks: dict[str, Task] = {}
-    layers = {layer.output: layer for layer in group.layers}
-    rows, skew = way.ranges.rows, way.skew
-    piece = {name: way.ranges.piece(name) for name in group.maps}
-    moving = _moving(config, group)
-    for turn in sequence(group, loads, way.in_turn):
-        name, key = turn.map, turn.key
-        if turn.what == "load":
-            tasks[key] = Task(Unit.LOAD, skew[key], rows[name], moving[name], piece[name])
-        elif turn.what == "save":
-            tasks[key] = Task(Unit.SAVE, skew[key], rows[name], moving[name], piece[name], [tasks[name]])
-        else:
-            layer, own = layers[name], residence.blocks[name]
-            makers = [tasks.get(source) or tasks.get(f"load {source}") for source in group.sources(layer)]
-            tasks[name] = Task(
-                layer.unit, skew[name], rows[name], layer.beats / group.tensors[name].height,
-                piece[name] if own[0].divisible else group.tensors[name].height,
-                [maker for maker in makers if maker], blocks=len(own),
-                kept=residence.kept_bytes[name] / config.axi_bytes, streamed=residence.streamed_bytes[name] / config.axi_bytes,
-            )  # fmt: skip
+    rows, skew, ranges = way.ranges.rows, way.skew, way.ranges
+    for key, name, unit, cost, sources, is_layer in _turns(config, group, tuple(loads), way.in_turn):
+        task = tasks[key] = Task(unit, skew[key], rows[name], cost, ranges.piece(name), [tasks[source] for source in sources])
+        if is_layer:
+            own = residence.blocks[name]
+            if not own[0].divisible:
+                task.piece = group.tensors[name].height
+            task.blocks = len(own)
+            task.kept = residence.kept_bytes[name] / config.axi_bytes
+            task.streamed = residence.streamed_bytes[name] / config.axi_bytes
     # A ring is as long as what its last reader needs at the time.
     for tenancy in tenancies(config, group):
         for life in tenancy.lives:

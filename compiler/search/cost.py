@@ -120,6 +120,11 @@ class Evaluator:
             if self.database is not None:
                 self.database[self._digest(mask, objective)] = cost
 
+    def weighed(self, objective: Objective) -> list[Mask]:
+        """Groups that were asked about so far, and fit."""
+        objective = self.planned_for or objective
+        return [mask for (asked, mask), cost in self._costs.items() if asked is objective and cost is not None]
+
     @cached_property
     def _parameter_words(self) -> list[dict[Buffer, int]]:
         """Of each operation, in each buffer."""
