@@ -63,7 +63,8 @@ class Group:
     @cached_property
     def _sources(self) -> dict[str, tuple[str, ...]]:
         return {
-            layer.output: tuple(name for read in layer.inputs for name in self.joined.get(read, (read,))) for layer in self.layers
+            layer.output: tuple(name for read in layer.inputs for name in self.joined.get(read, (read,)))
+            for layer in self.layers
         }  # fmt: skip
 
     def vectors(self, config: MachineConfig, tensor: str) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import NamedTuple
 
 from compiler.layers.placed import Placed, meet
 from compiler.planning.operations import Group
@@ -15,8 +15,7 @@ from compiler.schedule.document import GroupSchedule
 from isa.config import MachineConfig
 
 
-@dataclass(frozen=True)
-class _Room:
+class _Room(NamedTuple):
     """A ring, and the maps that lie in it."""
 
     planes: Sequence[tuple[str, int, int]]
@@ -123,7 +122,7 @@ def _ring_as(config: MachineConfig, group: Group, ranges: Ranges, room: _Room, w
         raise wanted.refused(f"rings.{name}", f"ring {name}: pitch {ring.pitch}; expected at least {group.width(name)}")
     if ring.shift >= ring.rows:
         raise wanted.refused(f"rings.{name}", f"ring {name}: shift {ring.shift}; expected less than its {ring.rows} rows")
-    room = replace(room, ring=ring.rows, pitch=ring.pitch)
+    room = room._replace(ring=ring.rows, pitch=ring.pitch)
     end = ring.word + room.words(ring.apart)
     if end > config.fm_words:
         raise wanted.refused(

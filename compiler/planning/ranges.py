@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from operator import sub
 
 import numpy as np
@@ -50,18 +49,36 @@ class Ranges:
         """In fewer steps, if the steps of these are single rows of all outputs."""
         last = -(-self.steps * np.arange(1, steps + 1, dtype=np.int64) // steps) - 1
         first = np.concatenate([np.zeros(1, np.int64), last[:-1] + 1])
-        ends = {name: end[last] for name, end in self.end.items()}
-        return Ranges(steps, ends, {name: reads[first] for name, reads in self.reads.items()})
+        ends, reads = zip(self.end, self._ends[:, last], strict=True), zip(self.end, self._reads[:, first], strict=True)
+        return Ranges(steps, dict(ends), dict(reads))
+
+    @cached_property
+    def _ends(self) -> Ends:
+        """Of all maps, in one array: there are few steps, so that many small ones would take ten times as long."""
+        return np.array([*self.end.values()])
+
+    @cached_property
+    def _reads(self) -> Ends:
+        return np.array([self.reads[name] for name in self.end])
 
     @cached_property
     def begin(self) -> dict[str, Ends]:
         """The first row that is kept for this step, or a later one."""
-        return {name: np.minimum(end, self.reads[name]) for name, end in self.end.items()}
+        return dict(zip(self.end, self._begins, strict=True))
+
+    @cached_property
+    def _begins(self) -> Ends:
+        return np.minimum(self._ends, self._reads)
+
+    @cached_property
+    def _kept_rows(self) -> dict[str, tuple[list[int], list[int]]]:
+        """Of each map: rows made by the end of each step, and the first that is kept for it."""
+        return dict(zip(self.end, zip(self._ends.tolist(), self._begins.tolist(), strict=True), strict=True))
 
     @cached_property
     def rows(self) -> dict[str, list[int]]:
         """Of each map: how many rows each step adds."""
-        return {name: [made - before for before, made in pairwise([0, *end.tolist()])] for name, end in self.end.items()}
+        return dict(zip(self.end, np.diff(self._ends, prepend=0).tolist(), strict=True))
 
     @cached_property
     def working(self) -> dict[str, int]:
@@ -80,7 +97,7 @@ class Ranges:
         asked = first, last, lag
         if asked not in self._kept:
             # There are few steps: too few for arrays to pay.
-            end, begin = self.end[first].tolist(), self.begin[last].tolist()
+            end, begin = self._kept_rows[first][0], self._kept_rows[last][1]
             within = max([1, *map(sub, end[lag:], begin)])
             self._kept[asked] = max(within, end[-1] - begin[max(0, self.steps - lag)]) if lag else within
         return self._kept[asked]

@@ -64,6 +64,8 @@ class Planner:
         self._skews: dict[bool, dict[str, int]] = {}
         self._walks: dict[tuple[Way, Residence, int], int] = {}
         self._moves: dict[tuple[Group, int], tuple[int, int]] = {}
+        self._leasts: dict[tuple[int, Residence, int, bool], Cost] = {}
+        """A residence is of one group."""
 
     def in_tiles(self, cut: Cut | None) -> Plan | None:
         """The best with column tiles: for each number of channel passes, the fewest tiles that fit."""
@@ -316,13 +318,16 @@ class Planner:
 
     def _least(self, group: Group, steps: int, residence: Residence, loads: Sequence[str], held: Sequence[str]) -> Cost:
         """Bytes that a pass moves for the whole batch, and cycles that it cannot undercut."""
-        maps, bus = self._maps(group, loads)
-        once = sum(residence.kept_bytes.values()) + len(group.tables) * self.config.buffer_dram_bytes("TABLE")
-        working = self._ranges_in(steps).working
-        streamed = sum(size * working[name] for name, size in residence.streamed_bytes.items())
-        parameters = streamed * self.batch + once * (self.batch if held else 1)
-        busy = bus * self.batch + parameters // self.config.axi_bytes
-        return Cost(max(self._beats_of(group), busy), maps * self.batch + parameters)
+        known = steps, residence, len(loads), bool(held)
+        if known not in self._leasts:
+            maps, bus = self._maps(group, loads)
+            once = sum(residence.kept_bytes.values()) + len(group.tables) * self.config.buffer_dram_bytes("TABLE")
+            working = self._ranges_in(steps).working
+            streamed = sum(size * working[name] for name, size in residence.streamed_bytes.items())
+            parameters = streamed * self.batch + once * (self.batch if held else 1)
+            busy = bus * self.batch + parameters // self.config.axi_bytes
+            self._leasts[known] = Cost(max(self._beats_of(group), busy), maps * self.batch + parameters)
+        return self._leasts[known]
 
     def _maps(self, group: Group, loads: Sequence[str]) -> tuple[int, int]:
         """Bytes that pass between DRAM and chip, of one image, and cycles that they take."""
