@@ -26,6 +26,7 @@ from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.document import Schedule
 from compiler.schemes.choice import with_schemes
+from compiler.schemes.walked import with_walked_schemes
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.decided import Decided
@@ -175,7 +176,8 @@ def frugal_steps(
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> list[Plan | Cpu]:
     """What a strategy makes of a graph, in an order in which it can run."""
     if strategy == "best" and objective is CYCLES:
-        return with_schemes(evaluator, fastest(evaluator), evaluator.effort.schemes)
+        effort = evaluator.effort
+        return with_schemes(evaluator, with_walked_schemes(evaluator, fastest(evaluator), effort.walked), effort.schemes)
     groups = evaluator.whole(STRATEGIES[strategy](evaluator.graph, evaluator, objective).groups)
     steps = plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
     if strategy == "neocpu" and objective is CYCLES and evaluator.effort.timed:

@@ -1,12 +1,13 @@
 """The last choice: of several partitions, and of what their stretches make together, the one whose program is fastest.
 
 The search adds up costs of groups; how neighbouring groups overlap shows only in a program. The contenders are the partitions
-of all strategies, and of the groups weighed for them the best where bytes count a little and where nothing else does: small maps
-whose parameters fill the bus, as in squeeze and excitation, hide all but bytes. Those that cost so much more than the cheapest
-that overlap cannot make up for it (``MARGIN``) are left out. ``splice`` puts them together by what groups take behind each
-other (``neighbours.py``): once by what is hoped, once by what is feared. Two that promise to be faster than all programs so far
-are timed on the cycle model, one on each core (``crew.py``), which tells what their groups really take, so that other mixtures
-may look better; and so on until none does (``GAIN``), or as many were timed as there is time for (``Effort.programs``).
+of all strategies, and of the groups weighed for them the best where bytes count a little and where nothing else does: small
+maps whose parameters fill the bus, as in squeeze and excitation, hide all but bytes. Those that cost so much more than the
+cheapest that overlap cannot make up for it (``MARGIN``) are left out. ``splice`` puts them together by what groups take behind
+each other (``neighbours.py``): once by what is hoped, once by what is feared. Two that promise to be faster than all programs
+so far are timed on the cycle model, one on each core (``crew.py``), which tells what their groups really take, so that other
+mixtures may look better; and so on until none does (``GAIN``), or as many were timed as there is time for
+(``Effort.programs``).
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ class Effort:
     """So many times as many groups of each size are weighed, where there are more of them."""
     programs: int
     """Mixtures of partitions that are timed at most."""
+    walked: int = 0
+    """Schemes of each group that waits, besides its best alone, of which one is chosen by the walk (``schemes/walked.py``)."""
     schemes: int = 0
     """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
     proved: bool = False
@@ -29,7 +31,7 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort(timed=False, most_ops=10, weighed=1, programs=0),
-    "normal": Effort(timed=True, most_ops=10, weighed=1, programs=6),
+    "normal": Effort(timed=True, most_ops=10, weighed=1, programs=6, walked=4),
     "full": Effort(timed=True, most_ops=14, weighed=4, programs=16, schemes=8, proved=True),
 }
 NORMAL = EFFORTS["normal"]
