@@ -48,8 +48,8 @@ class Crew:
             team.close()
 
     def team(self, work: Callable[[Item], Result]) -> Team[Item, Result]:
-        """Whoever does this work: this process, and if possible a helper that knows all that is known now."""
-        made = Team(work, helped=self.cores > 1 and may_fork())
+        """Whoever does this work: this process, and if possible a helper that knows what is known when it is first needed."""
+        made = Team(work, may_start=self.cores > 1)
         self._teams.append(made)
         return made
 
@@ -69,15 +69,17 @@ def may_fork() -> bool:
 class Team(Generic[Item, Result]):
     """This process and, as long as it lives, its helper."""
 
-    def __init__(self, work: Callable[[Item], Result], helped: bool) -> None:
-        self._work = work
+    def __init__(self, work: Callable[[Item], Result], may_start: bool) -> None:
+        self._work, self._may_start = work, may_start
         self.helper: int | None = None
-        """Its process, while it lives."""
-        if helped:
-            self._start()
+        """Its process, from the first list of several items on, while it lives."""
 
     def each(self, items: Sequence[Item]) -> list[Result]:
         """Of each item its result. What both do at once, as may be in the middle of the list, was done twice, no more."""
+        if self._may_start and len(items) > 1:
+            self._may_start = False
+            if may_fork():
+                self._start()
         if self.helper is None or len(items) < 2:
             return [self._work(item) for item in items]
         found: dict[int, Result] = {}

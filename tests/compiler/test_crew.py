@@ -56,6 +56,12 @@ def test_whoever_is_slow_does_less() -> None:
     assert [pid for _, pid in found].count(HERE) == 1
 
 
+def test_a_single_item_starts_no_helper() -> None:
+    with team(who) as both:
+        assert both.each([0.0]) == [(0.0, HERE)]
+        assert both.helper is None
+
+
 def test_one_core_is_this_process_alone() -> None:
     with team(who, cores=1) as alone:
         assert alone.helper is None
@@ -64,6 +70,7 @@ def test_one_core_is_this_process_alone() -> None:
 
 def test_a_dead_helper_leaves_its_items_here() -> None:
     with team(who) as both:
+        both.each([0.0, 0.0])
         assert both.helper is not None
         os.kill(both.helper, signal.SIGKILL)
         assert both.each([0.0, 0.01, 0.02]) == [(0.0, HERE), (0.01, HERE), (0.02, HERE)]
@@ -104,7 +111,7 @@ def test_no_helper_where_forking_fails_or_other_threads_work(monkeypatch: pytest
     thread = threading.Thread(target=over.wait)
     thread.start()
     with team(who) as beside:
-        assert beside.helper is None
+        assert beside.each([0.0, 0.0]) == [(0.0, HERE)] * 2
     over.set()
     thread.join()
 
@@ -113,12 +120,12 @@ def test_no_helper_where_forking_fails_or_other_threads_work(monkeypatch: pytest
 
     monkeypatch.setattr(os, "fork", full)
     with team(who) as refused:
-        assert refused.helper is None
         assert refused.each([0.0, 0.0]) == [(0.0, HERE)] * 2
 
 
 def test_helpers_end_with_their_crew() -> None:
     with team(who) as both:
+        both.each([0.0, 0.0])
         helper = both.helper
         assert helper is not None
     with pytest.raises(ProcessLookupError):
