@@ -32,6 +32,8 @@ write_rtlil core.il
 mutate -list {count} -seed {seed} -ctrl {control} {bits} 1 -o mutants.ys
 """
 """One module but for the memories, without what nobody reads: a change of that would be none."""
+_NO_PORT = re.compile(r"-port RD_(EN|CLK|ARST|SRST) ")
+"""Of a memory that is read without a clock, as all are here: not in the machine, and yosys wants them as they are."""
 _APPLY = """\
 read_rtlil core.il
 script mutants.ys
@@ -64,6 +66,11 @@ class Mutant:
 def unit_of(module: str) -> str:
     """The part of the machine that a module of its Verilog belongs to."""
     return (module.removeprefix(TOP).strip("_.") or "core").split("_")[0].split(".")[0]
+
+
+def possible(script: str) -> str:
+    """The list without what no machine can have; the others keep their numbers."""
+    return "".join(line for line in script.splitlines(keepends=True) if not _NO_PORT.search(line))
 
 
 def mutants_of(script: str, verilog: str) -> list[Mutant]:
@@ -106,8 +113,9 @@ def mutated(
             (work / "core.v").write_text(verilog)
             (work / "list.ys").write_text(_LIST.format(top=TOP, count=count, seed=seed, control=CONTROL, bits=bits))
             (work / "apply.ys").write_text(_APPLY)
-            for script in ("list.ys", "apply.ys"):
-                yosys.run(["-q", script], work)
+            yosys.run(["-q", "list.ys"], work)
+            (work / "mutants.ys").write_text(possible((work / "mutants.ys").read_text()))
+            yosys.run(["-q", "apply.ys"], work)
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(names, (work / "mutants.ys").read_bytes())
             write_atomically(target, switched((work / "mutated.v").read_text()).encode())

@@ -11,7 +11,7 @@ from bench.mutants import COLUMNS, SURVIVES, counted, row_of
 from isa.config import preset
 from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.hunt import STAGES, met
-from sim.mutants.netlist import CONTROL, TOP, Mutant, mutants_of, switched
+from sim.mutants.netlist import CONTROL, TOP, Mutant, mutants_of, possible, switched
 from sim.synthesis.tools import SynthesisError, find_tool
 from tests.tools import needs
 
@@ -52,6 +52,13 @@ def test_the_list_of_yosys_is_read() -> None:
     assert first == Mutant(1, "const0", "conv", TOP, "$procmux$21", "Y", 25, source)
     assert second.unit == "core"
     assert str(first) == f"const0 $procmux$21.Y[25] ({source})"
+
+
+def test_what_reads_without_a_clock_has_no_enable_to_be_changed() -> None:
+    enable = f"mutate -ctrl {CONTROL} 3 3 -mode inv -module memory_2x22_async -cell words -port RD_EN -portbit 0\n"
+    address = enable.replace("RD_EN", "RD_ADDR").replace(" 3 3 ", " 3 4 ")
+    assert possible(LIST + enable + address) == LIST + address
+    assert [mutant.number for mutant in mutants_of(possible(LIST + enable + address), CORE)] == [1, 2, 4]
 
 
 def test_the_machine_reads_its_mutant_and_keeps_its_ports() -> None:
