@@ -70,6 +70,7 @@ class Hunt:
         if name == EQUIVALENT:
             return "proved" if proved_equivalent(netlist_of(self.config, self.cache), mutant) else None
         machine = self._machine(mutant.number)
+        machine.build()  # What cannot be built has been found by nothing.
         stages: dict[str, Callable[[RtlMachine], str | None]] = {
             PROGRAMS: self._by_programs, CYCLES: self._by_cycles, SPOILED: self._by_spoiled, BENCHES_STAGE: self._by_benches,
         }  # fmt: skip

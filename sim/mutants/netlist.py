@@ -16,8 +16,9 @@ from sim.synthesis.tools import SynthesisError, find_tool
 CONTROL = "tilewright_mutant"
 TOP = "tilewright_core"
 PLUSARG = "mutant"
-_LINT = "/* verilator lint_off UNOPTFLAT */\n"
-"""Word-wide processes that yosys has cut in pieces look circular to Verilator, which then evaluates them more than once."""
+_LINT = "/* verilator lint_off UNOPTFLAT */\n/* verilator lint_off MULTIDRIVEN */\n"
+"""Word-wide processes that yosys has cut in pieces look circular to Verilator, which then evaluates them more than once; and a
+register whose clock is changed may be a part of a word that has the other clock."""
 _LIST = """\
 read_verilog -sv core.v
 hierarchy -top {top}
