@@ -47,12 +47,13 @@ mutate {options}
 rename {module} gate
 setattr -mod -unset top -unset keep_hierarchy *
 memory_map gold gate
+setattr -set of_the_machine 1 gold/t:$mux gate/t:$mux
 dffunmap gold gate
 rename -enumerate -pattern register_of_memory_% gold/t:$dff gate/t:$dff
 techmap -map cutting.v gold gate
 hierarchy
 rename -hide gold/w:* gate/w:*
-simplemap gold/t:$mux gate/t:$mux
+simplemap gold/t:$mux gate/t:$mux %u a:of_the_machine %d
 opt_expr gold gate
 opt_clean -purge gold gate
 expose -evert gold

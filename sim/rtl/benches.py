@@ -12,7 +12,9 @@ from isa.config import MachineConfig
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import Region, Unit
 from sim.random.program import RandomProgram, directed_program, random_program
+from sim.rtl.extremes import beside_halves, crowds, limit_bits, most_fill, whole_sums
 from sim.rtl.limits import region_limits
+from sim.rtl.places import all_tokens, fault_places
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.stops import aborts, setup, slow_memory
 
@@ -193,6 +195,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench("axi4-lite", "registers, byte strobes, back-pressure on every channel, unmapped addresses", "drives_registers"),
     Bench("axi4-lite-program", "a program started, polled and acknowledged over AXI4-Lite", "runs_program"),
     Bench("tokens", "tokens between all units, full counters, a giver that finds no room", scenarios=tokens),
+    Bench("all-tokens", "every counter full and without room; none left when all are taken", scenarios=all_tokens),
     Bench("back-pressure", "the same results under random stalls of all AXI channels", scenarios=back_pressure),
     Bench("error-responses", "DRAM errors name the instruction; the machine starts again", scenarios=error_responses),
     Bench("watchdog", "a token that never comes", scenarios=watchdog),
@@ -200,6 +203,12 @@ BENCHES: tuple[Bench, ...] = (
     Bench("slow-memory", "answers that come after the stop; no start before them", scenarios=slow_memory),
     Bench("set-up", "addresses between beats refused; registers that do not change under a program", scenarios=setup),
     Bench("region-limits", "moves that end with their region, and that go a byte beyond", scenarios=region_limits),
+    Bench("limit-bits", "every bit of the limit of every region, for LOAD and for SAVE", scenarios=limit_bits),
+    Bench("most-fill", "as much fill before a row as can be asked for", scenarios=most_fill),
+    Bench("crowds", "more instructions of a unit in a row than can be in flight", scenarios=crowds),
+    Bench("whole-sums", "sums left in every accumulator, and seen in every bit", scenarios=whole_sums),
+    Bench("beside-halves", "sums of MISC a bit above and below a half, in every bit", scenarios=beside_halves),
+    Bench("fault-places", "the instruction that breaks a bound is named, among others of its unit", scenarios=fault_places),
     Bench("illegal-instructions", "each refused with code and place", scenarios=illegal_instructions),
     Bench("programs", "random programs over all units", scenarios=programs),
 )

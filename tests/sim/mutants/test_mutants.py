@@ -130,8 +130,8 @@ def test_a_mutant_that_changes_nothing_is_proved_to(
     taken as they are."""
     (tmp_path / "part.v").write_text(PART)
     script = (
-        f"read_verilog -sv part.v; hierarchy -top {TOP}; proc; opt_clean; opt_dff; rename -enumerate -pattern register_% t:$*dff*; "
-        "write_rtlil part.il"
+        f"read_verilog -sv part.v; hierarchy -top {TOP}; proc; opt_clean; opt_dff; "
+        "rename -enumerate -pattern register_% t:$*dff*; write_rtlil part.il"
     )
     find_tool("yosys").run(["-q", "-p", script], tmp_path)
     netlist = (tmp_path / "part.il").read_text()

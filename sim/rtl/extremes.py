@@ -1,0 +1,138 @@
+"""Benches on what random programs seldom come to: every bit of a region's limit, the most fill, crowded units, whole sums,
+and what lies just beside a half."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from isa.codec import Op
+from isa.config import REQUANT_WORD_BYTES, MachineConfig
+from isa.instructions import Buffer, MiscMode, Region, Unit
+from sim.rtl.memory import QUOTED, Dram
+from sim.rtl.scenario import Scenario, token, whole
+
+MEMORY_BYTES = 1 << 16
+STARTS = 48
+"""Programs in one run of the simulator."""
+LIMIT_BITS = range(6, 32)
+MOST_LEAD = (1 << 16) - 1
+CROWD = 12
+"""Instructions of one unit, one behind the other: more than can be in flight."""
+PARAMS, INPUTS, RESULTS = 0x1000, 0x4000, 0x8000
+SHIFTS, HALVES, WORDS = 47, 128, 7
+"""Shifts that C has bits for, sums in one program, and the words that they are added to."""
+
+
+def limit_bits(config: MachineConfig) -> Iterator[Scenario]:
+    """Each bit of each region's limit alone: what ends at the limit is moved, what goes a byte beyond is not."""
+    size = config.axi_bytes
+    run = {"rows": 1, "pixels": 1, "run": size, "step": size}
+    starts = []
+    for region in Region:
+        for bit in LIMIT_BITS:
+            where = {"region": int(region), "offset": (1 << bit) - size}
+            load = Op("LOAD", {**run, **where, "valid": size, "d_xs": 1, "d_cs": 1, "d_addr": 8})
+            for op in (load, Op("SAVE", {**run, **where, "s_xs": 1, "s_cs": 1, "s_addr": 8})):
+                starts += [(op, region, 1 << bit, short) for short in (0, 1)]
+    for first in range(0, len(starts), STARTS):
+        scenario = _scenario(config, {})
+        for number, (op, region, limit, short) in enumerate(starts[first : first + STARTS]):
+            # The base lies so far below the image that the last bytes of the region are within it.
+            base = (RESULTS + number * size - limit + size) % (1 << config.axi_addr_bits)
+            scenario.start(whole(config, op), bases={region: base}, limits={region: limit - short})
+        yield scenario
+
+
+def most_fill(config: MachineConfig) -> Iterator[Scenario]:
+    """A row with as much fill before its first byte as an instruction can ask for, and one that is nothing else."""
+    size = config.ic_p
+    run = 16 * size
+    pixels = MOST_LEAD // run + 4
+    vectors = {"rows": 1, "pixels": pixels, "run": run, "step": run, "d_cs": 1, "fill": 77}
+    behind = pixels * run - MOST_LEAD
+    save = Op("SAVE", {"rows": 1, "pixels": 1, "run": run, "step": run, "s_cs": 1}, wait=frozenset({Unit.LOAD}))
+    scenario = _scenario(config, {Region.INPUT: INPUTS, Region.OUTPUT: RESULTS})
+    for number, lead in enumerate((MOST_LEAD, MOST_LEAD - 7, 1 << 15, 0)):
+        values = {**vectors, "lead": lead, "valid": behind if lead else 0, "region": int(Region.INPUT)}
+        load = Op("LOAD", values, signal=frozenset({Unit.SAVE}))
+        where = {"region": int(Region.OUTPUT), "offset": number * run}
+        scenario.start(whole(config, load, Op("SAVE", {**save.values, **where}, wait=save.wait)))
+    yield scenario
+
+
+def crowds(config: MachineConfig) -> Iterator[Scenario]:
+    """More short instructions of a unit in a row than can be in flight, LOAD and LOADP in turn, on DRAM quick and slow; the
+    same again at once."""
+    parameters = [Op("LOADP", {"buffer": int(buffer), "count": 1}) for buffer in (Buffer.WEIGHT, Buffer.PARAM)] * CROWD
+    loads = [Op("LOAD", {**token(Unit.LOAD).values, "valid": 1, "d_addr": 0, "fill": 3})] * CROWD
+    save = token(Unit.SAVE).values
+    saves = [Op("SAVE", {**save, "region": int(Region.OUTPUT), "offset": n}) for n in range(CROWD)]
+    others = [Unit.CONV, *([Unit.POOL] * config.build_pool), *([Unit.MISC] * config.build_misc)]
+    computed = [token(unit) for unit in others for _ in range(CROWD)]
+    handed = token(Unit.LOAD, signal=[Unit.SAVE]), token(Unit.SAVE, wait=[Unit.LOAD])
+    words = whole(config, *parameters, *loads, *parameters[:3], *loads[:3], *computed, *handed, *saves)
+    for dram in (QUOTED, Dram(latency=400)):
+        scenario = _scenario(config, {Region.OUTPUT: RESULTS}, dram)
+        scenario.start(words)
+        scenario.start(words)
+        yield scenario
+
+
+def whole_sums(config: MachineConfig) -> Iterator[Scenario]:
+    """Sums that are left in every accumulator, with which another CONV goes on: small enough that no bit of them is lost."""
+    rng = np.random.default_rng(5)
+    pixels = config.acc_depth * config.px_p
+    size = config.ic_p
+    scenario = _scenario(config, {Region.INPUT: INPUTS, Region.OUTPUT: RESULTS})
+    count = config.buffer_dram_bytes("WEIGHT")
+    scenario.memory[:count] = rng.integers(-1, 2, count).astype(np.int8).view(np.uint8)
+    scenario.memory[INPUTS : INPUTS + pixels * size] = rng.integers(0, 128 // size, pixels * size).astype(np.uint8)
+    one = np.array([0, 1 << 23 | 23 << 24], "<u4").view(np.uint8)
+    scenario.memory[PARAMS : PARAMS + config.oc_p * REQUANT_WORD_BYTES] = np.tile(one, config.oc_p)
+    scenario.expected[:] = scenario.memory
+    row = {"rows": 1, "pixels": pixels, "run": size, "step": size}
+    window = dict.fromkeys(("s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "vectors", "chunks", "o_xs", "o_h", "i_h"), 1)
+    window |= dict.fromkeys(("i_w", "i_ys", "o_w", "o_ys", "o_addr", "o_cs"), pixels) | {"lo": -128, "hi": 127}
+    words = whole(
+        config,
+        Op("LOADP", {"buffer": int(Buffer.WEIGHT), "count": 1}),
+        Op("LOADP", {"buffer": int(Buffer.PARAM), "count": 1, "offset": PARAMS}),
+        Op("LOAD", {**row, "valid": pixels * size, "region": int(Region.INPUT), "d_xs": 1}, signal=frozenset({Unit.CONV})),
+        Op("CONV", {**window, "acc_out": 1}, wait=frozenset({Unit.LOAD})),
+        Op("CONV", {**window, "acc_in": 1, "w_zp": 0}, signal=frozenset({Unit.SAVE})),
+        Op("SAVE", {**row, "region": int(Region.OUTPUT), "s_addr": pixels, "s_xs": 1}, wait=frozenset({Unit.CONV})),
+    )
+    scenario.start(words)
+    yield scenario
+
+
+def beside_halves(config: MachineConfig) -> Iterator[Scenario]:
+    """MISC's sums that are a half, and one bit more or less, for every shift and every bit below."""
+    if not config.build_misc:
+        return
+    scenario = _scenario(config, {Region.INPUT: INPUTS, Region.OUTPUT: RESULTS})
+    size = config.ic_p
+    row = {"rows": 1, "run": size, "step": size}
+    load = {**row, "pixels": WORDS, "valid": WORDS * size, "region": int(Region.INPUT), "d_xs": 1}
+    sums = [(shift, sign << bit) for shift in range(1, SHIFTS) for bit in range(shift - 1) for sign in (1, -1)]
+    good = token(Unit.MISC).values
+    for first in range(0, len(sums), HALVES):
+        ops = []
+        for number, (shift, beside) in enumerate(sums[first : first + HALVES]):
+            constant = (1 << shift - 1) + beside
+            values = {"mode": int(MiscMode.PASS), "m_a": 1 << min(shift, 24), "shift": shift, "lo": -128, "hi": 127}
+            values |= {"c_lo": constant & 0xFFFFFFFF, "c_hi": constant >> 32}
+            ops.append(Op("MISC", {**good, **values, "a_addr": number % WORDS, "o_addr": WORDS + number}))
+        ops[0] = Op("MISC", ops[0].values, wait=frozenset({Unit.LOAD}))
+        ops[-1] = Op("MISC", ops[-1].values, ops[-1].wait, signal=frozenset({Unit.SAVE}))
+        where = {"region": int(Region.OUTPUT), "offset": first * size, "s_addr": WORDS, "s_xs": 1}
+        save = Op("SAVE", {**row, "pixels": len(ops), **where}, wait=frozenset({Unit.MISC}))
+        scenario.start(whole(config, Op("LOAD", load, signal=frozenset({Unit.MISC})), *ops, save))
+    yield scenario
+
+
+def _scenario(config: MachineConfig, bases: Mapping[Region, int], dram: Dram = QUOTED) -> Scenario:
+    memory = np.random.default_rng(3).integers(0, 256, MEMORY_BYTES, np.uint8)
+    return Scenario(config, memory, {region: bases.get(region, 0) for region in Region}, dram=dram)

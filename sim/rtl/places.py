@@ -1,0 +1,92 @@
+"""Benches on who is to blame, and on every pair of units: faults in the midst of a unit's work, and all counters of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from isa.codec import Op
+from isa.config import MachineConfig
+from isa.faults import TOKEN_MAX
+from isa.instructions import Region, Unit
+from sim.rtl.scenario import Scenario, token, whole
+
+MEMORY_BYTES = 1 << 16
+STARTS = 24
+"""Programs in one run of the simulator."""
+BEFORE = (0, 1, 2, 4, 8, 15)
+"""Instructions of the same unit before the one that stops it: every bit of the numbers by which a unit knows its own."""
+AFTER = 3
+FEW = 5
+
+
+def fault_places(config: MachineConfig) -> Iterator[Scenario]:
+    """Each bound of each unit, broken by an instruction with others of its unit before and behind it: it is named, no other."""
+    programs = [
+        whole(config, *[token(bad.row.unit)] * before, bad, *[token(bad.row.unit)] * AFTER)
+        for bad in out_of_bounds(config)
+        for before in BEFORE
+        if isinstance(bad.row.unit, Unit)
+    ]
+    for first in range(0, len(programs), STARTS):
+        scenario = _scenario(config)
+        scenario.compare_memory = False
+        for words in programs[first : first + STARTS]:
+            scenario.start(words, watchdog=2000)
+        yield scenario
+
+
+def out_of_bounds(config: MachineConfig) -> Iterator[Op]:
+    """Instructions that break one bound each."""
+    far = config.fm_words
+
+    def broken(unit: Unit, **values: int) -> Op:
+        good = token(unit)
+        return Op(good.name, {**good.values, **values})
+
+    yield broken(Unit.LOAD, d_addr=far)
+    yield Op("LOADP", {"count": 2, "dst": config.weight_depth - 1})
+    yield broken(Unit.SAVE, s_addr=far)
+    yield broken(Unit.CONV, i_addr=far)
+    yield broken(Unit.CONV, o_addr=far)
+    yield broken(Unit.CONV, w_addr=config.weight_depth)
+    yield broken(Unit.CONV, p_addr=config.param_depth)
+    yield broken(Unit.CONV, acc_in=1, a_addr=config.acc_depth)
+    if config.build_pool:
+        yield broken(Unit.POOL, i_addr=far)
+        yield broken(Unit.POOL, o_addr=far)
+        yield broken(Unit.POOL, mode=2, t_addr=config.taps_depth)
+        yield broken(Unit.POOL, mode=1, p_addr=config.pool_param_depth)
+    if config.build_misc:
+        yield broken(Unit.MISC, a_addr=far)
+        yield broken(Unit.MISC, b_addr=far)
+        yield broken(Unit.MISC, o_addr=far)
+
+
+def all_tokens(config: MachineConfig) -> Iterator[Scenario]:
+    """All counters full at once, and emptied; then for each pair of units: after as many tokens as were given there is none,
+    and for one more than a counter holds there is no room."""
+    units = [Unit.LOAD, Unit.SAVE, Unit.CONV, *([Unit.POOL] * config.build_pool), *([Unit.MISC] * config.build_misc)]
+    scenario = _scenario(config)
+    given = [token(giver, signal=units) for giver in units]
+    taken = [token(taker, wait=units) for taker in units]
+    scenario.start(whole(config, *given * TOKEN_MAX, *taken * TOKEN_MAX))
+    yield scenario
+    scenario = _scenario(config)
+    for giver in units:
+        for taker in units:
+            given, taken = [token(giver, signal=[taker])] * FEW, [token(taker, wait=[giver])] * FEW
+            scenario.start(whole(config, *given, *taken, token(taker, wait=[giver])), watchdog=2000)
+    yield scenario
+    for giver in units:
+        scenario = _scenario(config)
+        for taker in units:
+            gives = token(giver, signal=[taker])
+            scenario.start(whole(config, *[gives] * (TOKEN_MAX + 1)), watchdog=2000)
+        yield scenario
+
+
+def _scenario(config: MachineConfig) -> Scenario:
+    bases = {region: int(region) * MEMORY_BYTES // len(Region) for region in Region}
+    return Scenario(config, np.random.default_rng(3).integers(0, 256, MEMORY_BYTES, np.uint8), bases)
