@@ -13,7 +13,7 @@ from isa.instructions import Buffer, MiscMode, Region, Unit
 from sim.rtl.memory import QUOTED, Dram
 from sim.rtl.scenario import Scenario, token, whole
 
-MEMORY_BYTES = 1 << 16
+MEMORY_BYTES = 1 << 17
 STARTS = 48
 """Programs in one run of the simulator."""
 LIMIT_BITS = range(6, 32)
@@ -21,8 +21,9 @@ MOST_LEAD = (1 << 16) - 1
 CROWD = 12
 """Instructions of one unit, one behind the other: more than can be in flight."""
 PARAMS, INPUTS, RESULTS = 0x1000, 0x4000, 0x8000
-SHIFTS, HALVES, WORDS = 47, 128, 7
-"""Shifts that C has bits for, sums in one program, and the words that they are added to."""
+SHIFTS, HALVES = 47, 64
+"""Shifts that C has bits for, and sums in one program."""
+SIZES = (0, 1, 2, 4, 8, 16, 32, 64, -1, -2, -3, -5, -9, -17, -33, -65)
 
 
 def limit_bits(config: MachineConfig) -> Iterator[Scenario]:
@@ -109,26 +110,29 @@ def whole_sums(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def beside_halves(config: MachineConfig) -> Iterator[Scenario]:
-    """MISC's sums that are a half, and one bit more or less, for every shift and every bit below."""
+    """MISC's sums that are a half, and one bit more or less, for every shift and every bit below, on numbers of every size."""
     if not config.build_misc:
         return
     scenario = _scenario(config, {Region.INPUT: INPUTS, Region.OUTPUT: RESULTS})
     size = config.ic_p
+    count = -(-len(SIZES) // size)
+    scenario.memory[INPUTS : INPUTS + len(SIZES)] = np.array(SIZES, np.int8).view(np.uint8)
+    scenario.expected[:] = scenario.memory
     row = {"rows": 1, "run": size, "step": size}
-    load = {**row, "pixels": WORDS, "valid": WORDS * size, "region": int(Region.INPUT), "d_xs": 1}
+    load = {**row, "pixels": count, "valid": count * size, "region": int(Region.INPUT), "d_xs": 1}
     sums = [(shift, sign << bit) for shift in range(1, SHIFTS) for bit in range(shift - 1) for sign in (1, -1)]
-    good = token(Unit.MISC).values
+    good = {**token(Unit.MISC).values, "n4": count, "a_s4": 1, "o_s4": 1}
     for first in range(0, len(sums), HALVES):
         ops = []
         for number, (shift, beside) in enumerate(sums[first : first + HALVES]):
             constant = (1 << shift - 1) + beside
             values = {"mode": int(MiscMode.PASS), "m_a": 1 << min(shift, 24), "shift": shift, "lo": -128, "hi": 127}
             values |= {"c_lo": constant & 0xFFFFFFFF, "c_hi": constant >> 32}
-            ops.append(Op("MISC", {**good, **values, "a_addr": number % WORDS, "o_addr": WORDS + number}))
+            ops.append(Op("MISC", {**good, **values, "o_addr": count * (1 + number)}))
         ops[0] = Op("MISC", ops[0].values, wait=frozenset({Unit.LOAD}))
         ops[-1] = Op("MISC", ops[-1].values, ops[-1].wait, signal=frozenset({Unit.SAVE}))
-        where = {"region": int(Region.OUTPUT), "offset": first * size, "s_addr": WORDS, "s_xs": 1}
-        save = Op("SAVE", {**row, "pixels": len(ops), **where}, wait=frozenset({Unit.MISC}))
+        where = {"region": int(Region.OUTPUT), "offset": first * count * size, "s_addr": count, "s_xs": 1}
+        save = Op("SAVE", {**row, "pixels": count * len(ops), **where}, wait=frozenset({Unit.MISC}))
         scenario.start(whole(config, Op("LOAD", load, signal=frozenset({Unit.MISC})), *ops, save))
     yield scenario
 
