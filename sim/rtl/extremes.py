@@ -9,7 +9,9 @@ import numpy as np
 
 from isa.codec import Op
 from isa.config import REQUANT_WORD_BYTES, MachineConfig
-from isa.instructions import Buffer, MiscMode, Region, Unit
+from isa.instructions import Buffer, MiscMode, PoolMode, Region, Unit
+from sim.random.footprint import ADDRESS_MODULUS
+from sim.random.program import directed_program
 from sim.rtl.memory import QUOTED, Dram
 from sim.rtl.scenario import Scenario, token, whole
 
@@ -18,6 +20,8 @@ STARTS = 48
 """Programs in one run of the simulator."""
 LIMIT_BITS = range(6, 32)
 MOST_LEAD = (1 << 16) - 1
+LONG_SIDE = 47
+"""Rows or columns: all but one of six bits."""
 CROWD = 12
 """Instructions of one unit, one behind the other: more than can be in flight."""
 PARAMS, INPUTS, RESULTS = 0x1000, 0x4000, 0x8000
@@ -135,6 +139,29 @@ def beside_halves(config: MachineConfig) -> Iterator[Scenario]:
         save = Op("SAVE", {**row, "pixels": count * len(ops), **where}, wait=frozenset({Unit.MISC}))
         scenario.start(whole(config, Op("LOAD", load, signal=frozenset({Unit.MISC})), *ops, save))
     yield scenario
+
+
+def large_windows(config: MachineConfig) -> Iterator[Scenario]:
+    """CONV and POOL whose outputs, kernels, strides and dilations are all large at once: as much as the feature maps hold."""
+    half = config.fm_words // 2
+    for kernel, stride, dilation, tall in ((3, 1, 1, True), (3, 1, 2, False), (7, 1, 1, True), (2, 2, 3, False)):
+        pad = kernel // 2 * dilation
+        rows = LONG_SIDE
+        columns = min(half // stride**2 // rows, LONG_SIDE)
+        o_h, o_w = (rows, columns) if tall else (columns, rows)
+        v = {"k_h": kernel, "k_w": kernel, "s_y": stride, "s_x": stride, "d_y": dilation, "d_x": dilation, "vectors": 1}
+        v |= {"pad_t": pad, "pad_l": pad, "i_h": o_h * stride, "i_w": o_w * stride, "o_h": o_h, "o_w": o_w, "o_xs": 1}
+        pitch = v["i_w"]
+        v |= {"i_ys": stride * pitch, "t_ys": dilation * pitch, "i_off": -pad * pitch % ADDRESS_MODULUS, "o_addr": half}
+        v |= {"o_ys": o_w, "o_cs": o_h * o_w, "lo": -128, "hi": 127}
+        ops = [Op("CONV", {**v, "chunks": 1})]
+        if config.build_pool:
+            ops.append(Op("POOL", {**v, "mode": int(PoolMode.DEPTHWISE), "t_step": kernel**2}))
+        for op in ops:
+            program = directed_program(config, [op])
+            scenario = Scenario(config, program.memory, program.bases)
+            scenario.start(program.words)
+            yield scenario
 
 
 def _scenario(config: MachineConfig, bases: Mapping[Region, int], dram: Dram = QUOTED) -> Scenario:
