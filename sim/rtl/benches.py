@@ -12,7 +12,15 @@ from isa.config import MachineConfig
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import Region, Unit
 from sim.random.program import RandomProgram, directed_program, random_program
-from sim.rtl.extremes import beside_halves, crowds, large_windows, limit_bits, most_fill, whole_sums
+from sim.rtl.extremes import (
+    beside_halves,
+    crowds,
+    large_windows,
+    limit_bits,
+    many_channels,
+    most_fill,
+    whole_sums,
+)
 from sim.rtl.limits import region_limits
 from sim.rtl.places import all_tokens, fault_places
 from sim.rtl.scenario import Scenario, token, whole
@@ -207,7 +215,8 @@ BENCHES: tuple[Bench, ...] = (
     Bench("most-fill", "as much fill before a row as can be asked for", scenarios=most_fill),
     Bench("crowds", "more instructions of a unit in a row than can be in flight", scenarios=crowds),
     Bench("whole-sums", "sums left in every accumulator, and seen in every bit", scenarios=whole_sums),
-    Bench("large-windows", "outputs, kernels, strides and dilations that are large at once", scenarios=large_windows),
+    Bench("large-windows", "outputs, kernels, strides, dilations and padding that are large", scenarios=large_windows),
+    Bench("many-channels", "many channel vectors, many chunks", scenarios=many_channels),
     Bench("beside-halves", "sums of MISC a bit above and below a half, in every bit", scenarios=beside_halves),
     Bench("fault-places", "the instruction that breaks a bound is named, among others of its unit", scenarios=fault_places),
     Bench("illegal-instructions", "each refused with code and place", scenarios=illegal_instructions),

@@ -20,8 +20,8 @@ STARTS = 48
 """Programs in one run of the simulator."""
 LIMIT_BITS = range(6, 32)
 MOST_LEAD = (1 << 16) - 1
-LONG_SIDE = 47
-"""Rows or columns: all but one of six bits."""
+LONG_SIDE, LONG_PAD = 47, 154
+"""Rows or columns, all but one of six bits; and padding that leaves some of them to be seen."""
 CROWD = 12
 """Instructions of one unit, one behind the other: more than can be in flight."""
 PARAMS, INPUTS, RESULTS = 0x1000, 0x4000, 0x8000
@@ -142,26 +142,47 @@ def beside_halves(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def large_windows(config: MachineConfig) -> Iterator[Scenario]:
-    """CONV and POOL whose outputs, kernels, strides and dilations are all large at once: as much as the feature maps hold."""
+    """CONV and POOL whose outputs, kernels, strides, dilations or padding are large at once, as much as the feature maps
+    hold."""
     half = config.fm_words // 2
-    for kernel, stride, dilation, tall in ((3, 1, 1, True), (3, 1, 2, False), (7, 1, 1, True), (2, 2, 3, False)):
+    shapes = [(3, 1, 1, True, 0), (3, 1, 2, False, 0), (7, 1, 1, True, 0), (2, 2, 3, False, 0)]
+    for kernel, stride, dilation, tall, more in (*shapes, (5, 5, 1, True, LONG_PAD), (5, 5, 1, False, LONG_PAD)):
         pad = kernel // 2 * dilation
+        pad_t, pad_l = pad + more * tall, pad + more * (not tall)
         rows = LONG_SIDE
-        columns = min(half // stride**2 // rows, LONG_SIDE)
+        columns = max(1, min(half // stride**2 // rows, LONG_SIDE))
         o_h, o_w = (rows, columns) if tall else (columns, rows)
         v = {"k_h": kernel, "k_w": kernel, "s_y": stride, "s_x": stride, "d_y": dilation, "d_x": dilation, "vectors": 1}
-        v |= {"pad_t": pad, "pad_l": pad, "i_h": o_h * stride, "i_w": o_w * stride, "o_h": o_h, "o_w": o_w, "o_xs": 1}
+        v |= {"pad_t": pad_t, "pad_l": pad_l, "i_h": o_h * stride, "i_w": o_w * stride, "o_h": o_h, "o_w": o_w, "o_xs": 1}
         pitch = v["i_w"]
-        v |= {"i_ys": stride * pitch, "t_ys": dilation * pitch, "i_off": -pad * pitch % ADDRESS_MODULUS, "o_addr": half}
+        v |= {"i_ys": stride * pitch, "t_ys": dilation * pitch, "i_off": -pad_t * pitch % ADDRESS_MODULUS, "o_addr": half}
         v |= {"o_ys": o_w, "o_cs": o_h * o_w, "lo": -128, "hi": 127}
-        ops = [Op("CONV", {**v, "chunks": 1})]
+        yield _directed(config, Op("CONV", {**v, "chunks": 1}))
         if config.build_pool:
-            ops.append(Op("POOL", {**v, "mode": int(PoolMode.DEPTHWISE), "t_step": kernel**2}))
-        for op in ops:
-            program = directed_program(config, [op])
-            scenario = Scenario(config, program.memory, program.bases)
-            scenario.start(program.words)
-            yield scenario
+            yield _directed(config, Op("POOL", {**v, "mode": int(PoolMode.DEPTHWISE), "t_step": kernel**2}))
+
+
+def many_channels(config: MachineConfig) -> Iterator[Scenario]:
+    """CONV over many channel vectors and to many chunks, POOL over many channel vectors."""
+    side = 4
+    half, plane = config.fm_words // 2, side**2
+    v = dict.fromkeys(("k_h", "k_w", "s_y", "s_x", "d_y", "d_x", "o_xs"), 1)
+    v |= dict.fromkeys(("i_h", "i_w", "o_h", "o_w", "i_ys", "t_ys", "o_ys"), side)
+    v |= {"i_cs": plane, "o_cs": plane, "o_addr": half, "lo": -128, "hi": 127}
+    vectors = min(LONG_SIDE, half // plane, config.weight_depth)
+    chunks = min(LONG_SIDE, half // plane // config.words_per_chunk, config.weight_depth, config.param_depth)
+    yield _directed(config, Op("CONV", {**v, "vectors": vectors, "chunks": 1}))
+    yield _directed(config, Op("CONV", {**v, "vectors": 1, "chunks": chunks}))
+    if config.build_pool:
+        yield _directed(config, Op("POOL", {**v, "vectors": vectors, "mode": int(PoolMode.MAX)}))
+
+
+def _directed(config: MachineConfig, op: Op) -> Scenario:
+    """The instruction alone, after what defines all that it reads."""
+    program = directed_program(config, [op])
+    scenario = Scenario(config, program.memory, program.bases)
+    scenario.start(program.words)
+    return scenario
 
 
 def _scenario(config: MachineConfig, bases: Mapping[Region, int], dram: Dram = QUOTED) -> Scenario:
