@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -21,39 +21,52 @@ from sim.random.moves import load, loadp, save
 from sim.random.program import LONGEST_ROW, random_memory
 from sim.random.tokens import unit_of
 from sim.random.windows import conv, pool
+from sim.rtl.memory import QUOTED
 from sim.rtl.scenario import Scenario, whole
 
 BEATS = 24
 """Work of an instruction before its bit is turned."""
 MOST_BEATS = 12_000
 """And after it."""
-ATTEMPTS = 12
+ATTEMPTS = 18
+PROGRAM_BYTES = 1 << 20
+"""Where programs are, reads are answered though they are outside of the image."""
 STARTS = 48
 """Programs in one run of the simulator: what fits the script of the host."""
 NOTHING = np.zeros(0, np.int64)
 COUNTS = ("rows", "pixels", "count", "chunks", "vectors", "k_h", "k_w", "o_h", "o_w", "n0", "n1", "n2", "n3", "n4")
 
 
+@dataclass
+class Turned:
+    """Instructions that have one bit turned, as far as they were found."""
+
+    legal: Op | None = None
+    alone: Op | None = None
+    """Legal, and that bit is the only one of its field."""
+    illegal: Op | None = None
+    """A rule forbids it."""
+    outside: Op | None = None
+    """It goes beyond one bound."""
+
+
 def field_scenarios(config: MachineConfig, share: int = 1) -> Iterator[Scenario]:
-    """For each bit of each field, an instruction with that bit turned that is legal, what it leaves being compared, and one
-    that must be refused, as far as there are such. ``share``: only every so many-th bit."""
-    legal, refused = [], []
-    for variant, illegal in variants(config, share):
-        if variant is not None:
-            legal.append(variant)
-        if illegal is not None:
-            refused.append(illegal)
+    """Instructions with one bit of a field turned: what the legal ones leave is compared, the others must be refused.
+    ``share``: only every so many-th bit."""
+    found = list(variants(config, share))
+    legal = [op for turned in found for op in (turned.legal, turned.alone) if op is not None]
+    refused = [op for turned in found for op in (turned.illegal, turned.outside) if op is not None]
     for compared, ops in ((True, legal), (False, refused)):
         for first in range(0, len(ops), STARTS):
             yield _scenario(config, ops[first : first + STARTS], compared, first)
 
 
-def variants(config: MachineConfig, share: int = 1) -> Iterator[tuple[Op | None, Op | None]]:
-    """Bit by bit, a legal and an illegal instruction that have it turned."""
+def variants(config: MachineConfig, share: int = 1) -> Iterator[Turned]:
+    """What is found for each bit."""
     dram = _dram(config)
     for row, place, bit in islice(bits_of(config), 0, None, share):
         rng = random.Random(f"{config.hash} {row.name} {place.field.name} {bit}")
-        yield _turned(rng, config, dram, row, place.word, place.lsb + bit)
+        yield _turned(rng, config, dram, row, place, bit)
 
 
 def bits_of(config: MachineConfig) -> Iterator[tuple[Instruction, Placed, int]]:
@@ -65,38 +78,46 @@ def bits_of(config: MachineConfig) -> Iterator[tuple[Instruction, Placed, int]]:
 
 
 def _turned(
-    rng: random.Random, config: MachineConfig, dram: Dram, row: Instruction, word: int, bit: int
-) -> tuple[Op | None, Op | None]:
-    """Of several draws, the first whose footprint the bit changes is the best; else any that is legal."""
-    legal, refused, moves = None, None, False
-    for _ in range(ATTEMPTS):
+    rng: random.Random, config: MachineConfig, dram: Dram, row: Instruction, place: Placed, bit: int
+) -> Turned:
+    """Of several draws, the first whose footprint the bit changes is the best legal one; else any."""
+    found, moves = Turned(), False
+    program = QUOTED.program_base(config)
+    for attempt in range(ATTEMPTS):
         op = _draw(rng, config, dram, row.name)
         if op is None:
             continue
         words = encode(op)
-        words[word] ^= 1 << bit
+        alone = attempt % 3 == 2
+        if alone:
+            words[place.word] &= ~(((1 << place.field.bits) - 1) << place.lsb)
+        words[place.word] ^= 1 << place.lsb + bit
         turned = decode(words, 0)[0]
         if broken_rule(turned, config) is not None:
-            refused = refused or turned
+            found.illegal = found.illegal or turned
             continue
         if _work(turned, config) > MOST_BEATS:
             continue
         before, after = footprint(op, config, dram), touched(turned, config, dram)
         outside = {space for space, _ in beyond(after, config, dram)}
         if outside:
+            if any(((cells >= program) & (cells < program + PROGRAM_BYTES)).any() for cells in after.reads.values()):
+                continue
             # Of several bounds that are broken the machine reports the one it meets first.
-            refused = refused or (turned if len(outside) == 1 else None)
+            found.outside = found.outside or (turned if len(outside) == 1 else None)
             continue
-        unclear = after.conflicts or (after.repeats and row.unit is not Unit.MISC) or Space.ACC in after.reads | after.writes
-        if unclear or moves:
+        if after.conflicts or (after.repeats and row.unit is not Unit.MISC) or Space.ACC in after.reads | after.writes:
             continue
-        moves = any(
-            not np.array_equal(cells, of_before.get(space, NOTHING))
-            for of_before, of_after in ((before.reads, after.reads), (before.writes, after.writes))
-            for space, cells in of_after.items()
-        )
-        legal = turned if moves or legal is None else legal
-    return legal, refused
+        if alone:
+            found.alone = found.alone or turned
+        elif not moves:
+            moves = any(
+                not np.array_equal(cells, of_before.get(space, NOTHING))
+                for of_before, of_after in ((before.reads, after.reads), (before.writes, after.writes))
+                for space, cells in of_after.items()
+            )
+            found.legal = turned if moves or found.legal is None else found.legal
+    return found
 
 
 def _draw(rng: random.Random, config: MachineConfig, dram: Dram, name: str) -> Op | None:

@@ -163,7 +163,7 @@ def large_windows(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def many_channels(config: MachineConfig) -> Iterator[Scenario]:
-    """CONV over many channel vectors and to many chunks, POOL over many channel vectors."""
+    """CONV over many channel vectors, to many chunks and to groups of many; POOL over many channel vectors."""
     side = 4
     half, plane = config.fm_words // 2, side**2
     v = dict.fromkeys(("k_h", "k_w", "s_y", "s_x", "d_y", "d_x", "o_xs"), 1)
@@ -173,6 +173,7 @@ def many_channels(config: MachineConfig) -> Iterator[Scenario]:
     chunks = min(LONG_SIDE, half // plane // config.words_per_chunk, config.weight_depth, config.param_depth)
     yield _directed(config, Op("CONV", {**v, "vectors": vectors, "chunks": 1}))
     yield _directed(config, Op("CONV", {**v, "vectors": 1, "chunks": chunks}))
+    yield _directed(config, Op("CONV", {**v, "vectors": 1, "chunks": chunks, "g_chunks": min(11, chunks), "g_step": plane}))
     if config.build_pool:
         yield _directed(config, Op("POOL", {**v, "vectors": vectors, "mode": int(PoolMode.MAX)}))
 

@@ -22,10 +22,13 @@ def test_most_bits_have_a_legal_instruction_and_many_one_that_is_refused() -> No
     bits = list(bits_of(NANO))
     found = list(variants(NANO, SHARE))
     assert len(found) == -(-len(bits) // SHARE)
-    legal, refused = (sum(pair[which] is not None for pair in found) for which in (0, 1))
-    assert legal > 0.8 * len(found)
-    assert refused > 0.4 * len(found)
-    assert all(broken_rule(op, NANO) is None for op, _ in found if op is not None)
+    legal = [op for turned in found for op in (turned.legal, turned.alone) if op is not None]
+    assert len(legal) > len(found)
+    assert all(broken_rule(op, NANO) is None for op in legal)
+    illegal = [turned.illegal for turned in found if turned.illegal is not None]
+    assert len(illegal) > 0.05 * len(found)
+    assert all(broken_rule(op, NANO) is not None for op in illegal)
+    assert sum(turned.outside is not None for turned in found) > 0.2 * len(found)
     assert {row.unit for row, _, _ in bits} == set(Unit)
 
 
