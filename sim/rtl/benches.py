@@ -22,7 +22,7 @@ from sim.rtl.extremes import (
     whole_sums,
 )
 from sim.rtl.limits import region_limits
-from sim.rtl.places import all_tokens, fault_places
+from sim.rtl.places import all_tokens, fault_places, long_programs
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.stops import aborts, setup, slow_memory
 
@@ -218,6 +218,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench("large-windows", "outputs, kernels, strides, dilations and padding that are large", scenarios=large_windows),
     Bench("many-channels", "many channel vectors, many chunks", scenarios=many_channels),
     Bench("beside-halves", "sums of MISC a bit above and below a half, in every bit", scenarios=beside_halves),
+    Bench("long-programs", "every bit of a program's length", scenarios=long_programs),
     Bench("fault-places", "the instruction that breaks a bound is named, among others of its unit", scenarios=fault_places),
     Bench("illegal-instructions", "each refused with code and place", scenarios=illegal_instructions),
     Bench("programs", "random programs over all units", scenarios=programs),

@@ -10,7 +10,7 @@ from isa.codec import Op
 from isa.config import MachineConfig
 from isa.faults import TOKEN_MAX
 from isa.instructions import Region, Unit
-from sim.rtl.scenario import Scenario, token, whole
+from sim.rtl.scenario import DONE, Scenario, token, whole
 
 MEMORY_BYTES = 1 << 16
 STARTS = 24
@@ -19,6 +19,8 @@ BEFORE = (0, 1, 2, 4, 8, 15)
 """Instructions of the same unit before the one that stops it: every bit of the numbers by which a unit knows its own."""
 AFTER = 3
 FEW = 5
+LONGEST_FETCH = 64
+"""Words that are fetched at a time, 256 bytes: fewer than the program has, so that the bit is still there behind them."""
 
 
 def fault_places(config: MachineConfig) -> Iterator[Scenario]:
@@ -85,6 +87,16 @@ def all_tokens(config: MachineConfig) -> Iterator[Scenario]:
             gives = token(giver, signal=[taker])
             scenario.start(whole(config, *[gives] * (TOKEN_MAX + 1)), watchdog=2000)
         yield scenario
+
+
+def long_programs(config: MachineConfig) -> Iterator[Scenario]:
+    """Programs that are said to be as long as a register can say, each bit of it alone, and end before."""
+    words = whole(config, *[token(Unit.LOAD)] * FEW * FEW)
+    scenario = _scenario(config)
+    place = scenario.place(words)
+    for bit in range(len(words).bit_length(), 32):
+        scenario.start_at(place, (1 << bit) + LONGEST_FETCH, DONE)
+    yield scenario
 
 
 def _scenario(config: MachineConfig) -> Scenario:
