@@ -19,6 +19,7 @@ from sim.rtl.extremes import (
     limit_bits,
     many_channels,
     most_fill,
+    products_near_halves,
     whole_sums,
 )
 from sim.rtl.limits import region_limits
@@ -218,6 +219,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench("large-windows", "outputs, kernels, strides, dilations and padding that are large", scenarios=large_windows),
     Bench("many-channels", "many channel vectors, many chunks", scenarios=many_channels),
     Bench("beside-halves", "sums of MISC a bit above and below a half, in every bit", scenarios=beside_halves),
+    Bench("products-near-halves", "requantised products, each bit of which decides some", scenarios=products_near_halves),
     Bench("long-programs", "every bit of a program's length", scenarios=long_programs),
     Bench("fault-places", "the instruction that breaks a bound is named, among others of its unit", scenarios=fault_places),
     Bench("illegal-instructions", "each refused with code and place", scenarios=illegal_instructions),

@@ -27,6 +27,8 @@ CROWD = 12
 PARAMS, INPUTS, RESULTS = 0x1000, 0x4000, 0x8000
 SHIFTS, HALVES = 47, 64
 """Shifts that C has bits for, and sums in one program."""
+PRODUCTS = 16
+"""Sets of records."""
 SIZES = (0, 1, 2, 4, 8, 16, 32, 64, -1, -2, -3, -5, -9, -17, -33, -65)
 
 
@@ -141,6 +143,40 @@ def beside_halves(config: MachineConfig) -> Iterator[Scenario]:
     yield scenario
 
 
+def products_near_halves(config: MachineConfig) -> Iterator[Scenario]:
+    """Biases and factors whose products are as near to a half as they can be: each bit of the product decides some of them."""
+    rng = np.random.default_rng(7)
+    size = config.ic_p
+    chunks = min(config.param_depth, config.weight_depth, config.fm_words // 4 // config.words_per_chunk)
+    window = dict.fromkeys(("s_y", "s_x", "k_h", "k_w", "d_y", "d_x", "vectors", "o_xs", "o_h", "o_w", "i_h", "i_w", "o_cs"), 1)
+    conv = {**window, "chunks": chunks, "o_addr": 1, "lo": -128, "hi": 127}
+    vectors = -(-chunks * config.oc_p // size)
+    lanes = chunks * config.oc_p
+    of_records = lanes * REQUANT_WORD_BYTES
+    bases = {Region.INPUT: INPUTS, Region.OUTPUT: RESULTS}
+    scenario = _scenario(config, bases, memory_bytes=MEMORY_BYTES + PRODUCTS * of_records)
+    scenario.memory[INPUTS : INPUTS + size] = scenario.expected[INPUTS : INPUTS + size] = 0
+    for number in range(PRODUCTS):
+        factors = rng.integers(1 << 23, 1 << 24, lanes)
+        wanted = (rng.integers(-120, 120, lanes) + 0.5) * (1 << 40)
+        biases = np.rint(wanted / factors).astype(np.int64) & 0xFFFFFFFF
+        records = biases.astype(np.uint64) | factors.astype(np.uint64) << np.uint64(32) | np.uint64(40 << 56)
+        at = MEMORY_BYTES + number * of_records
+        scenario.memory[at : at + of_records] = scenario.expected[at : at + of_records] = records.view(np.uint8)
+        words = whole(
+            config,
+            Op("LOADP", {"buffer": int(Buffer.WEIGHT), "count": chunks}),
+            Op("LOADP", {"buffer": int(Buffer.PARAM), "count": chunks, "offset": at}),
+            Op("LOAD", {"rows": 1, "pixels": 1, "run": size, "step": size, "valid": size, "region": int(Region.INPUT)},
+               signal=frozenset({Unit.CONV})),
+            Op("CONV", conv, wait=frozenset({Unit.LOAD}), signal=frozenset({Unit.SAVE})),
+            Op("SAVE", {"rows": 1, "pixels": vectors, "run": size, "step": size, "s_addr": 1, "s_xs": 1,
+                        "region": int(Region.OUTPUT), "offset": number * vectors * size}, wait=frozenset({Unit.CONV})),
+        )  # fmt: skip
+        scenario.start(words)
+    yield scenario
+
+
 def large_windows(config: MachineConfig) -> Iterator[Scenario]:
     """CONV and POOL whose outputs, kernels, strides, dilations or padding are large at once, as much as the feature maps
     hold."""
@@ -186,6 +222,8 @@ def _directed(config: MachineConfig, op: Op) -> Scenario:
     return scenario
 
 
-def _scenario(config: MachineConfig, bases: Mapping[Region, int], dram: Dram = QUOTED) -> Scenario:
-    memory = np.random.default_rng(3).integers(0, 256, MEMORY_BYTES, np.uint8)
+def _scenario(
+    config: MachineConfig, bases: Mapping[Region, int], dram: Dram = QUOTED, memory_bytes: int = MEMORY_BYTES
+) -> Scenario:
+    memory = np.random.default_rng(3).integers(0, 256, memory_bytes, np.uint8)
     return Scenario(config, memory, {region: bases.get(region, 0) for region in Region}, dram=dram)
