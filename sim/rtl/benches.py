@@ -23,7 +23,7 @@ from sim.rtl.extremes import (
     whole_sums,
 )
 from sim.rtl.limits import region_limits
-from sim.rtl.places import all_tokens, fault_places, long_programs
+from sim.rtl.places import all_tokens, fault_places, field_rules, long_programs
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.stops import aborts, setup, slow_memory
 
@@ -221,6 +221,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench("beside-halves", "sums of MISC a bit above and below a half, in every bit", scenarios=beside_halves),
     Bench("products-near-halves", "requantised products, each bit of which decides some", scenarios=products_near_halves),
     Bench("long-programs", "every bit of a program's length", scenarios=long_programs),
+    Bench("field-rules", "fields that another one bounds, each bit refused alone", scenarios=field_rules),
     Bench("fault-places", "the instruction that breaks a bound is named, among others of its unit", scenarios=fault_places),
     Bench("illegal-instructions", "each refused with code and place", scenarios=illegal_instructions),
     Bench("programs", "random programs over all units", scenarios=programs),

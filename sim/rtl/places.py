@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from isa.codec import Op
+from isa.codec import Op, broken_rule
 from isa.config import MachineConfig
 from isa.faults import TOKEN_MAX
 from isa.instructions import Region, Unit
@@ -86,6 +86,32 @@ def all_tokens(config: MachineConfig) -> Iterator[Scenario]:
         for taker in units:
             gives = token(giver, signal=[taker])
             scenario.start(whole(config, *[gives] * (TOKEN_MAX + 1)), watchdog=2000)
+        yield scenario
+
+
+def field_rules(config: MachineConfig) -> Iterator[Scenario]:
+    """Rules that compare two fields: each bit of the one that may not be the greater is refused by itself."""
+    few = 3
+
+    def beside(unit: Unit, name: str, **values: int) -> Iterator[Op]:
+        good = token(unit)
+        for bit in range(good.row.fields[name].bits):
+            yield Op(good.name, {**good.values, **values, name: 1 << bit})
+
+    ops = [*beside(Unit.LOAD, "step", run=few, lead=1), *beside(Unit.LOAD, "run", step=few)]
+    ops += beside(Unit.SAVE, "run", step=few)
+    for unit in (Unit.CONV, *([Unit.POOL] * config.build_pool)):
+        for name in ("i_off", "i_ys", "t_ys"):
+            ops += beside(unit, name, i_ring=few)
+        ops += beside(unit, "i_ring")
+    if config.build_misc:
+        ops += [*beside(Unit.MISC, "o_s4", mode=6, last_lanes=1), *beside(Unit.MISC, "n4", mode=6, last_lanes=1)]
+        ops += [*beside(Unit.MISC, "last_lanes", mode=7), *beside(Unit.MISC, "b_lane", b_one=1)]
+    refused = [op for op in ops if broken_rule(op, config) is not None]
+    for first in range(0, len(refused), STARTS):
+        scenario = _scenario(config)
+        for op in refused[first : first + STARTS]:
+            scenario.start(whole(config, op))
         yield scenario
 
 
