@@ -2,7 +2,8 @@
 
 Both have the same registers and the same memories. With these taken out, their outputs as inputs and their inputs as
 outputs, two circuits without state are left; yosys' solver looks for values on which they differ. If there are none, no program
-and no bench can tell the mutant from the machine. A difference need not be one: the state that shows it may never be reached.
+and no bench can tell the mutant from the machine. What nothing reads in either, bit by bit and however long the chain, is not
+compared. A difference need not be one: the state that shows it may never be reached.
 """
 
 from __future__ import annotations
@@ -19,14 +20,11 @@ SECONDS = 20
 MOST_BITS = 5000
 """Of a memory that is made of registers to be compared."""
 _CUT = """\
-module cut_register(D, Q);
-  parameter WIDTH = 1;
-  input [WIDTH-1:0] D;
-  output [WIDTH-1:0] Q;
+module cut_register(input CLK, input D, output Q);
   assign Q = 0;
 endmodule
 """
-"""Stands for a register and is taken out, if its name is public: its output is any value, its input is compared."""
+"""Stands for a bit of a register and is taken out, if its name is public: its output is any value, what goes in is compared."""
 _CUTTING = r"""
 module \$dff (CLK, D, Q);
   parameter WIDTH = 1;
@@ -34,7 +32,10 @@ module \$dff (CLK, D, Q);
   input CLK;
   input [WIDTH-1:0] D;
   output [WIDTH-1:0] Q;
-  cut_register #(.WIDTH(WIDTH)) _TECHMAP_REPLACE_ (.D(D), .Q(Q));
+  genvar at;
+  generate for (at = 0; at < WIDTH; at = at + 1) begin: bit
+    cut_register cut (.CLK(CLK), .D(D[at]), .Q(Q[at]));
+  end endgenerate
 endmodule
 """
 _PROOF = """\
@@ -46,10 +47,15 @@ mutate {options}
 rename {module} gate
 setattr -mod -unset top -unset keep_hierarchy *
 memory_map gold gate
+setattr -set of_the_machine 1 gold/t:$mux gate/t:$mux
 dffunmap gold gate
 rename -enumerate -pattern register_of_memory_% gold/t:$dff gate/t:$dff
 techmap -map cutting.v gold gate
 hierarchy
+rename -hide gold/w:* gate/w:*
+simplemap gold/t:$mux gate/t:$mux %u a:of_the_machine %d
+opt_expr gold gate
+opt_clean -purge gold gate
 expose -evert gold
 expose -evert gate
 miter -equiv -flatten -make_outputs gold gate miter

@@ -13,21 +13,24 @@ from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.netlist import PLUSARG, Mutant, mutated, netlist_of
 from sim.random.engines import Outcome, difference, functional, rtl
 from sim.random.faulty import faulty_program, stops_alike
+from sim.random.fields import field_scenarios
 from sim.random.memories import Ending, endings, memory_of
 from sim.random.program import RandomProgram, random_program
 from sim.rtl.benches import BENCHES
 from sim.rtl.build import SimulatorError
 from sim.rtl.machine import RtlMachine, RtlResult
-from sim.rtl.play import play, register_file
+from sim.rtl.play import counters_after, play, register_file
+from sim.rtl.scenario import Scenario
 
-PROGRAMS, SPOILED, EQUIVALENT, BENCHES_STAGE, CYCLES = "programs", "spoiled", "equivalent", "benches", "cycles"
-STAGES = (PROGRAMS, CYCLES, SPOILED, BENCHES_STAGE, EQUIVALENT)
+PROGRAMS, CYCLES, SPOILED, BENCHES_STAGE = "programs", "cycles", "spoiled", "benches"
+FIELDS, EQUIVALENT = "fields", "equivalent"
+STAGES = (PROGRAMS, CYCLES, SPOILED, BENCHES_STAGE, FIELDS, EQUIVALENT)
 """In the order in which survivors meet them: results; what is the same but later, or only counted wrong; programs that must
-stop with the right fault; scenarios; and a proof that there is nothing to be found."""
+stop with the right fault; scenarios; every bit of every field; and a proof that there is nothing to be found."""
 SPOILED_PROGRAMS = 240
 PATIENCE = 20_000
 """Cycles that a mutant may take longer than the machine, as watchdog and beside it."""
-BENCH_LIMIT = 60_000
+BENCH_LIMIT = 200_000
 MOST_CYCLES = 1_000_000
 
 
@@ -58,7 +61,11 @@ class Hunt:
     cache: Path | str | None = None
     _cases: dict[int, Case] = field(default_factory=dict)
     _spoiled: list[Case] = field(default_factory=list)
+    _fields: list[Scenario] = field(default_factory=list)
+    _results: dict[tuple[tuple[str, ...], int], RtlResult] = field(default_factory=dict)
+    """What the mutant in hand made of the programs: cycles look at the runs that results have looked at."""
     registers: str = ""
+    counters: str = ""
     verilog: str = ""
     mutants: list[Mutant] = field(default_factory=list)
 
@@ -70,8 +77,10 @@ class Hunt:
         if name == EQUIVALENT:
             return "proved" if proved_equivalent(netlist_of(self.config, self.cache), mutant) else None
         machine = self._machine(mutant.number)
+        machine.build()  # What cannot be built has been found by nothing.
         stages: dict[str, Callable[[RtlMachine], str | None]] = {
             PROGRAMS: self._by_programs, CYCLES: self._by_cycles, SPOILED: self._by_spoiled, BENCHES_STAGE: self._by_benches,
+            FIELDS: self._by_fields,
         }  # fmt: skip
         try:
             return stages[name](machine)
@@ -82,10 +91,12 @@ class Hunt:
         return RtlMachine(self.config, cache=self.cache, verilog=self.verilog, check=True, plusargs=(f"+{PLUSARG}={number}",))
 
     def _by_programs(self, machine: RtlMachine) -> str | None:
+        self._results.clear()
         for number in range(self.programs):
             case = self._case(number)
             try:
-                actual = Outcome(self._run(machine, case.program, case.limit).memory)
+                self._results[machine.plusargs, number] = self._run(machine, case.program, case.limit)
+                actual = Outcome(self._results[machine.plusargs, number].memory)
             except MachineFault as fault:
                 actual = Outcome(fault=(fault.fault, fault.pc))
             wrong = difference(case.expected, actual, case.allowed)
@@ -98,11 +109,24 @@ class Hunt:
             self.registers = register_file(self._machine(0))
         if register_file(machine) != self.registers:
             return "registers: other answers"
+        twice = _twice(self.config)
+        if not self.counters:
+            self.counters = counters_after(self._machine(0), twice, BENCH_LIMIT)
+        if counters_after(machine, twice, BENCH_LIMIT) != self.counters:
+            return "programs in a row: other counters"
         for bench in BENCHES:
             for number, scenario in enumerate(bench.scenarios(self.config) if bench.scenarios else ()):
                 wrong = play(machine, scenario, BENCH_LIMIT)
                 if wrong is not None:
                     return f"bench {bench.name}, scenario {number}: {wrong}"
+        return None
+
+    def _by_fields(self, machine: RtlMachine) -> str | None:
+        self._fields = self._fields or list(field_scenarios(self.config))
+        for number, scenario in enumerate(self._fields):
+            wrong = play(machine, scenario, BENCH_LIMIT)
+            if wrong is not None:
+                return f"fields, scenario {number}: {wrong}"
         return None
 
     def _by_cycles(self, machine: RtlMachine) -> str | None:
@@ -111,7 +135,7 @@ class Hunt:
             reference = case.reference
             if reference is None:
                 continue
-            actual = self._run(machine, case.program, case.limit)
+            actual = self._results.get((machine.plusargs, number)) or self._run(machine, case.program, case.limit)
             for name in ("cycles", "read_beats", "write_beats", "counters", "trace"):
                 if getattr(actual, name) != getattr(reference, name):
                     return f"program {number}: other {name.replace('_', ' ')}"
@@ -142,6 +166,15 @@ class Hunt:
             program.words, program.memory, program.bases, stalls_seed=stalls, watchdog=PATIENCE, max_cycles=limit, trace=True,
             dram=memory_of(program),
         )  # fmt: skip
+
+
+def _twice(config: MachineConfig) -> Scenario:
+    """A program over all units, and the same again."""
+    program = random_program(config, 7, size=30)
+    scenario = Scenario(config, program.memory, program.bases)
+    scenario.start(program.words)
+    scenario.start(program.words)
+    return scenario
 
 
 class Hunted(Protocol):

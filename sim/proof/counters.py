@@ -167,6 +167,7 @@ PROOFS = (
         (
             Fault(SEQUENCER, 'm.next = "DRAIN"', 'm.next = "IDLE"'),
             Fault(SEQUENCER, "settled == SETTLE_CYCLES - 1", "settled == SETTLE_CYCLES - 3"),
+            Fault(SEQUENCER, "m.If(~self.drained | self.running)", "m.If(0)"),
             Fault(SEQUENCER, "self.begin.eq(0)", "self.begin.eq(self.begin)"),
         )
     ),

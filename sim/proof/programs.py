@@ -102,6 +102,7 @@ PROOFS = (
         "none after END, a fault or halt", Dispatch, words_reach_their_units,
         (
             Fault(DISPATCH, "self.pc.eq(self.pc + header.length)", "self.pc.eq(self.pc + index)"),
+            Fault(DISPATCH, "fail(body_code)\n", "fail(body_code)\n                        m.d.comb += send.eq(1)\n"),
             Fault(DISPATCH, "target.eq(header.opcode)", "target.eq(incoming.opcode)"),
             Fault(DISPATCH, "self.words.ready.eq(free & ~self.halt)", "self.words.ready.eq(~self.halt)"),
         ),

@@ -8,7 +8,7 @@ an accumulator cell one pixel lane of an entry, and a parameter cell a word.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -70,15 +70,29 @@ def space_size(space: Space, config: MachineConfig, dram: Dram) -> int:
 
 def footprint(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     """Cells read and written; ``OutOfRange`` if one of them does not exist."""
+    result = touched(op, config, dram)
+    for space, cells in beyond(result, config, dram):
+        raise OutOfRange(f"{op.name}: {space.value} {cells[0]}..{cells[-1]}")
+    return result
+
+
+def touched(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    """Cells read and written, whether they exist or not."""
     result = {
         "LOAD": _load, "LOADP": _loadp, "SAVE": _save, "CONV": _conv, "POOL": _pool, "MISC": _misc,
     }[op.name](op, config, dram)  # fmt: skip
     for cells_of in (result.reads, result.writes):
-        for space, cells in list(cells_of.items()):
-            cells_of[space] = cells = np.unique(cells)
-            if cells.size and (cells[0] < 0 or cells[-1] >= space_size(space, config, dram)):
-                raise OutOfRange(f"{op.name}: {space.value} {cells[0]}..{cells[-1]}")
+        for space, cells in cells_of.items():
+            cells_of[space] = np.unique(cells)
     return result
+
+
+def beyond(result: Footprint, config: MachineConfig, dram: Dram) -> Iterator[tuple[Space, Cells]]:
+    """What is touched and does not exist in part."""
+    for cells_of in (result.reads, result.writes):
+        for space, cells in cells_of.items():
+            if cells.size and (cells[0] < 0 or cells[-1] >= space_size(space, config, dram)):
+                yield space, cells
 
 
 def axes(*steps: tuple[int, int]) -> Cells:

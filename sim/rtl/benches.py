@@ -12,7 +12,18 @@ from isa.config import MachineConfig
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import Region, Unit
 from sim.random.program import RandomProgram, directed_program, random_program
+from sim.rtl.extremes import (
+    beside_halves,
+    crowds,
+    large_windows,
+    limit_bits,
+    many_channels,
+    most_fill,
+    products_near_halves,
+    whole_sums,
+)
 from sim.rtl.limits import region_limits
+from sim.rtl.places import all_tokens, fault_places, field_rules, long_programs
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.stops import aborts, setup, slow_memory
 
@@ -193,6 +204,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench("axi4-lite", "registers, byte strobes, back-pressure on every channel, unmapped addresses", "drives_registers"),
     Bench("axi4-lite-program", "a program started, polled and acknowledged over AXI4-Lite", "runs_program"),
     Bench("tokens", "tokens between all units, full counters, a giver that finds no room", scenarios=tokens),
+    Bench("all-tokens", "every counter full and without room; none left when all are taken", scenarios=all_tokens),
     Bench("back-pressure", "the same results under random stalls of all AXI channels", scenarios=back_pressure),
     Bench("error-responses", "DRAM errors name the instruction; the machine starts again", scenarios=error_responses),
     Bench("watchdog", "a token that never comes", scenarios=watchdog),
@@ -200,6 +212,17 @@ BENCHES: tuple[Bench, ...] = (
     Bench("slow-memory", "answers that come after the stop; no start before them", scenarios=slow_memory),
     Bench("set-up", "addresses between beats refused; registers that do not change under a program", scenarios=setup),
     Bench("region-limits", "moves that end with their region, and that go a byte beyond", scenarios=region_limits),
+    Bench("limit-bits", "every bit of the limit of every region, for LOAD and for SAVE", scenarios=limit_bits),
+    Bench("most-fill", "as much fill before a row as can be asked for", scenarios=most_fill),
+    Bench("crowds", "more instructions of a unit in a row than can be in flight", scenarios=crowds),
+    Bench("whole-sums", "sums left in every accumulator, and seen in every bit", scenarios=whole_sums),
+    Bench("large-windows", "outputs, kernels, strides, dilations and padding that are large", scenarios=large_windows),
+    Bench("many-channels", "many channel vectors, many chunks", scenarios=many_channels),
+    Bench("beside-halves", "sums of MISC a bit above and below a half, in every bit", scenarios=beside_halves),
+    Bench("products-near-halves", "requantised products, each bit of which decides some", scenarios=products_near_halves),
+    Bench("long-programs", "every bit of a program's length", scenarios=long_programs),
+    Bench("field-rules", "fields that another one bounds, each bit refused alone", scenarios=field_rules),
+    Bench("fault-places", "the instruction that breaks a bound is named, among others of its unit", scenarios=fault_places),
     Bench("illegal-instructions", "each refused with code and place", scenarios=illegal_instructions),
     Bench("programs", "random programs over all units", scenarios=programs),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from isa.registers import Register
 from sim.rtl.build import SimulatorError
@@ -12,17 +13,21 @@ from sim.rtl.process import run_process
 from sim.rtl.scenario import Scenario
 from sim.rtl.script import READ, RESET, RESET_CYCLES, WRITE, Step, host_script, read_result, script_text
 
-REGISTERS_END = 0x200
-"""Beyond the last register, so that some accesses are refused."""
+REGISTERS_END, BUS_END = 0x200, 0x1000
+"""Beyond the last register, so that some accesses are refused; and of all that the bus can ask for."""
+WATCHED = 900
+"""Readings of counters while a program runs, one behind the other."""
 PATTERNS = (0xFFFFFFFF, 0x5A5AA5A5, 0xC3961E87, 0)
 
 
 def register_file(machine: RtlMachine) -> str:
-    """What the machine answers when every register but CONTROL is written with some patterns, and all are read after each."""
+    """What the machine answers when every register but CONTROL is written with some patterns, and all are read after each; and
+    what it answers at every address."""
     steps: list[Step] = [(RESET, 0, RESET_CYCLES)]
     for pattern in PATTERNS:
         steps += [(WRITE, register, pattern) for register in Register if register is not Register.CONTROL]
         steps += [(READ, offset, 0) for offset in range(0, REGISTERS_END, 4)]
+    steps += [(READ, offset, 0) for offset in range(REGISTERS_END, BUS_END, 4)]
     with temporary_folder() as work:
         (work / "script.hex").write_text(script_text(steps))
         arguments = ["+script=script.hex", "+result=result.txt", "+limit=10000", *machine.plusargs]
@@ -32,11 +37,34 @@ def register_file(machine: RtlMachine) -> str:
         return (work / "result.txt").read_text()
 
 
+def counters_after(machine: RtlMachine, scenario: Scenario, limit: int) -> str:
+    """Counters while each of the programs of a scenario runs, and status and all counters after it."""
+    return _played(machine, scenario, limit, counters=True, watched=WATCHED)[1]
+
+
 def play(machine: RtlMachine, scenario: Scenario, limit: int) -> str | None:
     """What came out other than it must, or None. ``limit``: cycles that one program may take."""
+    after, text, broken = _played(machine, scenario, limit, counters=False)
+    if broken:
+        return f"AXI4 rules broken: {broken[:200]}"
+    results, ending = read_result(text)
+    if ending != "end":
+        return f"the script ended with {ending!r}: the interrupt did not come"
+    endings = [(r[Register.ERROR_CODE], r[Register.ERROR_PC] if r[Register.ERROR_CODE] else 0) for r in results]
+    for number, (expected, actual) in enumerate(zip(scenario.endings, endings, strict=True)):
+        if expected is not None and tuple(expected) != actual:
+            return f"program {number}: expected (code, word) {tuple(expected)}, got {actual}"
+    wrong = np.flatnonzero(after != scenario.expected) if scenario.compare_memory else np.zeros(0)
+    return f"{wrong.size} bytes of memory differ, first {wrong[0]:#x}" if wrong.size else None
+
+
+def _played(
+    machine: RtlMachine, scenario: Scenario, limit: int, *, counters: bool, watched: int = 0
+) -> tuple[npt.NDArray[np.uint8], str, str]:
+    """Memory afterwards, what the host has read, and which rules of AXI4 were broken."""
     with temporary_folder() as work:
         write_image(work / "image", np.concatenate([scenario.memory, scenario.code]), 1)
-        (work / "script.hex").write_text(host_script(scenario.starts, counters=False))
+        (work / "script.hex").write_text(host_script(scenario.starts, counters=counters, watched=watched))
         stalls = 0 if scenario.stalls_seed is None else 2 * scenario.stalls_seed + 1
         arguments = [
             "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump", f"+limit={limit}",
@@ -47,15 +75,5 @@ def play(machine: RtlMachine, scenario: Scenario, limit: int) -> str | None:
         status, output = run_process([str(machine.build(scenario.memory.size + scenario.code.size)), *arguments], work)
         if status:
             raise SimulatorError(f"the simulation ended with status {status}: {output.strip()[-2000:]}")
-        if "AXI" in output:
-            return f"AXI4 rules broken: {output.strip()[:200]}"
-        results, ending = read_result((work / "result.txt").read_text())
-        if ending != "end":
-            return f"the script ended with {ending!r}: the interrupt did not come"
-        endings = [(r[Register.ERROR_CODE], r[Register.ERROR_PC] if r[Register.ERROR_CODE] else 0) for r in results]
-        for number, (expected, actual) in enumerate(zip(scenario.endings, endings, strict=True)):
-            if expected is not None and tuple(expected) != actual:
-                return f"program {number}: expected (code, word) {tuple(expected)}, got {actual}"
         after = np.fromfile(work / "dump", np.uint8, scenario.memory.size)
-        wrong = np.flatnonzero(after != scenario.expected) if scenario.compare_memory else np.zeros(0)
-        return f"{wrong.size} bytes of memory differ, first {wrong[0]:#x}" if wrong.size else None
+        return after, (work / "result.txt").read_text(), output.strip() if "AXI" in output else ""

@@ -55,9 +55,9 @@ STATUS_REGISTERS = (
 COUNTER_OFFSETS = tuple(counter_offset(unit, counter) for unit in Unit for counter in Counter)
 
 
-def host_script(starts: Sequence[Start], *, counters: bool = True) -> str:
+def host_script(starts: Sequence[Start], *, counters: bool = True, watched: int = 0) -> str:
     """Reset the machine; for every program start it, wait for the interrupt, read status and counters, wait until the
-    machine is idle, clear the interrupt."""
+    machine is idle, clear the interrupt. ``watched``: so many times a counter is read while the program runs."""
     steps: list[Step] = [(RESET, 0, RESET_CYCLES), (WRITE, Register.IRQ_ENABLE, 1)]
     for start in starts:
         steps += [*_write_pair(Register.PROGRAM_LO, start.address), (WRITE, Register.PROGRAM_WORDS, start.words)]
@@ -66,6 +66,7 @@ def host_script(starts: Sequence[Start], *, counters: bool = True) -> str:
             steps += [(WRITE, Register.LIMIT_CONST + 4 * region, start.limits.get(region, NO_LIMIT))]
         steps += [(WRITE, Register.WATCHDOG, start.watchdog), (WRITE, Register.BUS_WATCHDOG, start.bus_watchdog)]
         steps += [(WRITE, Register.CONTROL, Control.START)]
+        steps += [(READ, COUNTER_OFFSETS[time % len(COUNTER_OFFSETS)], 0) for time in range(watched)]
         steps += [(DELAY, 0, start.meddle_after)] * bool(start.meddle_after)
         steps += [(WRITE, register, value) for register, value in start.meddle]
         resets = start.stop is not None and Control.RESET in start.stop[0]

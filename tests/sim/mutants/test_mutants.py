@@ -11,7 +11,7 @@ from bench.mutants import COLUMNS, SURVIVES, counted, row_of
 from isa.config import preset
 from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.hunt import STAGES, met
-from sim.mutants.netlist import CONTROL, TOP, Mutant, mutants_of, switched
+from sim.mutants.netlist import CONTROL, TOP, Mutant, mutants_of, possible, switched
 from sim.synthesis.tools import SynthesisError, find_tool
 from tests.tools import needs
 
@@ -54,6 +54,13 @@ def test_the_list_of_yosys_is_read() -> None:
     assert str(first) == f"const0 $procmux$21.Y[25] ({source})"
 
 
+def test_what_reads_without_a_clock_has_no_enable_to_be_changed() -> None:
+    enable = f"mutate -ctrl {CONTROL} 3 3 -mode inv -module memory_2x22_async -cell words -port RD_EN -portbit 0\n"
+    address = enable.replace("RD_EN", "RD_ADDR").replace(" 3 3 ", " 3 4 ")
+    assert possible(LIST + enable + address) == LIST + address
+    assert [mutant.number for mutant in mutants_of(possible(LIST + enable + address), CORE)] == [1, 2, 4]
+
+
 def test_the_machine_reads_its_mutant_and_keeps_its_ports() -> None:
     text = switched(VERILOG)
     assert f"module {TOP}(clk, irq);" in text
@@ -90,33 +97,45 @@ def test_a_mutant_goes_through_the_stages_until_one_finds_it() -> None:
 
 
 PART = f"""\
-module {TOP}_part(input clk, input rst, input [3:0] a, output reg [3:0] sum, output [1:0] shown);
-  reg [3:0] old;
+module {TOP}_part(input clk, input rst, input [3:0] a, output reg [3:0] sum, output [1:0] shown, output half);
+  reg [3:0] old, kept;
   {TOP}_inner inner(.i(a), .o(shown));
+  assign half = kept[1];
   always @(posedge clk) begin
     old <= rst ? 4'd0 : a;
     sum <= rst ? 4'd0 : old + (a & 4'd7);
+    if (a[0]) kept <= a ^ 4'd9;
   end
 endmodule
 module {TOP}_inner(input [3:0] i, output [1:0] o);
   assign o = i[3:2];
 endmodule
-module {TOP}(input clk, input rst, input [3:0] a, output [3:0] sum, output [1:0] shown);
-  {TOP}_part part(.clk(clk), .rst(rst), .a(a), .sum(sum), .shown(shown));
+module {TOP}(input clk, input rst, input [3:0] a, output [3:0] sum, output [1:0] shown, output half);
+  {TOP}_part part(.clk(clk), .rst(rst), .a(a), .sum(sum), .shown(shown), .half(half));
 endmodule
 """
 
 
 @needs("yosys")
-@pytest.mark.parametrize(("mode", "port", "bit", "equal"), [("const0", "B", 3, True), ("const1", "B", 3, False),
-                                                            ("inv", "A", 0, False)])  # fmt: skip
-def test_a_mutant_that_changes_nothing_is_proved_to(mode: str, port: str, bit: int, equal: bool, tmp_path: Path) -> None:
-    """Of the sum's operands, one bit never is one; registers and the module inside are taken as they are."""
+@pytest.mark.parametrize(
+    ("kind", "mode", "port", "bit", "equal"),
+    [("and", "const0", "B", 3, True), ("and", "const1", "B", 3, False), ("and", "inv", "A", 0, False),
+     ("dffe", "const0", "D", 3, True), ("dffe", "inv", "Q", 3, True), ("dffe", "const0", "D", 1, False),
+     ("dffe", "inv", "Q", 1, False), ("dffe", "const0", "EN", 0, False), ("dffe", "const0", "CLK", 0, False)],
+)  # fmt: skip
+def test_a_mutant_that_changes_nothing_is_proved_to(
+    kind: str, mode: str, port: str, bit: int, equal: bool, tmp_path: Path
+) -> None:
+    """Of the sum's operands, one bit never is one; of what is kept, one bit is read; registers and the module inside are
+    taken as they are."""
     (tmp_path / "part.v").write_text(PART)
-    script = f"read_verilog -sv part.v; hierarchy -top {TOP}; proc; opt_clean; rename -enumerate t:$*dff*; write_rtlil part.il"
+    script = (
+        f"read_verilog -sv part.v; hierarchy -top {TOP}; proc; opt_clean; opt_dff; "
+        "rename -enumerate -pattern register_% t:$*dff*; write_rtlil part.il"
+    )
     find_tool("yosys").run(["-q", "-p", script], tmp_path)
     netlist = (tmp_path / "part.il").read_text()
-    cell = re.findall(r"cell \$and (\S+)", netlist)[0]
+    cell = re.findall(rf"cell \${kind} (\S+)", netlist)[0]
     options = f"-mode {mode} -module {TOP}_part -cell {cell} -port {port} -portbit {bit}"
     mutant = Mutant(1, mode, "part", f"{TOP}_part", cell, port, bit, "", options)
     assert proved_equivalent(tmp_path / "part.il", mutant) is equal

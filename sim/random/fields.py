@@ -1,0 +1,191 @@
+"""Instructions that differ from random ones in one bit: does each bit of each field do what it is for?"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from isa.capabilities import built_units
+from isa.codec import Op, broken_rule, decode, encode
+from isa.config import MachineConfig
+from isa.instructions import INSTRUCTIONS, Buffer, Region, Unit
+from isa.table import Instruction, Placed
+from sim.random.elementwise import misc
+from sim.random.footprint import Dram, Space, beyond, footprint, touched
+from sim.random.moves import load, loadp, save
+from sim.random.program import LONGEST_ROW, random_memory
+from sim.random.tokens import unit_of
+from sim.random.windows import conv, pool
+from sim.rtl.memory import QUOTED
+from sim.rtl.scenario import Scenario, whole
+
+BEATS = 24
+"""Work of an instruction before its bit is turned."""
+MOST_BEATS = 12_000
+"""And after it."""
+ATTEMPTS = 18
+PROGRAM_BYTES = 1 << 20
+"""Where programs are, reads are answered though they are outside of the image."""
+STARTS = 48
+"""Programs in one run of the simulator: what fits the script of the host."""
+NOTHING = np.zeros(0, np.int64)
+COUNTS = ("rows", "pixels", "count", "chunks", "vectors", "k_h", "k_w", "o_h", "o_w", "n0", "n1", "n2", "n3", "n4")
+
+
+@dataclass
+class Turned:
+    """Instructions that have one bit turned, as far as they were found."""
+
+    legal: Op | None = None
+    alone: Op | None = None
+    """Legal, and that bit is the only one of its field."""
+    illegal: Op | None = None
+    """A rule forbids it."""
+    outside: Op | None = None
+    """It goes beyond one bound."""
+
+
+def field_scenarios(config: MachineConfig, share: int = 1) -> Iterator[Scenario]:
+    """Instructions with one bit of a field turned: what the legal ones leave is compared, the others must be refused.
+    ``share``: only every so many-th bit."""
+    found = list(variants(config, share))
+    legal = [op for turned in found for op in (turned.legal, turned.alone) if op is not None]
+    refused = [op for turned in found for op in (turned.illegal, turned.outside) if op is not None]
+    for compared, ops in ((True, legal), (False, refused)):
+        for first in range(0, len(ops), STARTS):
+            yield _scenario(config, ops[first : first + STARTS], compared, first)
+
+
+def variants(config: MachineConfig, share: int = 1) -> Iterator[Turned]:
+    """What is found for each bit."""
+    dram = _dram(config)
+    for row, place, bit in islice(bits_of(config), 0, None, share):
+        rng = random.Random(f"{config.hash} {row.name} {place.field.name} {bit}")
+        yield _turned(rng, config, dram, row, place, bit)
+
+
+def bits_of(config: MachineConfig) -> Iterator[tuple[Instruction, Placed, int]]:
+    """Every bit of every field of the instructions of units."""
+    for row in INSTRUCTIONS:
+        if row.unit in built_units(config):
+            for place in row.placed:
+                yield from ((row, place, bit) for bit in range(place.field.bits))
+
+
+def _turned(
+    rng: random.Random, config: MachineConfig, dram: Dram, row: Instruction, place: Placed, bit: int
+) -> Turned:
+    """Of several draws, the first whose footprint the bit changes is the best legal one; else any."""
+    found, moves = Turned(), False
+    program = QUOTED.program_base(config)
+    for attempt in range(ATTEMPTS):
+        op = _draw(rng, config, dram, row.name)
+        if op is None:
+            continue
+        words = encode(op)
+        alone = attempt % 3 == 2
+        if alone:
+            words[place.word] &= ~(((1 << place.field.bits) - 1) << place.lsb)
+        words[place.word] ^= 1 << place.lsb + bit
+        turned = decode(words, 0)[0]
+        if broken_rule(turned, config) is not None:
+            found.illegal = found.illegal or turned
+            continue
+        if _work(turned, config) > MOST_BEATS:
+            continue
+        before, after = footprint(op, config, dram), touched(turned, config, dram)
+        outside = {space for space, _ in beyond(after, config, dram)}
+        if outside:
+            if any(((cells >= program) & (cells < program + PROGRAM_BYTES)).any() for cells in after.reads.values()):
+                continue
+            # Of several bounds that are broken the machine reports the one it meets first.
+            found.outside = found.outside or (turned if len(outside) == 1 else None)
+            continue
+        if after.conflicts or (after.repeats and row.unit is not Unit.MISC) or Space.ACC in after.reads | after.writes:
+            continue
+        if alone:
+            found.alone = found.alone or turned
+        elif not moves:
+            moves = any(
+                not np.array_equal(cells, of_before.get(space, NOTHING))
+                for of_before, of_after in ((before.reads, after.reads), (before.writes, after.writes))
+                for space, cells in of_after.items()
+            )
+            found.legal = turned if moves or found.legal is None else found.legal
+    return found
+
+
+def _draw(rng: random.Random, config: MachineConfig, dram: Dram, name: str) -> Op | None:
+    match name:
+        case "CONV":
+            return conv(rng, config, BEATS, [])
+        case "POOL":
+            return pool(rng, config, BEATS)
+        case "MISC":
+            return misc(rng, config, BEATS)
+        case "LOADP":
+            return loadp(rng, config, dram)
+        case "LOAD":
+            return load(rng, config, dram, BEATS)
+        case _:
+            return save(rng, config, dram, BEATS)
+
+
+def _work(op: Op, config: MachineConfig) -> int:
+    """Beats, taps, words or bytes, whichever are more."""
+    vectors = -(-op["run"] // config.ic_p) if "run" in op.row.fields else 1
+    valid = op["valid"] // config.axi_bytes if "valid" in op.row.fields else 0
+    counts = math.prod(op[name] for name in COUNTS if name in op.row.fields)
+    return max(counts * vectors, op["rows"] * valid if valid else 0)
+
+
+def _bases(size: int) -> Mapping[Region, int]:
+    """The results of the legal ones are kept from OUTPUT on."""
+    return {Region.CONST: 0, Region.WORK: size // 4, Region.INPUT: size // 4, Region.OUTPUT: size // 2}
+
+
+def _dram(config: MachineConfig) -> Dram:
+    parameters = max(config.buffer_depth(buffer.name) * config.buffer_dram_bytes(buffer.name) for buffer in Buffer)
+    wanted = max(1 << 17, 4 * parameters, 4 * config.fm_words * config.ic_p)
+    size = 1 << (wanted - 1).bit_length()
+    return Dram(_bases(size), size)
+
+
+def _everything(config: MachineConfig) -> Iterator[Op]:
+    """Every word of every buffer gets something."""
+    for first in range(0, config.fm_words, LONGEST_ROW):
+        count = min(LONGEST_ROW, config.fm_words - first)
+        row = {"rows": 1, "pixels": count, "run": config.ic_p, "step": config.ic_p, "valid": count * config.ic_p}
+        yield Op("LOAD", row | {"region": int(Region.INPUT), "offset": first * config.ic_p, "d_xs": 1, "d_addr": first})
+    for buffer in Buffer:
+        depth = config.buffer_depth(buffer.name)
+        if depth:
+            yield Op("LOADP", {"buffer": int(buffer), "region": int(Region.CONST), "count": depth})
+
+
+def _scenario(config: MachineConfig, ops: list[Op], compared: bool, seed: int) -> Scenario:
+    dram = _dram(config)
+    memory = random_memory(config, seed, dram.size, dram.bases)
+    scenario = Scenario(config, memory, dram.bases, seed if seed % 2 else None, compare_memory=compared)
+    scenario.start(whole(config, *_everything(config)))
+    offset = 0
+    room = dram.size // 2
+    for op in ops:
+        after = []
+        if compared and op.row.unit not in (Unit.SAVE, None):
+            words = footprint(op, config, dram).writes.get(Space.FM, NOTHING) // config.chunks_per_word
+            if words.size:
+                count = min(int(words[-1] - words[0]) + 1, LONGEST_ROW)
+                offset = offset if (offset + count * config.ic_p) <= room else 0
+                row = {"rows": 1, "pixels": count, "run": config.ic_p, "step": config.ic_p, "s_xs": 1}
+                where = {"region": int(Region.OUTPUT), "offset": offset, "s_addr": int(words[0])}
+                after = [Op("SAVE", row | where, wait=frozenset({unit_of(op)}))]
+                offset += count * config.ic_p
+        signal = frozenset({Unit.SAVE}) if after else frozenset[Unit]()
+        scenario.start(whole(config, replace(op, wait=frozenset(), signal=signal), *after), watchdog=20_000)
+    return scenario
