@@ -205,6 +205,26 @@ def _homes(ctx: Context, demand: _Demand, phase: dict[str, int]) -> dict[str, se
     return homes
 
 
+def _with_readers(nodes: list[Node], crossing: Iterable[str]) -> list[Node]:
+    """An Identity for each tensor that is read elsewhere, too, and here by QuantizeLinear.
+
+    onnxruntime quantises the float weights behind a result that it takes to have no reader but QuantizeLinear, and does not
+    see that the part gives it away; in the whole model it sees the other readers.
+    """
+    quantised = {node.inputs[0] for node in nodes if node.op_type == "QuantizeLinear"}
+    renamed = {name: f"{name}/here" for name in crossing if name in quantised}
+    if not renamed:
+        return nodes
+    here = [
+        replace(
+            node, inputs=tuple(renamed.get(name, name) for name in node.inputs),
+            outputs=tuple(renamed.get(name, name) for name in node.outputs),
+        )
+        for node in nodes
+    ]  # fmt: skip
+    return [*here, *(Node(f"{name}/away", "Identity", (inside,), (name,)) for name, inside in renamed.items())]
+
+
 def _cpu(ctx: Context, demand: _Demand, index: int, parts: dict[int, list[Node]], phase: dict[str, int]) -> Cpu:
     """``phase``: of the copies of a node, the one in its own part gives what other parts and the machine read."""
     model, nodes = ctx.model, parts[index]
@@ -218,7 +238,7 @@ def _cpu(ctx: Context, demand: _Demand, index: int, parts: dict[int, list[Node]]
     inputs = tuple(port(ctx, name, demand.to_host[name]) for name in read if name in demand.to_host)
     outputs = tuple(port(ctx, name, demand.to_machine[name]) for name in given if name in demand.to_machine)
     small = replace(model, name=f"{model.name or 'model'} cpu{index}")
-    proto = part_proto(small, nodes, read, given)
+    proto = part_proto(small, _with_readers(nodes, [name for name in given if name not in model.outputs]), read, given)
     return Cpu(
         f"cpu{index}", tuple(dict.fromkeys(p.tensor for p in inputs)), tuple(dict.fromkeys(p.tensor for p in outputs)),
         proto.SerializeToString(deterministic=True), {node.name: ctx.reasons[node.name] for node in nodes},

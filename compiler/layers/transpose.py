@@ -72,7 +72,9 @@ class TransposeLayer:
         self.table = op.finish.table
         (k_h, k_w), (s_y, s_x), (d_y, d_x) = op.window.kernel, op.window.stride, op.window.dilation
         top, left = op.window.pads[:2]
-        self.phases = [(y, x) for y in phases(s_y, k_h, d_y, top) for x in phases(s_x, k_w, d_x, left)]
+        # An output narrower than the stride has no pixel of the last phases.
+        rows, columns = phases(s_y, k_h, d_y, top)[: target.height], phases(s_x, k_w, d_x, left)[: target.width]
+        self.phases = [(y, x) for y in rows for x in columns]
         self.layers = [self._phase(y, x) for y, x in self.phases]
         self.beats = sum(layer.beats for layer in self.layers)
 

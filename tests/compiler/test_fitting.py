@@ -141,6 +141,14 @@ def test_what_other_units_compute_as_well(name: str, config: MachineConfig) -> N
     assert not on_cpu(compiled(model(nodes, (1, 6, 9, 8), constants), config))
 
 
+@pytest.mark.parametrize("config", [NANO, NO_POOL], ids=lambda config: config.name)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_a_transposed_convolution_whose_output_is_narrower_than_its_stride(groups: int, config: MachineConfig) -> None:
+    """Then some phases have no pixel."""
+    nodes = [node("Relu", "x", "r"), node("ConvTranspose", "r w", strides=[3, 2], output_padding=[2, 0], group=groups)]
+    assert not on_cpu(compiled(model(nodes, (1, 4, 1, 1), {"w": weights(4, 4 // groups, 2, 1)}), config))
+
+
 def test_average_by_count_needs_pool() -> None:
     result = compiled(model([node("AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4)], (1, 6, 9, 8)), NO_POOL)
     assert list(on_cpu(result).values()) == ["configuration no_pool builds no POOL unit, which counts the pixels of windows"]

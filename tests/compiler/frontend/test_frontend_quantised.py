@@ -10,7 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto
 
+from compiler.driver import compile_graph
 from compiler.xgraph.ops import Conv, Cpu, Eltwise, Op, Upsample
+from isa.config import preset
+from sim.runtime.engine import FunctionalEngine
+from sim.runtime.run import Run, run_on_cpu
 from tests.compiler.frontend.quantised_models import RNG, check_counted, check_exact, host_operators, imported, model, node
 
 MICROSOFT = "com.microsoft"
@@ -207,6 +211,20 @@ def test_a_part_on_the_cpu_lies_between_two_on_the_machine() -> None:
     check_exact(found)
     assert [type(op).__name__ for op in found.graph.ops] == ["Conv", "Cpu", "Conv"]
     assert found.reasons["LRN_n"] == "no unit of the machine computes LRN"
+
+
+def test_a_float_result_is_the_same_whether_another_part_reads_it_too_or_not() -> None:
+    """onnxruntime quantises float weights of its own accord, where it believes that only QuantizeLinear reads their result."""
+    nodes = [
+        node("QLinearConv", "x xs xz w ws wz ys yz b", "c"), node("DequantizeLinear", "c ys yz", "d"),
+        node("ConvTranspose", "d v", "t"), node("QuantizeLinear", "t ys yz", "q"),
+        node("QLinearConv", "q ys yz w2 ws wz ys yz b", "e"), node("DequantizeLinear", "e ys yz", "f"), node("Sub", "f t"),
+    ]  # fmt: skip
+    constants = {"v": RNG.normal(size=(8, 8, 2, 2)).astype(np.float32), "w2": RNG.integers(-9, 9, (8, 8, 1, 1)).astype(np.int8)}
+    found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, **constants}, elem=TensorProto.INT8))
+    program = compile_graph(found, preset("nano"), strategy="naive").program
+    feeds = {"x": RNG.integers(-128, 128, (1, 4, 9, 8)).astype(np.int8)}
+    assert (Run(program, FunctionalEngine(program.config))(feeds)["y"] == run_on_cpu(program, feeds)["y"]).all()
 
 
 def test_branches_on_the_cpu_join_in_one_part() -> None:
