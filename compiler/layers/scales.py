@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.layers.fit import Fit, FitError
 from compiler.xgraph.ops import Op, Requantisation
 from isa.config import MachineConfig
 from isa.requantisation import MOST_SHIFT, ONE, ONE_SHIFT
+
+
+def powers_of_two(mantissa: NDArray[np.integer]) -> bool:
+    """Whether scales of these mantissas only shift; one of 0 does, too."""
+    whole = mantissa.astype(np.int64)
+    return not (whole & (whole - 1)).any()
 
 
 def for_lanes(config: MachineConfig, op: Op, requantisation: Requantisation) -> Requantisation:
@@ -20,7 +27,7 @@ def for_lanes(config: MachineConfig, op: Op, requantisation: Requantisation) -> 
     if not config.conv_shifts:
         return requantisation
     mantissa, shift = requantisation.mantissa.astype(np.int64), requantisation.shift.astype(np.int64)
-    if (mantissa & (mantissa - 1)).any():
+    if not powers_of_two(mantissa):
         reason = f"configuration {config.name} has CONV's lanes shift (requant), and scales of it are no powers of two"
         raise FitError(Fit.SCALES, f"layer {op.name}", reason, "quantise to powers of two, or set requant = float32")
     places = np.round(np.log2(np.maximum(mantissa, 1))).astype(np.int64)

@@ -6,7 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
+
 from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.layers.scales import powers_of_two
 from compiler.memory.storage import storage_of
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample
 
@@ -91,9 +94,12 @@ def _geometry(op: Op) -> object:
     match op:
         case Conv() | ConvTranspose():
             padding = op.output_padding if isinstance(op, ConvTranspose) else None
-            return type(op).__name__, op.window, op.groups, op.weights.shape, padding, op.finish.table is not None
+            # Lanes that only shift take none but powers of two.
+            shifts = powers_of_two(op.requantisation.mantissa)
+            return type(op).__name__, op.window, op.groups, op.weights.shape, padding, op.finish.table is not None, shifts
         case Pool():
-            return "Pool", op.kind.value, op.window, op.count_pad, sorted(op.scales), op.finish.table is not None
+            shifts = powers_of_two(np.array([mantissa for _, mantissa, _ in op.scales.values()]))
+            return "Pool", op.kind.value, op.window, op.count_pad, sorted(op.scales), op.finish.table is not None, shifts
         case Eltwise():
             return "Eltwise", op.kind.value, op.finish.table is not None
         case Upsample():

@@ -220,7 +220,9 @@ def test_a_float_result_is_the_same_whether_another_part_reads_it_too_or_not() -
         node("ConvTranspose", "d v", "t"), node("QuantizeLinear", "t ys yz", "q"),
         node("QLinearConv", "q ys yz w2 ws wz ys yz b", "e"), node("DequantizeLinear", "e ys yz", "f"), node("Sub", "f t"),
     ]  # fmt: skip
-    constants = {"v": RNG.normal(size=(8, 8, 2, 2)).astype(np.float32), "w2": RNG.integers(-9, 9, (8, 8, 1, 1)).astype(np.int8)}
+    constants: dict[str, NDArray[Any]] = {
+        "v": RNG.normal(size=(8, 8, 2, 2)).astype(np.float32), "w2": RNG.integers(-9, 9, (8, 8, 1, 1)).astype(np.int8),
+    }  # fmt: skip
     found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, **constants}, elem=TensorProto.INT8))
     program = compile_graph(found, preset("nano"), strategy="naive").program
     feeds = {"x": RNG.integers(-128, 128, (1, 4, 9, 8)).astype(np.int8)}
