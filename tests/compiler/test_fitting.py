@@ -109,13 +109,15 @@ def test_lanes_of_conv_that_only_shift() -> None:
 
 def test_lanes_that_only_shift_take_one_of_two_operations_of_one_shape() -> None:
     """What is known of a shape is known of its scales, too."""
-    lanes, scales = np.full((8, 8, 1, 1), 4, np.int8), {"s": np.float32(0.0625), "t": np.float32(0.07), "z": np.int8(0)}
+    constants: dict[str, Any] = {
+        "s": np.float32(0.0625), "t": np.float32(0.07), "z": np.int8(0), "w": np.full((8, 8, 1, 1), 4, np.int8),
+    }  # fmt: skip
     nodes = [
         node("QLinearConv", "x s z w s z t z", "a"), node("QLinearConv", "x s z w s z s z", "b"),
         node("QLinearConv", "b s z w s z s z", "c"),
     ]  # fmt: skip
-    found = model([*nodes, node("QLinearAdd", "a t z c s z s z", domain="com.microsoft")], (1, 8, 4, 4), {**scales, "w": lanes},
-                  elem=onnx.TensorProto.INT8)  # fmt: skip
+    nodes.append(node("QLinearAdd", "a t z c s z s z", domain="com.microsoft"))
+    found = model(nodes, (1, 8, 4, 4), constants, elem=onnx.TensorProto.INT8)
     assert on_cpu(compiled(found, replace(SHIFTS, build_pool=False))).keys() == {"QLinearConv_a"}
 
 
