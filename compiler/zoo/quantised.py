@@ -14,6 +14,9 @@ from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 
+from compiler.frontend.model import Array
+from compiler.quantise.quantise import MOST_MEAN_RATIO
+
 ACTIVATIONS = {"uint8": QuantType.QUInt8, "int8": QuantType.QInt8}
 WEIGHTS = {"per tensor": False, "per channel": True}
 FORMS = {"QDQ": QuantFormat.QDQ, "QOperator": QuantFormat.QOperator}
@@ -58,23 +61,56 @@ def quantised(
             op_types_to_quantize=[*QDQRegistry, *QLinearOpsRegistry, *ALL_OPERATORS] if everything else None,
         )  # fmt: skip
         done = onnx.load(path)
-    return with_powers_of_two(done) if powers else done
+    return with_means_that_run(with_powers_of_two(done) if powers else done)
 
 
 def with_powers_of_two(model: onnx.ModelProto) -> onnx.ModelProto:
     """The nearest powers of two in place of all scales; a bias has the product of those of what it is added to."""
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    makers = {name: node for node in model.graph.node for name in node.output}
     for name in {name for node in model.graph.node for name in node.input if name.endswith("_scale") and name in constants}:
         values = numpy_helper.to_array(constants[name])
-        constants[name].CopyFrom(numpy_helper.from_array(np.exp2(np.round(np.log2(values))).astype(np.float32), name))
+        _set(constants[name], np.exp2(np.round(np.log2(values))))
+    return _with_scales_of_biases(model)
+
+
+def with_means_that_run(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Coarser scales of means that are next to nothing beside what they are taken of: onnxruntime refuses so fine ones."""
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    makers = {name: node for node in model.graph.node for name in node.output}
+    readers = {name: node for node in model.graph.node for name in node.input}
+    coarser = False
+    for node in model.graph.node:
+        if node.op_type == "QLinearGlobalAveragePool":
+            ends = node.input[1], node.input[3]
+        elif node.op_type == "GlobalAveragePool":
+            before, after = makers.get(node.input[0]), readers.get(node.output[0])
+            if before is None or after is None or (before.op_type, after.op_type) != ("DequantizeLinear", "QuantizeLinear"):
+                continue
+            ends = before.input[1], after.input[1]
+        else:
+            continue
+        source, mean = (numpy_helper.to_array(constants[name]) for name in ends)
+        if source / mean >= MOST_MEAN_RATIO:
+            _set(constants[ends[1]], source / MOST_MEAN_RATIO)
+            coarser = True
+    return _with_scales_of_biases(model) if coarser else model
+
+
+def _set(tensor: onnx.TensorProto, value: Array) -> None:
+    tensor.CopyFrom(numpy_helper.from_array(np.asarray(value, np.float32), tensor.name))
+
+
+def _with_scales_of_biases(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A bias that has a scale gets the product of those of the input and the weights."""
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    makers = {name: node for node in model.graph.node for name in node.output}
     for node in model.graph.node:
         read = [makers.get(name) for name in node.input[:3]]
         if node.op_type not in ("Conv", "ConvTranspose", "Gemm") or len(read) < 3:
             continue
         scales = [constants.get(maker.input[1]) for maker in read if maker is not None and maker.op_type == "DequantizeLinear"]
         if len(scales) == 3 and all(scale is not None for scale in scales):
-            x, weight, bias = ((scale.name, numpy_helper.to_array(scale)) for scale in scales if scale is not None)
-            product = np.broadcast_to(x[1] * weight[1], bias[1].shape).astype(np.float32)
-            constants[bias[0]].CopyFrom(numpy_helper.from_array(product, bias[0]))
+            x, weight, bias = (numpy_helper.to_array(scale) for scale in scales if scale is not None)
+            assert scales[2] is not None
+            _set(scales[2], np.broadcast_to(x * weight, bias.shape))
     return model

@@ -15,7 +15,8 @@ import pytest
 from compiler.frontend.documented import documented
 from compiler.frontend.support import support_table
 from compiler.zoo.network import OPSET
-from compiler.zoo.random_layers import LEAST_OPSET, MAKERS, Layer
+from compiler.zoo.quantised import FORMS, quantised
+from compiler.zoo.random_layers import LEAST_OPSET, MAKERS, AnyNetwork, Layer
 from compiler.zoo.random_models import OLD, YOUNG, Recipe, build, random_recipe
 from isa.config import MachineConfig, config_from_dict, load_config, preset
 from sim.runtime.parts import session
@@ -137,6 +138,21 @@ def test_every_layer_is_drawn_and_every_output_is_what_onnxruntime_makes_of_it()
         feeds = {value.name: np.zeros(value.shape, np.float32) for value in found.get_inputs()}
         for value, result in zip(found.get_outputs(), found.run(None, feeds), strict=True):
             assert tuple(value.shape) == result.shape
+
+
+@pytest.mark.parametrize("powers", [False, True], ids=["any scales", "powers of two"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_mean_of_next_to_nothing_is_quantised_so_that_onnxruntime_runs_it(form: str, powers: bool) -> None:
+    """What is left of a map without its mean has a mean of float32's noise, a scale of which the kernel refuses."""
+    net = AnyNetwork("mean of nothing", 0, OPSET)
+    x = net.image(1, (1, 3), 19, "x")
+    left = net.op("Sub", (x, net.op("GlobalAveragePool", x, (1, 19, 1, 1))))
+    mean = net.op("GlobalAveragePool", net.op("Mul", left, left.shape, np.array(0.5)), (1, 19, 1, 1))
+    model = net.model(y=net.conv(mean, 8, 1)).SerializeToString()
+    written = quantised(model, "uint8", "per channel", form, everything=True, powers=powers)
+    found = session(written.SerializeToString())
+    (y,) = found.run(None, {"x": np.random.default_rng(0).normal(size=(1, 19, 1, 3)).astype(np.float32)})
+    assert np.isfinite(y).all()
 
 
 @pytest.mark.parametrize("seed", range(10))

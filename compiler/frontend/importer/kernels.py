@@ -78,10 +78,11 @@ def requantised(source: Params, out: Params, lo: float = -np.inf, hi: float = np
     return codes
 
 
-def averages_in_doubt(source: Params, out: Params, count: int) -> int:
+def averages_in_doubt(source: Params, out: Params, count: int, even: bool = True) -> int:
     """Sums of a window for which QLinearAveragePool's result depends on the order of its float32 additions, and on their terms.
 
     It sums dequantised values, rounding each time: what comes within the reach of these roundings of a tie may go either way.
+    ``even``: what the machine adds after rounding is even. It rounds ties before that, and onnxruntime after the zero-point.
     """
     sums = np.arange(-128 * count, 127 * count + 1, dtype=np.float64) - source.zero_point * count
     mean = sums * (source.scale / (count * out.scale))
@@ -89,7 +90,7 @@ def averages_in_doubt(source: Params, out: Params, count: int) -> int:
     apart = np.abs(result - np.floor(result) - 0.5)
     reach = np.abs(mean) * (count + 3) * 2.0**-24 + np.spacing(np.abs(result).astype(np.float32)) / 2
     inside = (result > out.stored - out.zero_point - 128.5) & (result < out.stored - out.zero_point + 127.5)
-    exact = math.frexp(source.scale)[0] == math.frexp(out.scale)[0] == 0.5 and count & (count - 1) == 0
+    exact = even and math.frexp(source.scale)[0] == math.frexp(out.scale)[0] == 0.5 and count & (count - 1) == 0
     return 0 if exact else int(((apart <= reach) & inside).sum())
 
 

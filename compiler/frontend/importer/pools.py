@@ -175,7 +175,17 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
         )  # fmt: skip
         return ctx.add(op, plain(letters, out), params)
 
-    return Mean(node.name, build, x, [taps] if count_pad else range(1, taps + 1), count_pad=count_pad)
+    counts = [taps] if count_pad else _counts(window, size, (shape[1], shape[2]))
+    return Mean(node.name, build, x, counts, count_pad=count_pad)
+
+
+def _counts(window: Window, size: tuple[int, ...], out: tuple[int, int]) -> list[int]:
+    """The numbers of pixels that the windows of an output have inside of the map."""
+    starts = [np.arange(out[side]) * window.stride[side] - window.pads[side] for side in (0, 1)]
+    inside = [
+        np.minimum(start + window.kernel[side], size[side]) - np.maximum(start, 0) for side, start in enumerate(starts)
+    ]  # fmt: skip
+    return [int(count) for count in np.unique(np.multiply.outer(*(np.maximum(side, 0) for side in inside))) if count]
 
 
 def _beyond(window: Window, side: int, size: int, out: int) -> tuple[bool, bool]:
@@ -201,7 +211,10 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
         bias = -count * source.zero_point + (int(shifts[count]) if after != params.zero_point else 0)
         scales[count] = (bias, int(mantissa[0]), int(shift[0]))
     if value.fused or value.real:
-        doubt = kernels.averages_in_doubt if value.fused else partial(kernels.float_sums_in_doubt, divide=value.divide)
+        doubt = (
+            partial(kernels.averages_in_doubt, even=after % 2 == 0) if value.fused
+            else partial(kernels.float_sums_in_doubt, divide=value.divide)
+        )  # fmt: skip
         doubts = max(doubt(source, params, count) for count in value.counts)
         ctx.doubt(value.label, doubts, 255 * max(value.counts) + 1, "sums of a window", at_most=True, stays=True)
     finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))

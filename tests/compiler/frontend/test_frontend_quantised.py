@@ -15,7 +15,17 @@ from compiler.xgraph.ops import Conv, Cpu, Eltwise, Op, Upsample
 from isa.config import preset
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
-from tests.compiler.frontend.quantised_models import RNG, check_counted, check_exact, host_operators, imported, model, node
+from tests.compiler.frontend.quantised_models import (
+    RNG,
+    check_counted,
+    check_exact,
+    differences,
+    feeds_of,
+    host_operators,
+    imported,
+    model,
+    node,
+)
 
 MICROSOFT = "com.microsoft"
 
@@ -196,6 +206,29 @@ def test_average_adds_its_zero_point_before_rounding() -> None:
     nodes = [node("QLinearAveragePool", "x xs xz ys yz", domain=MICROSOFT, kernel_shape=[2, 2], pads=[1, 1, 1, 1])]
     scales = {**SCALES, "xs": f32(0.25), "ys": f32(0.25)}
     check_exact(imported(model(nodes, (1, 8, 9, 9), scales, elem=TensorProto.INT8)), seeds=4)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_average_of_counts_that_take_an_odd_zero_point_as_part_of_their_sum(dtype: type[np.int8] | type[np.uint8]) -> None:
+    """2, 4 and 6 pixels: at half the scale each count has a whole number of units for it, which an odd count has not."""
+    pool = node("QLinearAveragePool", "x xs xz ys yz", domain=MICROSOFT, kernel_shape=[3, 2], pads=[2, 0, 0, 0], strides=[1, 3])
+    zeros = {"xz": np.array(13, dtype), "yz": np.array(123, dtype)}
+    elem = TensorProto.INT8 if dtype is np.int8 else TensorProto.UINT8
+    found = imported(model([pool], (1, 8, 3, 9), {"xs": f32(0.03125), "ys": f32(0.015625), **zeros}, elem=elem))
+    check_exact(found, seeds=8)
+    assert machine(found.graph.ops) == ["Pool"]
+    assert not found.inexact
+
+
+def test_average_of_counts_that_do_not_all_take_an_odd_zero_point_tells_its_ties() -> None:
+    """One pixel at half the scale makes even numbers: an odd zero-point is added after rounding, and ties of 4 go elsewhere."""
+    pool = node("QLinearAveragePool", "x xs xz ys yz", domain=MICROSOFT, kernel_shape=[2, 2], pads=[1] * 4, strides=[2, 2])
+    scales = {**SCALES, "xs": f32(0.03125), "ys": f32(0.015625)}
+    found = imported(model([pool], (1, 14, 16, 14), scales, elem=TensorProto.INT8))
+    differ, elements, most = differences(found, feeds_of(found))["y"]
+    assert 0 < differ < elements
+    assert most == 1
+    assert found.inexact == {"QLinearAveragePool_y": "at most 255 of 1021 sums of a window"}
 
 
 def test_a_part_on_the_cpu_lies_between_two_on_the_machine() -> None:
