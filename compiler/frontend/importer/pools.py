@@ -122,7 +122,7 @@ def _global_mean(ctx: Context, node: Node) -> Mean:
         op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.AVERAGE, window, finish, 0, True, scales)
         return ctx.add(op, layout, params)
 
-    return Mean(node.name, build, x, [window.kernel[0] * window.kernel[1]], divide=node.op_type != "ReduceSum")
+    return Mean(build, x, [window.kernel[0] * window.kernel[1]], divide=node.op_type != "ReduceSum")
 
 
 def _channel_mean(ctx: Context, node: Node, x: Mapped, layout: Layout, shape: tuple[int, int, int, int]) -> Mean:
@@ -134,7 +134,7 @@ def _channel_mean(ctx: Context, node: Node, x: Mapped, layout: Layout, shape: tu
         op = Eltwise(node.name, (x.tensor,), (tensor,), EltwiseKind.SUM, mantissa, 0, bias * mantissa, shift, finish)
         return ctx.add(op, layout, params)
 
-    return Mean(node.name, build, x, [channels], divide=node.op_type != "ReduceSum")
+    return Mean(build, x, [channels], divide=node.op_type != "ReduceSum")
 
 
 @rule("AveragePool")
@@ -175,7 +175,7 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
         )  # fmt: skip
         return ctx.add(op, plain(letters, out), params)
 
-    return Mean(node.name, build, x, [taps] if count_pad else range(1, taps + 1), count_pad=count_pad)
+    return Mean(build, x, [taps] if count_pad else range(1, taps + 1), count_pad=count_pad)
 
 
 def _beyond(window: Window, side: int, size: int, out: int) -> tuple[bool, bool]:
@@ -200,9 +200,10 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
         mantissa, shift = records(np.array([unit], np.float32))
         bias = -count * source.zero_point + (int(shifts[count]) if after != params.zero_point else 0)
         scales[count] = (bias, int(mantissa[0]), int(shift[0]))
+    made = value.build(name, scales, Finish(after, quantised(value.lo, params), quantised(value.hi, params)), params)
     if value.fused or value.real:
         doubt = kernels.averages_in_doubt if value.fused else partial(kernels.float_sums_in_doubt, divide=value.divide)
         doubts = max(doubt(source, params, count) for count in value.counts)
-        ctx.doubt(value.label, doubts, 255 * max(value.counts) + 1, "sums of a window", at_most=True, stays=True)
-    finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))
-    return value.build(name, scales, finish, params)
+        operation = ctx.made[made.tensor].name
+        ctx.doubt(operation, doubts, 255 * max(value.counts) + 1, "sums of a window", at_most=True, stays=True)
+    return made
