@@ -93,11 +93,16 @@ class Ranges:
         """Rows of a ring into which ``first`` is made, and from which ``last`` (the same, or made in its place) is read.
 
         The last reader runs ``lag`` steps behind the maker.
+
+        Within one step (``lag`` 0), rows that no window reads need their places, too: a transposed convolution writes them
+        behind others, and what is made in place is made from them. In a later step they are past.
         """
         asked = first, last, lag
         if asked not in self._kept:
             # There are few steps: too few for arrays to pay.
-            end, begin = self._kept_rows[first][0], self._kept_rows[last][1]
+            end, (made, begin) = self._kept_rows[first][0], self._kept_rows[last]
+            if not lag:
+                begin = [*map(min, begin, [0, *made[:-1]])]
             within = max([1, *map(sub, end[lag:], begin)])
             self._kept[asked] = max(within, end[-1] - begin[max(0, self.steps - lag)]) if lag else within
         return self._kept[asked]
