@@ -93,13 +93,21 @@ class Ranges:
         """Rows of a ring into which ``first`` is made, and from which ``last`` (the same, or made in its place) is read.
 
         The last reader runs ``lag`` steps behind the maker.
+
+        Rows that no window reads need their places, too, in the step that makes them: a transposed convolution writes them
+        behind others, and what is made in place is made from them. A reader that runs behind leaves them these places, but for
+        the rows above a crop, which are made before it begins.
         """
         asked = first, last, lag
         if asked not in self._kept:
             # There are few steps: too few for arrays to pay.
-            end, begin = self._kept_rows[first][0], self._kept_rows[last][1]
-            within = max([1, *map(sub, end[lag:], begin)])
-            self._kept[asked] = max(within, end[-1] - begin[max(0, self.steps - lag)]) if lag else within
+            end, (made, begin) = self._kept_rows[first][0], self._kept_rows[last]
+            if not lag:
+                begin = [*map(min, begin, [0, *made[:-1]])]
+            kept = max([1, *map(sub, end[lag:], begin)])
+            if lag:
+                kept = max(kept, end[min(lag, self.steps) - 1], end[-1] - begin[max(0, self.steps - lag)])
+            self._kept[asked] = kept
         return self._kept[asked]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -154,9 +155,15 @@ class Context:
         return Params(tensor.quantisation.scale, tensor.quantisation.zero_point, tensor.flip)
 
     def add(self, op: Op, layout: Layout, params: Params, *, computed: bool = True) -> Mapped:
+        """One float result that is quantised twice is two operations of one node: the second has a name of its own."""
+        origin = op.name if op.name in self._names else self.current
+        name = op.name
+        while name in self.origins or (name != op.name and name in self._names):
+            name += "'"
+        op = replace(op, name=name)
         self.ops.append(op)
         self.made[op.output] = op
-        self.origins[op.name] = op.name if op.name in self._names else self.current
+        self.origins[name] = origin
         return Mapped(op.output, layout, params, computed)
 
     def map_shape(self, value: Mapped) -> Shape4:

@@ -49,11 +49,12 @@ def finished(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Ma
     offset = value.offset / params.scale - source.params.zero_point * scale
     finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
     weights, fit, wrong = _fitted(scale, offset, _target(ctx, value, quantiser, params), finish)
-    ctx.doubt(value.node.name, wrong, 256 * len(scale), "values of its channels")
     tensor = ctx.tensor(quantiser.output, ctx.map_shape(source), params)
     kernel = weights.astype(np.int8).reshape(-1, 1, 1, 1)
     op = Conv(value.node.name, (source.tensor,), (tensor,), Window((1, 1)), kernel, fit, finish, len(scale), 0)
-    return ctx.add(op, plain(letters, source.shape), params)
+    made = ctx.add(op, plain(letters, source.shape), params)
+    ctx.doubt(ctx.made[made.tensor].name, wrong, 256 * len(scale), "values of its channels")
+    return made
 
 
 def _target(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Int64:

@@ -122,7 +122,7 @@ def _global_mean(ctx: Context, node: Node) -> Mean:
         op = Pool(node.name, (x.tensor,), (tensor,), PoolKind.AVERAGE, window, finish, 0, True, scales)
         return ctx.add(op, layout, params)
 
-    return Mean(node.name, build, x, [window.kernel[0] * window.kernel[1]], divide=node.op_type != "ReduceSum")
+    return Mean(build, x, [window.kernel[0] * window.kernel[1]], divide=node.op_type != "ReduceSum")
 
 
 def _channel_mean(ctx: Context, node: Node, x: Mapped, layout: Layout, shape: tuple[int, int, int, int]) -> Mean:
@@ -134,7 +134,7 @@ def _channel_mean(ctx: Context, node: Node, x: Mapped, layout: Layout, shape: tu
         op = Eltwise(node.name, (x.tensor,), (tensor,), EltwiseKind.SUM, mantissa, 0, bias * mantissa, shift, finish)
         return ctx.add(op, layout, params)
 
-    return Mean(node.name, build, x, [channels], divide=node.op_type != "ReduceSum")
+    return Mean(build, x, [channels], divide=node.op_type != "ReduceSum")
 
 
 @rule("AveragePool")
@@ -176,16 +176,17 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
         return ctx.add(op, plain(letters, out), params)
 
     counts = [taps] if count_pad else _counts(window, size, (shape[1], shape[2]))
-    return Mean(node.name, build, x, counts, count_pad=count_pad)
+    return Mean(build, x, counts, count_pad=count_pad)
 
 
 def _counts(window: Window, size: tuple[int, ...], out: tuple[int, int]) -> list[int]:
     """The numbers of pixels that the windows of an output have inside of the map."""
-    starts = [np.arange(out[side]) * window.stride[side] - window.pads[side] for side in (0, 1)]
-    inside = [
-        np.minimum(start + window.kernel[side], size[side]) - np.maximum(start, 0) for side, start in enumerate(starts)
-    ]  # fmt: skip
-    return [int(count) for count in np.unique(np.multiply.outer(*(np.maximum(side, 0) for side in inside))) if count]
+    inside = []
+    for side in (0, 1):
+        starts = np.arange(out[side]) * window.stride[side] - window.pads[side]
+        places = np.add.outer(starts, np.arange(window.kernel[side]) * window.dilation[side])
+        inside.append(((places >= 0) & (places < size[side])).sum(axis=1))
+    return [int(count) for count in np.unique(np.multiply.outer(*inside)) if count]
 
 
 def _beyond(window: Window, side: int, size: int, out: int) -> tuple[bool, bool]:
@@ -210,12 +211,13 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
         mantissa, shift = records(np.array([unit], np.float32))
         bias = -count * source.zero_point + (int(shifts[count]) if after != params.zero_point else 0)
         scales[count] = (bias, int(mantissa[0]), int(shift[0]))
+    made = value.build(name, scales, Finish(after, quantised(value.lo, params), quantised(value.hi, params)), params)
     if value.fused or value.real:
         doubt = (
             partial(kernels.averages_in_doubt, even=after % 2 == 0) if value.fused
             else partial(kernels.float_sums_in_doubt, divide=value.divide)
         )  # fmt: skip
         doubts = max(doubt(source, params, count) for count in value.counts)
-        ctx.doubt(value.label, doubts, 255 * max(value.counts) + 1, "sums of a window", at_most=True, stays=True)
-    finish = Finish(after, quantised(value.lo, params), quantised(value.hi, params))
-    return value.build(name, scales, finish, params)
+        operation = ctx.made[made.tensor].name
+        ctx.doubt(operation, doubts, 255 * max(value.counts) + 1, "sums of a window", at_most=True, stays=True)
+    return made

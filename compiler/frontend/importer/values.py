@@ -110,9 +110,8 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    """An average or a sum over a window that awaits its quantisation; ``label`` names the operation that ``build`` makes."""
+    """An average or a sum over a window that awaits its quantisation."""
 
-    label: str
     build: Callable[[str, dict[int, tuple[int, int, int]], Finish, Params], Mapped]
     source: Mapped
     counts: Sequence[int]

@@ -248,6 +248,32 @@ def test_averages_stay_on_the_machine_unless_all_is_to_follow() -> None:
     assert any(text.startswith(f"{NOT_FOLLOWED}: at most 255 of 1021") for text in followed.reasons.values())
 
 
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "attributes"),
+    [
+        ("ReduceMean", "xf", {"axes": [2, 3]}), ("AveragePool", "xf", {"kernel_shape": [2, 2]}), ("Conv", "xf wf", {}),
+        ("BatchNormalization", "xf gamma beta beta gamma", {}),
+    ],
+)  # fmt: skip
+def test_a_float_result_quantised_twice_is_two_operations(op_type: str, inputs: str, attributes: dict[str, Any]) -> None:
+    """Each of one node, with a name of its own, before what joins them, and with its own count of cases in doubt."""
+    table = constants("int8", x=(0.0412847, 5), a=(0.0212847, 5), b=(0.0512847, -9), w=(0.01, 0))
+    table |= {"wq": np.ones((6, 6, 1, 1), np.int8), "gamma": np.full(6, 0.7, np.float32), "beta": np.full(6, 0.3, np.float32)}
+    nodes = [
+        node("DequantizeLinear", "x xs xz", "xf"), node("DequantizeLinear", "wq ws wz", "wf"),
+        node(op_type, inputs, "sum", **attributes),
+        *quantised("Dropout", "sum", "one", "a"), *quantised("Dropout", "sum", "two", "b"),
+        *ended(quantised("Concat", "one two", "whole", "a", axis=1)),
+    ]  # fmt: skip
+    found = imported(model(nodes, SHAPE, table, elem=TensorProto.INT8), follow=INEXACT)
+    names = [name for name, origin in found.origins.items() if origin == f"{op_type}_sum"]
+    assert [op.name for op in found.graph.ops if not isinstance(op, Concat | Cpu)] == names
+    assert len(names) == 2
+    if op_type == "ReduceMean":
+        assert [found.inexact[name].split(" of ")[0] for name in names] == ["at most 71", "at most 55"]
+    check_exact(found)
+
+
 def test_exact_leaves_to_the_cpu_what_cannot_follow_in_all_cases() -> None:
     table = constants("uint8", x=(0.0412847, -128)) | {"factors": np.array([1, 1, 2, 2], np.float32)}
     nodes = [

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
+from compiler.emit.program import emit_program
 from compiler.planning.grouping import make_group
 from compiler.planning.planner import plan_group
-from compiler.xgraph.ops import PoolKind
+from compiler.schedule.document import GroupSchedule
+from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import MachineConfig, preset
-from tests.compiler.graphs import Builder, check
+from tests.compiler.graphs import Builder, check, check_emitted
 
 
 def distances(config: MachineConfig) -> set[int]:
@@ -37,3 +42,33 @@ def test_planes_lie_close_where_nothing_else_fits() -> None:
     assert sum(placed.words for placed in placements) == small.fm_words
     assert {placed.plane % small.fm_phases for placed in placements} == {0}
     check(small, graph, [b.ops])
+
+
+def in_place(b: Builder) -> str:
+    return b.eltwise(EltwiseKind.PASS, b.input(20, 6, 4), table=True)
+
+
+def transposed(b: Builder) -> str:
+    """Even rows before odd ones, in blocks of which only the first and the last are cut into pieces of rows."""
+    return b.transpose(b.input(10, 6, 4), 64)
+
+
+@pytest.mark.parametrize("pipelined", [False, True])
+@pytest.mark.parametrize("made", [in_place, transposed])
+def test_rows_that_no_window_reads_have_places_of_their_own(made: Callable[[Builder], str], pipelined: bool) -> None:
+    """Of 20 rows in two steps, the second makes 9 to 18; its pool reads from row 10 on."""
+    b, config = Builder(0), preset("nano")
+    graph = b.graph(b.pool(made(b), PoolKind.MAX, 1, 2))
+    wanted = GroupSchedule((), steps=2, pipelined=pipelined)
+    plan = plan_group(config, make_group(config, graph, b.ops), wanted=wanted)
+    check_emitted(config, graph, emit_program(config, graph, [plan]))
+
+
+@pytest.mark.parametrize("made", [in_place, transposed])
+@pytest.mark.parametrize("steps", [5, 10, 12])
+def test_rows_above_a_crop_have_places_of_their_own(made: Callable[[Builder], str], steps: int) -> None:
+    """Of the 5 rows and more of the first step, the convolution, which runs behind, reads from row 4 on."""
+    b, config = Builder(0), preset("nano")
+    graph = b.graph(b.conv(made(b), 4, (2, 2), pads=(-4, 0, 0, 0)))
+    plan = plan_group(config, make_group(config, graph, b.ops), wanted=GroupSchedule((), steps=steps, pipelined=True))
+    check_emitted(config, graph, emit_program(config, graph, [plan]))
