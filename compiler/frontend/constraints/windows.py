@@ -77,3 +77,9 @@ def square_stride_or_symmetric(stride: tuple[int, int], zero_point: int) -> bool
 def reduces_space(letters: set[str]) -> bool:
     """The reduction runs over height and width (all of the spatial dimensions), or over all channels, and nothing else."""
     return letters == {"H", "W"}
+
+
+@constrains("AveragePool", "QLinearAveragePool", "ReduceMean", "ReduceSum")
+def sums_hold(noise: float) -> bool:
+    """What float32 may round off the sums of a mean is less than one step of its result."""
+    return noise < 1

@@ -78,6 +78,17 @@ def requantised(source: Params, out: Params, lo: float = -np.inf, hi: float = np
     return codes
 
 
+def noise_of_sums(source: Params, count: int) -> float:
+    """How far the roundings of float32 take a sum of dequantised values from what it is, at most, in units of their scale.
+
+    Whatever the sum, those on the way may be as great as values of one sign make them. A scale of few bits leaves none.
+    """
+    greatest = max(127 - source.zero_point, source.zero_point + 128)
+    if significant_bits(source.scale) + (count * greatest).bit_length() <= SIGNIFICAND:
+        return 0.0
+    return greatest * (count * (count + 1) / 2 + count) * 2.0**-SIGNIFICAND
+
+
 def averages_in_doubt(source: Params, out: Params, count: int, even: bool = True) -> int:
     """Sums of a window for which QLinearAveragePool's result depends on the order of its float32 additions, and on their terms.
 
@@ -88,7 +99,8 @@ def averages_in_doubt(source: Params, out: Params, count: int, even: bool = True
     mean = sums * (source.scale / (count * out.scale))
     result = mean + out.stored
     apart = np.abs(result - np.floor(result) - 0.5)
-    reach = np.abs(mean) * (count + 3) * 2.0**-24 + np.spacing(np.abs(result).astype(np.float32)) / 2
+    noise = noise_of_sums(source, count) * (source.scale / (count * out.scale))
+    reach = noise + np.abs(mean) * 3 * 2.0**-SIGNIFICAND + np.spacing(np.abs(result).astype(np.float32)) / 2
     inside = (result > out.stored - out.zero_point - 128.5) & (result < out.stored - out.zero_point + 127.5)
     exact = even and math.frexp(source.scale)[0] == math.frexp(out.scale)[0] == 0.5 and count & (count - 1) == 0
     return 0 if exact else int(((apart <= reach) & inside).sum())
@@ -124,7 +136,8 @@ def float_sums_in_doubt(source: Params, out: Params, count: int, divide: bool) -
     sums = np.arange(-128 * count, 127 * count + 1, dtype=np.float64) - source.zero_point * count
     result = sums * (source.scale / ((count if divide else 1) * out.scale))
     apart = np.abs(result - np.floor(result) - 0.5)
-    reach = np.abs(result) * (count + 3) * 2.0**-24
+    noise = noise_of_sums(source, count) * (source.scale / ((count if divide else 1) * out.scale))
+    reach = noise + np.abs(result) * 3 * 2.0**-SIGNIFICAND
     inside = (result > -out.zero_point - 128.5) & (result < -out.zero_point + 127.5)
     return int(((apart <= reach) & inside).sum())
 

@@ -213,6 +213,7 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
         scales[count] = (bias, int(mantissa[0]), int(shift[0]))
     made = value.build(name, scales, Finish(after, quantised(value.lo, params), quantised(value.hi, params)), params)
     if value.fused or value.real:
+        require(windows.sums_hold, max(kernels.noise_of_sums(source, n) * float(unit) for n, unit in units.items()))
         doubt = (
             partial(kernels.averages_in_doubt, even=after % 2 == 0) if value.fused
             else partial(kernels.float_sums_in_doubt, divide=value.divide)
