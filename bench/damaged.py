@@ -311,7 +311,7 @@ def run_damaged(
     with campaign(tried, items, how, {"damaged": kind, "seed": seed}, seconds=seconds) as results:
         for (_, number, _), found in zip(items, results, strict=True):
             wrong = found.reason if isinstance(found, Lost) else found["wrong"]
-            if isinstance(found, Lost) and kind == "onnx" and _is_much_work(damaged(kind, number, content)):
+            if isinstance(found, Lost) and found.late and kind == "onnx" and _is_much_work(damaged(kind, number, content)):
                 codes["0"] += 1
                 continue
             codes["lost" if isinstance(found, Lost) else found["code"]] += 1

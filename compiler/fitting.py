@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from compiler.frontend.pipeline import ImportedModel, without
 from compiler.layers.fit import FitError
-from compiler.passes.split_dilated import PARTS, split_dilated
+from compiler.passes.split_dilated import split_dilated
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.planner import plan_group
@@ -44,7 +44,8 @@ def _split(imported: ImportedModel, misfits: Sequence[Op]) -> ImportedModel | No
     for op in misfits:
         found = split_dilated(graph, op)
         if found is not None:
-            origins |= {part.name: origins[op.name] for part in found.ops if part.name.startswith(op.name + PARTS)}
+            before = {old.name for old in graph.ops}
+            origins |= {part.name: _origin(imported, op) for part in found.ops if part.name not in before}
             graph = found
     return None if graph is imported.graph else replace(imported, graph=graph, origins=origins)
 

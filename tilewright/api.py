@@ -28,16 +28,14 @@ from compiler.schedule.reading import read_schedule
 from compiler.search.database import open_database
 from compiler.search.effort import effort_of
 from isa.config import MachineConfig, load_config
-from isa.dispatched import check_program
 from isa.errors import TilewrightError
 from isa.instructions import Unit
 from isa.program import Program
-from sim.cycle.model import CycleModel
 from sim.runtime.engine import CycleProgress, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
 from tilewright.evaluators import measure_of
 from tilewright.inputs import random_inputs as random_inputs
-from tilewright.profile.activity import machine_steps
+from tilewright.profile.activity import runs
 from tilewright.profile.macs import macs_of_nodes
 from tilewright.progress import share_done
 
@@ -159,13 +157,7 @@ def cycle_progress(program: Program, engine: str, progress: Progress) -> CyclePr
 
 def estimated_cycles(program: Program) -> int:
     """Of all machine steps, by the cycle model."""
-    model = CycleModel(program.config)
-    cycles = 0
-    for step in machine_steps(program):
-        words = program.words[step.first_word : step.first_word + step.words]
-        check_program(words, program.config)
-        cycles += model.run(words).cycles
-    return cycles
+    return sum(result.cycles for _, result in runs(program))
 
 
 def array_macs(compiled: Compiled) -> int:

@@ -53,7 +53,7 @@ def on_processes(
                     yield number, worker.take()
                 except TimeoutError:
                     crew[crew.index(worker)] = _replaced(worker, work, workers)
-                    yield number, Lost(f"took more than {seconds:g} s")
+                    yield number, Lost(f"took more than {seconds:g} s", late=True)
                 except (EOFError, ConnectionError):
                     crew[crew.index(worker)] = _replaced(worker, work, workers)
                     deaths[number] = deaths.get(number, 0) + 1

@@ -27,6 +27,8 @@ class Lost:
     """In place of a result: nobody came back with one."""
 
     reason: str
+    late: bool = False
+    """It took more than its time, and nothing else is known to be wrong with it."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from isa.codec import Op, decode
@@ -12,7 +12,7 @@ from isa.errors import TilewrightError
 from isa.instructions import Buffer, Unit
 from isa.program import MachineStep, Program
 from sim.cycle.costs import WindowCost
-from sim.cycle.model import CycleModel
+from sim.cycle.model import CycleModel, CycleResult
 from sim.cycle.program import Program as Columns
 from sim.cycle.program import from_words
 from sim.rtl.machine import TraceEvent
@@ -59,17 +59,22 @@ class Activity:
 
 def modelled(program: Program) -> Timing:
     """The timing of all machine steps by the cycle model, one step right after the other."""
-    model = CycleModel(program.config)
     cycles, events = 0, []
-    for step in machine_steps(program):
-        words = program.words[step.first_word : step.first_word + step.words]
-        check_program(words, program.config)
-        result = model.run(words)
+    for step, result in runs(program):
         for e in result.trace:
             assert e.finish is not None, "the model finishes what it starts"
             events.append(TraceEvent(e.unit, e.pc + step.first_word, e.start + cycles, e.finish + cycles))
         cycles += result.cycles
     return Timing("cycle model", cycles, events)
+
+
+def runs(program: Program) -> Iterator[tuple[MachineStep, CycleResult]]:
+    """Each machine step on the cycle model, which takes programs to be right: a ``MachineFault`` for what stops the machine."""
+    model = CycleModel(program.config)
+    for step in machine_steps(program):
+        words = program.words[step.first_word : step.first_word + step.words]
+        check_program(words, program.config)
+        yield step, model.run(words)
 
 
 def machine_steps(program: Program) -> list[MachineStep]:

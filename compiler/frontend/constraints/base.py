@@ -8,7 +8,7 @@ from typing import Any
 Constraint = Callable[..., bool]
 
 CONSTRAINTS: dict[str, list[Constraint]] = {}
-"""Constraints of each operator, in the order of declaration."""
+"""Constraints of each operator."""
 
 ALWAYS: list[Constraint] = []
 """Constraints of every operator."""

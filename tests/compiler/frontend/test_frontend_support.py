@@ -35,6 +35,13 @@ def test_every_rule_has_a_row_and_every_condition_is_a_sentence() -> None:
         assert all(text.endswith(".") and text[0].isupper() for text in row.conditions), row.operator
 
 
+def test_the_table_does_not_depend_on_who_is_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = support_text()
+    for operator, found in CONSTRAINTS.items():
+        monkeypatch.setitem(CONSTRAINTS, operator, found[::-1])
+    assert support_text() == before
+
+
 def test_constraints_concern_operators_that_have_rules() -> None:
     known = {operator for _, operator in RULES}
     assert set(CONSTRAINTS) <= known

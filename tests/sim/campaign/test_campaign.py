@@ -82,7 +82,7 @@ def test_an_item_that_kills_every_worker_is_lost_and_the_others_are_not() -> Non
 
 def test_an_item_that_takes_too_long_is_lost_and_the_others_are_not() -> None:
     since = time.monotonic()
-    assert results(hangs, range(4), ALONE, seconds=3) == [0, Lost("took more than 3 s"), 2, 3]
+    assert results(hangs, range(4), ALONE, seconds=3) == [0, Lost("took more than 3 s", late=True), 2, 3]
     assert time.monotonic() - since < 50
 
 
