@@ -34,6 +34,7 @@ from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
 from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.random.configs import any_config
+from sim.random.engines import rtl_machine
 from sim.rtl.build import MissingToolError
 from sim.runtime.engine import Engine, FunctionalEngine, RtlEngine
 from sim.runtime.run import Run, run_on_cpu
@@ -112,22 +113,28 @@ def random_case(seed: int, config: MachineConfig | None = None) -> Case:
 
 
 def run_model_fuzz(
-    seed: int, count: int, engine: str = "functional", *, config: MachineConfig | None = None,
+    seed: int, count: int, engine: str = "functional", *, config: MachineConfig | None = None, machines: int | None = None,
     directory: Path | str = "fuzz-failures", keep_going: bool = False, report: Callable[[str], None] = print,
     progress: Callable[[int], None] | None = None, how: How = ALONE,
 ) -> ModelFuzzReport:  # fmt: skip
     """The cases with seeds ``seed .. seed + count - 1``; the first that is wrong ends the run unless ``keep_going``.
 
+    ``config``: the machine of all. ``machines``: so many cases on each of so many random machines, those of
+    ``sim.random.fuzz.run_machines``, in place of another machine for each case: a simulator is then built once for many.
     With ``rtl`` the same program also runs on the generated Verilog, and the whole memory is compared byte by byte.
     """
     if engine not in ENGINES:
         raise TilewrightError(f"engine {engine!r}: models do not run on it; known are {', '.join(ENGINES)}")
     result = ModelFuzzReport()
     start = time.monotonic()
-    items = [(number, config, engine) for number in range(seed, seed + count)]
-    of = {"models": config.name if config else "random", "hash": config.hash if config else 0, "seed": seed, "engine": engine}
+    used = [config] if machines is None else [any_config(seed + n) for n in range(machines)]
+    items = [(seed + number, used[number // count], engine) for number in range(len(used) * count)]
+    of = {
+        "models": [machine.hash if machine else "random" for machine in used], "seed": seed, "engine": engine,
+        **({} if machines is None else {"count": count}),
+    }  # fmt: skip
     with campaign(measured, items, how, of) as results:
-        for (number, _, _), found in zip(items, results, strict=True):
+        for (number, machine, _), found in zip(items, results, strict=True):
             wrong = found.reason if isinstance(found, Lost) else found.pop("wrong")
             result.models += 1
             for name, value in ({} if isinstance(found, Lost) else found).items():
@@ -136,7 +143,7 @@ def run_model_fuzz(
             if wrong is not None:
                 line = f"seed {number}: {wrong}"
                 if not isinstance(found, Lost):
-                    line += _shrunk_and_kept(random_case(number, config), engine, wrong, directory)
+                    line += _shrunk_and_kept(random_case(number, machine), engine, wrong, directory)
                 result.failures.append(line)
                 report(line)
                 if not keep_going:
@@ -186,7 +193,9 @@ def wrong_with(case: Case, engine: str, count: ModelFuzzReport | None = None) ->
             differing = unexplained(compiled, inputs) if inexact else differing
         if differing is not None:
             return str(differing)
-        return None if engine == "functional" else _apart(functional, RtlEngine(program.config, stalls_seed=case.seed))
+        if engine == "functional":
+            return None
+        return _apart(functional, RtlEngine(program.config, stalls_seed=case.seed, machine=rtl_machine(program.config)))
     except MissingToolError:
         raise
     except TilewrightError as error:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -234,8 +234,29 @@ def _make(build: Build, directory: Path, target: Path) -> None:
                 command += ["-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"]
             if build.cocotb:
                 command += _cocotb_options()
-            run_tool(command, cwd=work, env=env, what="the Verilator build")
+            with _runtime_objects(directory, work / "obj", build):
+                run_tool(command, cwd=work, env=env, what="the Verilator build")
         os.rename(result, target)
+
+
+@contextmanager
+def _runtime_objects(directory: Path, objects: Path, build: Build) -> Iterator[None]:
+    """What of Verilator's own sources is in every simulation: compiled by the first of its kind, 7 s, and kept."""
+    kind = repr((compiler_versions(build.simulator), build.coverage, build.library, build.cocotb))
+    kept = directory / f"runtime-{hashlib.sha256(kind.encode()).hexdigest()[:24]}"
+    objects.mkdir()
+    known = kept.is_dir()
+    for file in kept.glob("*.o") if known else ():
+        shutil.copyfile(file, objects / file.name)
+    yield
+    if not known:
+        with temporary_folder(directory) as work:
+            new = work / "runtime"
+            new.mkdir()
+            for file in objects.glob("verilated*.o"):
+                shutil.copyfile(file, new / file.name)
+            with suppress(OSError):  # another build was first
+                os.rename(new, kept)
 
 
 def _cocotb_options() -> list[str]:

@@ -19,6 +19,7 @@ from compiler.zoo.quantised import FORMS, quantised
 from compiler.zoo.random_layers import LEAST_OPSET, MAKERS, AnyNetwork, Layer
 from compiler.zoo.random_models import OLD, YOUNG, Recipe, build, random_recipe
 from isa.config import MachineConfig, config_from_dict, load_config, preset
+from sim.random.configs import any_config
 from sim.runtime.parts import session
 from tilewright import model_fuzz
 from tilewright.api import random_inputs
@@ -197,10 +198,22 @@ def test_a_failure_is_kept_with_all_that_shows_it_again(monkeypatch: pytest.Monk
     assert (kept / "case.txt").read_text().startswith("y0: 3 of 8 differ\n")
 
 
+def test_many_models_on_each_of_some_machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Those of random programs, so that a simulator serves both; each model is another one."""
+    seen: list[tuple[int, str]] = []
+    monkeypatch.setattr(model_fuzz, "wrong_with", lambda case, *_: seen.append((case.seed, case.config.name)))
+    assert run_model_fuzz(40, 3, machines=2, directory=tmp_path).models == 6
+    assert seen == [(40 + n, any_config(40 + n // 3).name) for n in range(6)]
+
+
 def test_the_command_counts_and_answers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["fuzz", "--models", "--count", "2", "--seed", "1", "-o", str(tmp_path / "kept")]) == 0
     assert "; no failures" in capsys.readouterr().out
     assert not (tmp_path / "kept").exists()
+    assert main(["fuzz", "--models", "--configs", "2", "--count", "1"]) == 0
+    assert "functional: 2 models" in capsys.readouterr().out
+    assert main(["fuzz", "--models", "--configs", "2", "--config", "nano"]) == 2
+    assert "draws the machines" in capsys.readouterr().err
     assert main(["fuzz", "--models", "--engine", "garbage"]) == 2
     assert "models do not run on it" in capsys.readouterr().err
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 @click.option("--models", is_flag=True, help="Random models on random machines, in place of random programs.")
 @config_option(default=None, help="Preset, or TOML file, of the machine.  [default: nano; with --models a random one for each]")
 @click.option(
-    "--configs", type=click.IntRange(min=1), help="So many random machines, each with --count programs, in place of --config."
+    "--configs", type=click.IntRange(min=1),
+    help="So many random machines, each with --count programs or models, in place of --config.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True,
@@ -69,22 +70,24 @@ def command(
       tilewright fuzz --config nano --seed 7 --count 1000 --engine rtl
       tilewright fuzz --configs 20 --count 50 --engine rtl
       tilewright fuzz --models --count 100
+      tilewright fuzz --models --configs 20 --count 5 --engine rtl
       tilewright fuzz --models --count 10000 --scheduler tcp://host:8786 --record models.jsonl --resume
     """
     check_output(output / "case")
-    if configs and (models or config):
-        raise click.UsageError(f"--configs {configs}: draws the machines, as --config and --models do; give one of them")
+    if configs and config:
+        raise click.UsageError(f"--configs {configs}: draws the machines, and --config names one; give one of them")
     if models:
-        return _models(config, seed, count, engine or "functional", output, keep_going, how, as_json)
+        return _models(config, configs, seed, count, engine or "functional", output, keep_going, how, as_json)
     return _programs(configs or config or preset("nano"), seed, count, engine or "rtl", output, keep_going, how, as_json)
 
 
 def _models(
-    config: MachineConfig | None, seed: int, count: int, engine: str, output: Path, keep_going: bool, how: How,
-    as_json: bool,
+    config: MachineConfig | None, machines: int | None, seed: int, count: int, engine: str, output: Path, keep_going: bool,
+    how: How, as_json: bool,
 ) -> Exit:  # fmt: skip
     from tilewright.model_fuzz import run_model_fuzz
 
+    total = (machines or 1) * count
     since = time.perf_counter()
     with stage_reporter(quiet=as_json) as stage:
 
@@ -93,10 +96,11 @@ def _models(
             click.echo(line, err=True)
 
         def done(number: int) -> None:
-            stage(share_done(f"{number} of {count} models", number, count, time.perf_counter() - since, ""))
+            stage(share_done(f"{number} of {total} models", number, total, time.perf_counter() - since, ""))
 
         result = run_model_fuzz(
-            seed, count, engine, config=config, directory=output, keep_going=keep_going, report=mismatch, progress=done, how=how
+            seed, count, engine, config=config, machines=machines, directory=output, keep_going=keep_going, report=mismatch,
+            progress=done, how=how,
         )  # fmt: skip
     if as_json:
         print_json({"seed": seed, "engine": engine, **dataclasses.asdict(result)})

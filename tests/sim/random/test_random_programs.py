@@ -14,7 +14,7 @@ from isa.instructions import MiscMode, PoolMode, Unit
 from sim.functional.hazards import find_races
 from sim.random.configs import any_config
 from sim.random.engines import functional
-from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint
+from sim.random.footprint import Dram, Footprint, OutOfRange, Space, distinct, footprint
 from sim.random.fuzz import run_machines
 from sim.random.program import ProgramError, directed_program, random_program
 from sim.random.tokens import hazards, serial_needs, with_tokens
@@ -29,6 +29,12 @@ def test_programs_are_legal_and_without_races(name: str, count: int) -> None:
         program = random_program(PRESETS[name], seed)
         assert functional(program).fault is None
         assert next(find_races(program.words, program.config, program.bases), None) is None
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (7, 3), (400,)])
+def test_distinct_cells_are_those_of_numpy(shape: tuple[int, ...]) -> None:
+    cells = np.random.default_rng(sum(shape)).integers(-9, 99, shape)
+    assert np.array_equal(distinct(cells), np.unique(cells))
 
 
 def test_lane_counts_of_all_kinds() -> None:
