@@ -234,13 +234,13 @@ def _make(build: Build, directory: Path, target: Path) -> None:
                 command += ["-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"]
             if build.cocotb:
                 command += _cocotb_options()
-            with _runtime_objects(directory, work / "obj", build):
+            with runtime_objects(directory, work / "obj", build):
                 run_tool(command, cwd=work, env=env, what="the Verilator build")
         os.rename(result, target)
 
 
 @contextmanager
-def _runtime_objects(directory: Path, objects: Path, build: Build) -> Iterator[None]:
+def runtime_objects(directory: Path, objects: Path, build: Build) -> Iterator[None]:
     """What of Verilator's own sources is in every simulation: compiled by the first of its kind, 7 s, and kept."""
     kind = repr((compiler_versions(build.simulator), build.coverage, build.library, build.cocotb))
     kept = directory / f"runtime-{hashlib.sha256(kind.encode()).hexdigest()[:24]}"
