@@ -1,14 +1,15 @@
 """Networks quantised by onnxruntime's tools beside its integer kernels: ``python -m bench.quantised [--size N] [NETWORK ...]``.
 
-Each network of the zoo is quantised in eight ways: uint8 or int8 activations, weights per tensor or per channel, QDQ or
-operators of integers. The compiled program runs on the functional simulator; output elements that differ from the integer
-kernels' are counted, and how often the greatest is the same. Models that come quantised and lie beside the project are
-measured as they are. Rows go into docs/networks.md; with a reduced ``--size`` they are only printed.
+Each network of the zoo (``compiler.zoo.networks``, ``compiler.zoo.exports``) is quantised in eight ways: uint8 or int8
+activations, weights per tensor or per channel, QDQ or operators of integers. The compiled program runs on the functional
+simulator; output elements that differ from the integer kernels' are counted, and how often the greatest is the same. Models
+that come quantised and lie beside the project are measured as they are. Rows go into docs/networks.md; with a reduced ``--size`` they are only printed.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import onnx
 
 from bench.network_table import PAGE, put_rows
 from compiler.driver import Compiled
+from compiler.zoo.exports import exports
 from compiler.zoo.networks import networks
 from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
 from sim.campaign.arguments import add_arguments, how_of
@@ -50,9 +52,14 @@ def row_of(item: tuple[str, tuple[str, str, str] | None, int | None]) -> list[st
     name, ways, size = item
     if ways is None:
         return [name, "", "", "", *measured(finished_models()[name])]
-    build = networks()[name]
+    build = builders()[name]
     model = (build(size=size) if size else build()).SerializeToString()
     return [name, *ways, *measured(quantised(model, *ways))]
+
+
+def builders() -> dict[str, Callable[..., onnx.ModelProto]]:
+    """Networks by name: those that PyTorch exports, and those of the tables."""
+    return exports() | networks()
 
 
 def finished_models() -> dict[str, Path]:
@@ -67,7 +74,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, help="side of the image; the network's own unless given")
     add_arguments(parser)
     chosen = parser.parse_args()
-    zoo, finished = networks(), finished_models()
+    zoo, finished = builders(), finished_models()
     unknown = [name for name in chosen.networks if name not in zoo and name not in finished]
     if unknown:
         raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join([*zoo, *finished])}")
