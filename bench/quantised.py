@@ -3,7 +3,8 @@
 Each network of the zoo (``compiler.zoo.networks``, ``compiler.zoo.exports``) is quantised in eight ways: uint8 or int8
 activations, weights per tensor or per channel, QDQ or operators of integers. The compiled program runs on the functional
 simulator; output elements that differ from the integer kernels' are counted, and how often the greatest is the same. Models
-that come quantised and lie beside the project are measured as they are. Rows go into docs/networks.md; with a reduced ``--size`` they are only printed.
+that come quantised and lie beside the project are measured as they are. Rows go into docs/networks.md; with a reduced
+``--size`` they are only printed. With ``--exact`` what has inexact cases runs on the CPU.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import onnx
 
 from bench.network_table import PAGE, put_rows
 from compiler.driver import Compiled
+from compiler.quantise.choices import EXACT, USUAL
 from compiler.zoo.exports import exports
 from compiler.zoo.networks import networks
 from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
@@ -34,9 +36,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def measured(source: onnx.ModelProto | Path) -> list[str]:
+def measured(source: onnx.ModelProto | Path, follow: str = USUAL) -> list[str]:
     """Elements, those that differ, by how much, answers that are the same, operations that cannot follow, nodes on the CPU."""
-    compiled: Compiled = compile_model(source, "base", strategy="naive", cache=False)
+    compiled: Compiled = compile_model(source, "base", strategy="naive", cache=False, follow=follow)
     program = compiled.program
     inputs = random_inputs(program)
     rows = compare(Run(program, FunctionalEngine(program.config))(inputs), run_on_cpu(program, inputs))
@@ -47,14 +49,15 @@ def measured(source: onnx.ModelProto | Path) -> list[str]:
     ]  # fmt: skip
 
 
-def row_of(item: tuple[str, tuple[str, str, str] | None, int | None]) -> list[str]:
-    """A network, quantised in one of the ways, or (None) one that came quantised; the side of its image."""
-    name, ways, size = item
+def row_of(item: tuple[str, tuple[str, str, str] | None, int | None, str]) -> list[str]:
+    """A network, quantised in one of the ways, or (None) one that came quantised; the side of its image; what is followed."""
+    name, ways, size, follow = item
+    told = f"{name} --exact" if follow == EXACT else name
     if ways is None:
-        return [name, "", "", "", *measured(finished_models()[name])]
+        return [told, "", "", "", *measured(finished_models()[name], follow)]
     build = builders()[name]
     model = (build(size=size) if size else build()).SerializeToString()
-    return [name, *ways, *measured(quantised(model, *ways))]
+    return [told, *ways, *measured(quantised(model, *ways), follow)]
 
 
 def builders() -> dict[str, Callable[..., onnx.ModelProto]]:
@@ -72,6 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("networks", nargs="*", help="of the zoo, or models that came quantised; all unless named")
     parser.add_argument("--size", type=int, help="side of the image; the network's own unless given")
+    parser.add_argument("--exact", action="store_true", help="what has inexact cases runs on the CPU")
     add_arguments(parser)
     chosen = parser.parse_args()
     zoo, finished = builders(), finished_models()
@@ -79,7 +83,7 @@ def main() -> None:
     if unknown:
         raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join([*zoo, *finished])}")
     items = [
-        (name, ways, chosen.size)
+        (name, ways, chosen.size, EXACT if chosen.exact else USUAL)
         for name in chosen.networks or [*finished, *zoo]
         for ways in ((None,) if name in finished else product(ACTIVATIONS, WEIGHTS, FORMS))
     ]
