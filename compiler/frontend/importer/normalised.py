@@ -26,6 +26,8 @@ WEIGHTS = range(127, 95, -1)
 """Weights that are tried: a large one gives the offset fine steps."""
 NUDGES = (0, -1, 1, -2, 2)
 """Of the offset, in these steps."""
+WIDE_NUDGES = range(-4, 5)
+"""The same where the first search leaves a value."""
 
 
 @rule("BatchNormalization")
@@ -78,7 +80,7 @@ def _fitted(scale: Float64, offset: Float64, target: Int64, finish: Finish) -> t
     """Weights, their requantisation, and how many values it does not give."""
     channels = len(scale)
     best = np.full(channels, 257)
-    weights, bias = np.zeros(channels, np.int64), np.zeros(channels, np.int64)
+    weights, bias, units = np.zeros(channels, np.int64), np.zeros(channels, np.int64), np.ones(channels)
     for weight in WEIGHTS:
         unit = np.where(scale != 0, np.abs(scale) / weight, 1.0)
         signed = np.where(scale != 0, np.sign(scale) * weight, 0).astype(np.int64)
@@ -88,15 +90,47 @@ def _fitted(scale: Float64, offset: Float64, target: Int64, finish: Finish) -> t
             trial = middle.astype(np.int64) + nudge
             wrong = (_results(signed, trial, unit, finish) != target).sum(axis=0)
             better = wrong < best
-            best, bias, weights = (np.where(better, new, old) for new, old in ((wrong, best), (trial, bias), (signed, weights)))
+            best, bias, weights, units = (
+                np.where(better, new, old)
+                for new, old in ((wrong, best), (trial, bias), (signed, weights), (unit, units))
+            )
             if not best.any():
                 break
         if not best.any():
             break
-    final = np.where(weights != 0, np.abs(scale) / np.maximum(np.abs(weights), 1), 1.0).astype(np.float32)
+    for channel in np.flatnonzero(best):
+        found = _any_unit(scale[channel], offset[channel], target[:, channel], finish)
+        if found is not None:
+            weights[channel], bias[channel], units[channel] = found
+            best[channel] = 0
+    final = units.astype(np.float32)
     assert representable(final)
     mantissa, shift = records(final)
     return weights, Requantisation(bias.astype(np.int32), mantissa, shift), int(best.sum())
+
+
+def _any_unit(scale: float, offset: float, target: Int64, finish: Finish) -> tuple[int, int, float] | None:
+    """Weight, offset and unit that give all values of one channel, the unit no longer tied to the real factor.
+
+    For a given weight and offset each value bounds the unit from both sides, so that all units are tried at once.
+    """
+    if scale == 0:
+        return None
+    weights = np.repeat(np.arange(1, 128) * int(np.sign(scale)), len(WIDE_NUDGES))
+    bias = np.rint(offset / (scale / weights)).astype(np.int64) + np.tile(WIDE_NUDGES, 127)
+    total = CODES[:, None] * weights + bias
+    wanted = (target - finish.zero_point)[:, None] + np.array([-0.5, 0.5])
+    wanted[target <= finish.lo, 0], wanted[target >= finish.hi, 1] = -np.inf, np.inf
+    low, high = np.where(total[..., None] > 0, wanted[:, None], -wanted[:, None, ::-1]).transpose(2, 0, 1)
+    size = np.abs(total)  # 0 is within its bounds, or no unit brings it there: infinite quotients tell
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least, most = np.nanmax(low / size, axis=0), np.nanmin(high / size, axis=0)
+    for n in np.flatnonzero(least <= most)[::-1]:
+        unit = (max(least[n], 0.0) + most[n]) / 2
+        chosen = weights[n : n + 1], bias[n : n + 1], np.array([unit])
+        if unit > 0 and np.isfinite(unit) and np.array_equal(_results(*chosen, finish)[:, 0], target):
+            return int(weights[n]), int(bias[n]), float(unit)
+    return None
 
 
 def _results(weights: Int64, bias: Int64, unit: Float64, finish: Finish) -> Int64:
