@@ -27,7 +27,7 @@ def overlaps_of(graph: XGraph, steps: Sequence[Plan | Cpu], storages: Mapping[st
     for root, storage in storages.items():
         if storage.read and not storage.kept and max(storage.read) > max(storage.made, default=-1):
             last.setdefault(max(storage.read), []).append(root)
-        if storage.made and not storage.given and min(storage.made) < min(storage.read, default=len(steps)):
+        if storage.made and not storage.given:
             first.setdefault(min(storage.made), []).append(root)
     found: dict[tuple[int, int], int] = {}
     for place, step in enumerate(steps):

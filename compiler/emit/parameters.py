@@ -73,7 +73,7 @@ class UnpackedImage(ConstImage):
 
     def _reserve(self, size: int) -> int:
         offset = self.size
-        self.size += max(1, -(-size // self.align)) * self.align
+        self.size += -(-size // self.align) * self.align
         return offset
 
     def packed_into(self, const: ConstImage) -> Callable[[int], int]:

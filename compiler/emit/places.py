@@ -124,7 +124,7 @@ def _clear(a: int, b: int, offsets: Sequence[int], blocks: Sequence[Block], over
 
 def _block(storage: Storage, region: Region, steps: int) -> Block:
     if region is not Region.WORK:
-        return Block(0, max(1, steps), storage.size)
+        return Block(0, 1, storage.size)
     times = (*storage.made, *storage.read)
     return Block(0 if storage.given else min(times), max(1, steps) if storage.kept else max(times) + 1, storage.size)
 
