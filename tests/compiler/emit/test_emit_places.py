@@ -127,6 +127,25 @@ def test_given_places_are_whole_granules_of_all_maps_and_of_no_others() -> None:
     assert places(graph, steps, given(found)) == places(graph, steps)
 
 
+def test_what_the_first_step_reads_and_the_last_makes_shares_nothing_in_one_step() -> None:
+    b = Builder(0)
+    graph = b.graph(b.conv(b.input(6, 6, 8), 8))
+    steps = planned(graph)
+    views, sizes = places(graph, steps, Sharing(host=True))
+    assert {views["x0"].offset, views["conv0_out"].offset} == {0, granules(graph, "x0")}
+    assert sizes == {Region.WORK: 2 * granules(graph, "x0"), Region.INPUT: 0, Region.OUTPUT: 0}
+
+
+def test_inputs_lie_apart_though_no_step_reads_one_of_them() -> None:
+    b = Builder(0)
+    x, y = b.input(6, 6, 8), b.input(6, 6, 8)
+    graph = b.graph(y, b.conv(x, 8))
+    for sharing, region in ((APART, Region.INPUT), (Sharing(host=True), Region.WORK)):
+        views, sizes = places(graph, planned(graph), sharing)
+        assert abs(views[x].offset - views[y].offset) >= granules(graph, x)
+        assert sizes[region] >= 2 * granules(graph, x)
+
+
 @pytest.mark.parametrize("sharing", [APART, LEADS], ids=["apart", "all"])
 def test_only_what_the_host_sees_is_toggled_on_its_way(sharing: Sharing) -> None:
     """Maps of uint8 between two groups stay as they are on chip."""

@@ -10,8 +10,10 @@ import pytest
 
 from isa.codec import Op
 from isa.config import preset
+from isa.dispatched import instructions
 from isa.instructions import Buffer, Region
 from sim.functional import conv, pool
+from sim.functional import machine as machine_module
 from sim.functional.machine import FunctionalMachine
 from tests.sim.functional import random_ops
 from tests.sim.functional.test_functional_instructions import assert_same_state, run_both
@@ -47,6 +49,21 @@ def test_buffers_keep_their_contents_from_run_to_run() -> None:
     memory = np.zeros(256, np.uint8)
     machine.run(random_ops.program(NANO, SAVE), memory, {})
     np.testing.assert_array_equal(memory[64:67], [0, 1, 2])
+
+
+def test_progress_is_told_about_twice_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock on which each instruction takes 0.2 seconds; the program runs the same if nobody is told."""
+    program = random_ops.program(NANO, *([SAVE] * 20))
+    words = {word for _, word in instructions(program, NANO)}
+    seconds = iter(range(10**6))
+    monkeypatch.setattr(machine_module.time, "monotonic", lambda: 0.2 * next(seconds))
+    told: list[int] = []
+    result = FunctionalMachine(NANO).run(program, np.zeros(256, np.uint8), {}, progress=told.append)
+    assert set(told) <= words
+    assert told == sorted(set(told))
+    assert 6 <= len(told) <= 8
+    seconds = iter(range(10**6))
+    assert FunctionalMachine(NANO).run(program, np.zeros(256, np.uint8), {}).instructions == result.instructions
 
 
 def test_sums_of_full_scale_products_wrap_like_int32() -> None:
