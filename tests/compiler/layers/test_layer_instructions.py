@@ -15,6 +15,7 @@ from compiler.memory.storage import storage_of
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.instruction import Access, Pending, Space
+from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind
 from isa.codec import Op
 from isa.config import MachineConfig
@@ -40,15 +41,24 @@ def compared(b: Builder) -> list[str]:
 
 
 @cache
-def emitted(name: str) -> tuple[Pending, ...]:
-    """Of many graphs, each in one group, on a machine."""
-    config = BY_NAME[name]
-    found: list[Pending] = []
+def planned(name: str) -> tuple[tuple[XGraph, Plan], ...]:
+    """Many graphs, each in one group, on a machine."""
+    found = []
     for number, case in enumerate((*CASES, compared)):
         b = Builder(number)
         graph = b.graph(*case(b))
+        (plan,) = (step for step in plans_of(BY_NAME[name], graph, [b.ops]) if isinstance(step, Plan))
+        found.append((graph, plan))
+    return tuple(found)
+
+
+@cache
+def emitted(name: str) -> tuple[Pending, ...]:
+    """All instructions of these groups."""
+    config = BY_NAME[name]
+    found: list[Pending] = []
+    for graph, plan in planned(name):
         views = {name: home.view for name, home in storage_of(graph).items()}
-        (plan,) = (step for step in plans_of(config, graph, [b.ops]) if isinstance(step, Plan))
         homes = Homes({n: views[n] for n in plan.group.inputs}, {n: (views[n],) for n in plan.group.outputs})
         batch = graph.tensors[plan.group.outputs[0]].batch
         found += emit_plan(config, plan, homes, Parameters(config, UnpackedImage(config)), batch)
@@ -121,6 +131,16 @@ def test_the_estimate_of_cycles_is_that_of_the_cycle_model(name: str) -> None:
         expected = cycles(config, pending)
         low, high = SLACK[pending.name]
         assert low <= pending.cycles - expected <= high, f"{pending.name} of {pending.layer}: {pending.values}"
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_blocks_pack_as_many_words_as_they_take(name: str) -> None:
+    config = BY_NAME[name]
+    for _, plan in planned(name):
+        for part in plan.passes:
+            for block in (block for blocks in part.residence.blocks.values() for block in blocks):
+                packed = {buffer: words.shape for buffer, words in block.pack().items()}
+                assert packed == {b: (words, config.buffer_dram_bytes(b.name)) for b, words in block.sizes.items()}
 
 
 def cycles(config: MachineConfig, pending: Pending) -> int:
