@@ -67,7 +67,7 @@ def test_fields_are_no_larger_than_they_need_be(seed: int) -> None:
 
 
 def test_rows_of_a_tall_map_are_told_as_far_as_a_field_reaches() -> None:
-    assert MOST_SIDE == BY_NAME["CONV"].fields["i_h"].high
+    assert BY_NAME["CONV"].fields["i_h"].high == MOST_SIDE
     source = Placed(0, 4, 5000, 5000, 4, 1)
     for begin, told in ((0, 4095), (904, 4095), (905, 4095), (906, 4094), (4999, 1)):
         assert window_values(Window((1, 1)), source, Rows(begin, begin + 1), Rows(0, 4), 0)["i_h"] == told
