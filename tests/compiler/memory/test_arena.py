@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import random
@@ -12,6 +13,7 @@ import pytest
 
 from compiler.memory.arena import arrange, first_fit, pack
 from compiler.memory.blocks import Block, independent_parts, sections
+from compiler.memory.packing import OutOfEffortError, Packing, orders
 from tests.compiler.memory.instances import ALLOCATION, churn, cut_rectangle, random_blocks
 
 
@@ -110,6 +112,22 @@ def test_published_hard_instances_are_solved_exactly(name: str) -> None:
 def read_blocks(path: Path) -> list[Block]:
     with path.open() as file:
         return [Block(int(row["lower"]), int(row["upper"]), int(row["size"])) for row in csv.DictReader(file)]
+
+
+def test_a_failure_far_away_in_time_is_not_tried_again() -> None:
+    """Choices that a search makes, in all its ways, where few blocks of many are in each other's way."""
+    choices = 0
+    for seed in (7, 14, 22, 37, 46, 51):
+        blocks = churn(random.Random(seed), 30, 14, 5)
+        for key, slack_first in orders(blocks):
+            rank = [0] * len(blocks)
+            for place, index in enumerate(sorted(range(len(blocks)), key=key)):
+                rank[index] = place
+            packing = Packing(blocks, 30, rank, slack_first=slack_first, effort=3000)
+            with contextlib.suppress(OutOfEffortError):
+                packing.solve()
+            choices += packing.choices
+    assert choices <= 28_000
 
 
 def test_effort_that_runs_out_leaves_a_packing_and_its_gap() -> None:

@@ -30,6 +30,26 @@ def test_the_least_order_of_random_graphs_is_that_of_exhaustive_search() -> None
         assert lower_bound(tasks) <= order.peak, f"seed {seed}"
 
 
+def test_a_known_order_is_left_for_a_better_one_alone() -> None:
+    better = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        tasks = drawn(seed)
+        known: list[int] = []
+        done = 0
+        while len(known) < len(tasks):
+            task = rng.choice([n for n in range(len(tasks)) if not done >> n & 1 and not tasks.before[n] & ~done])
+            known.append(task)
+            done |= 1 << task
+        order = least_order(tasks, known=known)
+        assert order.peak == order.bound == tasks.peak(order.tasks) == least_peak(tasks), f"seed {seed}"
+        assert (order.tasks == tuple(known)) == (order.peak == tasks.peak(known)), f"seed {seed}"
+        better += order.peak < tasks.peak(known)
+        some = least_order(tasks, most_states=2, known=known)
+        assert some.bound <= order.peak <= some.peak == tasks.peak(some.tasks) <= tasks.peak(known), f"seed {seed}"
+    assert better > 30
+
+
 def test_fusion_keeps_the_optimum_of_random_graphs() -> None:
     tasks_in_all = fused_in_all = 0
     for seed in range(CASES):
