@@ -122,6 +122,196 @@ def test_broken_operations_are_named(op: Op, shape: tuple[int, int, int, int], m
         check(op, shape)
 
 
+WIDE = Window((3, 2), (2, 3), (1, 2), (1, 0, 0, 2))
+TRANSPOSED = replace(DECONV, window=WIDE, weights=np.zeros((4, 3, 2, 4), np.int8), output_padding=(1, 2))
+ONE = Eltwise("op", ("x",), ("y",), EltwiseKind.SUM, 1, 0, 0, 0, Finish())
+BOUNDS: list[tuple[Op, tuple[int, int, int, int], str, tuple[int, int]]] = [
+    (CONV, (1, 4, 4, 4), "pad_value", (-128, 127)), (CONV, (1, 4, 4, 4), "weight_zp", (-128, 127)),
+    (AVERAGE, (1, 3, 3, 4), "pad_value", (-128, 127)), (COPY, X, "m_a", (-(1 << 25), (1 << 25) - 1)),
+    (COPY, X, "m_b", (-(1 << 25), (1 << 25) - 1)), (COPY, X, "c", (-(1 << 47), (1 << 47) - 1)), (COPY, X, "shift", (0, 63)),
+    (Concat("op", ("x",), ("y",)), X, "axis", (1, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "shape", "field", "bounds"), BOUNDS)
+def test_fields_reach_from_the_least_to_the_most(
+    op: Any, shape: tuple[int, int, int, int], field: str, bounds: tuple[int, int]
+) -> None:
+    least, most = bounds
+    for value in bounds:
+        check(replace(op, **{field: value}), shape)
+    for value in (least - 1, most + 1):
+        with pytest.raises(GraphError, match=f"{field} is {value}, {least} to {most} is expected"):
+            check(replace(op, **{field: value}), shape)
+
+
+@pytest.mark.parametrize(
+    ("field", "bounds"), [("zero_point", (-128, 127)), ("lo", (-128, 127)), ("hi", (-128, 127)), ("alpha", (0, 65535))]
+)
+@pytest.mark.parametrize(("op", "shape"), [SOUND[0], SOUND[1], SOUND[4], SOUND[6]], ids=lambda value: type(value).__name__)
+def test_finishes_reach_from_the_least_to_the_most(
+    op: Any, shape: tuple[int, int, int, int], field: str, bounds: tuple[int, int]
+) -> None:
+    def finish(value: int) -> Finish:
+        fields: dict[str, Any] = {field: value}
+        return Finish(**fields)
+
+    for value in bounds:
+        check(replace(op, finish=finish(value)), shape)
+    for value in (bounds[0] - 1, bounds[1] + 1):
+        with pytest.raises(GraphError, match=f"(hi|{field}) is "):
+            check(replace(op, finish=finish(value)), shape)
+    check(replace(op, finish=Finish(lo=5, hi=5, table=np.zeros(256, np.int8))), shape)
+    with pytest.raises(GraphError, match="hi is 4, 5 to 127"):
+        check(replace(op, finish=Finish(lo=5, hi=4)), shape)
+
+
+@pytest.mark.parametrize(("op", "shape"), SOUND[:2], ids=lambda value: type(value).__name__)
+def test_records_reach_from_the_least_to_the_most(op: Any, shape: tuple[int, int, int, int]) -> None:
+    check(replace(op, requantisation=Requantisation(
+        np.full(4, -(1 << 31), np.int32), np.array([0, 1, 2, (1 << 24) - 1], np.uint32), np.array([0, 63, 1, 2], np.uint8)
+    )), shape)  # fmt: skip
+    for field, value in (("mantissa", 1 << 24), ("shift", 64)):
+        other = np.array([0, 0, value, 0], getattr(UNIT, field).dtype)
+        with pytest.raises(GraphError, match=f"{field} is {value}"):
+            check(replace(op, requantisation=replace(UNIT, **{field: other})), shape)
+
+
+def test_scales_of_averages_are_told_by_the_pixels_of_a_window() -> None:
+    shape = (1, 3, 3, 4)
+    counted = replace(AVERAGE, count_pad=False, scales={1: (0, 0, 0), 2: (-5, (1 << 24) - 1, 63), 4: (9, 1, 0)})
+    check(counted, shape)
+    check(replace(counted, scales={}), shape)
+    for scales, what in (
+        ({0: (0, 1, 0)}, "count of a scale is 0"), ({5: (0, 1, 0)}, "count of a scale is 5"),
+        ({4: (0, 1 << 24, 0)}, "mantissa is 16777216"), ({4: (0, -1, 0)}, "mantissa is -1"),
+        ({4: (0, 1, 64)}, "shift is 64"), ({4: (0, 1, -1)}, "shift is -1"),
+    ):  # fmt: skip
+        with pytest.raises(GraphError, match=what):
+            check(replace(counted, scales=scales), shape)
+    check(replace(MAXIMUM, scales={}), shape)
+    with pytest.raises(GraphError, match="has no scale for its 4 pixels"):
+        check(replace(AVERAGE, scales={2: (0, 1, 0)}), shape)
+
+
+def test_maxima_keep_the_quantisation_unless_a_table_changes_it() -> None:
+    other = Quantisation(0.25, 1)
+    with pytest.raises(GraphError, match="quantisation of x is"):
+        check(MAXIMUM, (1, 3, 3, 4), quantisation=other)
+    check(replace(MAXIMUM, finish=Finish(table=np.zeros(256, np.int8))), (1, 3, 3, 4), quantisation=other)
+    check(AVERAGE, (1, 3, 3, 4), quantisation=other)
+
+
+@pytest.mark.parametrize(
+    "window", [WIDE, Window((3, 3)), Window((1, 4), (4, 1), (3, 1), (0, -1, 2, 3)), Window((2, 1), (1, 3), (5, 9))]
+)
+def test_a_last_window_reaches_less_than_a_stride_beyond_the_map(window: Window) -> None:
+    """So there are as many as cover all rows and columns, padding counted."""
+    room = [6 + window.pads[side] + window.pads[side + 2] for side in (0, 1)]
+    last = [-(-(room[side] - (window.kernel[side] - 1) * window.dilation[side] - 1) // window.stride[side]) for side in (0, 1)]
+    op = replace(CONV, window=window, weights=np.zeros((4, *window.kernel, 4), np.int8))
+    for rows in range(1, last[0] + 4):
+        for columns in range(1, last[1] + 4):
+            if rows <= last[0] + 1 and columns <= last[1] + 1:
+                check(op, (1, rows, columns, 4))
+            else:
+                side = "rows" if rows > last[0] + 1 else "columns"
+                with pytest.raises(GraphError, match=rf"windows reach over \d+ of {room[side == 'columns']} {side}"):
+                    check(op, (1, rows, columns, 4))
+
+
+def test_windows_keep_the_batch_and_pools_may_reach_beyond() -> None:
+    for op, shape in ((CONV, (2, 4, 4, 4)), (MAXIMUM, (2, 3, 3, 4)), (Slice("op", ("x",), ("y",), (0, 0, 0)), (2, 6, 6, 4))):
+        with pytest.raises(GraphError, match="batch is 2, 1 is expected"):
+            check(op, shape)
+    check(MAXIMUM, (1, 5, 5, 4))
+
+
+@pytest.mark.parametrize("change", [(0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)])
+def test_transposed_windows_make_what_all_pixels_reach(change: tuple[int, int, int]) -> None:
+    """2 (6 - 1) + 1 + 2 + 1 - 1 rows, 3 (6 - 1) + 2 + 2 + 1 - 2 columns."""
+    shape = (1 + change[0], 13 + change[1], 18 + change[2], 4)
+    if change == (0, 0, 0):
+        check(TRANSPOSED, shape)
+    else:
+        with pytest.raises(GraphError, match=r"shape of y is .*, \(1, 13, 18, 4\) is expected"):
+            check(TRANSPOSED, shape)
+
+
+def test_over_channels_one_is_left() -> None:
+    check(ONE, (1, 6, 6, 1))
+    check(replace(ONE, kind=EltwiseKind.HIGHEST), (1, 6, 6, 1))
+    for op, shape in ((ONE, X), (COPY, (1, 6, 6, 1))):
+        with pytest.raises(GraphError, match="shape of y is"):
+            check(op, shape)
+
+
+@pytest.mark.parametrize(
+    ("shape", "sound"), [(X, True), ((1, 1, 1, 4), True), ((1, 1, 6, 4), False), ((1, 6, 1, 4), False), ((1, 1, 1, 1), False)]
+)
+def test_a_second_operand_is_a_map_or_a_value_for_each_channel(shape: tuple[int, int, int, int], sound: bool) -> None:
+    tensors = {name: Tensor(name, s, Q) for name, s in (("x", X), ("z", shape), ("y", X))}
+    graph = XGraph("g", tensors, (replace(COPY, kind=EltwiseKind.ADD, inputs=("x", "z")),), ("x", "z"), ("y",))
+    if sound:
+        assert verify(graph) is graph
+    else:
+        with pytest.raises(GraphError, match="or one value per channel"):
+            verify(graph)
+
+
+@pytest.mark.parametrize(
+    ("begin", "step", "shape", "sound"),
+    [
+        ((0, 0, 0), (1, 1), X, True), ((5, 5, 3), (9, 9), (1, 1, 1, 1), True), ((1, 0, 0), (2, 1), (1, 3, 6, 4), True),
+        ((2, 0, 0), (2, 1), (1, 3, 6, 4), False), ((0, 1, 0), (1, 1), X, False), ((0, 0, 1), (1, 1), X, False),
+        ((0, 0, 0), (1, 3), (1, 6, 2, 4), True), ((0, 0, 0), (1, 3), (1, 6, 3, 4), False),
+        ((6, 0, 0), (1, 1), (1, 1, 6, 4), False),
+    ],
+)  # fmt: skip
+def test_slices_stay_in_their_map(
+    begin: tuple[int, int, int], step: tuple[int, int], shape: tuple[int, int, int, int], sound: bool
+) -> None:
+    op = Slice("op", ("x",), ("y",), begin, step)
+    if sound:
+        check(op, shape)
+    else:
+        with pytest.raises(GraphError, match=r"last of the (rows|columns|channels) is"):
+            check(op, shape)
+
+
+def test_parts_of_an_interleaved_map_may_have_a_row_or_column_less() -> None:
+    shapes = {"a": (1, 3, 2, 4), "b": (1, 3, 1, 4), "c": (1, 2, 2, 4), "d": (1, 2, 1, 4), "y": (1, 5, 3, 4)}
+    tensors = {name: Tensor(name, shape, Q) for name, shape in shapes.items()}
+    verify(XGraph("g", tensors, (Interleave("op", ("a", "b", "c", "d"), ("y",), (2, 2)),), ("a", "b", "c", "d"), ("y",)))
+    for order in (("b", "a", "c", "d"), ("a", "c", "b", "d")):
+        with pytest.raises(GraphError, match="shape of"):
+            verify(XGraph("g", tensors, (Interleave("op", order, ("y",), (2, 2)),), order, ("y",)))
+
+
+def test_reshapes_keep_the_bytes_and_operations_have_one_output() -> None:
+    with pytest.raises(GraphError, match="bytes is 140, 144 is expected"):
+        check(Reshape("op", ("x",), ("y",)), (1, 1, 1, 140))
+    tensors = {name: Tensor(name, X, Q) for name in "xyz"}
+    with pytest.raises(GraphError, match="outputs is 2, 1 is expected"):
+        verify(XGraph("g", tensors, (replace(COPY, outputs=("y", "z")),), ("x",), ("y", "z")))
+
+
+@pytest.mark.parametrize("zero_point", [-129, -128, 127, 128])
+@pytest.mark.parametrize("size", [0, 1])
+def test_tensors_have_positive_shapes_and_int8_zero_points(zero_point: int, size: int) -> None:
+    graph = XGraph("g", {"x": Tensor("x", (1, size, 1, 1), Quantisation(1.0, zero_point))}, (), ("x",), ("x",))
+    if size and -128 <= zero_point <= 127:
+        assert verify(graph) is graph
+    else:
+        with pytest.raises(GraphError, match="a positive shape and an int8 zero-point are expected"):
+            verify(graph)
+
+
+def test_a_tensor_has_the_name_that_it_is_known_by() -> None:
+    with pytest.raises(GraphError, match="graph g: tensor x is"):
+        verify(XGraph("g", {"x": Tensor("z", X, Q)}, (), ("x",), ("x",)))
+
+
 def test_concat_of_maps_that_differ_along_its_axis() -> None:
     shapes = {"x": X, "z": (1, 6, 9, 4), "y": (1, 6, 15, 4)}
     tensors = {name: Tensor(name, shape, Q) for name, shape in shapes.items()}
