@@ -21,7 +21,7 @@ from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig, preset
 from tests.compiler.emit.test_emit_moves import SMALL, TINY, columns, images
 from tests.compiler.graphs import Builder
-from tests.compiler.values import changeable
+from tests.values import changeable
 
 CASES = [(SMALL, images(1)), (SMALL, images(3)), (TINY, columns(1)), (preset("nano"), images(2))]
 

@@ -17,7 +17,7 @@ from compiler.xgraph.ops import Conv, ConvTranspose, Op, Slice
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
 from tests.compiler.graphs import Builder, check
-from tests.compiler.values import changeable
+from tests.values import changeable
 
 NANO, BASE = preset("nano"), preset("base")
 FEW = replace(NANO, name="few", taps_depth=12)

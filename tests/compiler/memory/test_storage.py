@@ -16,7 +16,7 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Cpu, Interleave, Reshape, Slice
 from compiler.xgraph.reference import execute
 from tests.compiler.graphs import Builder
-from tests.compiler.values import changeable
+from tests.values import changeable
 
 Case = Callable[[Builder], list[str]]
 

@@ -26,7 +26,7 @@ from compiler.xgraph.ops import PoolKind
 from isa.config import MachineConfig, config_from_dict, preset
 from isa.instructions import Buffer
 from tests.compiler.graphs import Builder, check
-from tests.compiler.values import changeable
+from tests.values import changeable
 
 NANO = preset("nano")
 SMALL = config_from_dict({"base": "nano", "name": "small", "fm_depth": 64, "weight_depth": 24}, origin="test")

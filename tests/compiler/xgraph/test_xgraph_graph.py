@@ -14,7 +14,7 @@ from compiler.xgraph.graph import GraphError, XGraph, topological
 from compiler.xgraph.host import HostExecutor
 from compiler.xgraph.ops import Concat, Cpu, Op, Port, Slice, Upsample, attributes
 from compiler.xgraph.tensor import Quantisation, Tensor
-from tests.compiler.values import changeable
+from tests.values import changeable
 
 Q = Quantisation(1.0, 0)
 

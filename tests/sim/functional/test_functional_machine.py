@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import sim.functional
 from isa.codec import Op
 from isa.config import preset
 from isa.dispatched import instructions
@@ -17,6 +18,7 @@ from sim.functional import machine as machine_module
 from sim.functional.machine import FunctionalMachine
 from tests.sim.functional import random_ops
 from tests.sim.functional.test_functional_instructions import assert_same_state, run_both
+from tests.values import changeable
 
 NANO = preset("nano")
 LOAD = Op("LOAD", {"rows": 2, "pixels": 3, "step": 4, "run": 4, "valid": 12, "row_stride": 16, "d_xs": 1, "d_ys": 3})
@@ -64,6 +66,11 @@ def test_progress_is_told_about_twice_a_second(monkeypatch: pytest.MonkeyPatch) 
     assert 6 <= len(told) <= 8
     seconds = iter(range(10**6))
     assert FunctionalMachine(NANO).run(program, np.zeros(256, np.uint8), {}).instructions == result.instructions
+
+
+def test_results_are_values() -> None:
+    """Only what an instruction collects can be changed."""
+    assert changeable(sim.functional) == {"Footprint", "Context"}
 
 
 def test_sums_of_full_scale_products_wrap_like_int32() -> None:
