@@ -14,7 +14,6 @@ from isa.config import preset
 from isa.dispatched import instructions
 from isa.instructions import Buffer, Region
 from sim.functional import conv, pool
-from sim.functional import machine as machine_module
 from sim.functional.machine import FunctionalMachine
 from tests.sim.functional import random_ops
 from tests.sim.functional.test_functional_instructions import assert_same_state, run_both
@@ -58,7 +57,7 @@ def test_progress_is_told_about_twice_a_second(monkeypatch: pytest.MonkeyPatch) 
     program = random_ops.program(NANO, *([SAVE] * 20))
     words = {word for _, word in instructions(program, NANO)}
     seconds = iter(range(10**6))
-    monkeypatch.setattr(machine_module.time, "monotonic", lambda: 0.2 * next(seconds))
+    monkeypatch.setattr("sim.functional.machine.time.monotonic", lambda: 0.2 * next(seconds))
     told: list[int] = []
     result = FunctionalMachine(NANO).run(program, np.zeros(256, np.uint8), {}, progress=told.append)
     assert set(told) <= words
