@@ -30,17 +30,47 @@ def test_the_least_order_of_random_graphs_is_that_of_exhaustive_search() -> None
         assert lower_bound(tasks) <= order.peak, f"seed {seed}"
 
 
+def any_order(tasks: Tasks, seed: int) -> list[int]:
+    rng = random.Random(seed)
+    found: list[int] = []
+    done = 0
+    while len(found) < len(tasks):
+        task = rng.choice([n for n in range(len(tasks)) if not done >> n & 1 and not tasks.before[n] & ~done])
+        found.append(task)
+        done |= 1 << task
+    return found
+
+
+def test_stretches_of_a_known_order_stay_where_they_need_no_more() -> None:
+    """Between places at which the same tasks have run, the order is the known one, unless that would need more."""
+    changed = kept = 0
+    for seed in range(400):
+        tasks = drawn(seed)
+        known = any_order(tasks, seed)
+        found = memory_order(tasks, known)
+        assert sorted(found.tasks) == list(range(len(tasks))), f"seed {seed}"
+        assert found.peak == tasks.peak(found.tasks) == least_peak(tasks), f"seed {seed}"
+        begin = done = past = 0
+        for place, (one, other) in enumerate(zip(known, found.tasks, strict=True), 1):
+            done |= 1 << one
+            past |= 1 << other
+            if done == past:
+                stretch = known[begin:place]
+                if list(found.tasks[begin:place]) == stretch:
+                    kept += 1
+                else:
+                    before = sum(1 << task for task in known[:begin])
+                    assert tasks.peak(stretch, before) > found.peak, f"seed {seed}"
+                    changed += 1
+                begin = place
+    assert min(changed, kept) > 50
+
+
 def test_a_known_order_is_left_for_a_better_one_alone() -> None:
     better = 0
     for seed in range(300):
-        rng = random.Random(seed)
         tasks = drawn(seed)
-        known: list[int] = []
-        done = 0
-        while len(known) < len(tasks):
-            task = rng.choice([n for n in range(len(tasks)) if not done >> n & 1 and not tasks.before[n] & ~done])
-            known.append(task)
-            done |= 1 << task
+        known = any_order(tasks, seed)
         order = least_order(tasks, known=known)
         assert order.peak == order.bound == tasks.peak(order.tasks) == least_peak(tasks), f"seed {seed}"
         assert (order.tasks == tuple(known)) == (order.peak == tasks.peak(known)), f"seed {seed}"

@@ -117,6 +117,43 @@ def test_transposed_convolution(groups: int) -> None:
         assert found[n, oy, ox, o] == finished(requantised(acc, op.requantisation, o), op.finish)
 
 
+@pytest.mark.parametrize("window", [
+    Window((3, 2), (1, 1), (3, 2), (0, 0, 0, 0)), Window((2, 4), (3, 2), (2, 3), (4, 0, 1, 5)), Window((1, 1), (2, 1)),
+    Window((4, 3), (1, 4), (2, 1), (-2, 3, 0, -1)),
+])  # fmt: skip
+def test_transposed_windows_that_reach_far(window: Window) -> None:
+    sizes = [
+        window.stride[i] * (X.shape[1 + i] - 1) + (window.kernel[i] - 1) * window.dilation[i] + 1
+        - window.pads[i] - window.pads[i + 2] for i in (0, 1)
+    ]  # fmt: skip
+    op = ConvTranspose(
+        "op", ("x",), ("y",), window, RNG.integers(-128, 128, (3, *window.kernel, 4), np.int8), requantisation(3), Finish(),
+        pad_value=9,
+    )  # fmt: skip
+    found = execute_op(op, [X], (2, sizes[0], sizes[1], 3))
+    for oy, ox, o in np.ndindex(*found.shape[1:]):
+        acc = 0
+        for ky, kx in np.ndindex(window.kernel):
+            y, x = oy + window.pads[0] - ky * window.dilation[0], ox + window.pads[1] - kx * window.dilation[1]
+            if y % window.stride[0] == 0 and x % window.stride[1] == 0:
+                for c in range(4):
+                    value = pixel(X, 1, y // window.stride[0], x // window.stride[1], c)
+                    acc += (9 if value is None else value) * int(op.weights[o, ky, kx, c])
+        assert found[1, oy, ox, o] == finished(requantised(acc, op.requantisation, o), op.finish)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 3, 101, 103, 255, 65535])
+@pytest.mark.parametrize(("scale", "bias"), [(1, 0), (2000, 0), (2000, -1), (1, -255), (255, -127)])
+def test_sums_saturate_at_16_bits_before_they_are_activated(alpha: int, scale: int, bias: int) -> None:
+    """A negative one may become small again: there the bound is seen."""
+    x = np.array([-128, -127, -50, -17, -1, 0, 1, 16, 17, 127], np.int8).reshape(1, 1, 10, 1)
+    q = Requantisation(np.array([bias], np.int32), np.array([scale], np.uint32), np.array([0], np.uint8))
+    finish = Finish(alpha=alpha, zero_point=7)
+    op = Conv("op", ("x",), ("y",), Window((1, 1)), np.full((1, 1, 1, 1), 1, np.int8), q, finish)
+    found = execute_op(op, [x], x.shape)
+    assert [int(y) for y in found.reshape(-1)] == [finished(requantised(int(v), q, 0), finish) for v in x.reshape(-1)]
+
+
 @pytest.mark.parametrize("kind", [PoolKind.MAX, PoolKind.AVERAGE])
 @pytest.mark.parametrize("count_pad", [False, True])
 def test_pools(kind: PoolKind, count_pad: bool) -> None:

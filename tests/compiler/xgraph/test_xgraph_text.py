@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,6 +130,38 @@ def test_text_is_read_back_as_the_same_graph(name: str, op: Op, x: Tensor, y: Te
 def test_text_that_is_no_graph_is_refused(text: str, message: str) -> None:
     with pytest.raises(GraphError, match=message):
         parse_graph(Printed(text, {}))
+
+
+LEFT_OUT: dict[type, dict[str, Any]] = {
+    Window: {"stride": (1, 1), "dilation": (1, 1), "pads": (0, 0, 0, 0)},
+    Finish: {"zero_point": 0, "lo": -128, "hi": 127, "alpha": None, "table": None},
+    Conv: {"groups": 1, "pad_value": 0, "weight_zp": 0},
+    ConvTranspose: {"output_padding": (0, 0), "groups": 1, "pad_value": 0, "weight_zp": 0},
+    Pool: {"pad_value": -128, "count_pad": True, "scales": {}},
+    Eltwise: {"a_zp": 0, "b_zp": 0},
+    Concat: {"axis": 3},
+    Slice: {"step": (1, 1)},
+    Cpu: {"onnx_inputs": (), "onnx_outputs": (), "ports": ()},
+    Tensor: {"flip": False},
+}
+
+
+@pytest.mark.parametrize("kind", LEFT_OUT, ids=lambda kind: kind.__name__)
+def test_texts_that_are_kept_mean_what_they_meant(kind: Any) -> None:
+    """What a text leaves out is known to nobody else: these values are part of the format."""
+    found = {field.name: field for field in fields(kind)}
+    for name, value in LEFT_OUT[kind].items():
+        factory: Any = found[name].default_factory
+        assert (found[name].default if factory is MISSING else factory()) == value, name
+    own = {name for name, field in found.items() if field.default is not MISSING or field.default_factory is not MISSING}
+    assert own == LEFT_OUT[kind].keys()
+
+
+@given(OPERATIONS)
+def test_operations_that_are_alike_are_two(op: Op) -> None:
+    """They are told apart by who they are: plans and lifetimes are kept by operation."""
+    assert replace(op) != op
+    assert len({op, replace(op), op}) == 2
 
 
 def test_what_equals_its_default_is_not_printed() -> None:
