@@ -145,7 +145,7 @@ class _Checks:
                 self._within("mantissa", mantissa, 0, (1 << 24) - 1)
                 self._within("shift", shift, 0, 63)
         elif op.finish.table is None:
-            self._same_quantisation(self.sources[:1])
+            self._same_quantisation(self.sources)
 
     def _eltwise(self, op: Eltwise) -> None:
         self._equal("inputs", len(op.inputs), 1 if op.kind in OF_ONE else 2)

@@ -15,7 +15,7 @@ import pytest
 from compiler.layers.fit import FitError
 from compiler.memory.storage import VIEW_OPS, kin_of
 from compiler.planning.behind import Row
-from compiler.planning.grouping import make_group, one_each
+from compiler.planning.grouping import machine_ops, make_group, one_each
 from compiler.planning.objective import CYCLES, DRAM, LEAN, Objective
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
@@ -89,7 +89,7 @@ def test_groups(config: MachineConfig, objective: Objective, golden: Golden) -> 
 
 @pytest.mark.parametrize("name", ["base", "zu9", "small"])
 def test_groups_in_a_row(name: str, golden: Golden) -> None:
-    """One layer behind the other: when each is over."""
+    """When each is over, layer by layer and in two groups."""
     config = SMALL if name == "small" else preset(name)
     found = []
     graphs = {shape.__name__: shape(Builder(0)) for shape in behind.SHAPES if name != "small"}
@@ -97,9 +97,15 @@ def test_groups_in_a_row(name: str, golden: Golden) -> None:
         b = Builder(0)
         graphs[case.__name__] = b.graph(*case(b))
     for title, graph in graphs.items():
-        row = Row(config, kin_of(graph))
-        ends = [row.add(step) for step in plans_of(config, graph, one_each(graph)) if isinstance(step, Plan)]
-        found.append(f"{title}: {' '.join(map(str, ends))}")
+        ops = machine_ops(graph)
+        for groups, objective in ((one_each(graph), CYCLES), (one_each(graph), DRAM), ([ops[:2], ops[2:]], DRAM)):
+            row = Row(config, kin_of(graph))
+            try:
+                steps = plans_of(config, graph, [group for group in groups if group], objective)
+            except FitError:
+                continue
+            ends = [row.add(step) for step in steps if isinstance(step, Plan)]
+            found.append(f"{title}, {len(groups)} for {objective.name}: {' '.join(map(str, ends))}")
     golden(GOLDEN / f"row_{name}.txt", "\n".join(found) + "\n")
 
 
