@@ -48,7 +48,7 @@ class Cut:
 
     def counts(self) -> list[int]:
         """Numbers of passes worth trying: those that change the widest part of a map."""
-        found = {-(-units // part) for units in set(self.units.values()) for part in range(1, units + 1)}
+        found = {-(-units // part) for units in set(self.units.values()) for part in range(1, units)}
         return sorted(count for count in found if 1 < count <= self.most)
 
     def channels(self, name: str, number: int, count: int) -> tuple[int, int]:

@@ -60,7 +60,7 @@ class Planner:
         self._ranges = {height: self._finest}
         self.rows = {name: int(end[-1]) for name, end in self._finest.end.items()}
         """That are needed of each map."""
-        self._known: dict[tuple[Group, bool, int], list[Residence]] = {}
+        self._known: dict[tuple[Group, bool, int | None], list[Residence]] = {}
         self._skews: dict[bool, dict[str, int]] = {}
         self._walks: dict[tuple[Way, Residence, int], int] = {}
         self._moves: dict[tuple[Group, int], tuple[int, int]] = {}
@@ -277,7 +277,7 @@ class Planner:
         """Of pass ``number`` of ``count``, which matters where a schedule tells passes apart."""
         rounds = self._rounds(steps, held)
         as_wanted = self.wanted.parameters is not None
-        key = group, rounds > 1, number if as_wanted else 0
+        key = group, rounds > 1, number if as_wanted else None
         if key not in self._known:
             if as_wanted:
                 self._known[key] = self._as_wanted(group, number, count)
