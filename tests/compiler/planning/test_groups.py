@@ -1,0 +1,188 @@
+"""What a group is made of: which maps leave it, over which pixels it walks, and after which others it comes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from compiler.memory.storage import VIEW_OPS
+from compiler.planning.grouping import machine_ops, make_group, needs_of, one_each, ordered_groups
+from compiler.planning.planner import plan_group
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu, Eltwise, EltwiseKind, Op, Reshape, Slice
+from isa.config import config_from_dict, preset
+from isa.errors import TilewrightError
+from tests.compiler.graphs import Builder, check
+from tests.compiler.search.partitions import random_graph
+
+NANO = preset("nano")
+
+
+def tokens(width: int, inner: int = 16, height: int = 1, kernel: tuple[int, int] = (1, 1)) -> XGraph:
+    """Two convolutions and a sum over maps of 8 channels, between them one of ``inner``."""
+    b = Builder(1)
+    x = b.input(height, width, 8)
+    return b.graph(b.eltwise(EltwiseKind.ADD, b.conv(b.conv(x, inner, kernel), 8, (1, 1)), x))
+
+
+@pytest.mark.parametrize(
+    ("width", "inner", "pixels"),
+    [
+        (64, 16, 0), (66, 16, 33), (128, 16, 32), (130, 16, 26), (190, 16, 38), (67, 16, 0), (134, 16, 0), (65, 16, 13),
+        (68, 16, 34), (100, 600, 4), (130, 600, 0), (75, 8, 25), (195, 8, 39), (96, 8, 48), (104, 8, 26), (106, 8, 0),
+    ],
+)  # fmt: skip
+def test_one_long_row_is_walked_over_in_rows_that_divide_it(width: int, inner: int, pixels: int) -> None:
+    """Of 3072 words an eighth holds all maps: of ten a pixel 38, of eight 48, of many at least four."""
+    assert NANO.fm_words == 3072
+    graph = tokens(width, inner)
+    group = make_group(NANO, graph, graph.ops)
+    assert group.row_pixels == pixels
+    if pixels:
+        assert {(t.height, t.width) for t in group.tensors.values()} == {(width // pixels, pixels)}
+
+
+def test_rows_are_at_most_of_64_pixels() -> None:
+    graph = tokens(256)
+    assert make_group(preset("base"), graph, graph.ops).row_pixels == 64
+
+
+@pytest.mark.parametrize(("height", "kernel"), [(2, (1, 1)), (1, (1, 3))])
+def test_maps_of_several_rows_and_windows_stay_as_they_are(height: int, kernel: tuple[int, int]) -> None:
+    graph = tokens(128, 16, height, kernel)
+    assert make_group(NANO, graph, graph.ops).row_pixels == 0
+
+
+def test_a_row_that_is_read_in_part_stays_as_it_is() -> None:
+    b = Builder(0)
+    graph = b.graph(b.conv(b.input(1, 128, 8), 8, (1, 1), (1, 2)))
+    assert make_group(NANO, graph, graph.ops).row_pixels == 0
+
+
+@pytest.mark.parametrize("width", [130, 128, 67])
+def test_long_rows_compute_the_same(width: int) -> None:
+    graph = tokens(width)
+    check(NANO, graph, [graph.ops])
+
+
+def dense(batch: int, width: int = 1) -> XGraph:
+    b = Builder(2)
+    y = b.conv(b.input(1, width, 24, batch), 40, (1, 1))
+    return b.graph(b.eltwise(EltwiseKind.PASS, b.conv(y, 12, (1, 1)), table=True))
+
+
+@pytest.mark.parametrize(("batch", "width", "stacked"), [(1, 1, False), (2, 1, True), (5, 1, True), (3, 2, False)])
+def test_images_of_dense_layers_are_rows_of_one(batch: int, width: int, stacked: bool) -> None:
+    """So parameters that do not stay on chip are loaded once for all images."""
+    graph = dense(batch, width)
+    small = config_from_dict({"base": "nano", "name": "small", "weight_depth": 24}, origin="test")
+    group = make_group(small, graph, graph.ops)
+    assert group.stacked == stacked
+    if stacked:
+        assert {(t.batch, t.height, t.width) for t in group.tensors.values()} == {(1, batch, 1)}
+        one = dense(1)
+        alone = plan_group(small, make_group(small, one, one.ops))
+        assert plan_group(small, group).cost.dram_bytes < 2 * alone.cost.dram_bytes
+    check(small, graph, [graph.ops])
+
+
+def test_a_pool_of_one_pixel_is_no_dense_layer() -> None:
+    b = Builder(2)
+    graph = b.graph(b.conv(b.input(3, 3, 8, 2), 8, (3, 3), pads=(0, 0, 0, 0)))
+    assert not make_group(NANO, graph, graph.ops).stacked
+
+
+def test_pixels_that_all_readers_skip_are_not_loaded() -> None:
+    for strides in (((2, 2), (2, 2)), ((2, 1), (2, 1)), ((2, 2), (2, 1)), ((2, 2), (1, 1))):
+        sampled = strides[0] == strides[1]
+        b = Builder(3)
+        x = b.input(9, 8, 8)
+        graph = b.graph(*(b.conv(x, 8, (1, 1), stride) for stride in strides))
+        group = make_group(NANO, graph, graph.ops)
+        assert group.sampled == ({"x0": strides[0]} if sampled else {})
+        if sampled:
+            s_y, s_x = strides[0]
+            assert group.tensors["x0"].shape == (1, -(-9 // s_y), -(-8 // s_x), 8)
+        check(NANO, graph, [graph.ops])
+
+
+def test_what_somebody_else_reads_leaves_the_group() -> None:
+    b = Builder(4)
+    x = b.input(6, 6, 8)
+    first = b.conv(x, 8)
+    second = b.conv(first, 8)
+    third = b.conv(second, 8)
+    graph = b.graph(third, b.eltwise(EltwiseKind.ADD, first, third))
+    for ops, inputs, outputs in (
+        (graph.ops[:2], {x}, {first, second}), (graph.ops[1:3], {first}, {third}), (graph.ops[:3], {x}, {first, third}),
+        (graph.ops[2:], {first, second}, set(graph.outputs)), (graph.ops, {x}, set(graph.outputs)),
+    ):  # fmt: skip
+        group = make_group(NANO, graph, ops)
+        assert (set(group.inputs), set(group.outputs)) == (inputs, outputs)
+    b = Builder(4)
+    b.conv(b.input(6, 6, 8), 8)
+    unread = b.graph()
+    with pytest.raises(TilewrightError, match="group conv0: nothing reads what it computes; remove the operations"):
+        make_group(NANO, unread, unread.ops)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_groups_need_those_whose_results_they_read(seed: int) -> None:
+    """Directly, or through views, which are in no group: by plain search backwards."""
+    graph = random_graph(seed, 7)
+    ops = machine_ops(graph)
+    assert ops == [op for op in graph.ops if not isinstance(op, VIEW_OPS)]
+    assert one_each(graph) == [(op,) for op in ops]
+    rng = random.Random(seed)
+    drawn = [rng.randrange(3) for _ in ops]
+    place = [sorted(set(drawn)).index(number) for number in drawn]
+    partition = [[op for op, number in zip(ops, place, strict=True) if number == group] for group in range(max(place) + 1)]
+    makers = {op.output: op for op in graph.ops}
+
+    def back(name: str) -> set[int]:
+        maker = makers.get(name)
+        if maker is None:
+            return set()
+        return {place[ops.index(maker)]} if maker in ops else {group for source in maker.inputs for group in back(source)}
+
+    expected = [{group for op in own for name in op.inputs for group in back(name)} - {n} for n, own in enumerate(partition)]
+    assert needs_of(graph, partition) == expected
+    try:
+        order = ordered_groups(graph, partition)
+    except TilewrightError:
+        pairs = {(a, b) for a, needed in enumerate(expected) for b in needed}
+        assert any((b, a) in pairs or any((b, c) in pairs and (c, a) in pairs for c in range(3)) for a, b in pairs)
+    else:
+        numbers = [next(n for n, own in enumerate(partition) if set(own) == set(ops)) for ops in order]
+        assert sorted(numbers) == sorted(set(place))
+        assert all(expected[n] <= set(numbers[:at]) for at, n in enumerate(numbers))
+        assert all([*group] == sorted(group, key=graph.ops.index) for group in order)
+
+
+def test_parts_on_the_host_come_after_those_that_give_them_tensors() -> None:
+    b = Builder(5)
+    x = b.conv(b.input(6, 6, 8), 8)
+    b.tensors["back"] = b.tensors[x]
+    first, second = Cpu("first", (x,), (), b"", {}, (), ("t",)), Cpu("second", (), ("back",), b"", {}, ("t", "u"), ())
+    b.ops += [first, second]
+    y = b.view(Reshape, "as", ("back",), (1, 6, 6, 8))
+    z = b.view(Slice, "some", (y,), (1, 3, 6, 8), begin=(0, 0, 0), step=(2, 1))
+    graph = b.graph(b.conv(z, 8))
+    groups: list[list[Op]] = [[b.ops[-1]], [second], [first], [b.ops[0]]]
+    assert needs_of(graph, groups) == [{1}, {2}, {3}, set()]
+    assert [group[0].name for group in ordered_groups(graph, groups)] == ["conv0", "first", "second", "conv5"]
+    with pytest.raises(TilewrightError, match="operation conv5 is in no group"):
+        needs_of(graph, groups[1:])
+
+
+def test_groups_that_wait_for_each_other_are_named() -> None:
+    b = Builder(6)
+    x = b.input(6, 6, 8)
+    for _ in range(5):
+        x = b.conv(x, 8)
+    graph = b.graph(x)
+    assert not any(isinstance(op, Eltwise) for op in graph.ops)
+    a, c, d, e, f = graph.ops
+    with pytest.raises(TilewrightError, match=r"groups: conv2, conv1\+conv3 wait for each other; split one of them"):
+        ordered_groups(graph, [(c, e), (d,), (a,), (f,)])
