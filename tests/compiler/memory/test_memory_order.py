@@ -158,6 +158,18 @@ def test_states_that_run_out_leave_an_order_and_its_gap() -> None:
     assert order.bound <= least_order(tasks).peak <= order.peak == tasks.peak(order.tasks)
 
 
+def test_with_few_states_the_parts_of_a_graph_are_ordered() -> None:
+    better = 0
+    for seed in range(6):
+        tasks = wired_tasks(60, seed)
+        known = any_order(tasks, seed)
+        order = memory_order(tasks, known, most_states=300)
+        assert sorted(order.tasks) == list(range(60))
+        assert order.bound <= order.peak == tasks.peak(order.tasks) <= tasks.peak(known)
+        better += order.peak < min(least_order(tasks, most_states=300).peak, tasks.peak(known))
+    assert better > 0
+
+
 def test_an_order_that_cannot_run_is_refused() -> None:
     tasks = Tasks((0, 1), (Use(1, 0b11),), (0, 0))
     with pytest.raises(ValueError, match="task 1 cannot run"):
