@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import compiler.planning
+from compiler.emit.program import emit_program
 from compiler.layers.window import MOST_SIDE
 from compiler.planning.fields import within_fields
 from compiler.planning.grouping import make_group
@@ -15,6 +16,7 @@ from compiler.planning.objective import CYCLES, DRAM, ENERGY, Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
+from compiler.planning.plans import plans_of
 from compiler.planning.ranges import deduce
 from compiler.planning.recurrence import AFTER_LOAD
 from compiler.planning.residence import residences
@@ -22,10 +24,10 @@ from compiler.planning.schemes import Scheme, plan_as, scheme_of, schemes
 from compiler.planning.walk import least_cycles
 from compiler.schedule.document import GroupSchedule, Origin, ScheduleError, Stay
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import PoolKind
+from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import MachineConfig, config_from_dict, preset
 from isa.instructions import Buffer
-from tests.compiler.graphs import Builder, check
+from tests.compiler.graphs import Builder, check, check_emitted
 from tests.values import changeable
 
 NANO = preset("nano")
@@ -63,6 +65,20 @@ def test_what_can_be_is_done(decided: dict[str, Any]) -> None:
     assert plan.upwards == (decided.get("end") != "top")
     assert plan.bands == decided.get("bands", 1)
     assert plan.wanted == GroupSchedule(("conv0", "conv1"), **decided)
+
+
+@pytest.mark.parametrize("width", [2, 3, 8])
+def test_tiles_of_single_columns_compute_the_same(width: int) -> None:
+    """Windows, sums of two maps, and one of a map and a pixel for all."""
+    b = Builder(width)
+    x = b.input(5, width, 4)
+    y = b.eltwise(EltwiseKind.ADD, b.conv(x, 4), x)
+    graph = b.graph(b.eltwise(EltwiseKind.MUL, y, b.input(1, 1, 4)))
+    wanted = GroupSchedule(tuple(op.name for op in graph.ops), tiles=width)
+    (plan,) = plans_of(NANO, graph, [graph.ops], wanted={frozenset(graph.ops): wanted})
+    assert isinstance(plan, Plan)
+    assert plan.tiles == width
+    check_emitted(NANO, graph, emit_program(NANO, graph, [plan]))
 
 
 @pytest.mark.parametrize(("passes", "held"), [(2, ("conv0_out",)), (4, ("conv0_out",)), (4, ()), (3, None)])
