@@ -10,13 +10,13 @@ that come quantised and lie beside the project are measured as they are. Rows go
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
 import onnx
 
-from bench.network_table import PAGE, put_rows
+from bench.network_table import PAGE, put_rows, put_text, rows_of
 from compiler.driver import Compiled
 from compiler.quantise.choices import EXACT, USUAL
 from compiler.zoo.exports import exports
@@ -71,6 +71,21 @@ def finished_models() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*_q*.onnx"))} if folder else {}
 
 
+def told(rows: Sequence[Mapping[str, str]]) -> str:
+    """What the table says of the number that is asked for."""
+    names = {row["network"] for row in rows}
+    plain = {name.removesuffix(" --exact") for name in names}
+    differing = sorted({row["network"] for row in rows if row["differ"] != "0"})
+    followed = [name for name in differing if f"{name} --exact" in names]
+    whole = sum(row["differ"] == "0" for row in rows)
+    text = f"No element differs in {whole} of {len(rows)} rows, of {len(plain)} networks."
+    if differing:
+        text += f" Those of {' and '.join(differing)} do, which have operations with inexact cases."
+    if followed:
+        text += f" With these on the CPU (`--exact`) no element of {' and '.join(followed)} differs."
+    return text
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("networks", nargs="*", help="of the zoo, or models that came quantised; all unless named")
@@ -88,6 +103,8 @@ def main() -> None:
         for ways in ((None,) if name in finished else product(ACTIVATIONS, WEIGHTS, FORMS))
     ]
     put_rows(row_of, items, how_of(chosen), TITLE, COLUMNS, 4, None if chosen.size else PAGE)
+    if not chosen.size:
+        put_text(TITLE, told(rows_of(TITLE)))
 
 
 if __name__ == "__main__":
