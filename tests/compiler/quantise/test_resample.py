@@ -68,7 +68,7 @@ def test_linear_by_a_large_factor_is_a_transposed_convolution(factors: tuple[int
 
 
 @pytest.mark.parametrize("rule", RULES[:3])
-@pytest.mark.parametrize("factors", [(2, 2), (8, 3), (1, 5), (7, 4)])
+@pytest.mark.parametrize("factors", [(2, 2), (8, 3), (1, 5), (7, 4), (6, 6)])
 def test_linear_by_a_small_factor_is_left_to_exact_shares(factors: tuple[int, int], rule: str) -> None:
     check(resize((1, 3, 5, 4), factors=factors, mode="linear", coordinate_transformation_mode=rule), "left")
 
