@@ -147,12 +147,8 @@ CASES: dict[str, tuple[Pass, XGraph]] = {
         graph(
             {"x": X, "a": X, "b": X, "c": X, "t": (1, 6, 6, 12), "y": (1, 6, 6, 8), "z": (1, 6, 6, 16)},
             [
-                conv("a", "x"),
-                conv("b", "x"),
-                conv("c", "x"),
-                Concat("y", ("a", "b"), ("y",)),
-                Concat("t", ("a", "b", "c"), ("t",)),
-                Concat("z", ("a", "b", "c", "x"), ("z",)),
+                conv("a", "x"), conv("b", "x"), conv("c", "x"), Concat("y", ("a", "b"), ("y",)),
+                Concat("t", ("a", "b", "c"), ("t",)), Concat("z", ("a", "b", "c", "x"), ("z",)),
             ],
             "y",
             "z",
