@@ -103,6 +103,19 @@ def test_one_write_among_many_reads() -> None:
     assert found[7] == Hazards({0, 6, 1 + units.index(Unit.SAVE)}, {0, 6})
 
 
+@pytest.mark.parametrize(("start", "length", "count", "stride"), [(20, 5, 1, 0), (0, 1, 5, 6), (24, 1, 1, 0)])
+def test_accesses_reach_to_the_end_of_a_space_and_no_further(start: int, length: int, count: int, stride: int) -> None:
+    """There is a granule more than there are words."""
+
+    def touching(first: int) -> list[Pending]:
+        return [Pending("LOAD", {}, (), [Access(Space.FM, first, length, count, stride)])]
+
+    assert hazards(touching(start), SIZES) == [Hazards()]
+    for beyond in (start + 1, -1):
+        with pytest.raises(IndexError, match="lies outside its space of 25 granules"):
+            hazards(touching(beyond), SIZES)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_the_last_of_each_unit_that_must_be_finished(seed: int) -> None:
     instructions = program(seed)
