@@ -151,6 +151,14 @@ def test_which_models_are_float(nodes: list[onnx.NodeProto], is_so: bool) -> Non
     assert is_float(read(model(nodes, (2, 2), table))) == is_so
 
 
+@pytest.mark.parametrize("rank", [2, 3, 4, 5, 6])
+def test_the_machine_has_four_dimensions(rank: int) -> None:
+    nodes = [node("Relu", "x", "r"), node("Add", "r x")]
+    before = read(model(nodes, (2,) * rank))
+    found = quantise(before, {"x": noise((2,) * rank)})
+    assert is_float(found.model) == (rank > 4)
+
+
 # Accuracy
 
 
