@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from compiler.fusion.legal import Mask
+from compiler.layers.fit import FitError
 from compiler.planning.objective import CYCLES, DRAM, OBJECTIVES, Cost
 from compiler.planning.schemes import Scheme
 from compiler.search import optimus_online
@@ -154,6 +155,16 @@ def test_operations_that_fit_only_in_tiles_of_columns_are_known() -> None:
     known = Evaluator(NANO, b.graph(usual, wide))
     assert [known.cost_of(1 << n, CYCLES) is not None for n in range(2)] == [True, True]
     assert known.narrow == 0b01
+
+
+def test_what_no_unit_computes_is_not_to_be_tiled() -> None:
+    b = Builder(0)
+    graph = b.graph(b.pool(b.input(8, 8, 8), PoolKind.MAX))
+    config = config_from_dict({"base": "nano", "name": "x", "build_pool": False}, origin="test")
+    known = Evaluator(config, graph)
+    with pytest.raises(FitError):
+        known.group(1)
+    assert known.narrow == 0
 
 
 # Groups by the table of sizes
