@@ -244,8 +244,9 @@ def test_slices_with_steps_and_masks(
 @pytest.mark.parametrize("mask", ["EllipsisMask", "NewAxisMask"])
 def test_slices_with_an_ellipsis_or_new_axes_are_refused(mask: str) -> None:
     bounds = [np.array(values) for values in ([0, 1, 2, 0], [1, 4, 6, 4], [1, 1, 1, 1])]
+    fields: dict[str, Any] = {mask: 1}
     with pytest.raises(ModelError, match="an ellipsis or new axes"):
-        one("STRIDED_SLICE", IMAGE, (1, 3, 4, 4), *bounds, options="StridedSliceOptions", **{mask: 1})
+        one("STRIDED_SLICE", IMAGE, (1, 3, 4, 4), *bounds, options="StridedSliceOptions", **fields)
 
 
 @pytest.mark.parametrize("size", [(10, 12), (15, 18), (3, 3), (9, 11)])
