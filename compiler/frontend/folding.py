@@ -90,14 +90,8 @@ def _free(model: Model, name: str) -> str:
 
 def _immediate(model: Model, node: Node) -> Array | None:
     """The value of nodes that need no execution."""
-    if node.op_type == "Constant" and node.domain == "":
-        for name, value in node.attributes.items():
-            if name == "value":
-                return numpy_helper.to_array(value)
-            if name in ("value_int", "value_ints"):
-                return np.array(value, np.int64)
-            if name in ("value_float", "value_floats"):
-                return np.array(value, np.float32)
+    if node.op_type == "Constant" and node.domain == "" and "value" in node.attributes:
+        return numpy_helper.to_array(node.attributes["value"])
     if node.op_type in ("Shape", "Size"):
         shape = model.shape(node.inputs[0])
         if shape is not None:

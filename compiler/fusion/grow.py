@@ -77,9 +77,10 @@ def _fairly(hopes: Mapping[Mask, int], most: int) -> list[Mask]:
 
 
 def extensions(sets: OpSets, joins: Sequence[Mask], group: Mask) -> list[Mask]:
+    """Of a convex group, which has no other operation between its own: what is between is so for the new one."""
     near = union(joins, group) & ~group & ~union(sets.apart, group)
     before, after = union(sets.ancestors, group), union(sets.descendants, group)
     return [
         group | 1 << n for n in bits_of(near)
-        if (before | sets.ancestors[n]) & (after | sets.descendants[n]) & ~(group | 1 << n) == 0
+        if (before | sets.ancestors[n]) & (after | sets.descendants[n]) & ~group == 0
     ]  # fmt: skip

@@ -50,15 +50,11 @@ def channel_order(op: Op) -> NDArray[np.intp] | None:
 
 def _reordered(op: Conv, order: NDArray[np.intp]) -> Conv:
     """Outputs in another order; groups that are torn apart become a dense convolution."""
-    weights, groups = op.weights, op.groups
-    if groups > 1:
-        outputs, inputs = len(weights) // groups, weights.shape[3]
-        dense = np.full((len(weights), *weights.shape[1:3], groups * inputs), op.weight_zp, np.int8)
-        for g in range(groups):
-            dense[g * outputs : (g + 1) * outputs, :, :, g * inputs : (g + 1) * inputs] = weights[
-                g * outputs : (g + 1) * outputs
-            ]
-        weights, groups = dense, 1
+    groups, outputs, inputs = op.groups, len(op.weights) // op.groups, op.weights.shape[3]
+    dense = np.full((*op.weights.shape[:3], groups * inputs), op.weight_zp, np.int8)
+    for g in range(groups):
+        rows = slice(g * outputs, (g + 1) * outputs)
+        dense[rows, :, :, g * inputs : (g + 1) * inputs] = op.weights[rows]
     q = op.requantisation
     requantisation = Requantisation(q.bias[order], q.mantissa[order], q.shift[order])
-    return replace(op, weights=np.ascontiguousarray(weights[order]), requantisation=requantisation, groups=groups)
+    return replace(op, weights=np.ascontiguousarray(dense[order]), requantisation=requantisation, groups=1)

@@ -46,7 +46,7 @@ def _parts(op: Conv, source: Tensor, target: Tensor) -> list[tuple[Slice, Tensor
         before, first = divmod(number - top, d)
         first += max(before, 0) * d
         above = max(-before, 0)
-        read = min(len(range(first, source.height, d)), rows - 1 + taps - above)
+        read = len(range(first, source.height, d))
         if read < 1:
             return None
         name = f"{op.name}{PARTS}{number}"

@@ -242,9 +242,7 @@ class _Writer:
 
     def _dequantised(self, node: Node, name: str, value: Float) -> str:
         """A constant operand in int8 and its float image."""
-        axis = 0 if node.op_type != "ConvTranspose" else 1
-        if node.op_type == "MatMul":
-            axis = 1
+        axis = 1  # of the outputs, in all weights that have a scale for each
         per_tensor = node.op_type not in ("ConvTranspose", "MatMul") or node.integer("group", 1) > 1
         stored, scale = self._weights(name, value.reshape(1, -1) if per_tensor else value, 0 if per_tensor else axis)
         self.constants[stored] = self.constants[stored].reshape(value.shape)

@@ -136,7 +136,7 @@ def floyd(count: int, edges: Mapping[tuple[int, int], tuple[int, Mask]]) -> tupl
     """The shortest path from 0 to ``count``, and the groups on it (Algorithm 2, lines 17 to 25)."""
     cost: dict[tuple[int, int], int] = {edge: price for edge, (price, _) in edges.items()}
     over: dict[tuple[int, int], int] = {}
-    for k in range(count + 1):
+    for k in range(1, count):
         for i in range(k):
             for j in range(k + 1, count + 1):
                 if (i, k) in cost and (k, j) in cost:

@@ -49,7 +49,9 @@ class Operator:
     """The format's own object, whose methods are called as its fields; None: it has none."""
 
     def option(self, name: str, default: Any = 0) -> Any:
-        return default if self.options is None else getattr(self.options, name)()
+        """What the file says of it; ``default`` where there are no options, or their kind has none of this name."""
+        field = getattr(self.options, name, None)
+        return default if field is None else field()
 
 
 @dataclass(frozen=True, eq=False)

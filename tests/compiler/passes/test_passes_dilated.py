@@ -89,6 +89,8 @@ def test_three_by_three_on_one_pixel_is_one_by_one() -> None:
 def test_a_dilation_beyond_the_map_leaves_the_middle() -> None:
     op = first(cut_taps(graph_of((7, 28), Window((3, 3), (1, 1), (12, 12), (12, 12, 12, 12)))))
     assert op.window == Window((1, 3), (1, 1), (1, 12), (0, 12, 0, 12))
+    op = first(cut_taps(graph_of((28, 7), Window((3, 3), (1, 1), (12, 12), (12, 12, 12, 12)))))
+    assert op.window == Window((3, 1), (1, 1), (12, 1), (12, 0, 12, 0))
 
 
 def test_a_window_on_padding_alone_keeps_a_tap() -> None:
@@ -99,6 +101,12 @@ def test_a_window_on_padding_alone_keeps_a_tap() -> None:
 def test_a_bias_that_would_not_fit_keeps_the_taps() -> None:
     graph = graph_of((1, 1), Window((3, 3), pads=(1, 1, 1, 1)), pad_value=-128, bias=2**31 - 1, weight_zp=100)
     assert cut_taps(graph).ops == graph.ops
+
+
+@pytest.mark.parametrize("bias", [2**31 - 1, -(2**31)])
+def test_a_bias_that_fits_just_so_does_not_keep_them(bias: int) -> None:
+    graph = graph_of((1, 1), Window((3, 3), pads=(1, 1, 1, 1)), bias=bias)
+    assert first(cut_taps(graph)).window.kernel == (1, 1)
 
 
 def test_rows_in_classes() -> None:

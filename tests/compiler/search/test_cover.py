@@ -13,6 +13,7 @@ from compiler.search.cost import Evaluator
 from compiler.search.cover import cheapest
 from compiler.search.floors import Floors
 from isa.config import preset
+from tests.compiler.graphs import Builder
 from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
 
 NO_FLOOR = Objective("nothing", 0, 0)
@@ -91,3 +92,16 @@ def test_paths_given_up_are_reported_with_what_they_would_cost_at_least() -> Non
     cover = cheapest(sets, prices, floors_of(sets), NO_FLOOR, most_states=1, guide=[15.0] * len(sets.ops))
     assert cover.dropped is not None
     assert cover.dropped <= least(sets, prices) <= cover.value
+
+
+@pytest.mark.parametrize(("together", "value"), [(15, 25), (19, 29), (25, 30)])
+def test_what_is_covered_ahead_counts_for_the_path_that_is_kept(together: int, value: int) -> None:
+    """Three side by side, of 10 each; the first with the last. Only one path is kept: after the first, or after both."""
+    b = Builder(0)
+    x = b.input(6, 6, 8)
+    sets = OpSets(b.graph(b.conv(x, 8), b.conv(x, 8), b.conv(x, 8)))
+    prices = {0b001: 10, 0b010: 10, 0b100: 10, 0b101: together}
+    cover = cheapest(sets, prices, floors_of(sets), NO_FLOOR, most_states=1, guide=[10.0] * 3)
+    assert cover.value == value
+    assert cover.groups == ([0b101, 0b010] if together < 20 else [0b001, 0b010, 0b100])
+    assert cover.dropped is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,7 @@ from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator
 from compiler.search.needs import Needs
+from compiler.search.optimus import priced
 from compiler.search.within import Within
 from compiler.xgraph.graph import XGraph
 from isa.config import preset
@@ -94,6 +96,27 @@ def test_each_limit_gets_its_cheapest_partition_and_the_least_one_is_known(share
                 spent = sum(known.cycles for mask in masks if (known := evaluator.cost_of(mask, CYCLES)) is not None)
                 assert spent == min(allowed), f"seed {seed}"
                 assert within.most(found) <= limit
+
+
+def test_groups_that_are_favoured_count_a_sixteenth_less() -> None:
+    """Beside all partitions into groups that are no dearer than their parts; some are chosen that are dearer otherwise."""
+    changed = 0
+    for seed in SEEDS:
+        evaluator = weighed(random_graph(seed, 5))
+        within = Within(evaluator, CYCLES, shared=False).apart
+        limit, rng = within.limits[-1], random.Random(seed)
+        prices = priced(evaluator, CYCLES, [*within.bytes])
+        plain = within.cheapest(limit)
+        for _ in range(4):
+            favoured = {mask for mask in prices if rng.random() < 0.5}
+            counted = {mask: price - (price // 16 if mask in favoured else 0) for mask, price in prices.items()}
+            found = within.cheapest(limit, favoured)
+            assert found is not None
+            partitions = [p for p in runnable(evaluator) if {*p} <= counted.keys()]
+            least = min(sum(counted[mask] for mask in partition) for partition in partitions)
+            assert sum(counted[evaluator.sets.mask(group)] for group in found) == least, f"seed {seed}"
+            changed += found != plain
+    assert changed > 0
 
 
 def test_overlap_lessens_what_groups_need_and_no_partition_undercuts_that() -> None:

@@ -1,0 +1,74 @@
+"""The shortest path of DNNVM's search beside all paths, and the least limit with few partitions looked for."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Collection
+
+import pytest
+
+from compiler.fusion.legal import Mask
+from compiler.planning.objective import DRAM
+from compiler.search.cost import Evaluator, Groups
+from compiler.search.dnnvm import floyd
+from compiler.search.within import Limits
+from isa.config import preset
+from tests.compiler.graphs import Builder
+
+
+def shortest(count: int, edges: dict[tuple[int, int], tuple[int, Mask]], at: int = 0) -> float:
+    """Trying every way on."""
+    if at == count:
+        return 0
+    return min(
+        (price + shortest(count, edges, end) for (start, end), (price, _) in edges.items() if start == at), default=math.inf
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_shortest_path_is_that_of_all(seed: int) -> None:
+    """Steps of one are always there; each edge has a name of its own."""
+    rng = random.Random(seed)
+    count = rng.randint(1, 7)
+    edges: dict[tuple[int, int], tuple[int, Mask]] = {}
+    for i in range(count):
+        for j in range(i + 1, count + 1):
+            if j == i + 1 or rng.random() < 0.6:
+                edges[i, j] = rng.randint(1, 12) * (j - i), 100 * i + j
+    cost, steps = floyd(count, edges)
+    assert cost == shortest(count, edges)
+    taken = [divmod(step, 100) for step in steps]
+    assert [start for start, _ in taken] == [0, *(end for _, end in taken[:-1])]
+    assert taken[-1][1] == count
+    assert sum(edges[i, j][0] for i, j in taken) == cost
+
+
+def test_no_operations_need_no_steps() -> None:
+    assert floyd(0, {}) == (0, [])
+
+
+class From(Limits):
+    """Has a partition from some limit on; counts what it is asked."""
+
+    enough: int
+    asked = 0
+
+    def cheapest(self, limit: int, favoured: Collection[Mask] = ()) -> Groups | None:
+        self.asked += 1
+        return () if limit >= self.enough else None
+
+
+def test_the_least_limit_is_found_in_few_steps() -> None:
+    """Of 64: strides double until one has a partition, then halves are tried."""
+    b = Builder(0)
+    evaluator = Evaluator(preset("nano"), b.graph(b.conv(b.input(4, 4, 4), 4)))
+    for covered in (0, 5):
+        for place in range(covered, 64):
+            # Masks of no operation stand for candidates; the only operation is among them from ``covered`` on.
+            needed: dict[Mask, int] = {(1 if n == covered else 2 << n): 10 * n for n in range(64)}
+            limits = From(evaluator, DRAM, needed, 0)
+            limits.enough = limits.limits[place]
+            limits.__dict__["_cover_all"] = lambda masks: 1 in [*masks]
+            assert limits.least == place
+            assert limits.asked <= 2 * math.ceil(math.log2(place - covered + 2)) + 1
