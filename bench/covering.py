@@ -34,12 +34,19 @@ class Covering:
     """Tests by path and line."""
 
     def tests_of(self, path: str, lines: Sequence[int]) -> list[str]:
-        """Those that run one of the lines, the quickest first."""
+        """Those that run one of the lines, the quickest first; then the others of their files, which may share what these have
+        computed (fixtures of a module, caches), so that the lines ran only in the first that asked."""
         found = {test for line in lines for test in self.lines.get(path, {}).get(line, ())}
-        return sorted(found, key=lambda test: (self.seconds[test], test))
+        files = {_file(test) for test in found}
+        beside = {test for test in self.seconds if _file(test) in files} - found
+        return [test for tests in (found, beside) for test in sorted(tests, key=lambda test: (self.seconds[test], test))]
 
     def tests_of_file(self, path: str) -> list[str]:
         return self.tests_of(path, list(self.lines.get(path, {})))
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
 
 
 class _Tracer:

@@ -2,9 +2,9 @@
 
 A mutant is one change of one place in a Python source (``bench.mutations``). It is killed if a test of its folder (``tests/``
 with the same path) fails, or takes much longer. The tests of a folder run once without a mutant, and it is noted which lines
-each one runs (``bench.covering``); a mutant then meets those that run its line, the quickest first, until one fails. Mutants
-are drawn by seed from all places, and run as a campaign; each works on a copy of the tree. One row for each folder goes into
-docs/trust.md, survivors are printed.
+each one runs (``bench.covering``); a mutant then meets those that run its line, the quickest first, then the others of their
+files, until one fails. Mutants are drawn by seed from all places, and run as a campaign; each works on a copy of the tree.
+One row for each folder goes into docs/trust.md, survivors are printed.
 """
 
 from __future__ import annotations

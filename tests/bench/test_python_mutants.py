@@ -37,7 +37,7 @@ def test_every_mutant_knows_the_lines_of_its_statement() -> None:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Covering:
-    """On a folder with a source and two tests of it."""
+    """On a folder with a source, two tests of it in one file, and one in another."""
     root = tmp_path_factory.mktemp("covering")
     (root / "code").mkdir()
     (root / "code" / "two.py").write_text("def one():\n    return 1\n\n\ndef two():\n    return 1 + (\n        one()\n    )\n")
@@ -45,25 +45,32 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Covering:
         "from code_of import two\n\n\ndef test_one():\n    assert two.one() == 1\n\n\n"
         "def test_both():\n    assert two.two() == 2\n"
     )
+    (root / "test_one.py").write_text("from code_of import two\n\n\ndef test_alone():\n    assert two.one() == 1\n")
     (root / "code_of.py").write_text("import sys\nsys.path.insert(0, 'code')\nimport two\n")
     (root / "bench").symlink_to(ROOT / "bench")
-    return covering(root, "code", ("test_two.py",), root / "kept")
+    return covering(root, "code", ("test_two.py", "test_one.py"), root / "kept")
+
+
+ONE, BOTH, ALONE = "test_two.py::test_one", "test_two.py::test_both", "test_one.py::test_alone"
 
 
 def test_it_is_noted_which_test_runs_a_line(found: Covering) -> None:
-    one, both = "test_two.py::test_one", "test_two.py::test_both"
-    assert set(found.seconds) == {one, both}
-    assert set(found.tests_of("code/two.py", [2])) == {one, both}
-    assert found.tests_of("code/two.py", [6]) == [both] == found.tests_of("code/two.py", [5, 6, 7])
+    assert set(found.seconds) == {ONE, BOTH, ALONE}
+    assert set(found.tests_of("code/two.py", [2])) == {ONE, BOTH, ALONE}
     assert found.tests_of("code/two.py", [3]) == []
     assert found.tests_of("code/three.py", [1]) == []
 
 
+def test_behind_those_that_run_a_line_come_the_others_of_their_file(found: Covering) -> None:
+    """Which may have been given what the first has computed."""
+    assert found.tests_of("code/two.py", [6]) == [BOTH, ONE] == found.tests_of("code/two.py", [5, 6, 7])
+
+
 def test_a_mutant_meets_the_tests_that_run_its_line(found: Covering) -> None:
     inside = Mutant("code/two.py", 0, 7, "", (6, 7, 8), at_import=False)
-    assert chosen_tests(inside, found) == ["test_two.py::test_both"]
+    assert chosen_tests(inside, found) == [BOTH, ONE]
     outside = Mutant("code/two.py", 0, 1, "", (1,), at_import=True)
-    assert len(chosen_tests(outside, found)) == 2
+    assert len(chosen_tests(outside, found)) == 3
 
 
 @pytest.mark.parametrize(
