@@ -3,7 +3,7 @@
 For each seed a configuration and a network, compiled and run on the functional simulator beside onnxruntime; the cycle model
 follows the program to its end. One row for each network goes into docs/networks.md: how many configurations, refusals, elements
 that differ, operations that went to the CPU.
-``python -m bench.configurations nano`` compiles and runs large networks at full size on ``nano``.
+``python -m bench.configurations nano [--size N]`` compiles and runs large networks on ``nano``, at full size unless given.
 """
 
 from __future__ import annotations
@@ -75,25 +75,30 @@ def measured(seed: int) -> tuple[str, int, int, int, int]:
     return name, differ, elements, len(compiled.imported.graph.ops), refused(compiled, len(model.refused))
 
 
-def large(name: str) -> list[str]:
-    model = imported(networks()[name](), "power_of_two")
+def large(item: tuple[str, int | None]) -> list[str]:
+    """The network, and the side of its image where that is not its own."""
+    name, size = item
+    build = networks()[name]
+    model = imported(build(size=size) if size else build(), "power_of_two")
     since = time.perf_counter()
     compiled = compile_graph(model, preset("nano"), strategy="naive")
     seconds = time.perf_counter() - since
     differ, elements, run = differing(compiled.program)
     kept = refused(compiled, len(model.refused))
     cycles = estimated_cycles(compiled.program)
-    return [name, str(differ), str(elements), str(kept), str(cycles), f"{seconds:.1f}", f"{run:.1f}"]
+    told = f"{name}, {size} x {size}" if size else name
+    return [told, str(differ), str(elements), str(kept), str(cycles), f"{seconds:.1f}", f"{run:.1f}"]
 
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.configurations")
     parser.add_argument("first", nargs="?", default="0", help="seed, or `nano`")
     parser.add_argument("more", nargs="*", help="how many seeds (40), or networks on nano")
+    parser.add_argument("--size", type=int, help="side of the image of networks on nano")
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
     if chosen.first == "nano":
-        put_rows(large, chosen.more or ON_NANO, how_of(chosen), LARGE, LARGE_COLUMNS, 1)
+        put_rows(large, [(name, chosen.size) for name in chosen.more or ON_NANO], how_of(chosen), LARGE, LARGE_COLUMNS, 1)
         return
     first, count = int(chosen.first), int(chosen.more[0]) if chosen.more else 40
     totals: dict[str, list[int]] = {}

@@ -242,7 +242,7 @@ def _make(build: Build, directory: Path, target: Path) -> None:
 @contextmanager
 def runtime_objects(directory: Path, objects: Path, build: Build) -> Iterator[None]:
     """What of Verilator's own sources is in every simulation: compiled by the first of its kind, 7 s, and kept."""
-    kind = repr((compiler_versions(build.simulator), build.coverage, build.library, build.cocotb))
+    kind = repr((compiler_versions(build.simulator), VERILATOR_OPTIONS, build.coverage, build.library, build.cocotb))
     kept = directory / f"runtime-{hashlib.sha256(kind.encode()).hexdigest()[:24]}"
     objects.mkdir()
     known = kept.is_dir()

@@ -117,6 +117,15 @@ class Builder:
         return XGraph("test", self.tensors, tuple(self.ops), tuple(self.inputs), outputs)
 
 
+def pointwise_chain(length: int, h: int = 4, w: int = 4, c: int = 4) -> XGraph:
+    """Convolutions of one pixel, one after another."""
+    b = Builder(0)
+    x = b.input(h, w, c)
+    for _ in range(length):
+        x = b.conv(x, c, (1, 1))
+    return b.graph(x)
+
+
 def memory_of(emitted: Emitted, least: int = 1) -> tuple[np.ndarray, dict[Region, int]]:
     """DRAM of at least so many bytes with the parameters in it, and where its regions begin."""
     sizes = {

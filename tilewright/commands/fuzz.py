@@ -103,7 +103,7 @@ def _models(
             progress=done, how=how,
         )  # fmt: skip
     if as_json:
-        print_json({"seed": seed, "engine": engine, **dataclasses.asdict(result)})
+        print_json({"machines": machines, "seed": seed, "engine": engine, **dataclasses.asdict(result)})
     else:
         click.echo(
             f"{engine}: {result.models} models, {result.operations} operations, {result.elements} elements in "

@@ -50,7 +50,7 @@ def finished(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Ma
     require(general.scale_fits, np.abs(scale).astype(np.float32))
     offset = value.offset / params.scale - source.params.zero_point * scale
     finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
-    weights, fit, wrong = _fitted(scale, offset, _target(ctx, value, quantiser, params), finish)
+    weights, fit, wrong = fitted_channels(scale, offset, _target(ctx, value, quantiser, params), finish)
     tensor = ctx.tensor(quantiser.output, ctx.map_shape(source), params)
     kernel = weights.astype(np.int8).reshape(-1, 1, 1, 1)
     op = Conv(value.node.name, (source.tensor,), (tensor,), Window((1, 1)), kernel, fit, finish, len(scale), 0)
@@ -76,7 +76,7 @@ def _target(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Int
     return found - (params.stored - params.zero_point)
 
 
-def _fitted(scale: Float64, offset: Float64, target: Int64, finish: Finish) -> tuple[Int64, Requantisation, int]:
+def fitted_channels(scale: Float64, offset: Float64, target: Int64, finish: Finish) -> tuple[Int64, Requantisation, int]:
     """Weights, their requantisation, and how many values it does not give."""
     channels = len(scale)
     best = np.full(channels, 257)

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from compiler.frontend.importer.kernels import CODES
-from compiler.frontend.importer.normalised import _fitted
+from compiler.frontend.importer.normalised import fitted_channels
 from compiler.xgraph.ops import Finish, Requantisation
 
 CHANNELS = 400
@@ -42,7 +42,7 @@ def test_all_values_of_nearly_all_channels_are_right(least: float, most: float, 
     scale, offset = lines(least, most)
     finish = Finish(-3, -128, 127)
     target = wanted(scale, offset, finish)
-    weights, fit, wrong = _fitted(scale, offset, target, finish)
+    weights, fit, wrong = fitted_channels(scale, offset, target, finish)
     assert np.abs(weights).max() <= 127
     assert wrong == (machine(weights, fit, finish) != target).sum() <= left
 
@@ -51,6 +51,6 @@ def test_bounds_and_a_channel_that_is_constant() -> None:
     scale, offset = np.array([0.0, 0.9, -1.3]), np.array([5.0, 0.25, -7.7])
     finish = Finish(10, 10, 90)
     target = wanted(scale, offset, finish)
-    weights, fit, wrong = _fitted(scale, offset, target, finish)
+    weights, fit, wrong = fitted_channels(scale, offset, target, finish)
     assert (machine(weights, fit, finish) == target).all()
     assert (weights[0], wrong) == (0, 0)

@@ -9,9 +9,8 @@ import pytest
 
 from compiler.fusion.grow import extensions, grow
 from compiler.fusion.legal import Mask, OpSets
-from compiler.xgraph.graph import XGraph
 from tests.compiler.fusion.mixed_graphs import mixed_graph
-from tests.compiler.graphs import Builder
+from tests.compiler.graphs import pointwise_chain
 
 SEEDS = range(10)
 MANY = 10**6
@@ -102,16 +101,8 @@ def test_where_there_are_too_many_the_most_hopeful_of_each_first_operation_are_a
     assert grown.complete == (left_out == 0)
 
 
-def line(count: int) -> XGraph:
-    b = Builder(0)
-    x = b.input(4, 4, 4)
-    for _ in range(count):
-        x = b.conv(x, 4, (1, 1))
-    return b.graph(x)
-
-
 def test_the_groups_of_a_chain_are_its_stretches() -> None:
-    sets = OpSets(line(5))
+    sets = OpSets(pointwise_chain(5))
     grown = grow(sets, sets.joins, 3, 3, lambda mask: mask.bit_length())
     assert [mask for mask in grown.groups if mask.bit_count() == 1] == [1, 2, 4, 8, 16]
     # Of four pairs three are asked about, those with the last operations; of what extends those, all.
@@ -122,7 +113,7 @@ def test_the_groups_of_a_chain_are_its_stretches() -> None:
 
 
 def test_all_are_grown_only_if_none_is_longer_and_none_left_out() -> None:
-    sets = OpSets(line(3))
+    sets = OpSets(pointwise_chain(3))
     assert grow(sets, sets.joins, 3, MANY, lambda mask: 0).all
     assert not grow(sets, sets.joins, 2, MANY, lambda mask: 0).all
     assert grow(sets, sets.joins, 2, MANY, lambda mask: 0).complete

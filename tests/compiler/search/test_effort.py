@@ -16,17 +16,9 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind
 from isa.config import preset
 from isa.errors import TilewrightError
-from tests.compiler.graphs import Builder
+from tests.compiler.graphs import Builder, pointwise_chain
 
 NANO = preset("nano")
-
-
-def chain(length: int) -> XGraph:
-    b = Builder(0)
-    x = b.input(16, 12, 8)
-    for _ in range(length):
-        x = b.conv(x, 8, (1, 1))
-    return b.graph(x)
 
 
 def diamonds() -> XGraph:
@@ -50,7 +42,7 @@ def test_quick_times_no_program_and_takes_the_least_sum(monkeypatch: pytest.Monk
 
 
 def test_full_weighs_longer_groups() -> None:
-    graph = chain(13)
+    graph = pointwise_chain(13, 16, 12, 8)
     found = {
         name: best(graph, Evaluator(NANO, graph, effort=effort), DRAM) for name, effort in EFFORTS.items()
     }  # fmt: skip
