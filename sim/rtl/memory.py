@@ -64,7 +64,7 @@ def random_dram(config: MachineConfig, seed: int, size: int) -> Dram:
     space = 1 << config.axi_addr_bits
     room = space // 2 - size
     origins = [0, space // 2 - size, space // 2, space - size, rng.randrange(room), space // 2 + rng.randrange(room)]
-    if space > SPACE_ABOVE:
+    if space // 2 > SPACE_ABOVE:  # With 33 bits the program's half begins there, and the upper half is drawn from already.
         origins += [SPACE_ABOVE, SPACE_ABOVE - size // 2, SPACE_ABOVE + rng.randrange(room - SPACE_ABOVE + 1)]
     return Dram(
         latency=int(MOST_LATENCY ** rng.random()), seed=rng.randrange(1, 1 << 32), disorder=rng.random() < 0.7,

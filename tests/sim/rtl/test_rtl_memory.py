@@ -25,6 +25,8 @@ from tests.tools import needs
 
 NANO = preset("nano")
 WIDE = replace(NANO, name="wide", axi_addr_bits=40)
+ABOVE = [replace(NANO, name=f"{bits} bits", axi_addr_bits=bits) for bits in (33, 34)]
+"""With 33 bits the program's half of the address space begins where 4 GiB end."""
 SIZE = 1 << 15
 Answers = list[list[int]]
 
@@ -108,11 +110,11 @@ def test_a_bad_beat_is_not_written_and_fails_its_burst(bench: Callable[[Dram], L
 
 
 def test_random_memories_are_within_the_address_space() -> None:
-    drawn = [random_dram(config, seed, SIZE) for config in (NANO, WIDE) for seed in range(200)]
+    of_config = [(config, random_dram(config, seed, SIZE)) for config in (NANO, WIDE, *ABOVE) for seed in range(200)]
+    drawn = [dram for _, dram in of_config]
     assert {dram.latency for dram in drawn} >= {1, 2, 3}
     assert max(dram.latency for dram in drawn) > 500
-    for number, dram in enumerate(drawn):
-        config = NANO if number < 200 else WIDE
+    for config, dram in of_config:
         space = 1 << config.axi_addr_bits
         assert dram.origin % config.axi_bytes == 0
         assert 0 <= dram.origin <= space - SIZE
