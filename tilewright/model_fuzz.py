@@ -133,7 +133,7 @@ def run_model_fuzz(
         "models": [machine.hash if machine else "random" for machine in used], "seed": seed, "engine": engine,
         **({} if machines is None else {"count": count}),
     }  # fmt: skip
-    with campaign(measured, items, how, of) as results:
+    with campaign(measured, items, how, of, kind=_machine) as results:
         for (number, machine, _), found in zip(items, results, strict=True):
             wrong = found.reason if isinstance(found, Lost) else found.pop("wrong")
             result.models += 1
@@ -152,6 +152,11 @@ def run_model_fuzz(
                 progress(result.models)
     result.seconds = time.monotonic() - start
     return result
+
+
+def _machine(item: tuple[int, MachineConfig | None, str]) -> int | None:
+    """That models share, if they do."""
+    return None if item[1] is None else item[1].hash
 
 
 def measured(item: tuple[int, MachineConfig | None, str]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import pickle
 import signal
 import time
 import traceback
-from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from types import FrameType
@@ -16,6 +15,7 @@ from typing import Any
 
 from sim.campaign.cores import share_with
 from sim.campaign.run import ATTEMPTS, Lost, Work
+from sim.campaign.waiting import Waiting
 
 BEGUN = b"begun"
 """What a worker says when it has an item in hand."""
@@ -24,24 +24,25 @@ PATIENCE = 20.0
 
 
 def on_processes(
-    work: Work, items: Sequence[Any], left: Sequence[int], workers: int, seconds: float | None
+    work: Work, items: Sequence[Any], waiting: Waiting, workers: int, seconds: float | None
 ) -> Iterator[tuple[int, Any]]:
     """Numbers of items and their results, in the order in which they come."""
-    waiting, deaths = deque(left), dict[int, int]()
+    deaths: dict[int, int] = {}
     crew: list[_Worker] = []
     try:
         crew.extend(_Worker(work, workers) for _ in range(workers))
         while waiting or any(worker.number is not None for worker in crew):
             for worker in crew:
                 if worker.number is None and waiting:
-                    worker.give(waiting[0], items[waiting.popleft()])
+                    number = waiting.take(worker.before, [other.number for other in crew if other.number is not None])
+                    worker.give(number, items[number])
             busy = {worker.connection: worker for worker in crew if worker.number is not None}
             first = min(worker.since for worker in busy.values())
             limited = seconds is not None and first < math.inf
             ready = wait(list(busy), max(0.0, first + (seconds or 0.0) - time.monotonic()) + 0.01 if limited else None)
             for connection, worker in busy.items():
+                assert worker.number is not None
                 number = worker.number
-                assert number is not None
                 late = seconds is not None and time.monotonic() - worker.since > seconds
                 if connection not in ready and not late:
                     continue
@@ -58,7 +59,7 @@ def on_processes(
                     crew[crew.index(worker)] = _replaced(worker, work, workers)
                     deaths[number] = deaths.get(number, 0) + 1
                     if deaths[number] < ATTEMPTS:
-                        waiting.appendleft(number)
+                        waiting.put_back(number)
                     else:
                         yield number, Lost(f"killed {ATTEMPTS} workers, the last with {_ending(worker)}")
     finally:
@@ -79,13 +80,15 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.number: int | None = None
+        self.before: int | None = None
+        """What it had in hand last."""
         self.since = math.inf
         """When it began with what it has in hand: what a fresh interpreter takes to start is nobody's time."""
         self._came = b""
 
     def give(self, number: int, item: Any) -> None:
         """A worker that is dead already is found so when its result is asked for."""
-        self.number, self.since = number, math.inf
+        self.number, self.before, self.since = number, number, math.inf
         try:
             self.connection.send(item)
         except (BrokenPipeError, ConnectionError):

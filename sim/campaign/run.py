@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 from isa.errors import TilewrightError
 from sim.campaign.record import Record
+from sim.campaign.waiting import Waiting
 
 Work = Callable[[Any], Any]
 """From an item to its result: a function of a module, so that other processes find it; both can be pickled, and the result is
@@ -52,13 +53,15 @@ ALONE = How()
 @contextmanager
 def campaign(
     work: Work, items: Sequence[Any], how: How, of: Mapping[str, Any], *, seconds: float | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None = None, kind: Callable[[Any], Hashable] | None = None,
 ) -> Iterator[Iterator[Any]]:  # fmt: skip
     """Within it, the results in the order of the items; a ``Lost`` for an item that killed ``ATTEMPTS`` workers, or that took
     more than ``seconds``. Leaving it ends what still runs.
 
     ``of`` tells campaigns apart: a record of another one is not resumed. Items beyond those that a record has known may follow.
     An error of the work ends the campaign and is raised here. ``progress`` is told how many results there are.
+    ``kind``: what items have in common whose first one makes something for the others; processes of this machine then work on
+    different kinds, if they can.
     """
     if how.resume and how.record is None:
         raise CampaignError("--resume: there is no file to resume from; name it with --record FILE")
@@ -69,7 +72,7 @@ def campaign(
     with ExitStack() as stack:
         record = stack.enter_context(closing(Record(how.record, of, resume=how.resume)))
         left = [number for number in range(len(items)) if number not in record.results]
-        results = stack.enter_context(closing(_unordered(work, items, left, how, seconds)))
+        results = stack.enter_context(closing(_unordered(work, items, left, how, seconds, kind)))
         yield _ordered(record, results, len(items), progress)
 
 
@@ -91,8 +94,9 @@ def _ordered(
 
 
 def _unordered(
-    work: Work, items: Sequence[Any], left: Sequence[int], how: How, seconds: float | None
-) -> Generator[tuple[int, Any], None, None]:
+    work: Work, items: Sequence[Any], left: Sequence[int], how: How, seconds: float | None,
+    kind: Callable[[Any], Hashable] | None,
+) -> Generator[tuple[int, Any], None, None]:  # fmt: skip
     if not left:
         return
     if how.scheduler is not None:
@@ -102,7 +106,8 @@ def _unordered(
     elif min(how.workers, len(left)) > 1 or seconds is not None:
         from sim.campaign.processes import on_processes
 
-        yield from on_processes(work, items, left, min(how.workers, len(left)), seconds)
+        waiting = Waiting(left, [None if kind is None else kind(item) for item in items])
+        yield from on_processes(work, items, waiting, min(how.workers, len(left)), seconds)
     else:
         for number in left:
             yield number, work(items[number])

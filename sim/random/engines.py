@@ -72,8 +72,8 @@ def rtl(machine: RtlMachine, *, stalls: bool = True) -> Engine:
 
 @lru_cache(maxsize=8)
 def rtl_machine(config: MachineConfig, simulator: str = "verilator", *, garbage: bool = False) -> RtlMachine:
-    """The machine that random programs run on: with the AXI4 protocol checker; many programs share it."""
-    return RtlMachine(config, simulator, check=True, garbage=garbage)
+    """The machine that random programs run on: with the AXI4 protocol checker; many short programs share it."""
+    return RtlMachine(config, simulator, check=True, garbage=garbage, brief=True)
 
 
 def difference(expected: Outcome, actual: Outcome, allowed: Collection[Ending] = ()) -> str | None:

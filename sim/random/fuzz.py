@@ -79,8 +79,9 @@ def run_machines(
     progress: Callable[[int, int], None] | None = None, how: How = ALONE,
 ) -> FuzzReport:  # fmt: skip
     """Random programs (``count`` each) on the random machines with seeds ``seed .. seed + machines - 1``; as ``run_fuzz``."""
-    items = [Item(any_config(seed + n), number, engine) for n in range(machines) for number in range(seed, seed + count)]
-    of = {"programs on machines": [item.config.hash for item in items[::count]], "seed": seed, "count": count, "engine": engine}
+    configs = [any_config(number) for number in range(seed, seed + machines)]
+    items = [Item(config, number, engine) for config in configs for number in range(seed, seed + count)]
+    of = {"programs on machines": [config.hash for config in configs], "seed": seed, "count": count, "engine": engine}
     return run_items(items, how, of, directory=directory, keep_going=keep_going, report=report, progress=progress)
 
 
@@ -91,7 +92,7 @@ def run_items(
     """Each program on its machine; ``of`` tells the campaign."""
     result = FuzzReport()
     start = time.monotonic()
-    with campaign(compared, items, how, of) as results:
+    with campaign(compared, items, how, of, kind=lambda item: item.config.hash) as results:
         for item, found in zip(items, results, strict=True):
             result.programs += 1
             wrong = found.reason if isinstance(found, Lost) else found["wrong"]

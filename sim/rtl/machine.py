@@ -70,7 +70,8 @@ class RtlMachine:
     checker, whose findings become a ``SimulatorError``. With ``garbage`` (Verilator only) registers and memories begin with
     random values, other ones in each run, and a word that is read while it is written is anything. ``plusargs`` are for the
     Verilog given. ``bursts``: how many of each direction DRAM takes at a time;
-    ``coverage``: what is counted goes into the file of the plusarg ``+coverage=`` (both Verilator only).
+    ``coverage``: what is counted goes into the file of the plusarg ``+coverage=``; ``brief``: programs are short (``Build``;
+    all Verilator only).
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class RtlMachine:
         plusargs: Sequence[str] = (),
         bursts: int = DRAM_BURSTS,
         coverage: bool = False,
+        brief: bool = False,
     ) -> None:
         if simulator not in SIMULATORS:
             raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
@@ -97,6 +99,7 @@ class RtlMachine:
         self.plusargs = tuple(plusargs)
         self._bursts = bursts
         self._coverage = coverage
+        self._brief = brief
         self._runs = 0
         if garbage and simulator != "verilator":
             raise SimulatorError(f"simulator {simulator!r}: random values without a meaning are for verilator; choose that")
@@ -123,7 +126,7 @@ class RtlMachine:
             build = Build(
                 self.simulator, verilog, parameters,
                 ("icarus.v",) if icarus else ("main.cpp",), "tilewright_icarus" if icarus else "tilewright_bench",
-                bench_defines(self.config), garbage=self._garbage, coverage=self._coverage,
+                bench_defines(self.config), garbage=self._garbage, coverage=self._coverage, brief=self._brief,
             )  # fmt: skip
             self._programs[size] = executable(build, self._cache)
         return self._programs[size]
