@@ -7,6 +7,11 @@ import random
 
 from isa.config import MachineConfig
 from isa.instructions import Activation
+from sim.rtl.memory import READ_LATENCY
+
+LONGEST_LOAD = 20_000
+"""Cycles for which one thing that an instruction reads is loaded at most: a machine with one short burst in flight would do
+little else."""
 
 
 def log_uniform(rng: random.Random, low: int, high: int) -> int:
@@ -14,6 +19,12 @@ def log_uniform(rng: random.Random, low: int, high: int) -> int:
     if high <= low:
         return low
     return min(high, int(math.exp(rng.uniform(math.log(low), math.log(high + 1)))))
+
+
+def longest_load(config: MachineConfig) -> int:
+    """Bytes that one instruction loads in ``LONGEST_LOAD`` cycles: as fast as the bus, or as bursts in flight hide latency."""
+    share = config.axi_reads * config.burst_beats / (READ_LATENCY + config.burst_beats)
+    return int(LONGEST_LOAD * config.axi_bytes * min(1.0, share))
 
 
 def factors(rng: random.Random, count: int, budget: int, limit: int) -> list[int]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Region
-from sim.random.draw import int8, log_uniform, place, subtensor_strides
+from sim.random.draw import int8, log_uniform, longest_load, place, subtensor_strides
 from sim.random.footprint import Cells, Dram, Space, axes
 
 RECORDS_SHARE = 4
@@ -88,11 +88,11 @@ def loadp(rng: random.Random, config: MachineConfig, dram: Dram) -> Op:
 
 
 def _fill(rng: random.Random, config: MachineConfig, dram: Dram, start: int, count: int) -> Iterator[Op]:
-    """Random bytes from DRAM into neighbouring words, mostly whole words."""
+    """Random bytes from DRAM into neighbouring words, mostly whole words; one value where that would take too long."""
     while count > 0:
         pixels = min(count, 4000)
         run = config.ic_p if rng.random() < 0.8 else rng.randint(1, config.ic_p)
-        v = {"rows": 1, "pixels": pixels, "run": run, "step": run, "valid": pixels * run}
+        v = {"rows": 1, "pixels": pixels, "run": run, "step": run, "valid": min(pixels * run, longest_load(config))}
         v |= {"fill": int8(rng), "d_xs": 1, "d_addr": start}
         v |= _dram_rows(rng, config, dram, 1, pixels * run, separate=False)
         yield Op("LOAD", v)

@@ -10,7 +10,7 @@ import numpy as np
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import PoolMode
-from sim.random.draw import int8, log_uniform, place, post, subtensor_strides
+from sim.random.draw import int8, log_uniform, longest_load, place, post, subtensor_strides
 from sim.random.footprint import ADDRESS_MODULUS, Cells, axes, window_words
 
 
@@ -39,6 +39,8 @@ def conv(rng: random.Random, config: MachineConfig, budget: int, chains: list[Ch
     if beats < 1:
         return None
     v["vectors"] = log_uniform(rng, 1, min(beats, 8))
+    if v["chunks"] * taps * v["vectors"] * config.buffer_dram_bytes("WEIGHT") > longest_load(config):
+        return None
     if rng.random() < 0.3:
         v["g_chunks"] = rng.randint(1, v["chunks"])
     _rows(rng, v)

@@ -10,9 +10,10 @@ import pytest
 
 from isa.codec import Op
 from isa.config import PRESETS, preset
-from isa.instructions import MiscMode, PoolMode, Unit
+from isa.instructions import Buffer, MiscMode, PoolMode, Unit
 from sim.functional.hazards import find_races
 from sim.random.configs import any_config
+from sim.random.draw import LONGEST_LOAD, longest_load
 from sim.random.engines import functional
 from sim.random.footprint import Dram, Footprint, OutOfRange, Space, distinct, footprint
 from sim.random.fuzz import run_machines
@@ -62,6 +63,22 @@ def test_a_machine_without_optional_units_gets_no_work_for_them() -> None:
     config = replace(NANO, build_pool=False, build_misc=False)
     names = {op.name for seed in range(10) for op in random_program(config, seed).ops}
     assert names == {"LOAD", "LOADP", "SAVE", "CONV"}
+
+
+@pytest.mark.parametrize(("reads", "beats", "share"), [(64, 256, 1.0), (1, 64, 0.5), (1, 1, 1 / 65), (4, 4, 16 / 68)])
+def test_loads_are_shorter_where_few_bursts_hide_the_latency(reads: int, beats: int, share: float) -> None:
+    config = replace(NANO, axi_reads=reads, axi_burst_beats=beats)
+    assert longest_load(config) == int(LONGEST_LOAD * NANO.axi_bytes * share)
+
+
+def test_a_machine_with_one_short_burst_in_flight_does_not_wait_for_ever() -> None:
+    slow = replace(preset("base"), axi_reads=1, axi_burst_beats=1, axi_data_bits=32)
+    programs = [random_program(slow, seed) for seed in range(40)]
+    loads = [op for program in programs for op in program.ops if op.name == "LOAD"]
+    weights = [op for program in programs for op in program.ops if op.name == "LOADP" and op["buffer"] == Buffer.WEIGHT]
+    assert max(op["valid"] for op in loads if op["rows"] == 1 and op["step"] == op["run"]) == longest_load(slow)
+    assert weights
+    assert all(op["count"] * slow.buffer_dram_bytes("WEIGHT") <= longest_load(slow) for op in weights if op["count"] > 12)
 
 
 def test_a_seed_gives_the_same_program_every_time() -> None:
