@@ -15,12 +15,27 @@ from sim.random.footprint import OutOfRange, Space, footprint
 from sim.random.program import RandomProgram
 from sim.rtl.memory import QUOTED, Dram, random_dram
 
+HIDDEN = 8
+"""Cycles of latency, for each beat in flight, that a machine usually meets at most: one that hides little would do nothing but
+wait."""
+LONG = 3
+"""The program of sixteen whose memory may be as slow as it likes."""
 Ending = tuple[Fault, int]
 OF_UNIT = {Unit.LOAD: Fault.READ_ERROR, Unit.SAVE: Fault.WRITE_ERROR}
 
 
 def memory_of(program: RandomProgram) -> Dram:
-    """By the seed: that of the figures; for every second program one of any kind, for one in eight with a bad beat besides."""
+    """By the seed: that of the figures; for every second program one of any kind, for one in eight with a bad beat besides.
+
+    All but one in sixteen have no longer latency than ``HIDDEN`` cycles for each beat that the machine has in flight.
+    """
+    drawn = _memory_of(program)
+    config = program.config
+    most = HIDDEN * config.axi_reads * config.burst_beats
+    return drawn if program.seed % 16 == LONG else replace(drawn, latency=min(drawn.latency, most))
+
+
+def _memory_of(program: RandomProgram) -> Dram:
     if program.seed % 4 < 2:
         return QUOTED
     beat = program.config.axi_bytes

@@ -16,7 +16,7 @@ from isa.config import MachineConfig, preset
 from isa.faults import Fault, MachineFault
 from isa.instructions import Buffer, Region
 from sim.random.engines import Outcome, difference, rtl_machine
-from sim.random.memories import endings, memory_of
+from sim.random.memories import HIDDEN, endings, memory_of
 from sim.random.program import random_program
 from sim.rtl.build import HERE
 from sim.rtl.memory import MOST_LATENCY, QUOTED, Dram, random_dram
@@ -169,6 +169,13 @@ def test_random_programs_of_the_suite_meet_bad_beats_and_all_else() -> None:
     assert bad == [6, 14, 22, 30]
     for seed in bad:
         assert endings(random_program(NANO, seed, size=3), met[seed])
+
+
+def test_a_machine_that_hides_little_latency_seldom_meets_more() -> None:
+    slow = replace(NANO, axi_reads=1, axi_burst_beats=1)
+    met = {seed: memory_of(random_program(slow, seed, size=3)).latency for seed in range(64)}
+    assert {seed for seed, latency in met.items() if latency > HIDDEN} <= {3, 19, 35, 51}
+    assert max(met.values()) > 100
 
 
 def test_an_ending_that_the_memory_does_not_ask_for_is_a_difference() -> None:
