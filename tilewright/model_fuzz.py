@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import time
-import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +31,7 @@ from compiler.zoo.random_models import OLD, Recipe, build, random_recipe
 from isa.bounds import ConfigError
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
+from sim.campaign.crash import crash
 from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.random.configs import any_config
 from sim.random.engines import rtl_machine
@@ -206,8 +206,7 @@ def wrong_with(case: Case, engine: str, count: ModelFuzzReport | None = None) ->
     except TilewrightError as error:
         return f"refused: {error}"
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        return f"crashed: {type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+        return crash(error)
 
 
 def _count_nodes(compiled: Compiled, count: ModelFuzzReport) -> None:

@@ -16,13 +16,17 @@ from isa.disassembler import disassemble
 from isa.dispatched import instructions
 from isa.errors import TilewrightError
 from isa.instructions import Region
+from sim.campaign.crash import crash
 from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.functional.hazards import find_races
 from sim.random.configs import any_config
 from sim.random.engines import Engine, Outcome, functional, rtl, rtl_machine, wrong_on_rtl
 from sim.random.program import DEFAULT_SIZE, RandomProgram, random_program
 from sim.random.shrink import shrink
+from sim.rtl.build import MissingToolError
 
+Comparison = Callable[[RandomProgram], tuple[Outcome, str | None]]
+"""What the second engine did with a program, and how it differs from the first."""
 ENGINES = ("functional", "rtl", "icarus", "garbage")
 
 
@@ -124,23 +128,41 @@ class Item:
 
 
 def compared(item: Item) -> dict[str, Any]:
-    """What there was, and how the engines differ, if they do."""
-    program = random_program(item.config, item.seed, size=item.size)
-    outcome, wrong = comparison(item.config, item.engine, stalls=item.stalls)(program)
+    """What there was, and how the engines differ, if they do; what crashes is wrong, too, and does not end a campaign."""
+    try:
+        program = random_program(item.config, item.seed, size=item.size)
+    except Exception as error:
+        return {"instructions": 0, "cycles": 0, "wrong": f"no program: {crash(error)}"}
+    outcome, wrong = _not_crashing(comparison(item.config, item.engine, stalls=item.stalls))(program)
     return {"instructions": len(program.ops), "cycles": outcome.cycles, "wrong": wrong}
 
 
+def _not_crashing(compare: Comparison) -> Comparison:
+    def tried(program: RandomProgram) -> tuple[Outcome, str | None]:
+        try:
+            return compare(program)
+        except MissingToolError:
+            raise
+        except Exception as error:
+            return Outcome(), crash(error)
+
+    return tried
+
+
 def _shrunk_and_kept(item: Item, wrong: str, directory: Path) -> str:
-    compare = comparison(item.config, item.engine, stalls=item.stalls)
-    program = random_program(item.config, item.seed, size=item.size)
+    try:
+        program = random_program(item.config, item.seed, size=item.size)
+    except Exception:
+        return ""
+    compare = _not_crashing(comparison(item.config, item.engine, stalls=item.stalls))
     smallest = shrink(program, lambda candidate: compare(candidate)[1] is not None)
     path = directory / f"{item.config.name}-{item.seed}"
     save_case(smallest, path, compare(smallest)[1] or wrong)
     return f"; smallest program: {len(smallest.ops)} instructions in {path}"
 
 
-def comparison(config: MachineConfig, engine: str, *, stalls: bool) -> Callable[[RandomProgram], tuple[Outcome, str | None]]:
-    """Runs a program on both engines: what the second did, and how it differs from the first."""
+def comparison(config: MachineConfig, engine: str, *, stalls: bool) -> Comparison:
+    """Runs a program on both engines."""
     if engine == "functional":
         return _racing
     machine = rtl_machine(config, "icarus" if engine == "icarus" else "verilator", garbage=engine == "garbage")

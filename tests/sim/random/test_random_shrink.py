@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isa.config import preset
+from isa.config import MachineConfig, preset
 from sim.campaign.run import How
 from sim.random import fuzz
 from sim.random.engines import Outcome, difference, functional
 from sim.random.fuzz import FuzzError, load_case, run_fuzz
 from sim.random.program import RandomProgram, random_program
 from sim.random.shrink import shrink, smaller
+from sim.rtl.build import MissingToolError
 from sim.rtl.machine import RtlMachine
 
 NANO = preset("nano")
@@ -57,6 +58,48 @@ def test_fuzzing_keeps_the_case_with_its_seed(tmp_path: Path, monkeypatch: pytes
     assert case.seed == seed
     assert difference(functional(case), broken(case)) is not None
     assert (tmp_path / f"nano-{seed}" / "program.txt").read_text().startswith("START")
+
+
+def test_what_crashes_is_wrong_and_the_others_are_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crashing(program: RandomProgram) -> Outcome:
+        return Outcome(cycles=1 // (program.seed - 4)) if program.seed == 4 else functional(program)
+
+    lines: list[str] = []
+    monkeypatch.setattr(fuzz, "rtl", lambda machine, stalls: crashing)
+    report = run_fuzz(NANO, 3, 3, directory=tmp_path, report=lines.append, keep_going=True)
+    assert report.programs == 3
+    (line,) = report.failures
+    assert lines == [line]
+    assert line.startswith("nano, seed 4: crashed: ZeroDivisionError: integer division or modulo by zero (test_random_")
+    assert "smallest program:" in line
+    assert load_case(tmp_path / "nano-4").seed == 4
+
+
+def test_a_program_that_cannot_be_drawn_is_wrong_and_the_others_are_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def drawn(config: MachineConfig, seed: int, *, size: int) -> RandomProgram:
+        if seed == 4:
+            raise KeyError(seed)
+        return random_program(config, seed, size=size)
+
+    lines: list[str] = []
+    monkeypatch.setattr(fuzz, "random_program", drawn)
+    report = run_fuzz(NANO, 3, 3, "functional", directory=tmp_path, report=lines.append, keep_going=True)
+    assert report.programs == 3
+    (line,) = report.failures
+    assert lines == [line]
+    assert line.startswith("nano, seed 4: no program: crashed: KeyError: 4 (test_random_shrink.py:")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_simulator_that_is_missing_is_no_fault_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(program: RandomProgram) -> Outcome:
+        raise MissingToolError("simulator verilator: not installed")
+
+    monkeypatch.setattr(fuzz, "rtl", lambda machine, stalls: missing)
+    with pytest.raises(MissingToolError, match="not installed"):
+        run_fuzz(NANO, 0, 2, keep_going=True)
 
 
 def test_workers_change_nothing_of_what_is_found() -> None:
