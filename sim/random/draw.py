@@ -9,9 +9,11 @@ from isa.config import MachineConfig
 from isa.instructions import Activation
 from sim.rtl.memory import READ_LATENCY
 
+HIDDEN = 8
+"""Cycles of latency, for each beat in flight, that a machine usually meets at most: one that hides little would do nothing but
+wait."""
 LONGEST_LOAD = 20_000
-"""Cycles for which one thing that an instruction reads is loaded at most: a machine with one short burst in flight would do
-little else."""
+"""Cycles for which one thing that an instruction reads is loaded at most."""
 
 
 def log_uniform(rng: random.Random, low: int, high: int) -> int:
@@ -21,9 +23,15 @@ def log_uniform(rng: random.Random, low: int, high: int) -> int:
     return min(high, int(math.exp(rng.uniform(math.log(low), math.log(high + 1)))))
 
 
+def most_latency(config: MachineConfig) -> int:
+    """Of the memories that random programs usually meet."""
+    return HIDDEN * config.axi_reads * config.burst_beats
+
+
 def longest_load(config: MachineConfig) -> int:
     """Bytes that one instruction loads in ``LONGEST_LOAD`` cycles: as fast as the bus, or as bursts in flight hide latency."""
-    share = config.axi_reads * config.burst_beats / (READ_LATENCY + config.burst_beats)
+    latency = min(READ_LATENCY, most_latency(config))
+    share = config.axi_reads * config.burst_beats / (latency + config.burst_beats)
     return int(LONGEST_LOAD * config.axi_bytes * min(1.0, share))
 
 

@@ -10,14 +10,12 @@ from isa.codec import Op
 from isa.dispatched import instructions
 from isa.faults import Fault, MachineFault
 from isa.instructions import Unit
+from sim.random.draw import most_latency
 from sim.random.footprint import Dram as Regions
 from sim.random.footprint import OutOfRange, Space, footprint
 from sim.random.program import RandomProgram
 from sim.rtl.memory import QUOTED, Dram, random_dram
 
-HIDDEN = 8
-"""Cycles of latency, for each beat in flight, that a machine usually meets at most: one that hides little would do nothing but
-wait."""
 LONG = 3
 """The program of sixteen whose memory may be as slow as it likes."""
 Ending = tuple[Fault, int]
@@ -27,12 +25,10 @@ OF_UNIT = {Unit.LOAD: Fault.READ_ERROR, Unit.SAVE: Fault.WRITE_ERROR}
 def memory_of(program: RandomProgram) -> Dram:
     """By the seed: that of the figures; for every second program one of any kind, for one in eight with a bad beat besides.
 
-    All but one in sixteen have no longer latency than ``HIDDEN`` cycles for each beat that the machine has in flight.
+    All but one in sixteen have at most the latency of ``most_latency``.
     """
     drawn = _memory_of(program)
-    config = program.config
-    most = HIDDEN * config.axi_reads * config.burst_beats
-    return drawn if program.seed % 16 == LONG else replace(drawn, latency=min(drawn.latency, most))
+    return drawn if program.seed % 16 == LONG else replace(drawn, latency=min(drawn.latency, most_latency(program.config)))
 
 
 def _memory_of(program: RandomProgram) -> Dram:

@@ -65,7 +65,7 @@ def test_a_machine_without_optional_units_gets_no_work_for_them() -> None:
     assert names == {"LOAD", "LOADP", "SAVE", "CONV"}
 
 
-@pytest.mark.parametrize(("reads", "beats", "share"), [(64, 256, 1.0), (1, 64, 0.5), (1, 1, 1 / 65), (4, 4, 16 / 68)])
+@pytest.mark.parametrize(("reads", "beats", "share"), [(64, 256, 1.0), (1, 64, 0.5), (1, 1, 1 / 9), (4, 4, 16 / 68)])
 def test_loads_are_shorter_where_few_bursts_hide_the_latency(reads: int, beats: int, share: float) -> None:
     config = replace(NANO, axi_reads=reads, axi_burst_beats=beats)
     assert longest_load(config) == int(LONGEST_LOAD * NANO.axi_bytes * share)
@@ -77,6 +77,7 @@ def test_a_machine_with_one_short_burst_in_flight_does_not_wait_for_ever() -> No
     loads = [op for program in programs for op in program.ops if op.name == "LOAD"]
     weights = [op for program in programs for op in program.ops if op.name == "LOADP" and op["buffer"] == Buffer.WEIGHT]
     assert max(op["valid"] for op in loads if op["rows"] == 1 and op["step"] == op["run"]) == longest_load(slow)
+    assert {op["k_h"] for program in programs for op in program.ops if op.name == "CONV"} >= {1, 2, 3}
     assert weights
     assert all(op["count"] * slow.buffer_dram_bytes("WEIGHT") <= longest_load(slow) for op in weights if op["count"] > 12)
 

@@ -15,8 +15,9 @@ from isa.codec import Op, encode
 from isa.config import MachineConfig, preset
 from isa.faults import Fault, MachineFault
 from isa.instructions import Buffer, Region
+from sim.random.draw import HIDDEN
 from sim.random.engines import Outcome, difference, rtl_machine
-from sim.random.memories import HIDDEN, endings, memory_of
+from sim.random.memories import endings, memory_of
 from sim.random.program import random_program
 from sim.rtl.build import HERE
 from sim.rtl.memory import MOST_LATENCY, QUOTED, Dram, random_dram
