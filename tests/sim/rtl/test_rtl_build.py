@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sim.rtl.build import Build, runtime_objects
+from isa.config import preset
+from sim.random.engines import rtl_machine
+from sim.rtl import machine
+from sim.rtl.build import Build, runtime_objects, verilator_environment
+from sim.rtl.machine import RtlMachine
 
 BUILD = Build("verilator", "module tilewright_bench; endmodule", {})
 
@@ -38,3 +42,23 @@ def test_a_build_that_fails_leaves_none(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         failing(tmp_path, tmp_path / "failed")
     assert given(tmp_path, tmp_path / "next", BUILD) == []
+
+
+def test_a_build_for_short_programs_is_one_of_its_own_and_optimised_less() -> None:
+    assert replace(BUILD, brief=True).key != BUILD.key
+    levels = [verilator_environment(brief)[1]["MAKEFLAGS"].rpartition("OPT_FAST=")[2] for brief in (False, True)]
+    assert levels == ["-O3", "-O1"]
+
+
+def test_random_programs_run_on_such_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Build] = []
+
+    def seen(build: Build, cache: object) -> Path:
+        built.append(build)
+        return Path("sim")
+
+    monkeypatch.setattr(machine, "executable", seen)
+    monkeypatch.setattr(machine, "core_verilog", lambda *_: "")
+    RtlMachine(preset("nano")).build()
+    rtl_machine.__wrapped__(preset("nano")).build()
+    assert [build.brief for build in built] == [False, True]
