@@ -49,8 +49,14 @@ def test_groups_are_printed_with_savings_and_runner_up(folder: Path, capsys: pyt
     assert (code, lines[0]) == (0, "1. conv + pool")
     assert "1 map on chip only; template conv > pool" in lines[2]
     assert lines[3].startswith("   runner-up: conv | pool: ")
-    assert lines[-2].startswith("1 groups: about ")
-    assert lines[-1].endswith("(dram), these cost 0.0% more")
+    assert lines[-3].startswith("1 groups: about ")
+    assert lines[-2].endswith("(dram), these cost 0.0% more")
+    told = json.loads(run(capsys, "explain", "model.elf", "--json")[1])
+    least, reason = told["least cycles"], told["least cycles for"]
+    about = told["groups"][0]["cost"]["cycles"]
+    assert 0 < least <= about
+    assert lines[-1].startswith(f"no program takes fewer than {least:,} cycles, for {reason}: ")
+    assert lines[-1].endswith(f" about {about / least - 1:.1%} more")
 
 
 def test_the_picture_shows_every_operation_and_group(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,6 +54,7 @@ def command(
     """
     from compiler.driver import objective_of
     from compiler.search.best import best
+    from compiler.search.least_cycles import least_cycles
     from compiler.search.partition import partition_by
     from compiler.search.reasons import reasons
     from tilewright.explain.picture import partition_picture
@@ -82,10 +83,14 @@ def command(
         found = reasons(chosen.evaluator, wanted, chosen.groups)
         report("bound")
         limit = partition_by(best, chosen.evaluator.graph, chosen.evaluator, wanted)
+        least = least_cycles(chosen.evaluator)
     if output is not None:
         write_file(output, partition_picture(chosen.evaluator.sets, chosen.groups, found).encode())
     if as_json:
-        print_json({"groups": [_facts(reason) for reason in found], "bound": limit.bound, "groups not weighed": limit.left_out})
+        print_json({
+            "groups": [_facts(reason) for reason in found], "bound": limit.bound, "groups not weighed": limit.left_out,
+            "least cycles": least.cycles, "least cycles for": least.reason,
+        })  # fmt: skip
         return
     for number, reason in enumerate(found, 1):
         click.echo("\n".join(_lines(number, reason, objective)))
@@ -96,6 +101,9 @@ def command(
     over = f"these cost {value / limit.bound - 1:.1%} more" if limit.bound else "nothing is computed"
     missing = f"; {limit.left_out:,} more groups were found than weighed" if limit.left_out else ""
     click.echo(f"no partition costs less than {limit.bound:,} ({wanted.name}), {over}{missing}")
+    if least.cycles:
+        more = f"these take about {total[0] / least.cycles - 1:.1%} more"
+        click.echo(f"no program takes fewer than {least.cycles:,} cycles, for {least.reason}: {more}")
 
 
 def _memory(source: Path, config: MachineConfig, objective: str, as_json: bool, how: Mapping[str, Any]) -> None:

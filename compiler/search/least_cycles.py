@@ -1,0 +1,120 @@
+"""What no program of a graph can undercut, however it is grouped, ordered and tiled: to hold a figure against.
+
+Each unit must do its beats, and the bus must move what cannot stay. Besides, parameters come no earlier than there is room for
+them. Let all operations but those of a set S need all of S. An operation outside S computes its last rows after those of S,
+and each block of its parameters takes part in them. So when S is done, what was loaded into a buffer is of S, or still there.
+With P(S) the bytes of the parameters of S that go into a buffer, the rest has yet to come:
+
+    cycles >= max over units of beats(S) + sum over buffers of (P - P(S) - room) / bytes of a beat of the bus
+
+Rows of a map that no window reads may come later, or never, so only the others count in beats(S).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from compiler.fusion.legal import bits_of
+from compiler.planning.residence import PARAMETER_BUFFERS
+from compiler.search.cost import Evaluator
+from compiler.xgraph.ops import Concat
+from isa.instructions import Buffer, Unit
+
+CHANNELS = 3
+"""The axis of batch, height, width, channels."""
+
+
+@dataclass(frozen=True)
+class LeastCycles:
+    """Bounds, of which the greatest counts."""
+
+    beats: dict[Unit, int]
+    """Of each unit that has work."""
+    bus: int
+    """Beats of what must pass through DRAM."""
+    parameters: int
+    """Beats before, and parameters for which there was no room until then; 0: they fit whenever they are asked for."""
+
+    @property
+    def cycles(self) -> int:
+        return max(self.bus, self.parameters, *self.beats.values(), 0)
+
+    @property
+    def reason(self) -> str:
+        """What bounds it."""
+        busiest = max(self.beats, key=self.beats.__getitem__, default=None)
+        if busiest is not None and self.beats[busiest] == self.cycles:
+            return f"{busiest.name} is at work in each of them"
+        return "DRAM is at work in each of them" if self.bus == self.cycles else "parameters find no room earlier"
+
+
+def least_cycles(evaluator: Evaluator) -> LeastCycles:
+    """Of one run of the evaluator's graph, its batch included; parts of the host take no time."""
+    config, sets, floors = evaluator.config, evaluator.sets, evaluator.floors
+    parameters = _parameters(evaluator)
+    room = {b: config.buffer_depth(b.name) * config.buffer_dram_bytes(b.name) for b in PARAMETER_BUFFERS}
+    done = dict.fromkeys(floors.beats, 0)
+    before, found = 0, 0
+    later = sum(parameters, Counter[Buffer]())
+    for number, share in enumerate(_needed_shares(evaluator)):
+        before |= 1 << number
+        later.subtract(parameters[number])
+        for unit, beats in floors.beats.items():
+            done[unit] += int(beats[number] * share)
+        if all(before & ~sets.ancestors[n] == 0 for n in bits_of(sets.everything & ~before)):
+            moved = sum(max(0, later[b] - room[b]) for b in PARAMETER_BUFFERS)
+            found = max(found, max(done.values()) + moved // config.axi_bytes if moved else 0)
+    bus = max(0, sum(floors.moved) // config.axi_bytes - len(sets.ops))
+    return LeastCycles({unit: sum(beats) for unit, beats in floors.beats.items()}, bus, found)
+
+
+def _parameters(evaluator: Evaluator) -> list[Counter[Buffer]]:
+    """Bytes in DRAM that go into each buffer, of each operation."""
+    config = evaluator.config
+    depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
+    found = []
+    for number in range(len(evaluator.sets.ops)):
+        (layer,) = evaluator.group(1 << number).layers
+        own = Counter[Buffer]()
+        for block in layer.blocks(depth):
+            own.update({b: words * config.buffer_dram_bytes(b.name) for b, words in block.sizes.items()})
+        found.append(own)
+    return found
+
+
+def _needed_shares(evaluator: Evaluator) -> list[Fraction]:
+    """Of each operation's beats: those of the rows that the last rows of the operations behind it need.
+
+    ``px_p`` pixels take as long as one, and may be of several rows.
+    """
+    tensors, lanes = evaluator.graph.tensors, evaluator.config.px_p
+    needed = _needed_rows(evaluator)
+    shares = []
+    for op in evaluator.sets.ops:
+        made, rows = tensors[op.output], needed[op.output]
+        at_once = -(-made.height * made.width // lanes) * lanes
+        shares.append(Fraction(rows * made.width, at_once) if rows < made.height else Fraction(1))
+    return shares
+
+
+def _needed_rows(evaluator: Evaluator) -> Counter[str]:
+    """Of each map: rows that the last rows of the machine's last operations need. Other views, and the host, count for none."""
+    graph, sets = evaluator.graph, evaluator.sets
+    last = [op.output for op, behind in zip(sets.ops, sets.descendants, strict=True) if not behind]
+    rows = Counter({output: graph.tensors[output].height for output in last})
+    for op in reversed(graph.ops):
+        if op in sets.number and rows[op.output]:
+            group = evaluator.group(1 << sets.number[op])
+            for index, name in enumerate(op.inputs):
+                # Of one long row of pixels each is needed.
+                end = 1 if group.row_pixels else int(group.layers[0].input_end(index, np.array([rows[op.output]]))[0])
+                step = group.sampled[name][0] if name in group.sampled else 1
+                rows[name] = max(rows[name], (end - 1) * step + 1)
+        elif isinstance(op, Concat) and op.axis == CHANNELS:
+            for name in op.inputs:
+                rows[name] = max(rows[name], rows[op.output])
+    return rows
