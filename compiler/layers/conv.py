@@ -101,7 +101,7 @@ class ConvLayer:
     @cached_property
     def beats(self) -> int:
         groups = -(-self.target.height * self.target.width // self.config.px_p)
-        return sum(s.chunks * s.vectors for s in self.spans) * self.taps * groups
+        return sum(s.chunks * max(s.vectors * self.taps, self.config.conv_drain) for s in self.spans) * groups
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
@@ -263,7 +263,8 @@ class ConvLayer:
             reads.append(Access(Space.PARAM, at[Buffer.PARAM], block.sizes[Buffer.PARAM]))
             planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word)
             writes = target.access(rows, plane, planes)
-        beats = -(-len(rows) * len(columns) // config.px_p) * part.chunks * part.vectors * self._taps_of(part)
+        beats = max(part.vectors * self._taps_of(part), 0 if part.acc_out else config.conv_drain)
+        beats *= -(-len(rows) * len(columns) // config.px_p) * part.chunks
         return Pending("CONV", values, reads, writes, beats + 4)
 
     def _window_of(self, part: Part) -> Window:

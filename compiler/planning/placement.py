@@ -13,6 +13,10 @@ from compiler.planning.sharing import share, sharing_as
 from compiler.planning.tenancy import tenancies
 from compiler.schedule.document import GroupSchedule
 from isa.config import MachineConfig
+from isa.instructions import Unit
+
+POOL_IS_BUSY = 4
+"""CONV's beats of a group are at most so many times POOL's."""
 
 
 class _Room(NamedTuple):
@@ -23,6 +27,8 @@ class _Room(NamedTuple):
     ring: int
     pitch: int
     vectors: int
+    of_pool: bool
+    """Whether POOL reads it."""
 
     def apart(self, phases: int) -> int:
         """Words between planes such that the channel vectors of a pixel lie by turns in either half of ``phases`` banks.
@@ -41,8 +47,9 @@ def place(
 ) -> dict[str, Placed] | None:
     """Rings one after another; None if they do not fit.
 
-    If the buffer has room for that, each at a bank group's start, and planes apart (``_Room.apart``); else only that; else
-    neither.
+    If the buffer has room for that, each at a bank group's start, and planes apart (``_Room.apart``). Else those that POOL
+    reads in other bank groups than all others, so that it does not meet CONV, which goes first: in a group of point-wise and
+    depthwise convolutions both read in every cycle, in others POOL has time to wait. Else only planes apart; else as they come.
 
     ``skew``: steps by which layers, loads and saves run behind. ``upwards``: from the buffer's bottom, else from its top.
     ``held``: maps that are kept in full.
@@ -54,24 +61,32 @@ def place(
         if left < 0:
             return None
         rooms.append(room)
-    for align, phases in ((config.fm_phases * config.fm_depth, config.fm_phases), (1, config.fm_phases), (1, 1)):
-        where = 0
-        bases = []
-        for room in rooms:
-            apart = room.apart(phases)
-            words = room.words(apart)
-            if upwards:
-                base = -(-where // align) * align
-                where = base + words
-            else:
-                base = (config.fm_words - where - words) // align * align
-                where = config.fm_words - base
-            if base < 0 or where > config.fm_words:
-                break
-            bases.append((room, base, apart, 0))
-        else:
-            return dict(_placed(group, bases))
-    return None
+    nowhere, everywhere = set[int](), set(range(len(rooms)))
+    ways = [(rooms, everywhere, config.fm_phases), (rooms, nowhere, config.fm_phases), (rooms, nowhere, 1)]
+    if POOL_IS_BUSY * group.beats.get(Unit.POOL, 0) >= group.beats.get(Unit.CONV, 0) > 0:
+        by_reader = sorted(rooms, key=lambda room: room.of_pool is not rooms[0].of_pool)
+        second = {sum(room.of_pool is rooms[0].of_pool for room in rooms)}
+        ways[1:1] = [(by_reader, second, config.fm_phases), (by_reader, second, 1)]
+    found = (_in_a_row(config, *way, upwards) for way in ways)
+    bases = next((bases for bases in found if bases is not None), None)
+    return None if bases is None else dict(_placed(group, bases))
+
+
+def _in_a_row(
+    config: MachineConfig, rooms: Sequence[_Room], aligned: Collection[int], phases: int, upwards: bool
+) -> list[tuple[_Room, int, int, int]] | None:
+    """One behind the other, those with the numbers in ``aligned`` from a bank group's start, or down from its end."""
+    whole = config.fm_phases * config.fm_depth
+    where = 0
+    bases = []
+    for number, room in enumerate(rooms):
+        apart = room.apart(phases)
+        words = room.words(apart)
+        align = whole if number in aligned else 1
+        where = -(-where // align) * align
+        bases.append((room, where if upwards else config.fm_words - where - words, apart, 0))
+        where += words
+    return bases if where <= config.fm_words else None
 
 
 def place_shared(
@@ -143,9 +158,10 @@ def _placed(group: Group, bases: Sequence[tuple[_Room, int, int, int]]) -> Itera
 def _rooms(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str]
 ) -> Iterator[_Room]:
+    of_pool = {name for layer in group.layers if layer.unit is Unit.POOL for name in group.sources(layer)}
     for tenancy in tenancies(config, group):
         ring = height = group.tensors[tenancy.planes[0][0]].height
         if tenancy.lives[0].first not in held:
             kept = [ranges.rows_kept(life.first, life.last, life.lag(skew)) for life in tenancy.lives]
             ring = min(height, max(tenancy.least_ring, *kept))
-        yield _Room(tenancy.planes, ring, tenancy.pitch, tenancy.vectors)
+        yield _Room(tenancy.planes, ring, tenancy.pitch, tenancy.vectors, any(name in of_pool for name, _, _ in tenancy.planes))

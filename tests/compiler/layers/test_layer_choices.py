@@ -135,7 +135,8 @@ def test_kernel_columns_are_folded_into_lanes_where_that_saves_a_quarter(
         assert found[0] == replace(fold, fill=op.pad_value)
         vectors = -(-fold.run // config.ic_p)
         outputs = graph.tensors[op.output].height * graph.tensors[op.output].width
-        assert found[1].beats == -(-16 // config.oc_p) * -(-outputs // config.px_p) * kernel[0] * vectors
+        reductions = -(-16 // config.oc_p) * -(-outputs // config.px_p)
+        assert found[1].beats == reductions * max(kernel[0] * vectors, config.conv_drain)
     check(config, graph)
 
 

@@ -20,7 +20,7 @@ from compiler.xgraph.ops import EltwiseKind
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import Region
-from sim.cycle.costs import COSTS
+from sim.cycle.costs import COSTS, WindowCost
 from sim.functional import footprint as machine
 from tests.compiler.emit.test_group_code import CASES, CONFIGS
 from tests.compiler.graphs import Builder
@@ -144,7 +144,7 @@ def test_blocks_pack_as_many_words_as_they_take(name: str) -> None:
 
 
 def cycles(config: MachineConfig, pending: Pending) -> int:
-    """Of the instruction alone; of CONV its beats, for the drain of one is hidden behind the next."""
+    """Of the instruction alone; of CONV without what its own lanes wait for each other at banks."""
     values = vars(Op(pending.name, pending.values).namespace())
     (cost,) = COSTS[pending.name](config, {key: np.array([value], np.int64) for key, value in values.items()})
-    return cost.active if pending.name == "CONV" else cost.cycles
+    return cost.groups * cost.group if isinstance(cost, WindowCost) and pending.name == "CONV" else cost.cycles

@@ -8,11 +8,13 @@ from dataclasses import replace
 import pytest
 
 from compiler.emit.program import emit_program
+from compiler.layers.placed import Placed
 from compiler.planning.grouping import make_group
 from compiler.planning.planner import plan_group
 from compiler.schedule.document import GroupSchedule
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import MachineConfig, preset
+from isa.instructions import Unit
 from tests.compiler.graphs import Builder, check, check_emitted
 
 
@@ -42,6 +44,44 @@ def test_planes_lie_close_where_nothing_else_fits() -> None:
     assert sum(placed.words for placed in placements) == small.fm_words
     assert {placed.plane % small.fm_phases for placed in placements} == {0}
     check(small, graph, [b.ops])
+
+
+def inverted(b: Builder, channels: int = 16) -> str:
+    """Point-wise, depthwise, point-wise, and the sum with what went in."""
+    x = b.input(16, 16, channels)
+    wide = b.conv(x, 6 * channels, (1, 1))
+    return b.eltwise(EltwiseKind.ADD, b.conv(b.conv(wide, 6 * channels, groups=6 * channels), channels, (1, 1)), x)
+
+
+def bank_groups(config: MachineConfig, placed: Placed) -> set[int]:
+    size = config.fm_phases * config.fm_depth
+    return {*range(placed.base // size, (placed.base + placed.words - 1) // size + 1)}
+
+
+@pytest.mark.parametrize("upwards", [True, False])
+def test_what_pool_reads_lies_in_other_bank_groups_than_what_conv_reads(upwards: bool) -> None:
+    b = Builder(0)
+    graph = b.graph(inverted(b))
+    few = replace(preset("base"), fm_banks=12, fm_depth=256)
+    plan = plan_group(few, make_group(few, graph, b.ops), upwards=upwards)
+    of_unit: dict[Unit, set[int]] = {}
+    for layer in plan.group.layers:
+        for name in plan.group.sources(layer):
+            of_unit.setdefault(layer.unit, set()).update(bank_groups(few, plan.way.placed[name]))
+    assert of_unit[Unit.POOL].isdisjoint(of_unit[Unit.CONV])
+    assert len(plan.way.placed) > few.fm_banks // few.fm_phases, "each ring has no bank group of its own"
+    check(few, graph, [b.ops])
+
+
+def test_where_pool_has_time_to_wait_rings_lie_as_they_come() -> None:
+    """A maximum behind a 3x3 convolution of many channels."""
+    b = Builder(0)
+    x = b.input(16, 16, 64)
+    graph = b.graph(b.conv(b.conv(b.pool(b.conv(x, 64), PoolKind.MAX), 64), 16, (1, 1)))
+    few = replace(preset("base"), fm_banks=12, fm_depth=512)
+    group = make_group(few, graph, b.ops)
+    placed = plan_group(few, group).way.placed
+    assert sorted(placed, key=lambda name: placed[name].base) == [*group.maps]
 
 
 def in_place(b: Builder) -> str:

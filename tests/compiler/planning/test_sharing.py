@@ -210,11 +210,14 @@ def test_shared_words_are_told_in_the_schedule_and_come_again(seed: int) -> None
 @pytest.mark.usefixtures("always_shared")
 @pytest.mark.parametrize("rows", [12, 16, 24])
 def test_the_walk_knows_of_the_waiting(rows: int) -> None:
-    """A plan that shares words takes about as long as it was told."""
+    """A plan that shares words takes what it was told, or up to a quarter less.
+
+    A ring's end cuts rows of a step in two, so that its layers overlap, which the walk leaves out.
+    """
     graph = chain(Builder(0), rows)
     plan = whole(NANO, graph)
     (only,) = plan.passes
     assert plan.way.in_turn
     taken = walk(NANO, only.group, plan.way, only.residence, only.loads)
     assert taken is not None
-    assert taken.cycles == pytest.approx(program_cycles(NANO, graph, [plan]), rel=0.15)
+    assert 0.75 * taken.cycles < program_cycles(NANO, graph, [plan]) < 1.02 * taken.cycles
