@@ -166,11 +166,6 @@ class MachineConfig:
         """Cycles in which CONV's finishing lanes finish one pixel."""
         return max(1, self.oc_p // self.conv_finish)
 
-    @cached_property
-    def conv_drain(self) -> int:
-        """Cycles from one of CONV's reductions to the next, at least: its results are finished, and written, in so many."""
-        return self.px_p // self.conv_ports * max(self.conv_parts, self.words_per_chunk)
-
     @property
     def conv_shifts(self) -> bool:
         """Whether CONV's scales are powers of two."""

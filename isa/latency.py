@@ -97,3 +97,8 @@ def tree_stages(terms: int) -> int:
         terms = -(-terms // TREE_RADIX)
         stages += 1
     return stages
+
+
+def conv_drain(config: MachineConfig) -> int:
+    """From one of CONV's reductions to the next, at least: its results are finished, and written, in so many cycles."""
+    return config.px_p // config.conv_ports * max(config.conv_parts, config.words_per_chunk)

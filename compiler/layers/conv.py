@@ -21,6 +21,7 @@ from compiler.xgraph.ops import Conv, Finish, Op, Requantisation, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
+from isa.latency import conv_drain
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class ConvLayer:
     @cached_property
     def beats(self) -> int:
         groups = -(-self.target.height * self.target.width // self.config.px_p)
-        return sum(s.chunks * max(s.vectors * self.taps, self.config.conv_drain) for s in self.spans) * groups
+        return sum(s.chunks * max(s.vectors * self.taps, conv_drain(self.config)) for s in self.spans) * groups
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
@@ -263,7 +264,7 @@ class ConvLayer:
             reads.append(Access(Space.PARAM, at[Buffer.PARAM], block.sizes[Buffer.PARAM]))
             planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word)
             writes = target.access(rows, plane, planes)
-        beats = max(part.vectors * self._taps_of(part), 0 if part.acc_out else config.conv_drain)
+        beats = max(part.vectors * self._taps_of(part), 0 if part.acc_out else conv_drain(config))
         beats *= -(-len(rows) * len(columns) // config.px_p) * part.chunks
         return Pending("CONV", values, reads, writes, beats + 4)
 

@@ -16,6 +16,7 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv, ConvTranspose, Op, Slice
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
+from isa.latency import conv_drain
 from tests.compiler.graphs import Builder, check
 from tests.values import changeable
 
@@ -136,7 +137,7 @@ def test_kernel_columns_are_folded_into_lanes_where_that_saves_a_quarter(
         vectors = -(-fold.run // config.ic_p)
         outputs = graph.tensors[op.output].height * graph.tensors[op.output].width
         reductions = -(-16 // config.oc_p) * -(-outputs // config.px_p)
-        assert found[1].beats == reductions * max(kernel[0] * vectors, config.conv_drain)
+        assert found[1].beats == reductions * max(kernel[0] * vectors, conv_drain(config))
     check(config, graph)
 
 
