@@ -38,8 +38,8 @@ from isa.config import MachineConfig
 from sim.cycle.model import CycleModel
 
 MARGIN = 1 / 7
-"""By so much the errors of two sums of costs differ for partitions of one network, on all networks and presets measured
-(docs/performance.md: SqueezeNet on ``zu9``)."""
+"""More than the errors of two sums of costs differ by for partitions of one network, on all networks and presets measured
+(docs/performance.md: by 11 % for SqueezeNet on ``zu9``)."""
 GAIN = 1 / 1000
 """Of cycles: a program that promises less is not timed. On five networks and three presets 4.5 were timed in the mean;
 with 0.2 % a tenth less, for 0.02 % more cycles; with none, and up to eight programs, a tenth more, for 0.03 % less."""

@@ -17,7 +17,7 @@ import numpy as np
 from compiler.layers.lower import is_depthwise
 from compiler.memory.storage import VIEW_OPS
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Concat, Conv, Cpu, Op
+from compiler.xgraph.ops import CHANNELS, Concat, Conv, Cpu, Op
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 
@@ -27,7 +27,7 @@ def joinable(graph: XGraph, config: MachineConfig) -> Mapping[str, tuple[str, ..
     """Concat's results, and their parts, of which units make all and units read all; some reader suits them."""
     found = {}
     for op in graph.ops:
-        if isinstance(op, Concat) and op.axis == 3 and op.output not in graph.outputs:
+        if isinstance(op, Concat) and op.axis == CHANNELS and op.output not in graph.outputs:
             users = graph.consumers(op.output)
             by_units = not any(
                 isinstance(other, (*VIEW_OPS, Cpu)) for other in (*users, *map(graph.producer, op.inputs))

@@ -7,7 +7,9 @@ With P(S) the bytes of the parameters of S that go into a buffer, the rest has y
 
     cycles >= max over units of beats(S) + sum over buffers of (P - P(S) - room) / bytes of a beat of the bus
 
-Rows of a map that no window reads may come later, or never, so only the others count in beats(S).
+Rows of a map that no window reads may come later, or never, so only the others count in beats(S). An instruction waits for all
+rows of its window, also where it takes a part of the kernel. The phases of a transposed convolution end in different rows, so
+nothing before one counts.
 """
 
 from __future__ import annotations
@@ -21,11 +23,8 @@ import numpy as np
 from compiler.fusion.legal import bits_of
 from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.search.cost import Evaluator
-from compiler.xgraph.ops import Concat
+from compiler.xgraph.ops import CHANNELS, Concat, ConvTranspose
 from isa.instructions import Buffer, Unit
-
-CHANNELS = 3
-"""The axis of batch, height, width, channels."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def _needed_rows(evaluator: Evaluator) -> Counter[str]:
     last = [op.output for op, behind in zip(sets.ops, sets.descendants, strict=True) if not behind]
     rows = Counter({output: graph.tensors[output].height for output in last})
     for op in reversed(graph.ops):
-        if op in sets.number and rows[op.output]:
+        if op in sets.number and rows[op.output] and not isinstance(op, ConvTranspose):
             group = evaluator.group(1 << sets.number[op])
             for index, name in enumerate(op.inputs):
                 # Of one long row of pixels each is needed.

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
+CHANNELS = 3
+"""The axis of batch, height, width, channels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +169,7 @@ class Upsample(Op):
 class Concat(Op):
     """Channels (or rows, or columns) of the inputs one after another; all have the output's quantisation."""
 
-    axis: int = 3
+    axis: int = CHANNELS
     """Along which axis of batch, height, width, channels."""
 
 

@@ -47,6 +47,17 @@ def test_rows_that_no_window_reads_need_not_be_there_before() -> None:
     assert least(SMALL, map_and_vector(rows=7)).parameters == 64 * 9 * 2 * 2 * 7 // 8 + 2 * (1792 - 128) + 4 * (16 - 8)
 
 
+def test_before_a_transposed_convolution_no_beats_count() -> None:
+    """The last rows of its phases are not the last rows of the map."""
+    b = Builder(0)
+    alone = least(SMALL, b.graph(b.transpose(b.input(8, 8, 8), 8)))
+    b = Builder(0)
+    x = b.transpose(b.conv(b.input(8, 8, 8), 8), 8)
+    found = least(SMALL, b.graph(b.conv(x, 64, (16, 16), pads=(0, 0, 0, 0))))
+    words, factors = 16 * 16 * 2 * 16, 16
+    assert found.parameters == alone.beats[Unit.CONV] + 2 * (words - 128) + 4 * (factors - 8)
+
+
 def test_parameters_that_fit_may_come_at_any_time() -> None:
     b = Builder(0)
     found = least(preset("nano"), b.graph(b.conv(b.conv(b.input(8, 8, 8), 8), 64)))
