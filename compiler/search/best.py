@@ -29,14 +29,20 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, objective)
     effort = evaluator.effort
+    groups: set[int] = set()
+    bound = 0
     if effort.proved:
         known = {sets.mask(group) for partition in rivals for group in partition.groups}
         proved = least_of_all(evaluator, objective, known.union(1 << n for n in range(len(sets.ops))))
-        if proved is not None and proved.groups is not None:
-            return made_of(evaluator, objective, proved.groups, exact=proved.exact, bound=proved.bound)
+        if proved is not None and proved.exact and proved.groups is not None:
+            return made_of(evaluator, objective, proved.groups, exact=True, bound=proved.bound)
+        if proved is not None:
+            groups.update(proved.groups or ())
+            bound = proved.bound
     ahead = evaluator.ahead(objective)
     grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth, ahead)
-    groups = {sets.mask(group) for partition in rivals for group in partition.groups}.union(grown.groups)
+    groups.update(sets.mask(group) for partition in rivals for group in partition.groups)
+    groups.update(grown.groups)
     if not grown.complete:
         groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, ahead).groups)
     found = certify(sets, priced(evaluator, objective, [*groups]))
@@ -44,7 +50,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
         return min([*rivals, partition_by(optimus, graph, evaluator, objective)], key=lambda partition: partition.value)
     # A bound is one only if no group is missing: longer ones might be cheaper than all of their parts.
     return made_of(
-        evaluator, objective, found.groups, exact=grown.complete and found.exact, bound=found.bound if grown.all else 0,
+        evaluator, objective, found.groups, exact=grown.complete and found.exact, bound=found.bound if grown.all else bound,
         left_out=grown.left_out + grown.longer,
     )  # fmt: skip
 

@@ -7,12 +7,18 @@ maps that it reads and leaves, and the beats of its units. So groups are planned
 2. Groups that might cost less than their members are worth are planned, those that might save most first; again from 1.
 3. When there are none, no group of any size betters the relaxation: its value bounds all partitions. Groups that could still be
    in a partition better than the best one known are planned too, and the set partition over all of them is solved.
+
+Before that, too, there is a bound: worths that are made so small that no group costs less than its members are worth add up
+to what every partition costs at least (Farley's bound of column generation). It is what is left where too many groups would
+have to be planned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
+from math import ceil
 
 import highspy
 import numpy as np
@@ -29,8 +35,10 @@ from compiler.search.partition import price_or_none
 from compiler.solver import solver
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise
 
-MOST_LISTED = 60_000
+MOST_LISTED = 200_000
 """Legal groups of a graph up to which they are listed."""
+MOST_PLANNED = 30_000
+"""Groups that are planned for a proof, until there is but a bound: some minutes."""
 AT_ONCE = 100
 """Groups that are planned before the relaxation is solved again."""
 SLACK = 1e-6
@@ -179,39 +187,64 @@ class _Relaxation:
         return float(self._model.getInfo().objective_function_value), np.array(self._model.getSolution().row_dual)
 
 
+def _part(costs: Reals, worths: Reals) -> float:
+    """By which worths are to be multiplied, so that none is above what it costs at least."""
+    counts = worths > 0
+    return float(min(1.0, (costs[counts] / worths[counts]).min(initial=1.0)))
+
+
 def least_of_all(evaluator: Evaluator, objective: Objective, known: Iterable[Mask]) -> Certificate | None:
     """None: there are too many legal groups to list them. ``known``: as below."""
     listed = all_legal(evaluator.sets, evaluator.sets.joins, Least(evaluator).may_fit)
     return None if listed is None else cheapest_of_all(evaluator, objective, listed, sorted(known))
 
 
-def cheapest_of_all(evaluator: Evaluator, objective: Objective, groups: Sequence[Mask], known: Sequence[Mask]) -> Certificate:
-    """``groups``: all that are legal; ``known``: some that are planned anyway, each operation alone among them."""
+def cheapest_of_all(
+    evaluator: Evaluator, objective: Objective, groups: Sequence[Mask], known: Sequence[Mask], most: int = MOST_PLANNED
+) -> Certificate:
+    """``groups``: all that are legal; ``known``: some that are planned anyway, each operation alone among them. When ``most``
+    are planned, the cheapest partition into those is taken, with the bound that there is by then."""
     least = Least(evaluator)
     masks = sorted(set(groups) | set(known))
     member = np.array([[mask >> n & 1 for n in range(len(evaluator.sets.ops))] for mask in masks], np.float64)
     floor = np.array([least.of(mask, objective) for mask in masks], np.float64)
+    sizes = member.sum(axis=1)
+    # What fits at no tiling fits with more operations neither, but for those that bring tiles of columns.
+    narrow = np.array([(mask & evaluator.narrow).bit_count() for mask in masks])
     unasked = np.ones(len(masks), bool)
     prices: dict[Mask, int] = {}
     relaxation = _Relaxation(len(evaluator.sets.ops))
 
     def ask(numbers: Sequence[int]) -> None:
         for number in numbers:
+            if not unasked[number]:
+                continue
             unasked[number] = False
             price = price_or_none(evaluator, objective, masks[number])
             if price is not None:
                 prices[masks[number]] = price
                 relaxation.add(masks[number], price)
+            else:
+                own = np.flatnonzero(member[number])
+                unasked[member[:, own].all(axis=1) & (narrow == narrow[number])] = False
 
     place = {mask: number for number, mask in enumerate(masks)}
     ask([place[mask] for mask in known])
+    bound = 0
     while True:
         value, worth = relaxation.solve()
-        saving = np.where(unasked, member @ worth - floor, -np.inf)
+        worths = member @ worth
+        bound = max(bound, ceil(value * _part(floor[unasked], worths[unasked]) * (1 - SLACK)))
+        saving = np.where(unasked, worths - floor, -np.inf)
         hopeful = np.flatnonzero(saving > SLACK * value)
         if not len(hopeful):
             break
-        ask(hopeful[np.argsort(-saving[hopeful], kind="stable")[:AT_ONCE]].tolist())
+        if len(prices) >= most:
+            found = certify(evaluator.sets, prices)
+            return replace(found, bound=bound if found.groups is None else min(bound, found.value))
+        # The small ones tell which of the others need not be asked about.
+        dearest, smallest = np.argsort(-saving[hopeful], kind="stable"), np.lexsort((-saving[hopeful], sizes[hopeful]))
+        ask([*dict.fromkeys(hopeful[np.concatenate((smallest[: AT_ONCE // 2], dearest[: AT_ONCE // 2]))].tolist())])
     found = certify(evaluator.sets, prices)
     if found.groups is None:
         return found

@@ -79,3 +79,18 @@ def test_no_partition_at_all_is_cheaper(seed: int, objective: str) -> None:
     found = cheapest_of_all(known, wanted, listed, [1 << n for n in range(len(sets.ops))])
     assert found.exact
     assert found.value == min(sum(prices[group] for group in partition) for partition in runnable)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_proof_that_is_given_up_leaves_a_bound(seed: int, objective: str) -> None:
+    """Which the cheapest of all partitions keeps to."""
+    known, wanted = evaluator(seed), OBJECTIVES[objective]
+    sets = known.sets
+    alone = [1 << n for n in range(len(sets.ops))]
+    listed = all_legal(sets, sets.joins, Least(known).may_fit)
+    assert listed is not None
+    least = cheapest_of_all(known, wanted, listed, alone)
+    for most in (len(alone), len(alone) + 5):
+        found = cheapest_of_all(known, wanted, listed, alone, most)
+        assert 0 < found.bound <= least.value <= found.value
