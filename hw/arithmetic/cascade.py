@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 
-from hw.arithmetic.dsp48e2 import P_BITS, Choice, Enables, Sum, dsp48e2
+from hw.arithmetic.dsp48e2 import BELOW, P_BITS, Choice, Enables, Sum, dsp48e2, dsp48e2_rounded
 from hw.arithmetic.packing import GAP, pack
+from hw.arithmetic.sums import extended
 
 SPLIT = 17
 """Bits of a factor that the first of two DSPs takes."""
@@ -37,7 +38,7 @@ class Cascades:
 
     def operand(self, m: Module, value: Operand, name: str, enable: Value = _ALWAYS) -> Operand:
         """An operand of any number of DSPs, registered; a pair is packed on the way."""
-        return _register(m, pack(value.high, value.low) if isinstance(value, Pair) else value, name, enable)
+        return registered(m, pack(value.high, value.low) if isinstance(value, Pair) else value, name, enable)
 
     def chain(
         self, m: Module, operands: Sequence[tuple[Operand, Value]], seed: int, bits: int, name: str, enable: Value = _ALWAYS
@@ -47,19 +48,29 @@ class Cascades:
         total: Value = Const(seed, signed(bits))
         for n, (a, b) in enumerate(operands):
             assert isinstance(a, Value)
-            product = _register(m, a * b, f"product_{name}_{n}", enable)
-            total = _register(m, (product + total)[:bits].as_signed(), f"sum_{name}_{n}", enable)
+            product = registered(m, a * b, f"product_{name}_{n}", enable)
+            total = registered(m, (product + total)[:bits].as_signed(), f"sum_{name}_{n}", enable)
         return total
 
     def product(self, m: Module, a: Value, raised: Value, b: Value, enables: Enables, bits: int) -> Value:
         """The ``bits`` lowest bits of ``a * b``, or of ``4 a b`` if ``raised``, three cycles later; ``a`` and ``b`` are without
         a sign and of 24 and 33 bits at most."""
         chosen = Mux(raised, a << 2, a)
-        factor, other = _register(m, chosen, "factor", enables.factors), _register(m, b, "other", enables.factors)
-        low = _register(m, factor * other[:SPLIT], "low", enables.product)
-        high = _register(m, factor * other[SPLIT:], "high", enables.product)
+        factor, other = registered(m, chosen, "factor", enables.factors), registered(m, b, "other", enables.factors)
+        low = registered(m, factor * other[:SPLIT], "low", enables.product)
+        high = registered(m, factor * other[SPLIT:], "high", enables.product)
         whole = Cat(low[:SPLIT], (high + low[SPLIT:])[: bits - SPLIT])
-        return _register(m, whole, "product", enables.total)
+        return registered(m, whole, "product", enables.total)
+
+
+    def shrunk(self, m: Module, value: Value, factor: Value, chosen: Value, enables: Enables, name: str) -> Value:
+        """``value * factor / 2^16``, rounded to a whole number, ties to even, where it is ``chosen``, and else ``value``; two
+        cycles later. ``value`` has 16 bits and a sign, ``factor`` 16 and none."""
+        product, plain, taken = (
+            registered(m, source, f"{kind}_{name}", enables.product)
+            for kind, source in (("product", value * factor), ("plain", value), ("chosen", chosen))
+        )
+        return registered(m, shrunk_or(product, plain, taken), f"whole_{name}", enables.total)
 
 
 class Dsp48Cascades(Cascades):
@@ -92,7 +103,34 @@ class Dsp48Cascades(Cascades):
         low, handed_on, high, unused = (Signal(P_BITS, name=name) for name in ("low", "handed_on", "high", "unused"))
         m.submodules.low = dsp48e2(factor, parts[0], Sum(), enables, low, handed_on, keeps_sum=False)
         m.submodules.high = dsp48e2(factor, parts[1], Sum(neighbour=handed_on, shifted=True), enables, high, unused)
-        return Cat(_register(m, low[:SPLIT], "lowest", enables.total), high[: bits - SPLIT])
+        return Cat(registered(m, low[:SPLIT], "lowest", enables.total), high[: bits - SPLIT])
+
+
+    def shrunk(self, m: Module, value: Value, factor: Value, chosen: Value, enables: Enables, name: str) -> Value:
+        total, even = Signal(P_BITS, name=f"shrunk_{name}"), Signal(name=f"even_{name}")
+        m.submodules[f"dsp_{name}"] = dsp48e2_rounded(value, less(factor), ~chosen, half_above(value), enables, total, even)
+        return nearest(total, even)
+
+
+def shrunk_or(product: Value, plain: Value, chosen: Value) -> Value:
+    """``product / 2^16``, rounded, ties to even, where it is ``chosen``, and else ``plain``."""
+    up = product[BELOW - 1] & (product[: BELOW - 1].any() | product[BELOW])
+    return _rounded(Mux(chosen, product[BELOW : 2 * BELOW].as_signed(), plain), chosen & up)
+
+
+def less(factor: Value) -> Value:
+    """``factor - 2^16``: its product with a value, added to ``half_above`` of that, is ``value * factor + 2^15``."""
+    return Cat(factor, Const(1, 1)).as_signed()
+
+
+def half_above(value: Value) -> Value:
+    """``value * 2^16 + 2^15``; what no product is added to is no tie."""
+    return extended(Cat(Const(1 << BELOW - 1, BELOW), value).as_signed(), P_BITS)
+
+
+def nearest(total: Value, even: Value) -> Value:
+    """The whole number that a sum with ``half_above`` is next to: of a tie the even one."""
+    return Cat(total[BELOW] & ~even, total[BELOW + 1 : 2 * BELOW]).as_signed()
 
 
 def cascades_of(platform: Any) -> Cascades:
@@ -101,7 +139,8 @@ def cascades_of(platform: Any) -> Cascades:
     return found if isinstance(found, Cascades) else Cascades()
 
 
-def _register(m: Module, value: Value, name: str, enable: Value) -> Signal:
+def registered(m: Module, value: Value, name: str, enable: Value = _ALWAYS) -> Signal:
+    """Without a reset: what holds data needs none."""
     found = Signal(value.shape(), name=name, reset_less=True)
     if isinstance(enable, Const):
         m.d.sync += found.eq(value)
@@ -109,3 +148,8 @@ def _register(m: Module, value: Value, name: str, enable: Value) -> Signal:
         with m.If(enable):
             m.d.sync += found.eq(value)
     return found
+
+
+def _rounded(floor: Value, up: Value) -> Value:
+    """``floor + up`` as one chain of carries."""
+    return (Cat(Const(1, 1), Const(0, len(floor))) + Cat(up, floor))[1 : 1 + len(floor)].as_signed()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from amaranth import Cat, ClockSignal, Const, Instance, Value
+from amaranth import Cat, ClockSignal, Const, Instance, Signal, Value
 
 from hw.arithmetic.sums import extended
 
@@ -17,6 +18,8 @@ _OWN_SHIFTED = 0b110
 _ADDED_D = 0b00100
 """INMODE: the factor is A + D."""
 _UNUSED_REGISTERS = ("ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "CREG", "OPMODEREG")
+BELOW = 16
+"""Bits of a sum that are looked at, where it is asked whether they are 0."""
 _STILL = (
     "CEA1", "CEA2", "CEAD", "CEALUMODE", "CEB1", "CEB2", "CEC", "CECARRYIN", "CECTRL", "CED", "CEINMODE", "CEM", "CEP",
     "RSTA", "RSTALLCARRYIN", "RSTALUMODE", "RSTB", "RSTC", "RSTCTRL", "RSTD", "RSTINMODE", "RSTM", "RSTP", "CARRYIN",
@@ -39,10 +42,12 @@ class Enables:
 
 @dataclass(frozen=True)
 class Sum:
-    """What the product is added to: a constant, or what a neighbour hands on, as it is or without its 17 lowest bits, or
-    the DSP's own sum without them, one cycle after ``own`` is high, and nothing after it is low."""
+    """What the product is added to: a constant, or what is ``shown`` a cycle before the sum, or what a neighbour hands on, as
+    it is or without its 17 lowest bits, or the DSP's own sum without them, one cycle after ``own`` is high, and nothing after
+    it is low."""
 
     constant: int = 0
+    shown: Value | None = None
     neighbour: Value | None = None
     shifted: bool = False
     own: Value | None = None
@@ -55,7 +60,7 @@ class Sum:
         return Const(_FROM_PCIN_SHIFTED if self.shifted else _FROM_PCIN, 9)
 
     def registers(self) -> dict[str, int]:
-        return {"OPMODEREG": int(self.own is not None)}
+        return {"OPMODEREG": int(self.own is not None), "CREG": int(self.shown is not None)}
 
     def moves(self) -> dict[str, Value]:
         return {} if self.own is None else {"CECTRL": Const(1, 1)}
@@ -94,6 +99,31 @@ def dsp48e2(
     )  # fmt: skip
 
 
+def dsp48e2_rounded(a: Value, b: Value, nothing: Value, before: Value, enables: Enables, p: Value, even: Value) -> Instance:
+    """``p = a * b + before`` two cycles later, for the product and the sum have a register each; with ``nothing`` the product
+    is 0. ``even``: the ``BELOW`` lowest bits of ``p`` are 0."""
+    registers: dict[str, int | str] = {
+        "AREG": 0, "ACASCREG": 0, "BREG": 0, "BCASCREG": 0, "ADREG": 0, "DREG": 0, "INMODEREG": 0, "MREG": 1, "PREG": 1,
+        "AMULTSEL": "A",
+    }  # fmt: skip
+    return _instance(
+        registers,
+        {"CEM": enables.product, "CEC": enables.product, "CEP": enables.total, "RSTM": nothing},
+        {"A": extended(a, 30), "B": extended(b, 18), "D": Const(0, 27)},
+        Sum(shown=before), Const(0, 5), p, Signal(P_BITS), "sync", even,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """Of turns: whether the ``first`` and the ``second`` product are to be 0, and whether the ``BELOW`` lowest bits of the sum
+    are."""
+
+    first: Value
+    second: Value
+    even: Value
+
+
 @dataclass(frozen=True)
 class Halves:
     """Which half of a slower cycle this one is: registers, one the other's opposite."""
@@ -104,14 +134,15 @@ class Halves:
 
 def dsp48e2_in_turns(
     held: Value, first: Value, second: Value, before: Sum, halves: Halves, p: Value, pcout: Value,
-    *, wide_turns: bool, late: bool, domain: str,
+    *, wide_turns: bool, late: bool, domain: str, rounded: Rounded | None = None,
 ) -> Instance:  # fmt: skip
     """``p = held * first + before`` and then ``p = held * second + before``, four and five cycles after a first half in which
     all three are shown, as in the second half; ``late``: a cycle later each. ``wide_turns``: ``first`` and ``second`` have
     27 bits at most and ``held`` 18, else it is the other way round; all are signed.
 
     The adder before the multiplier adds nothing: it lets one of its operands through. Inputs, that one, the product and the
-    sum have a register each; ``late`` inputs are taken at the end of the second half, and kept.
+    sum have a register each; ``late`` inputs are taken at the end of the second half, and kept. What is to be added is
+    ``shown`` two cycles after each half.
     """
     takes = halves.second if late else Const(1, 1)
     always = Const(1, 1)
@@ -125,20 +156,27 @@ def dsp48e2_in_turns(
     a, b = (first, held) if wide_turns else (held, first)
     # Seen from the register of INMODE, a cycle later: D instead of A or B.
     turn = halves.first if late else halves.second
+    without, with_d = turn, turn
+    adds = Const(before.shown is not None, 1)
+    if rounded is not None:
+        without, with_d = turn | rounded.first, turn & ~rounded.second
     return _instance(
         ways | {"DREG": 1, "ADREG": 1, "MREG": 1, "PREG": 1, "INMODEREG": 1},
-        {"CED": takes, "CEAD": always, "CEM": always, "CEP": always, "CEINMODE": always} | moves,
+        {"CED": takes, "CEAD": always, "CEM": always, "CEP": always, "CEINMODE": always, "CEC": adds} | moves,
         {"A": extended(a, 30), "B": extended(b, 18), "D": extended(second, 27)},
-        before, Cat(Const(0, 1), turn, turn, Const(0, 2)), p, pcout, domain,
+        before, Cat(Const(0, 1), without, with_d, Const(0, 2)), p, pcout, domain, None if rounded is None else rounded.even,
     )  # fmt: skip
 
 
 def _instance(
-    parameters: dict[str, int | str], moves: dict[str, Value], factors: dict[str, Value], before: Sum, inmode: Value,
-    p: Value, pcout: Value, domain: str,
+    parameters: Mapping[str, int | str], moves: dict[str, Value], factors: dict[str, Value], before: Sum, inmode: Value,
+    p: Value, pcout: Value, domain: str, even: Value | None = None,
 ) -> Instance:  # fmt: skip
     """``moves``: the enables that are not 0."""
-    registers = dict.fromkeys(_UNUSED_REGISTERS, 0) | before.registers() | parameters
+    registers: dict[str, int | str | Const] = {**dict.fromkeys(_UNUSED_REGISTERS, 0), **before.registers(), **parameters}
+    if even is not None:
+        mask = Const(-1 << BELOW, P_BITS)
+        registers |= {"USE_PATTERN_DETECT": "PATDET", "SEL_PATTERN": "PATTERN", "SEL_MASK": "MASK", "PATTERN": 0, "MASK": mask}
     inputs = dict.fromkeys(_STILL, Const(0, 1)) | before.moves() | moves | factors
     return Instance(
         "DSP48E2",
@@ -146,7 +184,7 @@ def _instance(
         p_USE_MULT="MULTIPLY",
         **{f"i_{name}": value for name, value in inputs.items()},
         i_CLK=ClockSignal(domain),
-        i_C=Const(before.constant, P_BITS),
+        i_C=Const(before.constant, P_BITS) if before.shown is None else before.shown,
         i_PCIN=Const(0, P_BITS) if before.neighbour is None else before.neighbour,
         i_OPMODE=before.mode(),
         i_ALUMODE=Const(0, 4),
@@ -154,4 +192,5 @@ def _instance(
         i_CARRYINSEL=Const(0, 3),
         o_P=p,
         o_PCOUT=pcout,
+        **({} if even is None else {"o_PATTERNDETECT": even}),
     )

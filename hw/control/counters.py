@@ -17,7 +17,7 @@ class CounterFile(wiring.Component):
 
     What they hold is in one memory, with one adder. Beside it every counter has a few bits of its own, which count until the
     counter is visited and are then added to its word; the counters are visited in turn, and whichever is asked for at once:
-    ``value`` is that of counter ``index`` in the cycle after ``ask``, with every event up to the last but one.
+    ``value`` is that of counter ``index`` two cycles after ``ask``, with every event up to the cycle before ``ask``.
     ``ask`` is never high in two cycles in a row, so that no counter waits longer than twice its turn.
 
     Counters wrap, and are 0 after reset: a word that has not been visited since then counts as 0.
@@ -41,15 +41,16 @@ class CounterFile(wiring.Component):
         known = Signal(self.number)
         turn = Signal(range(self.number))
         visited = Signal(range(self.number))
+        total = Signal(COUNTER_BITS)
         few = [Signal(bits_for(2 * self.number + 2), name=f"few_{number}") for number in range(self.number)]
         m.d.comb += [
             read.addr.eq(visited),
-            self.value.eq(Mux(pick(list(known), visited), read.data, 0) + pick(few, visited)),
+            total.eq(Mux(pick(list(known), visited), read.data, 0) + pick(few, visited)),
             write.en.eq(1),
             write.addr.eq(visited),
-            write.data.eq(self.value),
+            write.data.eq(total),
         ]
-        m.d.sync += [visited.eq(Mux(self.ask, self.index, turn)), seen.eq(Mux(self.run, self.events, 0))]
+        m.d.sync += [self.value.eq(total), visited.eq(Mux(self.ask, self.index, turn)), seen.eq(Mux(self.run, self.events, 0))]
         for number, count in enumerate(few):
             here = visited == number
             m.d.sync += count.eq(Mux(here, 0, count) + seen[number])

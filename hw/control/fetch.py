@@ -10,6 +10,7 @@ from hw.axi.credits import Credits
 from hw.axi.signature import AxiRead
 from hw.buffers.fifo import RamFifo
 from hw.control.dispatch import FETCHED_LAYOUT
+from hw.window.raster import pick
 from isa.config import MachineConfig
 
 BURST_BYTES = 256
@@ -96,6 +97,7 @@ class Fetch(wiring.Component):
 
     def _cut(self, m: Module, queue: RamFifo, leaves: Signal, words_per_beat: int) -> None:
         """A beat leaves the queue with its last word."""
+        beat = queue.r_data[:-1]
         position = Signal(range(words_per_beat))
         advance = Signal()
         m.d.comb += [
@@ -106,7 +108,7 @@ class Fetch(wiring.Component):
         with m.If(advance):
             m.d.sync += [
                 self.words.valid.eq(queue.r_rdy),
-                self.words.payload.word.eq(queue.r_data[:-1].word_select(position, 32)),
+                self.words.payload.word.eq(pick([beat[n : n + 32] for n in range(0, len(beat), 32)], position)),
                 self.words.payload.error.eq(queue.r_data[-1]),
                 position.eq(position + queue.r_rdy),
             ]

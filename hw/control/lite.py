@@ -14,9 +14,9 @@ class LiteEndpoint(wiring.Component):
 
     A write is taken, address and data together, in the cycle after both are there: ``write`` strobes, and ``write_mapped``
     must answer at once. A read takes its address in one cycle; ``read_addr`` is it from the next on, in the one after that
-    ``look`` strobes, and then ``read``: now ``read_data`` and ``read_mapped`` must answer it, and R follows in the next. Each
-    waits for its response to be taken before the next is begun. Addresses are those of whole words: the two lowest bits count
-    as zero.
+    ``look`` strobes, and two later ``read``: now ``read_data`` and ``read_mapped`` must answer it, and R follows in the next.
+    Each waits for its response to be taken before the next is begun. Addresses are those of whole words: the two lowest bits
+    count as zero.
     """
 
     def __init__(self) -> None:
@@ -39,6 +39,7 @@ class LiteEndpoint(wiring.Component):
         bus = self.bus
         asked_word = Signal(LITE_ADDRESS_BITS - 2)
         asked = Signal()
+        looked = Signal()
         m.d.comb += [
             self.write_addr.eq(Cat(Const(0, 2), bus.awaddr[2:])),
             self.write_data.eq(bus.wdata),
@@ -46,9 +47,9 @@ class LiteEndpoint(wiring.Component):
             bus.awready.eq(self.write),
             bus.wready.eq(self.write),
             self.read_addr.eq(Cat(Const(0, 2), asked_word)),
-            bus.arready.eq(~bus.rvalid & ~asked & ~self.look & ~self.read),
+            bus.arready.eq(~bus.rvalid & ~asked & ~self.look & ~looked & ~self.read),
         ]
-        m.d.sync += [asked.eq(bus.arvalid & bus.arready), self.look.eq(asked), self.read.eq(self.look)]
+        m.d.sync += [asked.eq(bus.arvalid & bus.arready), self.look.eq(asked), looked.eq(self.look), self.read.eq(looked)]
         with m.If(bus.arvalid & bus.arready):
             m.d.sync += asked_word.eq(bus.araddr[2:])
         m.d.sync += self.write.eq(bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid)

@@ -21,6 +21,7 @@ from hw.move.packer import Packer, cut_context, packed_layout
 from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, write_ports
 from hw.move.runs import OFFSET_BITS, RunGenerator
 from hw.move.words import WordWalk, walk_layout, word_layout
+from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Region, Unit
@@ -183,8 +184,8 @@ class LoadUnit(wiring.Component):
             window.eq(load.step < load.run),
             region.eq(Mux(is_load, load.region, loadp.region)),
             transfer.ticket.eq(taken.ticket),
-            transfer.base.eq(self.bases[region]),
-            transfer.limit.eq(self.limits[region]),
+            transfer.base.eq(pick(list(self.bases), region)),
+            transfer.limit.eq(pick(list(self.limits), region)),
             transfer.offset.eq(Mux(is_load, load.offset, loadp.offset)),
             transfer.rows.eq(Mux(is_load, load.rows, 1)),
             transfer.pieces.eq(Mux(is_load & apart, load.pixels, 1)),

@@ -14,6 +14,7 @@ from amaranth.utils import ceil_log2, exact_log2
 from hw.axi.read_engine import beat_layout
 from hw.interfaces import TICKET_BITS, BufferWrite, TableWrite
 from hw.move.chunks import beat_tag
+from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 
@@ -137,6 +138,7 @@ class ParameterWriter(wiring.Component):
         addr = Signal(16)
         beat_column = Signal(column.shape())
         beat = Signal(self.config.axi_data_bits)
+        data = self.beats.payload.data
         m.d.sync += [addr.eq(word), beat_column.eq(column), beat.eq(self.beats.payload.data)]
         for kind, name in MEMORIES.items():
             port = getattr(self, name)
@@ -147,6 +149,6 @@ class ParameterWriter(wiring.Component):
             table.en.eq(write & in_table),
             table.table.eq(word),
             table.index.eq((column << lane_bits) + lane),
-            table.data.eq(self.beats.payload.data.word_select(lane, 8)),
+            table.data.eq(pick([data[n : n + 8] for n in range(0, len(data), 8)], lane)),
         ]
         return m

@@ -18,6 +18,7 @@ from hw.move.reader import WordReader, read_context
 from hw.move.runs import RunGenerator
 from hw.move.unpacker import Unpacker
 from hw.move.words import WordWalk
+from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Unit
@@ -100,13 +101,13 @@ class SaveUnit(wiring.Component):
                 m.d.sync += runs_due.eq(0)
 
         apart = Signal()
-        base = self.bases[save.region]
+        base = pick(list(self.bases), save.region)
         transfer, walked = runs.i.payload, walk.i.payload
         m.d.comb += [
             apart.eq(save.step != save.run),
             runs.i.valid.eq(runs_due & (apart | row_bytes.ready)),
             transfer.base.eq(base),
-            transfer.limit.eq(self.limits[save.region]),
+            transfer.limit.eq(pick(list(self.limits), save.region)),
             transfer.ticket.eq(taken.ticket),
             transfer.offset.eq(save.offset),
             transfer.row_stride.eq(save.row_stride),

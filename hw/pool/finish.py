@@ -93,7 +93,7 @@ class PixelFinish(wiring.Component):
             m.d.sync += [sums.eq(pixel.sums), ending.eq(settings)]
         m.d.comb += [
             vector.valid.eq(looked_up),
-            vector.p.acc.eq(sums),
+            *(acc.eq(total) for acc, total in zip(vector.p.acc, sums, strict=True)),
             vector.p.params.eq(self.params.data),
             vector.p.bypass.eq(ending.bypass),
             gather.i.valid.eq(finished.valid),

@@ -2,27 +2,64 @@
 
 from __future__ import annotations
 
-from amaranth import signed, unsigned
+from amaranth import Cat, Shape, Value, signed, unsigned
 from amaranth.lib import data
 
 from hw.interfaces import TICKET_BITS, BufferRead
 from hw.post.activation import FINISH
 from isa.config import MachineConfig
 
-WORD_BITS = 29
-"""Tap and parameter words are counted exactly: 2^16 + 2^12 * 2^16 + 2^16 is the most that fields can name."""
+_MOST_TAPS = (1 << 8) - 1
+"""Rows or columns of a window: what its fields can say."""
 
-REDUCTION_LAYOUT = data.StructLayout({
-    "ticket": unsigned(TICKET_BITS),
-    "mode": unsigned(2),
-    "by_count": unsigned(1),
-    "t_addr": unsigned(16),
-    "t_step": unsigned(16),
-    "p_addr": unsigned(16),
-    "p_step": unsigned(16),
-    "w_zp": signed(8),
-})
-"""The fields of an instruction that its taps need."""
+
+def sum_shape(config: MachineConfig) -> Shape:
+    """The sum of a window. Each tap of a depthwise one has a word of the taps' memory, a byte and a factor of nine bits; others
+    add up bytes."""
+    taps = _MOST_TAPS * _MOST_TAPS
+    return signed(1 + max(min(taps, config.taps_depth) * 128 * 255, taps * 128).bit_length())
+
+
+class Word:
+    """A number of a word in a memory, and in the bit above whether it is beyond all that have a number: once it is it stays so,
+    for an instruction only counts up. So a few bits are as exact as the 29 that its fields can name."""
+
+    def __init__(self, depth: int) -> None:
+        self._bits = (depth - 1).bit_length()
+        self.shape = unsigned(self._bits + 1)
+
+    def of(self, number: Value) -> Value:
+        """A field of an instruction, as long as it may be."""
+        return Cat(number[: self._bits], number[self._bits :].any())
+
+    def after(self, word: Value, more: Value) -> Value:
+        """``more`` is a word, too, or a small number."""
+        total = word[: self._bits] + more[: self._bits]
+        return Cat(total[: self._bits], total[self._bits :].any() | word[self._bits] | more[self._bits :].any())
+
+
+def tap_word(config: MachineConfig) -> Word:
+    return Word(config.taps_depth)
+
+
+def param_word(config: MachineConfig) -> Word:
+    return Word(config.pool_param_depth)
+
+
+def reduction_layout(config: MachineConfig) -> data.StructLayout:
+    """What taps need to know of an instruction."""
+    tap, param = tap_word(config).shape, param_word(config).shape
+    return data.StructLayout({
+        "ticket": unsigned(TICKET_BITS),
+        "mode": unsigned(2),
+        "by_count": unsigned(1),
+        "t_addr": tap,
+        "t_step": tap,
+        "p_addr": param,
+        "p_step": param,
+        "w_zp": signed(8),
+    })
+
 
 FINISH_LAYOUT = data.StructLayout({"ticket": unsigned(TICKET_BITS), "bypass": unsigned(1), **FINISH})
 """The fields of an instruction that its results need; ``bypass``: they are maxima."""
@@ -41,8 +78,8 @@ def param_read(config: MachineConfig) -> BufferRead:
 def pixel_layout(config: MachineConfig) -> data.StructLayout:
     """Part ``part`` of a reduced pixel, with the parameter word that belongs to it; ``last``: of its instruction."""
     return data.StructLayout({
-        "sums": data.ArrayLayout(signed(32), config.pool_finish),
+        "sums": data.ArrayLayout(sum_shape(config), config.pool_finish),
         "part": unsigned(part_bits(config)),
-        "param": unsigned(WORD_BITS),
+        "param": param_word(config).shape,
         "last": unsigned(1),
     })

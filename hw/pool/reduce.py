@@ -16,7 +16,7 @@ from hw.arithmetic.cascade import Cascades, Pair, cascades_of
 from hw.arithmetic.packing import GAP, SEED, unpack
 from hw.arithmetic.sums import chosen_sum, extended
 from hw.interfaces import BufferRead, operand_layout
-from hw.pool.layouts import REDUCTION_LAYOUT, WORD_BITS, pixel_layout
+from hw.pool.layouts import param_word, pixel_layout, reduction_layout, sum_shape, tap_word
 from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.instructions import PoolMode
@@ -55,7 +55,7 @@ class WindowReduce(wiring.Component):
         self.taps_at_once = config.pool_taps
         super().__init__({
             "i": In(stream.Signature(operand_layout(config, config.pool_taps))),
-            "settings": In(stream.Signature(REDUCTION_LAYOUT)),
+            "settings": In(stream.Signature(reduction_layout(config))),
             "o": Out(stream.Signature(pixel_layout(config))),
             "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)).array(config.pool_taps),
             "outside": Out(1),
@@ -123,8 +123,9 @@ class WindowReduce(wiring.Component):
         operand = self.i.p
         settings = self.settings.p
         fresh = Signal(init=1)
-        tap, tap_base, tap_next, tap_vector = (Signal(WORD_BITS, name=f"tap{n}") for n in ("", "_base", "_next", "_vector"))
-        param, param_next = Signal(WORD_BITS), Signal(WORD_BITS)
+        taps, params = tap_word(self.config), param_word(self.config)
+        tap, tap_base, tap_next, tap_vector = (Signal(taps.shape, name=f"tap{n}") for n in ("", "_base", "_next", "_vector"))
+        param, param_next = Signal(params.shape), Signal(params.shape)
         m.d.comb += [
             tap.eq(Mux(fresh, settings.t_addr, tap_next)),
             tap_base.eq(Mux(fresh, settings.t_addr, tap_vector)),
@@ -137,11 +138,11 @@ class WindowReduce(wiring.Component):
             m.d.comb += [port.en.eq(asked[0] & move), port.addr.eq(asked[1:])]
         with m.If(take):
             m.d.sync += fresh.eq(operand.last_of_instruction)
-            m.d.sync += [tap_next.eq(tap + self._count()), tap_vector.eq(tap_base), param_next.eq(param)]
+            m.d.sync += [tap_next.eq(taps.after(tap, self._count())), tap_vector.eq(tap_base), param_next.eq(param)]
             with m.If(operand.last_of_outer):
-                onward = Signal(WORD_BITS)
-                m.d.comb += onward.eq(tap_base + settings.t_step)
-                m.d.sync += [tap_next.eq(onward), tap_vector.eq(onward), param_next.eq(param + settings.p_step)]
+                onward = Signal(taps.shape)
+                m.d.comb += onward.eq(taps.after(tap_base, settings.t_step))
+                m.d.sync += [tap_next.eq(onward), tap_vector.eq(onward), param_next.eq(params.after(param, settings.p_step))]
             with m.Elif(operand.last):
                 m.d.sync += tap_next.eq(tap_base)
         return param
@@ -187,7 +188,8 @@ class WindowReduce(wiring.Component):
         taps = range(self.taps_at_once)
         factors = [self._factors(m, j, control[self._delay(j)]) for j in taps]
         x = [[self._inputs(m, take, p, j) for j in taps] for p in range(c.px_p)]
-        sums = [[Signal(signed(32), name=f"sum_{p}_{n}", reset_less=True) for n in range(c.ic_p)] for p in range(c.px_p)]
+        shape = sum_shape(c)
+        sums = [[Signal(shape, name=f"sum_{p}_{n}", reset_less=True) for n in range(c.ic_p)] for p in range(c.px_p)]
         add_up = self._cascades(m, kind, move, x, factors) if c.dsp_packing else self._trees(m, move, control, x, factors)
         for p, n, value, lacks_one in add_up:
             self._accumulate(m, move & control[-2].valid, control[-2], value, sums[p][n], lacks_one=lacks_one)
@@ -263,10 +265,11 @@ class WindowReduce(wiring.Component):
         keep = control.max & ~control.first & lower
         before = Mux(control.first | control.max, 0, total)
         with m.If(now & ~keep):
-            m.d.sync += total.eq(chosen_sum(extended(value, 32), before, int(lacks_one)))
+            m.d.sync += total.eq(chosen_sum(extended(value, len(total)), before, int(lacks_one)))
 
     def _params(self, m: Module, take: Signal, move: Signal, control: list[data.View], base: Signal) -> list[Signal]:
         """Every pixel's parameter word."""
+        word = param_word(self.config)
         stages = len(control) - 1
         pixels = range(self.config.px_p)
         more = [
@@ -275,16 +278,16 @@ class WindowReduce(wiring.Component):
         start: Value = base
         counted = [Mux(self.settings.p.by_count, count, 0) for count in more]
         for stage in range(stages):
-            later = Signal(WORD_BITS, name=f"param_start_{stage}", reset_less=True)
+            later = Signal(word.shape, name=f"param_start_{stage}", reset_less=True)
             counts = [Signal(self.taps_at_once.bit_length(), name=f"more_{p}_{stage}", reset_less=True) for p in pixels]
             with m.If(take if stage == 0 else move):
                 m.d.sync += later.eq(start)
                 m.d.sync += [to.eq(count) for to, count in zip(counts, counted, strict=True)]
             start, counted = later, list(counts)
-        words = [Signal(WORD_BITS, name=f"param_{p}") for p in pixels]
+        words = [Signal(word.shape, name=f"param_{p}") for p in pixels]
         with m.If(move & control[-2].valid):
-            for word, count in zip(words, counted, strict=True):
-                m.d.sync += word.eq(Mux(control[-2].first, start, word) + count)
+            for number, count in zip(words, counted, strict=True):
+                m.d.sync += number.eq(word.after(Mux(control[-2].first, start, number), count))
         return words
 
     def _shadow(self, m: Module, load: Value, turn: Signal, sums: list[list[Signal]], params: list[Signal]) -> None:
@@ -292,8 +295,8 @@ class WindowReduce(wiring.Component):
         width = self.config.pool_finish
         parts = []
         for p, (row, param) in enumerate(zip(sums, params, strict=True)):
-            shadow = [Signal(signed(32), name=f"shadow_{p}_{n}", reset_less=True) for n in range(len(row))]
-            word = Signal(WORD_BITS, name=f"shadow_param_{p}", reset_less=True)
+            shadow = [Signal(total.shape(), name=f"shadow_{p}_{n}", reset_less=True) for n, total in enumerate(row)]
+            word = Signal(param.shape(), name=f"shadow_param_{p}", reset_less=True)
             with m.If(load):
                 m.d.sync += [to.eq(source) for to, source in zip((*shadow, word), (*row, param), strict=True)]
             parts += [(n, shadow[n * width : (n + 1) * width], word) for n in range(self.config.pool_parts)]

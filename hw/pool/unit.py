@@ -8,7 +8,7 @@ from amaranth.lib.wiring import Out
 
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, UnitSignature
 from hw.pool.finish import PixelFinish, depth, post_members
-from hw.pool.layouts import FINISH_LAYOUT, REDUCTION_LAYOUT, param_read
+from hw.pool.layouts import FINISH_LAYOUT, param_read, param_word, reduction_layout, tap_word
 from hw.pool.reduce import WindowReduce
 from hw.post.activation import FINISH
 from hw.window.fetch import OperandFetch
@@ -62,7 +62,7 @@ class PoolUnit(wiring.Component):
         m.submodules.window = window = WindowGenerator(c, c.px_p, c.pool_taps)
         m.submodules.fetch = fetch = OperandFetch(c, c.pool_taps)
         m.submodules.reduce = reduce = WindowReduce(c)
-        m.submodules.reductions = reductions = RamQueue(c, REDUCTION_LAYOUT, _IN_FLIGHT)
+        m.submodules.reductions = reductions = RamQueue(c, reduction_layout(c), _IN_FLIGHT)
         m.submodules.finish = finish = PixelFinish(c)
         m.submodules.endings = endings = RamQueue(c, FINISH_LAYOUT, _IN_FLIGHT)
         m.submodules.placement = placement = Placement(c, 1, (1,) * c.px_p)
@@ -108,7 +108,9 @@ class PoolUnit(wiring.Component):
             m.d.comb += [window.i.p.several.eq(several), window.i.p.neighbours.eq(several & side_by_side)]
         m.d.comb += [placement.i.p[name].eq(op[name]) for name in _PLACE_FIELDS]
         m.d.comb += placement.i.p.outer.eq(op.vectors)
-        m.d.comb += [reductions.i.p[name].eq(op[name]) for name in REDUCTION_LAYOUT.members if name != "ticket"]
+        m.d.comb += [reductions.i.p[name].eq(op[name]) for name in ("mode", "by_count", "w_zp")]
+        m.d.comb += [reductions.i.p[name].eq(tap_word(self.config).of(op[name])) for name in ("t_addr", "t_step")]
+        m.d.comb += [reductions.i.p[name].eq(param_word(self.config).of(op[name])) for name in ("p_addr", "p_step")]
         m.d.comb += [endings.i.p[name].eq(op[name]) for name in FINISH]
         m.d.comb += endings.i.p.bypass.eq(op.mode == PoolMode.MAX.value)
 

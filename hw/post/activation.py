@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.arithmetic.doubled import lanes_by_turns
+from hw.arithmetic.cascade import cascades_of
+from hw.arithmetic.doubled import doubled_cascades, halves_of_a_cycle
+from hw.arithmetic.dsp48e2 import Enables
 from hw.interfaces import TableWrite
 from isa.config import MachineConfig
 from isa.instructions import Activation
@@ -36,7 +38,7 @@ class Activate(wiring.Component):
 
     ======  ==================================================================================================
     0       product with alpha; with ``array_clock`` 2 a DSP makes those of two lanes by turns, in two stages more
-    1       rounded where LEAKY asks for it; bounds of ``r`` instead of ``r + zp``, once for all lanes
+    1       rounded, where LEAKY asks for it, and else ``r``; bounds of ``r`` instead of ``r + zp``, once for all lanes
     2       ``r + zp`` beside both comparisons. Nine bits of ``r`` suffice: where they do not, it is beyond a bound
     3       table
     ======  ==================================================================================================
@@ -64,34 +66,24 @@ class Activate(wiring.Component):
         for n, (target, source) in enumerate(zip(side, sources, strict=True)):
             with m.If(advance[n]):
                 m.d.sync += target.as_value().eq(source)
-        rounding, clamping, looking = side[behind - 1 :]
+        bounding, clamping, looking = side[behind - 1 :]
         # If lo > hi, hi is what comes out.
         low, high = Signal(signed(8)), Signal(signed(8))
         least, most = Signal(signed(9)), Signal(signed(9))
         floor = Signal(signed(8))
-        m.d.comb += floor.eq(Mux(rounding.lo > rounding.hi, rounding.hi, rounding.lo))
+        m.d.comb += floor.eq(Mux(bounding.lo > bounding.hi, bounding.hi, bounding.lo))
         with m.If(advance[behind]):
             m.d.sync += [
                 low.eq(floor),
-                high.eq(rounding.hi),
-                least.eq(floor - rounding.zp),
-                most.eq(rounding.hi - rounding.zp),
+                high.eq(bounding.hi),
+                least.eq(floor - bounding.zp),
+                most.eq(bounding.hi - bounding.zp),
             ]
         looked_up = Signal()
         with m.If(advance[-1]):
             m.d.sync += looked_up.eq(looking.act == Activation.TABLE.value)
 
-        for lane, scaled in enumerate(self._scaled(m, platform)):
-            r: Value = self.i.p.r[lane]
-            for n in range(behind):
-                kept = Signal(signed(16), name=f"r{n}_{lane}")
-                with m.If(advance[n]):
-                    m.d.sync += kept.eq(r)
-                r = kept
-            whole = Signal(signed(16), name=f"whole_{lane}")
-            leaky = (rounding.act == Activation.LEAKY.value) & r[15]
-            with m.If(advance[behind]):
-                m.d.sync += whole.eq(_rounded(Mux(leaky, scaled[16:32], r), leaky & _rounds_up(scaled)))
+        for lane, whole in enumerate(self._shrunk(m, platform, advance)):
             far = ~(whole[8:].all() | ~whole[8:].any())
             few = whole[:9].as_signed()
             below = Mux(far, whole[15], (few - least)[9])
@@ -105,15 +97,14 @@ class Activate(wiring.Component):
             m.d.comb += self.o.p[lane].eq(Mux(looked_up, table, y[1]))
         return m
 
-    def _scaled(self, m: Module, platform: Any) -> list[Value]:
-        """Each lane's ``r * alpha``, ``product_latency`` cycles later."""
+    def _shrunk(self, m: Module, platform: Any, advance: Signal) -> list[Value]:
+        """Stages 0 and 1: step 6 in each lane."""
         r, alpha = list(self.i.p.r), self.i.p.alpha
-        if self._config.array_clock == 1:
-            scaled = [Signal(signed(33), name=f"scaled_{lane}") for lane in range(self._lanes)]
-            with m.If(self.i.valid):
-                m.d.sync += [to.eq(value * alpha) for to, value in zip(scaled, r, strict=True)]
-            return list(scaled)
-        return lanes_by_turns(m, platform, r, Cat(alpha, Const(0, 1)).as_signed(), 33, "scaled")
+        chosen = [(self.i.p.act == Activation.LEAKY.value) & value[15] for value in r]
+        if self._config.array_clock > 1:
+            return doubled_cascades(platform, halves_of_a_cycle(m)).shrunk(m, r, alpha, chosen, advance[-3])
+        kind, enables = cascades_of(platform), Enables(advance[0], advance[0], advance[1])
+        return [kind.shrunk(m, value, alpha, chosen[n], enables, str(n)) for n, value in enumerate(r)]
 
     def _table(self, m: Module, lane: int, en: Value, index: Value) -> Value:
         """This lane's copy of the tables, read when the vector enters the last stage."""
@@ -130,16 +121,6 @@ class Activate(wiring.Component):
             read.addr.eq(index),
         ]
         return read.data
-
-
-def _rounds_up(value: Value) -> Value:
-    """Whether ``value / 2^16`` is rounded up, ties to even."""
-    return value[15] & (value[:15].any() | value[16])
-
-
-def _rounded(floor: Value, up: Value) -> Value:
-    """``floor + up`` as one chain of carries."""
-    return (Cat(Const(1, 1), Const(0, len(floor))) + Cat(up, floor))[1 : 1 + len(floor)].as_signed()
 
 
 def vectors(layout: ShapeLike) -> wiring.Signature:

@@ -62,18 +62,22 @@ class FinishingLane(wiring.Component):
             lost.eq(Mux(raised, Cat(beyond[0], beyond), beyond)),
             tops.eq(Cat(_only(lost, n) for n in range(_EXTRA + 1))),
         ]
-        inverted, lost_1, up, carry, negative = (Signal(bits, reset_less=True) for bits in (33, _EXTRA + 1, _EXTRA + 1, 1, 1))
+        value, raised_1, lost_1, up, carry, negative = (
+            Signal(bits, reset_less=True) for bits in (32, 1, _EXTRA + 1, _EXTRA + 1, 1, 1)
+        )
         with m.If(self.advance[1]):
             m.d.sync += [
-                inverted.eq(Mux(raised, Cat(Const(0, 1), total), Cat(total, sign)) ^ sign.replicate(33)),
+                value.eq(total),
+                raised_1.eq(raised),
                 lost_1.eq(lost),
                 up.eq(Mux(sign, tops, lost[1:])),
                 carry.eq(even ^ sign),
                 negative.eq(sign),
             ]
-        rounded = Signal(34)
-        m.d.comb += rounded.eq(Cat(carry, inverted) + Cat(Const(1, 1), up))
-        return Cat(rounded[1 : 2 + _EXTRA] & ~lost_1, rounded[2 + _EXTRA :]), negative
+        inverted = Mux(raised_1, Cat(Const(0, 1), value), Cat(value, negative)) ^ negative.replicate(33)
+        rounded = Signal(33)
+        m.d.comb += rounded.eq(chosen_sum(Cat(up, Const(0, 33 - len(up))), inverted, carry))
+        return Cat(rounded[: 1 + _EXTRA] & ~lost_1, rounded[1 + _EXTRA :]), negative
 
     def _finish(self, m: Module, whole: Value, up: Value, overflow: Value, negative: Value) -> None:
         """The last two stages: ``INTEGER`` bits and whether they are rounded ``up``, sign, saturation."""

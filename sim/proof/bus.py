@@ -78,7 +78,7 @@ def _is_last(part: Any, beat: Any) -> Any:
 
 
 def lite_answers(checks: Checks, part: Any, inside: Inside) -> None:
-    """AW and W are taken together, each pair is answered once, each AR once, within five cycles of a host that takes its
+    """AW and W are taken together, each pair is answered once, each AR once, within six cycles of a host that takes its
     answers; no answer is withdrawn or changed."""
     bus, m = part.bus, checks.m
     checks.steady(bus.awvalid, bus.awready, bus.awaddr, given=True)
@@ -89,29 +89,29 @@ def lite_answers(checks: Checks, part: Any, inside: Inside) -> None:
     wrote, read = bus.awvalid & bus.awready, bus.arvalid & bus.arready
     checks.holds(wrote == (bus.wvalid & bus.wready))
     checks.holds(part.write == wrote)
-    asked = inside.signal("asked")
+    asked, looked = inside.signal("asked"), inside.signal("looked")
     checks.holds(asked == checks.past(read))
-    checks.holds((part.look == checks.past(asked)) & (part.read == checks.past(part.look)))
+    checks.holds((part.look == checks.past(asked)) & (looked == checks.past(part.look)) & (part.read == checks.past(looked)))
     checks.if_then(part.write, (part.write_data == bus.wdata) & (part.write_strobe == bus.wstrb))
     checks.if_then(part.write, part.write_addr == bus.awaddr & 0xFFC)
     checks.if_then(asked, part.read_addr == checks.past(bus.araddr & 0xFFC))
-    checks.if_then(part.look | part.read, part.read_addr == checks.past(part.read_addr))
+    checks.if_then(part.look | looked | part.read, part.read_addr == checks.past(part.read_addr))
     writes, reads = Signal(2), Signal(2)
     m.d.sync += [
         writes.eq(writes + wrote - (bus.bvalid & bus.bready)),
         reads.eq(reads + read - (bus.rvalid & bus.rready)),
     ]
     checks.holds(bus.bvalid == (writes == 1))
-    checks.holds(bus.rvalid == ((reads == 1) & ~asked & ~part.look & ~part.read))
-    checks.if_then(asked | part.look | part.read, reads == 1)
-    checks.holds(asked + part.look + part.read <= 1)
+    checks.holds(bus.rvalid == ((reads == 1) & ~asked & ~part.look & ~looked & ~part.read))
+    checks.if_then(asked | part.look | looked | part.read, reads == 1)
+    checks.holds(asked + part.look + looked + part.read <= 1)
     checks.holds((writes <= 1) & (reads <= 1))
     checks.if_then(checks.past(wrote), bus.bresp == Mux(checks.past(part.write_mapped), 0, 2))
     checks.if_then(checks.past(part.read), bus.rresp == Mux(checks.past(part.read_mapped), 0, 2))
     checks.if_then(checks.past(part.read), bus.rdata == checks.past(part.read_data))
     waiting = bus.awvalid & bus.wvalid & ~bus.bvalid
     checks.if_then(checks.past(waiting & ~bus.awready), bus.awready)
-    checks.if_then(bus.arvalid & ~bus.rvalid & ~asked & ~part.look & ~part.read, bus.arready)
+    checks.if_then(bus.arvalid & ~bus.rvalid & ~asked & ~part.look & ~looked & ~part.read, bus.arready)
 
 
 ARBITER, PORT, LITE, SLICE = "hw.axi.arbiter", "hw.axi.port", "hw.control.lite", "hw.axi.slice"
@@ -138,12 +138,12 @@ PROOFS = (
         (Fault(PORT, "axi.arvalid.eq(ar.o.valid)", "axi.arvalid.eq(ar.o.valid | ar.i.valid)"),),
     ),
     Proof(
-        "axi4-lite", LITE, "AW and W taken together; each request answered once, in five cycles; no answer withdrawn or "
+        "axi4-lite", LITE, "AW and W taken together; each request answered once, in six cycles; no answer withdrawn or "
         "changed",
         lambda _: LiteEndpoint(), lite_answers,
         (
             Fault(LITE, "bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid", "bus.awvalid & ~self.write & ~bus.bvalid"),
-            Fault(LITE, "bus.arready.eq(~bus.rvalid & ~asked & ~self.look & ~self.read)", "bus.arready.eq(1)"),
+            Fault(LITE, "bus.arready.eq(~bus.rvalid & ~asked & ~self.look & ~looked & ~self.read)", "bus.arready.eq(1)"),
             Fault(LITE, "with m.Elif(bus.bready):", "with m.Elif(bus.bready | self.read):"),
         ),
     ),

@@ -1,9 +1,11 @@
 // DSP48E2 as UG579 describes it, as far as sums of products need it: the adder before the multiplier takes D, and A or B, or
 // one of them; the product is registered; then the sum of the product and C, PCIN, PCIN >> 17 or P >> 17, or of the product alone,
-// registered or not.
+// registered or not, and whether the sum is the pattern where the mask is 0.
 module DSP48E2 #(
   parameter AREG = 1, ACASCREG = 1, BREG = 1, BCASCREG = 1, MREG = 1, PREG = 1, ADREG = 1, DREG = 1, CREG = 1,
   parameter ALUMODEREG = 1, CARRYINREG = 1, CARRYINSELREG = 1, INMODEREG = 1, OPMODEREG = 1,
+  parameter USE_PATTERN_DETECT = "NO_PATDET", SEL_PATTERN = "PATTERN", SEL_MASK = "MASK",
+  parameter [47:0] PATTERN = 48'd0, parameter [47:0] MASK = 48'h3FFFFFFFFFFF,
   parameter USE_MULT = "MULTIPLY", AMULTSEL = "A", BMULTSEL = "B", PREADDINSEL = "A"
 ) (
   input CLK, input signed [29:0] A, input signed [17:0] B, input signed [47:0] C, input signed [26:0] D,
@@ -11,14 +13,15 @@ module DSP48E2 #(
   input [8:0] OPMODE, input [3:0] ALUMODE, input [4:0] INMODE, input [2:0] CARRYINSEL, input CARRYIN,
   input CEA1, CEA2, CEB1, CEB2, CEM, CEP, CEAD, CEALUMODE, CEC, CECARRYIN, CECTRL, CED, CEINMODE,
   input RSTA, RSTALLCARRYIN, RSTALUMODE, RSTB, RSTC, RSTCTRL, RSTD, RSTINMODE, RSTM, RSTP,
-  output signed [47:0] P, output signed [47:0] PCOUT
+  output signed [47:0] P, output signed [47:0] PCOUT, output PATTERNDETECT
 );
   reg signed [26:0] a1, a2, d, ad;
   reg signed [17:0] b1, b2;
   reg [4:0] inmode;
   reg [8:0] opmode;
   reg signed [44:0] m;
-  reg signed [47:0] p;
+  reg signed [47:0] p, c;
+  reg detected;
   wire [4:0] mode = INMODEREG ? inmode : INMODE;
   wire signed [26:0] a = AREG == 0 ? A[26:0] : a2;
   wire signed [17:0] b = BREG == 0 ? B : b2;
@@ -29,14 +32,14 @@ module DSP48E2 #(
   wire signed [26:0] factor = AMULTSEL == "AD" ? shown : a;
   wire signed [17:0] other = BMULTSEL == "AD" ? shown[17:0] : b;
   wire [8:0] op = OPMODEREG ? opmode : OPMODE;
-  wire signed [47:0] z = op[6:4] == 3'b011 ? C : op[6:4] == 3'b001 ? PCIN : op[6:4] == 3'b101 ? PCIN >>> 17
+  wire signed [47:0] z = op[6:4] == 3'b011 ? (CREG ? c : C) : op[6:4] == 3'b001 ? PCIN : op[6:4] == 3'b101 ? PCIN >>> 17
     : op[6:4] == 3'b110 ? p >>> 17 : 48'sd0;
   wire known = op[3:0] == 4'b0101 && ALUMODE == 4'd0 && !mode[0] && mode[4:3] == 2'd0 && op[8:7] == 2'd0
     && (op[6:4] != 3'b110 || PREG == 1);
   wire signed [47:0] sum = known ? z + m : 48'sd0;
   initial begin
-    if (MREG != 1 || CREG != 0 || ALUMODEREG != 0 || CARRYINREG != 0 || CARRYINSELREG != 0
-        || USE_MULT != "MULTIPLY" || ACASCREG != AREG || BCASCREG != BREG
+    if (MREG != 1 || ALUMODEREG != 0 || CARRYINREG != 0 || CARRYINSELREG != 0
+        || USE_MULT != "MULTIPLY" || SEL_PATTERN != "PATTERN" || SEL_MASK != "MASK" || ACASCREG != AREG || BCASCREG != BREG
         || (PREADDINSEL != "A" && PREADDINSEL != "B") || (AMULTSEL == "AD" && BMULTSEL == "AD")) begin
       $display("DSP48E2: registers that this model does not know");
       $finish;
@@ -51,9 +54,13 @@ module DSP48E2 #(
     if (CEAD) ad <= added;
     if (CEINMODE) inmode <= INMODE;
     if (CECTRL) opmode <= OPMODE;
-    if (CEM) m <= factor * other;
+    if (CEC) c <= C;
+    if (RSTM) m <= 0;
+    else if (CEM) m <= factor * other;
     if (CEP) p <= sum;
+    if (CEP) detected <= &((sum ~^ PATTERN) | MASK);
   end
   assign P = PREG ? p : sum;
   assign PCOUT = P;
+  assign PATTERNDETECT = PREG ? detected : &((sum ~^ PATTERN) | MASK);
 endmodule

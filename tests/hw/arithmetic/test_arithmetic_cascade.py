@@ -40,7 +40,7 @@ def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     activate = next(module for name, module in modules.items() if name.endswith("post_activate"))
     lanes = max(config.conv_finish, config.pool_finish)
     assert config.shares_finish
-    assert activate.text.count("DSP48E2") == (-(-lanes // 2) if config.array_clock > 1 else 0)
+    assert activate.text.count("DSP48E2") == -(-lanes // config.array_clock)
     machine = RtlMachine(config, verilog=text + MODEL)
     for seed in range(6):
         program = random_program(config, seed, size=6)
