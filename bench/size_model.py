@@ -26,6 +26,7 @@ STEPS = 20_000
 NANO_VARIANTS: dict[str, dict[str, object]] = {
     "wide": {"ic_p": 8}, "tall": {"oc_p": 8}, "pixels": {"px_p": 2, "fm_banks": 8}, "bus": {"axi_data_bits": 128},
     "no_pool": {"build_pool": False}, "no_misc": {"build_misc": False}, "banks": {"fm_banks": 12},
+    "apart": {"shared_finish": False}, "lanes": {"shared_finish": False, "conv_finish": 4, "pool_finish": 4},
     "square": {"ic_p": 8, "oc_p": 8, "px_p": 2, "conv_finish": 8, "pool_finish": 8, "fm_banks": 16},
 }  # fmt: skip
 """Small machines that differ from `nano` in one number, or in many."""
