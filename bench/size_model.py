@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -65,20 +66,24 @@ def left_out_errors(rows: Array, measured: Array) -> Array:
 
 
 def chosen(rows: Array, measured: Array) -> list[int]:
-    """Parts, added one by one for as long as the greatest error of a machine that is left out becomes less."""
-    found: list[int] = []
-    least = float("inf")
-    while len(found) < rows.shape[1]:
-        errors = {
-            part: float(np.abs(left_out_errors(rows[:, [*found, part]], measured)).max())
-            for part in range(rows.shape[1]) if part not in found
-        }  # fmt: skip
-        best = min(errors, key=errors.__getitem__)
-        if errors[best] >= least:
-            break
-        least = errors[best]
-        found.append(best)
-    return found
+    """Parts, from none or from all of them: one is added or left for as long as the greatest error of a machine that is left
+    out becomes less."""
+
+    def error(columns: Sequence[int]) -> float:
+        return float(np.abs(left_out_errors(rows[:, columns], measured)).max()) if columns else float("inf")
+
+    ends = []
+    for found in ([], [*range(rows.shape[1])]):
+        least = error(found)
+        while True:
+            others = [sorted({*found} ^ {part}) for part in range(rows.shape[1])]
+            errors = [error(columns) for columns in others]
+            best = int(np.argmin(errors))
+            if errors[best] >= least:
+                break
+            least, found = errors[best], others[best]
+        ends.append((least, found))
+    return min(ends, key=lambda end: end[0])[1]
 
 
 def fitted(rows: Array, sizes: dict[str, Array], names: list[str]) -> dict[str, dict[str, object]]:
