@@ -185,17 +185,19 @@ class Control(wiring.Component):
     def _name(
         self, m: Module, dispatch: Dispatch, receivers: list[Receiver], faults: Faults, registers: Registers
     ) -> None:
-        """The pc of the instruction that the first fault is about, a cycle after the fault: it stays what it is until the
-        next program, but for the cycles in which the unit in question still finishes others."""
+        """The pc of the instruction that the first fault is about, a cycle after the fault, or after the unit in question,
+        which may still finish others, has looked up theirs. It stays until the next program."""
         pc = Signal(32)
+        others = Signal()
         m.d.comb += [receiver.look.eq(faults.first.ticket) for receiver in receivers]
         with m.If(faults.valid), m.Switch(faults.first.unit):
             for unit, receiver in zip(self._units, receivers, strict=True):
                 with m.Case(int(unit)):
-                    m.d.comb += pc.eq(receiver.pc)
+                    m.d.comb += [pc.eq(receiver.pc), others.eq(receiver.trace.finish)]
             with m.Default():
                 m.d.comb += pc.eq(dispatch.pc)
-        m.d.sync += registers.fault.pc.eq(pc)
+        with m.If(~others):
+            m.d.sync += registers.fault.pc.eq(pc)
 
     def _connect_fetch(
         self, m: Module, fetch: Fetch, dispatch: Dispatch, sequencer: Sequencer, registers: Registers
