@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,6 +70,26 @@ def test_average_by_count_chooses_the_parameter_word() -> None:
     machine = random_machine(small_config(), random.Random(2))
     padded = {"pad_t": 2, "pad_l": 2, "i_off": (1 << 24) - 12, "o_h": 7, "o_w": 7, "o_ys": 7, "p_step": 10}
     check(machine, [plain_pool(PoolMode.AVERAGE, by_count=1, vectors=2, pad_value=50, **{**padded, "o_cs": 49})])
+
+
+@pytest.mark.parametrize("byte", [-128, 127])
+@pytest.mark.parametrize(
+    ("mode", "rows", "columns", "taps_depth", "packed"),
+    [
+        (PoolMode.DEPTHWISE, 16, 32, 512, False), (PoolMode.DEPTHWISE, 16, 32, 512, True),
+        (PoolMode.AVERAGE, 255, 255, 60, False),
+    ],
+)  # fmt: skip
+def test_the_greatest_sum_that_a_window_can_have(
+    mode: PoolMode, rows: int, columns: int, taps_depth: int, packed: bool, byte: int
+) -> None:
+    """Every word of the taps, or as many bytes as fields can say, all of them as far from zero as they go."""
+    config = replace(small_config(2, 1, taps=4, packed=packed), taps_depth=taps_depth)
+    machine = random_machine(config, random.Random(4))
+    machine.taps = [[-128] * config.ic_p for _ in machine.taps]
+    machine.params = [[(0, 1 << 23, 23 + 18)] * config.ic_p for _ in machine.params]
+    padding = {"pad_t": 255, "pad_l": 255, "i_off": (1 << 24) - 255 * 6, "i_h": 1, "i_w": 1, "pad_value": byte}
+    check(machine, [plain_pool(mode, k_h=rows, k_w=columns, o_h=1, o_w=1, w_zp=127, **padding)], limit=20_000)
 
 
 def test_a_window_of_padding_alone() -> None:
