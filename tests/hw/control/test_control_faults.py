@@ -96,6 +96,38 @@ def test_a_unit_that_reports_a_fault_stops_the_machine() -> None:
     assert outcome(bench, assemble(NANO, *body)) == (Status.ERROR, Fault.FM_ADDRESS, at)
 
 
+def test_the_faulty_instruction_is_named_while_its_unit_finishes_others() -> None:
+    """Whichever cycle of the read of ERROR_PC that is."""
+    bench = Bench(NANO)
+    del bench.units[Unit.CONV]
+    body = [op("CONV")] * 6
+    tickets: list[int] = []
+    wait = [-1]
+
+    async def conv(ctx: SimulatorContext) -> None:
+        port = bench.dut.conv
+        ctx.set(port.instruction.ready, 1)
+        tick = ctx.tick().sample(port.instruction.valid, port.instruction.ready, port.instruction.payload)
+        async for _, _, valid, ready, payload in tick:
+            if valid and ready:
+                tickets.append(payload.ticket)
+            if len(tickets) == len(body):
+                ctx.set(port.fault.valid, 1)
+                ctx.set(port.fault.fault.code, Fault.FM_ADDRESS)
+                ctx.set(port.fault.fault.ticket, tickets[1])
+            ctx.set(port.done, wait[0] == 0)
+            wait[0] -= 1
+
+    async def script(ctx: SimulatorContext) -> None:
+        expected = (Status.ERROR, Fault.FM_ADDRESS, pcs(*body)[1])
+        assert await bench.execute(ctx, assemble(NANO, *body)) == expected
+        for after in range(len(body)):
+            wait[0] = after
+            assert await bench.read(ctx, Register.ERROR_PC) == expected[2], after
+
+    bench.run(script, conv)
+
+
 def test_the_watchdog_names_the_instruction_that_finds_no_room_for_its_token() -> None:
     body = [op("LOADP", signal=[Unit.CONV]) for _ in range(TOKEN_MAX + 2)]
     bench = Bench(NANO)
