@@ -11,10 +11,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from amaranth.utils import ceil_log2
 
+from hw.arithmetic.choice import pick
 from hw.buffers.bank import Bank, write_granularity
 from hw.buffers.way import Lane, PhaseRequest, Way, arbitrate, delayed
 from hw.interfaces import FeatureMapRead, FeatureMapWrite
-from hw.window.raster import pick
 from isa.config import MachineConfig
 
 

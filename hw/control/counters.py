@@ -7,7 +7,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from hw.window.raster import pick
+from hw.arithmetic.choice import pick
 
 COUNTER_BITS = 32
 

@@ -6,11 +6,11 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.choice import pick
 from hw.axi.credits import Credits
 from hw.axi.signature import AxiRead
 from hw.buffers.fifo import RamFifo
 from hw.control.dispatch import FETCHED_LAYOUT
-from hw.window.raster import pick
 from isa.config import MachineConfig
 
 BURST_BYTES = 256

@@ -6,10 +6,10 @@ from amaranth import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.choice import pick
 from hw.arithmetic.sums import chosen_sum, extended
 from hw.conv.array import is_one_less, sum_shape
 from hw.conv.sequence import address_bits, beat_flags
-from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.ram import ram_attributes
 

@@ -6,9 +6,9 @@ from amaranth import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.choice import pick
 from hw.interfaces import FaultSignature, FeatureMapWrite
 from hw.window.placement import place_layout
-from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.faults import Fault
 

@@ -8,8 +8,8 @@ from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.choice import pick
 from hw.misc.numbers import SETTINGS, slice_layout
-from hw.window.raster import pick
 from isa.config import MachineConfig
 
 

@@ -10,6 +10,7 @@ from amaranth import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.arithmetic.choice import pick
 from hw.axi.burst import RUN_BYTES_BITS
 from hw.axi.read_engine import ReadEngine
 from hw.axi.signature import AxiRead
@@ -21,7 +22,6 @@ from hw.move.packer import Packer, cut_context, packed_layout
 from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, write_ports
 from hw.move.runs import OFFSET_BITS, RunGenerator
 from hw.move.words import WordWalk, walk_layout, word_layout
-from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Region, Unit

@@ -10,10 +10,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hw.arithmetic.choice import pick
 from hw.interfaces import TICKET_BITS
 from hw.move.chunks import chunk_layout
 from hw.move.words import word_layout
-from hw.window.raster import pick
 from isa.config import MachineConfig
 
 

@@ -11,10 +11,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
+from hw.arithmetic.choice import pick
 from hw.axi.read_engine import beat_layout
 from hw.interfaces import TICKET_BITS, BufferWrite, TableWrite
 from hw.move.chunks import beat_tag
-from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 

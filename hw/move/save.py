@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hw.arithmetic.choice import pick
 from hw.axi.signature import AxiWrite
 from hw.axi.write_engine import NO_TAG, WriteEngine
 from hw.interfaces import TICKET_BITS, FeatureMapRead, UnitSignature, unit_layout
@@ -18,7 +19,6 @@ from hw.move.reader import WordReader, read_context
 from hw.move.runs import RunGenerator
 from hw.move.unpacker import Unpacker
 from hw.move.words import WordWalk
-from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Unit

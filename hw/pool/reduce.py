@@ -13,11 +13,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.cascade import Cascades, Pair, cascades_of
+from hw.arithmetic.choice import pick
 from hw.arithmetic.packing import GAP, SEED, unpack
 from hw.arithmetic.sums import chosen_sum, extended
 from hw.interfaces import BufferRead, operand_layout
 from hw.pool.layouts import param_word, pixel_layout, reduction_layout, sum_shape, tap_word
-from hw.window.raster import pick
 from isa.config import MachineConfig
 from isa.instructions import PoolMode
 from isa.latency import pool_latency

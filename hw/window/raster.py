@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth import Array, Module, Mux, Shape, Signal, Value, signed, unsigned
-from amaranth.hdl import ShapeLike, ValueLike
+from amaranth import Module, Mux, Shape, Signal, Value, signed, unsigned
+from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from hw.arithmetic.choice import pick
 from hw.window.fields import greatest
 from isa.config import MachineConfig
 
@@ -52,11 +53,6 @@ class Widths:
 def ring_add(a: Value, b: Value, ring: Value) -> Value:
     """``a + b``, within the ring if there is one: both operands are, so one subtraction suffices."""
     return Mux((ring != 0) & (a + b >= ring), a + b - ring, a + b)
-
-
-def pick(options: Sequence[ValueLike], index: Value) -> Value:
-    """The option at ``index``."""
-    return Value.cast(options[0] if len(options) == 1 else Array(options)[index])
 
 
 def raster_layout(widths: Widths, carried: ShapeLike) -> data.StructLayout:
