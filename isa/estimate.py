@@ -15,6 +15,7 @@ from typing import Any
 
 from isa.chips import CHIPS
 from isa.config import MachineConfig
+from isa.latency import pool_by_turns
 
 COEFFICIENTS = Path(__file__).with_name("size_coefficients.json")
 BLOCK_BITS = 36 * 1024
@@ -34,7 +35,7 @@ class Estimate:
 
 def parts(config: MachineConfig) -> dict[str, float]:
     """The numbers that sizes grow with."""
-    pool_lanes = config.ic_p * config.pool_taps if config.build_pool else 0
+    pool_lanes = config.ic_p * _pool_taps(config) if config.build_pool else 0
     pool_finish = config.pool_finish if config.build_pool else 0
     conv_finish = config.conv_finish * (SHIFT_LANE if config.conv_shifts else 1)
     finish = max(conv_finish, pool_finish) if config.shares_finish else conv_finish + pool_finish
@@ -65,11 +66,17 @@ def _multipliers(config: MachineConfig) -> float:
     wide, narrow = (1, 0.5) if by_turns else (2, 1)
     lanes = [max(config.conv_finish, config.pool_finish) if config.shares_finish else config.conv_finish]
     if config.build_pool:
-        found += config.ic_p * config.pool_taps * (-(-config.px_p // 2) if config.dsp_packing else config.px_p)
+        shared = config.dsp_packing and not pool_by_turns(config)
+        found += config.ic_p * _pool_taps(config) * (-(-config.px_p // 2) if shared else config.px_p)
         lanes += [] if config.shares_finish else [config.pool_finish]
     found += sum(wide * count + ceil(narrow * count) for count in lanes)
     found -= wide * config.conv_finish if config.conv_shifts else 0
     return found + (config.misc_lanes + ceil(narrow * config.misc_lanes) if config.build_misc else 0)
+
+
+def _pool_taps(config: MachineConfig) -> int:
+    """Taps that POOL multiplies side by side."""
+    return 1 if pool_by_turns(config) else config.pool_taps
 
 
 def _block_bytes(config: MachineConfig) -> int:

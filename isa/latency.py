@@ -49,12 +49,19 @@ def conv_post_latency(config: MachineConfig) -> int:
     return SHIFT + activate_latency(config) if config.conv_shifts else post_latency(config)
 
 
+def pool_by_turns(config: MachineConfig) -> bool:
+    """Whether a DSP multiplies both taps of a step, one after the other, and keeps the sum of one pixel's channel."""
+    return config.array_clock > 1 and config.pool_taps == 2
+
+
 def pool_latency(config: MachineConfig) -> int:
     """Cycles from a tap at POOL to the sums.
 
     Plain: bytes, operands, products, the sum of a step's products if there are several, sums. Packed: bytes, operand and
-    product register, one for each DSP of a cascade over the taps, sums.
+    product register, one for each DSP of a cascade over the taps, sums. By turns: bytes, bytes and taps, products, sums.
     """
+    if pool_by_turns(config):
+        return 4
     if not config.dsp_packing:
         return 4 + (config.pool_taps > 1)
     return 2 + OPERAND_LATENCY + config.pool_taps

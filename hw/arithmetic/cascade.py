@@ -139,14 +139,14 @@ def cascades_of(platform: Any) -> Cascades:
     return found if isinstance(found, Cascades) else Cascades()
 
 
-def registered(m: Module, value: Value, name: str, enable: Value = _ALWAYS) -> Signal:
+def registered(m: Module, value: Value, name: str, enable: Value = _ALWAYS, domain: str = "sync") -> Signal:
     """Without a reset: what holds data needs none."""
     found = Signal(value.shape(), name=name, reset_less=True)
     if isinstance(enable, Const):
-        m.d.sync += found.eq(value)
+        m.d[domain] += found.eq(value)
     else:
         with m.If(enable):
-            m.d.sync += found.eq(value)
+            m.d[domain] += found.eq(value)
     return found
 
 

@@ -27,7 +27,8 @@ from typing import Any, TypeAlias
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 
 from hw.arithmetic.cascade import SPLIT, Dsp48Cascades, cascades_of, half_above, less, nearest, registered, shrunk_or
-from hw.arithmetic.dsp48e2 import P_BITS, Halves, Rounded, Sum, dsp48e2_in_turns
+from hw.arithmetic.dsp48e2 import P_BITS, Halves, Rounded, Sum, dsp48e2_in_turns, dsp48e2_running
+from hw.arithmetic.sums import extended
 
 FAST = "fast"
 """The domain of twice the clock."""
@@ -61,6 +62,16 @@ def halves_of_a_cycle(m: Module) -> Halves:
     m.d.sync += toggle.eq(~toggle)
     m.d[FAST] += [before.eq(toggle), second.eq(toggle ^ before), first.eq(~(toggle ^ before))]
     return Halves(first, second)
+
+
+@dataclass(frozen=True)
+class Running:
+    """What becomes of a sum that a DSP keeps, a cycle after the operands were shown: it begins ``anew`` with their products, or
+    (with products that are 0) it is ``replaced`` by what is ``shown``."""
+
+    anew: Value
+    shown: Value
+    replaced: Value
 
 
 class DoubledCascades:
@@ -123,6 +134,26 @@ class DoubledCascades:
         low, whole = self.take(m, self._joined(m, Cat(a, Const(0, 1)).as_signed(), parts), "product")
         return Cat(low[:SPLIT], whole[: bits - SPLIT])
 
+    def running_sum(
+        self, m: Module, first: Value, second: Value, factor: Value, running: Running, bits: int, enable: Value, name: str
+    ) -> Value:
+        """A sum to which two products are added in each cycle: it has those of ``first`` and ``second`` at the end of the
+        second cycle behind the one that shows them, and no longer. ``factor`` is a register of ``FAST`` that takes the factor
+        of ``first`` in the first half of that cycle, and then that of ``second``. In a cycle without ``enable`` nothing
+        moves."""
+
+        def fast(value: Value, kind: str) -> Signal:
+            return registered(m, value, f"{kind}_{name}", enable, FAST)
+
+        turn = fast(Mux(self.halves.second, fast(first, "first"), fast(second, "other")), "turn")
+        product = fast(turn * fast(factor, "factor"), "product")
+        keeps = fast(self.halves.second | ~running.anew, "keeps")
+        shown, replaced = fast(running.shown, "shown"), fast(running.replaced, "replaced")
+        total = Signal(signed(bits), name=f"running_{name}", reset_less=True)
+        with m.If(enable):
+            m.d[FAST] += total.eq(product + Mux(replaced, shown, Mux(keeps, total, 0)))
+        return total
+
     def _joined(self, m: Module, held: Value, parts: Turns) -> Value:
         """``held * parts.first``, and then what is above its ``SPLIT`` lowest bits added to ``held * parts.second``."""
         a, b = self.operand(m, held, False, "held"), self.operand(m, parts, False, "part")
@@ -157,6 +188,16 @@ class Dsp48DoubledCascades(DoubledCascades):
                 wide_turns=turns is a.operand, late=a.late, domain=FAST,
             )  # fmt: skip
             before = Sum(neighbour=handed_on)
+        return total[:bits].as_signed()
+
+    def running_sum(
+        self, m: Module, first: Value, second: Value, factor: Value, running: Running, bits: int, enable: Value, name: str
+    ) -> Value:
+        total = Signal(P_BITS, name=f"running_{name}")
+        before = Sum(
+            shown=extended(running.shown, P_BITS), kept=self.halves.second | ~running.anew, replaced=running.replaced
+        )
+        m.submodules[f"dsp_{name}"] = dsp48e2_running(factor, first, second, before, self.halves, enable, total, domain=FAST)
         return total[:bits].as_signed()
 
     def _joined(self, m: Module, held: Value, parts: Turns) -> Value:
@@ -210,6 +251,4 @@ def _held(m: Module, value: Value, cycles: int, name: str) -> Value:
 
 
 def _fast(m: Module, value: Value, name: str) -> Signal:
-    found = Signal(value.shape(), name=name, reset_less=True)
-    m.d[FAST] += found.eq(value)
-    return found
+    return registered(m, value, name, domain=FAST)

@@ -14,7 +14,7 @@ _PRODUCT = 0b00_000_01_01
 _FROM_C, _FROM_PCIN, _FROM_PCIN_SHIFTED = (_PRODUCT | z << 4 for z in (0b011, 0b001, 0b101))
 """OPMODE: the product, and C, PCIN or PCIN / 2^17."""
 _OWN_SHIFTED = 0b110
-"""Its field Z: P / 2^17."""
+"""Its field Z: P / 2^17. Of P it is 2, of C 3."""
 _ADDED_D = 0b00100
 """INMODE: the factor is A + D."""
 _UNUSED_REGISTERS = ("ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "CREG", "OPMODEREG")
@@ -44,15 +44,19 @@ class Enables:
 class Sum:
     """What the product is added to: a constant, or what is ``shown`` a cycle before the sum, or what a neighbour hands on, as
     it is or without its 17 lowest bits, or the DSP's own sum without them, one cycle after ``own`` is high, and nothing after
-    it is low."""
+    it is low; or the whole of it after ``kept`` is high, and what is ``shown`` after ``replaced`` is."""
 
     constant: int = 0
     shown: Value | None = None
     neighbour: Value | None = None
     shifted: bool = False
     own: Value | None = None
+    kept: Value | None = None
+    replaced: Value | None = None
 
     def mode(self) -> Value:
+        if self.kept is not None and self.replaced is not None:
+            return Cat(Const(_PRODUCT, 4), self.replaced, self.kept | self.replaced, Const(0, 3))
         if self.own is not None:
             return Cat(Const(_PRODUCT, 4), Cat(self.own & bit for bit in Const(_OWN_SHIFTED, 3)), Const(0, 2))
         if self.neighbour is None:
@@ -60,7 +64,8 @@ class Sum:
         return Const(_FROM_PCIN_SHIFTED if self.shifted else _FROM_PCIN, 9)
 
     def registers(self) -> dict[str, int]:
-        return {"OPMODEREG": int(self.own is not None), "CREG": int(self.shown is not None)}
+        chosen = self.own is not None or self.kept is not None
+        return {"OPMODEREG": int(chosen), "CREG": int(self.shown is not None)}
 
     def moves(self) -> dict[str, Value]:
         return {} if self.own is None else {"CECTRL": Const(1, 1)}
@@ -165,6 +170,26 @@ def dsp48e2_in_turns(
         {"CED": takes, "CEAD": always, "CEM": always, "CEP": always, "CEINMODE": always, "CEC": adds} | moves,
         {"A": extended(a, 30), "B": extended(b, 18), "D": extended(second, 27)},
         before, Cat(Const(0, 1), without, with_d, Const(0, 2)), p, pcout, domain, None if rounded is None else rounded.even,
+    )  # fmt: skip
+
+
+def dsp48e2_running(
+    factor: Value, first: Value, second: Value, before: Sum, halves: Halves, enable: Value, p: Value, *, domain: str
+) -> Instance:  # fmt: skip
+    """``p = factor * first + before``, four cycles after a first half in which ``first`` is shown, and as in the second half;
+    a cycle later ``p = factor * second + before``. ``factor`` belongs to ``first`` a cycle after that half, then to ``second``;
+    what ``before`` asks for is shown two cycles before its sum. Without ``enable``, which holds for a whole slower cycle, all
+    registers stand still."""
+    moving = ("CEA2", "CEB2", "CED", "CEAD", "CEM", "CEP", "CEC", "CECTRL")
+    turn = halves.second
+    return _instance(
+        {
+            "AMULTSEL": "AD", "PREADDINSEL": "A", "BMULTSEL": "B", "AREG": 1, "ACASCREG": 1, "BREG": 1, "BCASCREG": 1,
+            "DREG": 1, "ADREG": 1, "MREG": 1, "PREG": 1, "INMODEREG": 1,
+        },
+        dict.fromkeys(moving, enable) | {"CEINMODE": Const(1, 1)},
+        {"A": extended(first, 30), "B": extended(factor, 18), "D": extended(second, 27)},
+        before, Cat(Const(0, 1), turn, turn, Const(0, 2)), p, Signal(P_BITS), domain,
     )  # fmt: skip
 
 

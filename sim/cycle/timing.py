@@ -141,5 +141,5 @@ class Timing:
             raster=config.px_p + 1,
             conv_done=array + conv_post_latency(config) + 5 + drain_of(config).last,
             conv_stored=array + 3,
-            pool_done=pool_latency(config) + post_latency(config) + 4 + pool_drain_of(config).last,
+            pool_done=pool_latency(config) + post_latency(config) + 5 + pool_drain_of(config).last,
         )

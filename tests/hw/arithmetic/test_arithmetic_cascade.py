@@ -10,6 +10,7 @@ import pytest
 from hw.delivery.style import MODULE
 from hw.emit import EmitError, verilog
 from isa.config import config_from_dict, preset
+from isa.latency import pool_by_turns
 from sim.functional.machine import FunctionalMachine
 from sim.random.program import random_program
 from sim.rtl.machine import RtlMachine
@@ -25,6 +26,10 @@ PAIRS = {
         "ic_p": 9, "oc_p": 4, "px_p": 2, "conv_finish": 4, "pool_finish": 3, "misc_lanes": 3, "fm_banks": 16, "array_clock": 2,
     },
     "channels by turns": {"ic_p": 4, "oc_p": 4, "px_p": 1, "array_clock": 2},
+    "pixels, and taps, by turns": {
+        "ic_p": 6, "oc_p": 4, "px_p": 2, "conv_finish": 4, "pool_finish": 3, "pool_taps": 2, "misc_lanes": 3, "fm_banks": 16,
+        "array_clock": 2,
+    },
 }
 
 
@@ -34,7 +39,9 @@ def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     text = verilog(config, dsp48e2=True)
     modules = split_design(text).modules
     assert modules[f"{MODULE}_conv_array"].text.count("DSP48E2") == config.macs_per_cycle // 2 // config.array_clock
-    assert modules[f"{MODULE}_pool_reduce"].text.count("DSP48E2") == config.pool_taps * config.ic_p * -(-config.px_p // 2)
+    packed = config.pool_taps * -(-config.px_p // 2)
+    of_pool = config.ic_p * (config.px_p if pool_by_turns(config) else packed)
+    assert modules[f"{MODULE}_pool_reduce"].text.count("DSP48E2") == of_pool
     lane = next(module for name, module in modules.items() if "_post_lane_" in name)
     assert lane.text.count("DSP48E2") == 2 // config.array_clock
     activate = next(module for name, module in modules.items() if name.endswith("post_activate"))

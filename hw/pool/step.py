@@ -1,0 +1,58 @@
+"""The step at POOL's input: the words of its taps, and how many of them count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Const, Module, Mux, Signal, Value, signed
+
+from isa.config import MachineConfig
+
+
+class Step:
+    """What ``WindowReduce`` is shown in a cycle in which it takes something; ``take`` implies ``move``."""
+
+    def __init__(self, config: MachineConfig, operand: Any, settings: Any, take: Signal, move: Signal) -> None:
+        self._config = config
+        self.operand, self.settings = operand, settings
+        self.take, self.move = take, move
+
+    @property
+    def count(self) -> Value:
+        """Its taps."""
+        return self.operand.count if self._config.pool_taps > 1 else Const(1)
+
+    def word(self, p: int, j: int) -> tuple[Value, Value]:
+        """Tap ``j`` of pixel ``p``: its word, and whether it is not padding; see ``WindowGenerator``."""
+        operand, lanes = self.operand, self._config.px_p
+        apart = p + j * lanes
+        if j == 0 or apart == p + j:
+            return operand.data[p + j], operand.counted[p + j]
+        if j > 1 or apart >= lanes + self._config.pool_taps - 1:
+            return operand.data[p + j], operand.counted[p + j]
+        return (
+            Mux(operand.side_by_side, operand.data[p + j], operand.data[apart]),
+            Mux(operand.side_by_side, operand.counted[p + j], operand.counted[apart]),
+        )
+
+    def bytes(self, m: Module, p: int, j: int) -> list[Signal]:
+        """Registers with the bytes of a tap: zero where it does not count, and where there was no step."""
+        word, counted = self.word(p, j)
+        clear = Signal(name=f"clear_{p}_{j}")
+        m.d.comb += clear.eq(self.move & ~(self.take & (counted | ~self.settings.by_count) & (self.count > j)))
+        x = [Signal(signed(8), name=f"x_{p}_{j}_{n}", reset_less=True) for n in range(self._config.ic_p)]
+        with m.If(self.move):
+            m.d.sync += [byte.eq(word[8 * n : 8 * n + 8]) for n, byte in enumerate(x)]
+        with m.If(clear):
+            m.d.sync += [byte.eq(0) for byte in x]
+        return x
+
+
+def late(m: Module, move: Value, value: Value, cycles: int, name: str) -> Value:
+    """The value of so many cycles ago, those not counted in which nothing moved."""
+    for cycle in range(cycles):
+        later = Signal(value.shape(), name=f"{name}_later_{cycle}", reset_less=True)
+        with m.If(move):
+            m.d.sync += later.eq(value)
+        value = later
+    return value

@@ -1,0 +1,177 @@
+"""The sums of POOL's windows: three ways from bytes and taps to a sum for each pixel and channel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+from amaranth import Module, Mux, Signal, Value, signed
+from amaranth.lib import data
+
+from hw.arithmetic.cascade import Pair, cascades_of
+from hw.arithmetic.doubled import FAST, Running, doubled_cascades, halves_of_a_cycle
+from hw.arithmetic.packing import GAP, SEED, unpack
+from hw.arithmetic.sums import chosen_sum, extended
+from hw.pool.layouts import sum_shape
+from hw.pool.step import Step, late
+from isa.config import MachineConfig
+from isa.latency import pool_by_turns
+
+CONTROL = data.StructLayout({
+    "valid": 1, "first": 1, "last": 1, "last_of_instruction": 1, "max": 1, "depthwise": 1, "offset": signed(9),
+})  # fmt: skip
+"""What goes beside a step, from register to register."""
+
+Sums = list[list[Value]]
+
+
+class WindowSums:
+    """Sums in one of three ways, all of which show the sum of a window beside the ``control`` of its last step.
+
+    ====== ====================================================================================
+    stage  plain, and with ``dsp_packing`` along cascades of DSPs (two pixels in each)
+    ====== ====================================================================================
+    0      bytes; padding that does not count and taps that are none are zero
+    1      bytes and factors, side by side: the taps come late from their memory
+    2      8 x 9 products; in a cascade the bytes and the factors of tap ``n`` are ``n`` cycles late
+    3      products of a step are added (only with several taps; in a cascade one after the other)
+    last   accumulation
+    ====== ====================================================================================
+
+    MAX and AVERAGE multiply by one there, and MAX (one tap in a step) replaces where others add. With two taps at twice the
+    clock a DSP has a pixel's channel to itself, multiplies both taps by turns and keeps the sum: no adder is outside.
+
+    ====== ====================================================================================
+    stage  by turns
+    ====== ====================================================================================
+    0      bytes
+    1      bytes again, beside the taps, of which one and then the other becomes the factor; which byte is the greatest
+    2, 3   products, and their sums with what was there before, or (MAX) the greatest byte instead
+    ====== ====================================================================================
+    """
+
+    def __init__(self, m: Module, config: MachineConfig, step: Step, taps: Sequence[Value], control: list[Any]) -> None:
+        """``taps``: words of the taps' memories, a cycle after they were asked for (and ``tap_delay`` more)."""
+        self._m, self._config, self._step = m, config, step
+        self._taps, self._control = taps, control
+        pixels, several = range(config.px_p), range(config.pool_taps)
+        self._x = [[step.bytes(m, p, j) for j in several] for p in pixels]
+
+    def made(self, platform: Any) -> Sums:
+        """The sum for every pixel and channel."""
+        if pool_by_turns(self._config):
+            return self._by_turns(platform)
+        way: Callable[[Any], Iterator[tuple[int, int, Value, bool]]]
+        way = self._cascades if self._config.dsp_packing else self._trees
+        shape = sum_shape(self._config)
+        sums = [
+            [Signal(shape, name=f"sum_{p}_{n}", reset_less=True) for n in range(self._config.ic_p)]
+            for p in range(self._config.px_p)
+        ]
+        for p, n, value, lacks_one in way(platform):
+            self._accumulate(value, sums[p][n], lacks_one=lacks_one)
+        return [list(row) for row in sums]
+
+    def _late(self, value: Value, cycles: int, name: str) -> Value:
+        return late(self._m, self._step.move, value, cycles, name)
+
+    def _factors(self, j: int) -> list[Signal]:
+        """What tap ``j`` of each channel is multiplied by: the tap less ``w_zp``, or one (less one, as ``offset``)."""
+        control = self._control[tap_delay(self._config, j)]
+        factors = [Signal(signed(9), name=f"factor_{j}_{n}") for n in range(self._config.ic_p)]
+        for n, factor in enumerate(factors):
+            self._m.d.comb += factor.eq(_factor(control, self._taps[j], n))
+        return factors
+
+    def _trees(self, platform: Any) -> Iterator[tuple[int, int, Value, bool]]:
+        """The sum of a step's products for each pixel and channel; none lacks one."""
+        several = range(self._config.pool_taps)
+        held = [[self._late(f, 1, f"factor_{j}_{n}") for n, f in enumerate(self._factors(j))] for j in several]
+        for p, pixel in enumerate(self._x):
+            for n in range(self._config.ic_p):
+                bytes_ = [self._late(taps[n], 1, f"x_{p}_{j}_{n}") for j, taps in enumerate(pixel)]
+                products = [byte * factor[n] for byte, factor in zip(bytes_, held, strict=True)]
+                yield p, n, self._added(products, f"{p}_{n}"), False
+
+    def _added(self, products: list[Value], name: str) -> Value:
+        """The registered products of a step, added if there are several."""
+        m, move, control = self._m, self._step.move, self._control
+        held = [Signal(product.shape(), name=f"product_{name}_{j}", reset_less=True) for j, product in enumerate(products)]
+        with m.If(move & control[1].valid):
+            m.d.sync += [to.eq(product) for to, product in zip(held, products, strict=True)]
+        if len(held) == 1:
+            return held[0]
+        total = reduce(add, held)
+        step = Signal(total.shape(), name=f"step_{name}", reset_less=True)
+        with m.If(move & control[2].valid):
+            m.d.sync += step.eq(total)
+        return step
+
+    def _cascades(self, platform: Any) -> Iterator[tuple[int, int, Value, bool]]:
+        """The same along cascades; the low one of two pixels that are packed lacks one."""
+        m, move, kind = self._m, self._step.move, cascades_of(platform)
+        several = range(self._config.pool_taps)
+        more = (self._config.pool_taps - 1).bit_length()
+        shared = [[kind.operand(m, f, f"factor_{j}_{n}", move) for n, f in enumerate(self._factors(j))] for j in several]
+        x = [
+            [[self._late(byte, j, f"x_{p}_{j}_{n}") for n, byte in enumerate(pixel[j])] for j in several]
+            for p, pixel in enumerate(self._x)
+        ]
+        for p in range(0, self._config.px_p, 2):
+            pair = p + 1 < self._config.px_p
+            for n in range(self._config.ic_p):
+                name = f"{p}_{n}"
+                bytes_ = [Pair(x[p + 1][j][n], x[p][j][n]) if pair else x[p][j][n] for j in several]
+                operands = [(kind.operand(m, byte, f"wide_{name}_{j}", move), shared[j][n]) for j, byte in enumerate(bytes_)]
+                total = kind.chain(m, operands, SEED if pair else 0, (GAP if pair else 0) + 17 + more, name, move)
+                if pair:
+                    high, low = unpack(total)
+                    yield p + 1, n, high, False
+                    yield p, n, low, True
+                else:
+                    yield p, n, total, False
+
+    def _accumulate(self, value: Value, total: Signal, *, lacks_one: bool) -> None:
+        """``value`` is a step of a pixel's channel. A maximum and its rivals are bytes: few bits tell which is greater."""
+        control = self._control[-2]
+        kept = total[:8].as_signed()
+        lower = value[:9].as_signed() < kept if lacks_one else value[:8].as_signed() <= kept
+        keep = control.max & ~control.first & lower
+        before = Mux(control.first | control.max, 0, total)
+        with self._m.If(self._step.move & control.valid & ~keep):
+            self._m.d.sync += total.eq(chosen_sum(extended(value, len(total)), before, int(lacks_one)))
+
+    def _by_turns(self, platform: Any) -> Sums:
+        m, move = self._m, self._step.move
+        halves = halves_of_a_cycle(m)
+        kind = doubled_cascades(platform, halves)
+        _, working, adding, _ = self._control
+        taps = [self._late(word, 1, f"tap_{j}") for j, word in enumerate(self._taps)]
+        factors = [Signal(signed(9), name=f"factor_{n}", reset_less=True) for n in range(self._config.ic_p)]
+        turn = Mux(halves.first, taps[0], taps[1])
+        with m.If(move):
+            m.d[FAST] += [factor.eq(_factor(working, turn, n)) for n, factor in enumerate(factors)]
+        shape = sum_shape(self._config)
+        sums: Sums = []
+        for p, pixel in enumerate(self._x):
+            sums.append([])
+            for n, factor in enumerate(factors):
+                first, second = (self._late(own[n], 1, f"x_{p}_{j}_{n}") for j, own in enumerate(pixel))
+                greatest = Signal(signed(8), name=f"greatest_{p}_{n}", reset_less=True)
+                with m.If(move & working.valid & (working.first | (greatest < first))):
+                    m.d.sync += greatest.eq(first)
+                running = Running(adding.valid & adding.first, greatest, adding.max)
+                sums[p].append(kind.running_sum(m, first, second, factor, running, shape.width, move, f"{p}_{n}"))
+        return sums
+
+
+def tap_delay(config: MachineConfig, tap: int) -> int:
+    """Cycles by which a tap's DSP works later than the first."""
+    return tap if config.dsp_packing and not pool_by_turns(config) else 0
+
+
+def _factor(control: Any, word: Value, n: int) -> Value:
+    tap = word[8 * n : 8 * n + 8] & control.depthwise.replicate(8)
+    return control.offset - ~tap.as_signed()
