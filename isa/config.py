@@ -28,7 +28,7 @@ ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
     *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock",
-    "shared_finish", "narrow_pairs", *RAM_FIELDS,
+    "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
 )  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
 
@@ -102,6 +102,8 @@ class MachineConfig:
     narrow_pairs: int = 0
     """Pairs of output lanes that share multipliers of 18 x 18 bits, for chips with few of them; as many as there are, and none
     with ``dsp_packing``. Changes no result."""
+    dsp_adders: bool = False
+    """CONV's accumulators, and the sums before a finishing lane's product, in DSPs of their own; changes no result."""
     requant: str = "float32"
     """One of ``REQUANT``: ``shift`` leaves CONV's finishing lanes without multipliers, for scales that are powers of two;
     POOL's are exact for all scales, as a mean over 49 pixels has none that is a power of two."""
@@ -121,7 +123,7 @@ class MachineConfig:
     def __post_init__(self) -> None:
         for field, bound in BOUNDS.items():
             bound.check(field, getattr(self, field))
-        for switch in ("build_pool", "build_misc", "dsp_packing", "shared_finish"):
+        for switch in ("build_pool", "build_misc", "dsp_packing", "shared_finish", "dsp_adders"):
             if not isinstance(getattr(self, switch), bool):
                 raise ConfigError(f"configuration field {switch}: {getattr(self, switch)!r} is not true or false")
         for field in RAM_FIELDS:
@@ -392,7 +394,7 @@ _ZU9 = MachineConfig(
     name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=16, pool_taps=2, misc_lanes=8,
     fm_banks=24, fm_depth=1024, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=32,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
-    array_clock=2, pool_param_ram="distributed", chip="XCZU9EG", chip_cores=2,
+    array_clock=2, dsp_adders=True, pool_param_ram="distributed", chip="XCZU9EG", chip_cores=2,
 )  # fmt: skip
 
 PRESETS: dict[str, MachineConfig] = {c.name: c for c in (_NANO, _BASE, _ZU2, _ZU9)}

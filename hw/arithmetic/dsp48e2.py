@@ -18,6 +18,8 @@ _OWN_SHIFTED = 0b110
 _ADDED_D = 0b00100
 """INMODE: the factor is A + D."""
 _UNUSED_REGISTERS = ("ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "CREG", "OPMODEREG")
+_A_AND_B = 0b00_11
+"""Its fields Y and X where A and B side by side are added, and no product."""
 BELOW = 16
 """Bits of a sum that are looked at, where it is asked whether they are 0."""
 _STILL = (
@@ -193,25 +195,44 @@ def dsp48e2_running(
     )  # fmt: skip
 
 
+def dsp48e2_sum(
+    plain: Value, other: Value, enable: Value, p: Value, *, takes: Value, keeps: bool = False, carry: bool = False
+) -> Instance:
+    """``p = plain + other`` a cycle later, with one more if there is a ``carry``: ``other`` where it ``takes`` it, else ``p``
+    itself if it ``keeps`` that, or nothing. There is no product, and no register but that of the sum."""
+    no_registers = ("AREG", "ACASCREG", "BREG", "BCASCREG", "ADREG", "DREG", "MREG", "INMODEREG")
+    mode = Cat(Const(_A_AND_B, 4), takes, Const(1, 1) if keeps else takes, Const(0, 3))
+    joined = extended(plain, P_BITS)
+    return _instance(
+        {**dict.fromkeys(no_registers, 0), "PREG": 1, "AMULTSEL": "A", "USE_MULT": "NONE"},
+        {"CEP": enable, "CARRYIN": Const(int(carry), 1)},
+        {"A": joined[18:], "B": joined[:18], "D": Const(0, 27), "C": extended(other, P_BITS), "OPMODE": mode},
+        Sum(), Const(0, 5), p, Signal(P_BITS), "sync",
+    )  # fmt: skip
+
+
 def _instance(
     parameters: Mapping[str, int | str], moves: dict[str, Value], factors: dict[str, Value], before: Sum, inmode: Value,
     p: Value, pcout: Value, domain: str, even: Value | None = None,
 ) -> Instance:  # fmt: skip
-    """``moves``: the enables that are not 0."""
-    registers: dict[str, int | str | Const] = {**dict.fromkeys(_UNUSED_REGISTERS, 0), **before.registers(), **parameters}
+    """``moves``: the inputs of one bit that are not 0; ``factors``: those of more bits."""
+    registers: dict[str, int | str | Const] = {
+        "USE_MULT": "MULTIPLY", **dict.fromkeys(_UNUSED_REGISTERS, 0), **before.registers(), **parameters,
+    }  # fmt: skip
     if even is not None:
         mask = Const(-1 << BELOW, P_BITS)
         registers |= {"USE_PATTERN_DETECT": "PATDET", "SEL_PATTERN": "PATTERN", "SEL_MASK": "MASK", "PATTERN": 0, "MASK": mask}
-    inputs = dict.fromkeys(_STILL, Const(0, 1)) | before.moves() | moves | factors
+    shown = {
+        "C": Const(before.constant, P_BITS) if before.shown is None else before.shown,
+        "PCIN": Const(0, P_BITS) if before.neighbour is None else before.neighbour,
+        "OPMODE": before.mode(),
+    }
+    inputs = dict.fromkeys(_STILL, Const(0, 1)) | shown | before.moves() | moves | factors
     return Instance(
         "DSP48E2",
         **{f"p_{name}": value for name, value in registers.items()},
-        p_USE_MULT="MULTIPLY",
         **{f"i_{name}": value for name, value in inputs.items()},
         i_CLK=ClockSignal(domain),
-        i_C=Const(before.constant, P_BITS) if before.shown is None else before.shown,
-        i_PCIN=Const(0, P_BITS) if before.neighbour is None else before.neighbour,
-        i_OPMODE=before.mode(),
         i_ALUMODE=Const(0, 4),
         i_INMODE=inmode,
         i_CARRYINSEL=Const(0, 3),

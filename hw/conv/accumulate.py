@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal, Value, signed
+from typing import Any
+
+from amaranth import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.adders import Adders, adders_of
 from hw.arithmetic.choice import pick
-from hw.arithmetic.sums import chosen_sum, extended
 from hw.conv.array import is_one_less, sum_shape
 from hw.conv.sequence import address_bits, beat_flags
 from isa.config import MachineConfig
@@ -51,7 +53,7 @@ class Accumulate(wiring.Component):
             "stored": Out(1),
         })
 
-    def elaborate(self, platform: object) -> Module:
+    def elaborate(self, platform: Any) -> Module:
         m = Module()
         c = self.config
         count = c.px_p * c.oc_p
@@ -72,11 +74,12 @@ class Accumulate(wiring.Component):
 
         totals = []
         beat = self.beat.beat
+        adders = adders_of(platform, c)
         for n in range(count):
-            total = Signal(signed(32), name=f"total_{n}", reset_less=True)
-            with m.If(self.beat.valid):
-                m.d.sync += total.eq(self._added(*divmod(n, c.oc_p), Mux(beat.first, entry[n], total)))
-            totals.append(total)
+            pixel, lane = divmod(n, c.oc_p)
+            one_more = is_one_less(c, pixel, lane)
+            shown = self.sums[pixel][lane]
+            totals.append(adders.running(m, shown, entry[n], beat.first, one_more, self.beat.valid, f"total_{n}"))
 
         done = Signal()
         done_beat = Signal.like(beat)
@@ -87,15 +90,10 @@ class Accumulate(wiring.Component):
             self.stored.eq(done & done_beat.acc_out & done_beat.last_of_instruction),
         ]
         m.d.comb += [write.data[n].eq(total) for n, total in enumerate(totals)]
-        self._drain(m, totals, done & ~done_beat.acc_out, done_beat.last_of_instruction)
+        self._drain(m, adders, totals, done & ~done_beat.acc_out, done_beat.last_of_instruction)
         return m
 
-    def _added(self, pixel: int, lane: int, before: Value) -> Value:
-        """With the sum that the array shows now."""
-        shown = self.sums[pixel][lane]
-        return chosen_sum(extended(shown, 32), before, int(is_one_less(self.config, pixel, lane)))
-
-    def _drain(self, m: Module, totals: list[Signal], done: Value, last: Value) -> None:
+    def _drain(self, m: Module, adders: Adders, totals: list[Value], done: Value, last: Value) -> None:
         """Show the finished sums with their corrections, ``conv_finish`` of them in each cycle: the first ones are those of
         the accumulators, the others come from the shadow."""
         c = self.config
@@ -122,7 +120,9 @@ class Accumulate(wiring.Component):
                 with m.Case((cycles - turn) % cycles):
                     m.d.comb += [to.eq(total) for to, total in zip(sums, source, strict=True)]
                     m.d.comb += [to.eq(correction) for to, correction in zip(corrections, taken, strict=True)]
-        m.d.sync += [self.acc[n].eq(chosen_sum(corrections[n // c.oc_p], total)) for n, total in enumerate(sums)]
+        always = Const(1, 1)
+        for n, total in enumerate(sums):
+            m.d.comb += self.acc[n].eq(adders.sum(m, corrections[n // c.oc_p], total, always, always, f"acc_{n}"))
         self._ask(m, done, left)
 
     def _ask(self, m: Module, done: Value, left: Signal) -> None:

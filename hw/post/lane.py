@@ -13,6 +13,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.adders import Adders
 from hw.arithmetic.sums import chosen_sum
 
 INTEGER = 15
@@ -42,12 +43,9 @@ class FinishingLane(wiring.Component):
             "r": Out(signed(16)),
         })
 
-    def _total(self, m: Module) -> Signal:
+    def _total(self, m: Module, adders: Adders) -> Value:
         """Stage 0: step 1. Bypass has no bias."""
-        total = Signal(32, reset_less=True)
-        with m.If(self.advance[0]):
-            m.d.sync += total.eq(chosen_sum(self.acc, self.param.bias & (~self.bypass).replicate(32)))
-        return total
+        return adders.sum(m, self.acc, self.param.bias, ~self.bypass, self.advance[0], "total")
 
     def _significant(self, m: Module, total: Value, raised: Value) -> tuple[Value, Signal]:
         """Stage 1, and what stage 2 takes: the magnitude in 24 significant bits, one place up if ``raised``, and the sign."""

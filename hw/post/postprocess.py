@@ -68,7 +68,7 @@ class PostProcess(wiring.Component):
 
         halves = halves_of_a_cycle(m) if self._config.array_clock > 1 and not self._shifts else None
         for n in range(self._lanes):
-            m.submodules[f"lane_{n}"] = lane = ShiftLane() if self._shifts else RequantiseLane(self._config)
+            m.submodules[f"lane_{n}"] = lane = ShiftLane(self._config) if self._shifts else RequantiseLane(self._config)
             m.d.comb += [
                 lane.advance.eq(advance),
                 lane.acc.eq(self.i.p.acc[n]),

@@ -29,6 +29,7 @@ from typing import Any
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 
+from hw.arithmetic.adders import adders_of
 from hw.arithmetic.cascade import cascades_of
 from hw.arithmetic.doubled import doubled_cascades
 from hw.arithmetic.dsp48e2 import Enables, Halves
@@ -62,12 +63,13 @@ class RequantiseLane(FinishingLane):
     """
 
     def __init__(self, config: MachineConfig) -> None:
+        self._config = config
         self._doubled = config.array_clock > 1
         super().__init__(requantise_latency(config), halves=self._doubled)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        magnitude, mantissa, raised, nibbles, negative = self._operands(m)
+        magnitude, mantissa, raised, nibbles, negative = self._operands(m, platform)
         product = self._product(m, platform, mantissa, raised, magnitude)
         for stage in range(2, self.latency - _AFTER):
             nibbles, negative = _later(m, self.advance[stage], stage, nibbles, negative)
@@ -85,11 +87,11 @@ class RequantiseLane(FinishingLane):
         multiplier = doubled_cascades(platform, Halves(~self.second_half, self.second_half))
         return multiplier.wide_product(m, factor_2, magnitude_2, _PRODUCT_BITS)
 
-    def _operands(self, m: Module) -> tuple[Value, Signal, Signal, Signal, Signal]:
+    def _operands(self, m: Module, platform: Any) -> tuple[Value, Signal, Signal, Signal, Signal]:
         """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, mantissa and whether it is raised, nibbles
         to shift by, sign."""
         # Bypass is M / 2^S = 1: float32 is exact wherever int16 does not saturate.
-        total = self._total(m)
+        total = self._total(m, adders_of(platform, self._config))
         mantissa, shift = Signal(24, reset_less=True), Signal(6, reset_less=True)
         with m.If(self.advance[0]):
             m.d.sync += [mantissa.eq(self.param.mantissa), shift.eq(self.param.shift)]

@@ -12,7 +12,9 @@ from typing import Any
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 
+from hw.arithmetic.adders import adders_of
 from hw.post.lane import INTEGER, FinishingLane
+from isa.config import MachineConfig
 from isa.latency import SHIFT
 from isa.requantisation import ONE_SHIFT
 
@@ -35,12 +37,13 @@ class ShiftLane(FinishingLane):
     ======  =====================================
     """
 
-    def __init__(self) -> None:
+    def __init__(self, config: MachineConfig) -> None:
+        self._config = config
         super().__init__(SHIFT)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        total = self._total(m)
+        total = self._total(m, adders_of(platform, self._config))
         shifts = [Signal(6, name=f"shift_{stage}", reset_less=True) for stage in range(3)]
         with m.If(self.advance[0]):
             m.d.sync += shifts[0].eq(Mux(self.bypass, ONE_SHIFT, self.param.shift))

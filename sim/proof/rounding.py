@@ -29,7 +29,7 @@ class Operands(RequantiseLane):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        self.magnitude, mantissa, raised, self.nibbles, self.negative = self._operands(m)
+        self.magnitude, mantissa, raised, self.nibbles, self.negative = self._operands(m, platform)
         self.factor = Mux(raised, mantissa << 2, mantissa)
         return m
 
@@ -149,7 +149,7 @@ PROOFS = (
     ),
     Proof(
         "requantise-shift", SHIFTING, "sums, rounded to 24 bits, are shifted, rounded to an integer to even, and saturated",
-        lambda _: ShiftLane(), shifts_and_rounds,
+        lambda _: ShiftLane(CONFIG), shifts_and_rounds,
         (
             Fault(SHIFTING, "half & (sticky | whole[0])", "half"),
             Fault(SHIFTING, "wide[_KEPT + n] & (by_1 <= n)", "wide[_KEPT + n] & (by_1 < n)"),

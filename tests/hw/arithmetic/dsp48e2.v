@@ -1,6 +1,6 @@
 // DSP48E2 as UG579 describes it, as far as sums of products need it: the adder before the multiplier takes D, and A or B, or
-// one of them; the product is registered; then the sum of the product and C, PCIN, PCIN >> 17, P or P >> 17, or of the product alone,
-// registered or not, and whether the sum is the pattern where the mask is 0.
+// one of them; the product is registered; then the sum of the product (or of A and B side by side) and C, PCIN, PCIN >> 17, P or
+// P >> 17, or of the product alone, registered or not, and whether the sum is the pattern where the mask is 0.
 module DSP48E2 #(
   parameter AREG = 1, ACASCREG = 1, BREG = 1, BCASCREG = 1, MREG = 1, PREG = 1, ADREG = 1, DREG = 1, CREG = 1,
   parameter ALUMODEREG = 1, CARRYINREG = 1, CARRYINSELREG = 1, INMODEREG = 1, OPMODEREG = 1,
@@ -34,12 +34,15 @@ module DSP48E2 #(
   wire [8:0] op = OPMODEREG ? opmode : OPMODE;
   wire signed [47:0] z = op[6:4] == 3'b011 ? (CREG ? c : C) : op[6:4] == 3'b001 ? PCIN : op[6:4] == 3'b101 ? PCIN >>> 17
     : op[6:4] == 3'b110 ? p >>> 17 : op[6:4] == 3'b010 ? p : 48'sd0;
-  wire known = op[3:0] == 4'b0101 && ALUMODE == 4'd0 && !mode[0] && mode[4:3] == 2'd0 && op[8:7] == 2'd0
+  wire multiplies = USE_MULT == "MULTIPLY";
+  wire known = op[3:0] == (multiplies ? 4'b0101 : 4'b0011) && ALUMODE == 4'd0 && !mode[0] && mode[4:3] == 2'd0 && op[8:7] == 2'd0
     && ((op[6:4] != 3'b110 && op[6:4] != 3'b010) || PREG == 1);
-  wire signed [47:0] sum = known ? z + m : 48'sd0;
+  wire signed [47:0] added_to_z = multiplies ? m : {A, B};
+  wire signed [47:0] sum = known ? z + added_to_z + $signed({1'b0, CARRYIN}) : 48'sd0;
   initial begin
-    if (MREG != 1 || ALUMODEREG != 0 || CARRYINREG != 0 || CARRYINSELREG != 0
-        || USE_MULT != "MULTIPLY" || SEL_PATTERN != "PATTERN" || SEL_MASK != "MASK" || ACASCREG != AREG || BCASCREG != BREG
+    if (MREG != multiplies || ALUMODEREG != 0 || CARRYINREG != 0 || CARRYINSELREG != 0
+        || (!multiplies && (USE_MULT != "NONE" || AREG != 0 || BREG != 0)) || SEL_PATTERN != "PATTERN" || SEL_MASK != "MASK"
+        || ACASCREG != AREG || BCASCREG != BREG
         || (PREADDINSEL != "A" && PREADDINSEL != "B") || (AMULTSEL == "AD" && BMULTSEL == "AD")) begin
       $display("DSP48E2: registers that this model does not know");
       $finish;

@@ -28,8 +28,9 @@ PAIRS = {
     "channels by turns": {"ic_p": 4, "oc_p": 4, "px_p": 1, "array_clock": 2},
     "pixels, and taps, by turns": {
         "ic_p": 6, "oc_p": 4, "px_p": 2, "conv_finish": 4, "pool_finish": 3, "pool_taps": 2, "misc_lanes": 3, "fm_banks": 16,
-        "array_clock": 2,
+        "array_clock": 2, "dsp_adders": True,
     },
+    "adders, too": {"ic_p": 4, "oc_p": 6, "px_p": 2, "conv_finish": 3, "fm_banks": 8, "dsp_adders": True},
 }
 
 
@@ -43,7 +44,9 @@ def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     of_pool = config.ic_p * (config.px_p if pool_by_turns(config) else packed)
     assert modules[f"{MODULE}_pool_reduce"].text.count("DSP48E2") == of_pool
     lane = next(module for name, module in modules.items() if "_post_lane_" in name)
-    assert lane.text.count("DSP48E2") == 2 // config.array_clock
+    assert lane.text.count("DSP48E2") == 2 // config.array_clock + config.dsp_adders
+    adders = config.dsp_adders * (config.oc_p * config.px_p + config.conv_finish)
+    assert modules[f"{MODULE}_conv_accumulate"].text.count("DSP48E2") == adders
     activate = next(module for name, module in modules.items() if name.endswith("post_activate"))
     lanes = max(config.conv_finish, config.pool_finish)
     assert config.shares_finish

@@ -20,7 +20,7 @@ ONE = 1 << 23
 
 
 def made(cases: list[Case], *, bypass: bool = False) -> list[int]:
-    return run_lane(cases, bypass=bypass, config=SHIFTS, lane=ShiftLane())
+    return run_lane(cases, bypass=bypass, config=SHIFTS, lane=ShiftLane(SHIFTS))
 
 
 def assert_exact(cases: list[tuple[int, int, int]]) -> None:
