@@ -116,7 +116,8 @@ class Core(wiring.Component):
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
         is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself; with SAVE they have
-        fewest words to read, and share a way. So do the writers other than LOAD, if they take several cycles for a word."""
+        fewest words to read, and share a way, and a line of it where that suffices. So do the writers other than LOAD, if they
+        take several cycles for a word."""
         reads = {unit.name.lower(): _lanes(part, "fm_read") for unit, part in parts.items()}
         writes = {unit.name.lower(): _lanes(part, "fm_write") for unit, part in parts.items()}
         if "misc" in reads:
@@ -127,7 +128,8 @@ class Core(wiring.Component):
             reads={name: len(lanes) for name, lanes in reads.items() if lanes},
             writes={name: len(lanes) for name, lanes in writes.items() if lanes},
             shared=("save", "misc_a", "misc_b"),
-            slow=("conv", "pool", "misc") if self.config.fm_slow_writers else (),
+            slow=("conv", "pool", "misc") if self.config.ways.slow_writers else (),
+            read_line=("save", "misc_a", "misc_b") if self.config.ways.serial_reads else (),
         )
         for kind, users in (("read", reads), ("write", writes)):
             for name, lanes in users.items():

@@ -16,6 +16,7 @@ from isa.checks import check_array_clock, check_finish
 from isa.chips import CHIPS
 from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
+from isa.ways import Ways
 
 PACKED_TERMS = 8
 """Packed products that may be added before they come apart (``hw/arithmetic/packing.py``)."""
@@ -200,16 +201,10 @@ class MachineConfig:
             return 1
         return ceil_pow2(max(2 * self.px_p, self.px_p + self.pool_taps - 1))
 
-    @property
-    def fm_shared_ways(self) -> bool:
-        """Whether all writes go one way, and the reads of SAVE and MISC another: in one phase they would stand in line."""
-        return self.fm_phases > 1
-
-    @property
-    def fm_slow_writers(self) -> bool:
-        """Whether CONV, POOL and MISC write so seldom that one way takes all their words without making them wait for long."""
-        conv = self.conv_ports * self.words_per_chunk / max(self.conv_parts, self.words_per_chunk)
-        return conv + 1 / self.pool_parts + 1 / self.misc_parts <= 1
+    @cached_property
+    def ways(self) -> Ways:
+        """How words go between lanes and banks of the feature-map buffer."""
+        return Ways.of(self)
 
     @cached_property
     def fm_words(self) -> int:

@@ -13,7 +13,7 @@ from amaranth.utils import ceil_log2
 
 from hw.arithmetic.choice import pick
 from hw.buffers.bank import Bank, write_granularity
-from hw.buffers.way import Lane, PhaseRequest, Way, arbitrate, delayed
+from hw.buffers.way import Lane, PhaseRequest, Way, arbitrate, delayed, on_line
 from hw.interfaces import FeatureMapRead, FeatureMapWrite
 from isa.config import MachineConfig
 
@@ -27,22 +27,27 @@ class FeatureMap(wiring.Component):
     movers come first: they use a bank at most once per AXI beat, and every instruction ends.
 
     Words go by ways, and a way takes one word of each phase in a cycle. Each requester has a way of its own where there is one
-    phase only, but for ``slow`` writers. Else (``fm_shared_ways``) all writes have one way together, so that their words and
-    rows reach the banks of a phase on one bus, and a bank needs nothing but its enable; and so have the reads in ``shared``.
+    phase only, but for ``slow`` writers. Else (see ``Ways``) all writes have one way together, so that their words and rows
+    reach the banks of a phase on one bus, and a bank needs nothing but its enable; and so have the reads in ``shared``.
     The lanes of one requester never share a phase (its pixels do not, see ``fm_phases``; where they would, at a row's end,
     they take turns); lanes of a shared way that meet in a phase take turns in the order of all. So a word goes two short ways
-    instead of one wide crossbar: by group within its phase, then from phase to lane (for writes the other way round)::
+    instead of one wide crossbar: by group within its phase, then from phase to line (for writes the other way round)::
 
-        read   lanes -> phases  |  bank (group)  |  group -> word of each phase -> lanes
-        write  lanes -> phases  |  way -> bank (group)
+        read   lines -> phases  |  bank (group)  |  group -> word of each phase -> lines
+        write  lines -> phases  |  way -> bank (group)
+
+    Each lane has a line of its own, but for those in ``read_line`` and in ``write_line``: they have one line together, which
+    carries one word in a cycle whatever its phase. Their order is the same, but the first of them stands back in the cycle
+    after one in which another wanted the line, too: a mover of short words, which has one in every cycle, gets half of them
+    then. All get what their line reads. A way of one line chooses its word by phase first, then by group.
 
     At most ``fm_phases`` lanes of a way get a word in one cycle. Reading, granted in cycle 0 (``READ_LATENCY`` = 3)::
 
         cycle      0          1               2            3
         lane       granted    row to bank     bank reads   output register: group and phase are selected, data
 
-    Write data are registered when granted and reach the bank in the next cycle. So a word written by a grant in cycle 0 is
-    seen by every read granted from cycle 1 on; a read of that word granted in cycle 0 returns anything. ``mask`` is
+    Write data are registered by line when granted and reach the bank in the next cycle. So a word written by a grant in cycle
+    0 is seen by every read granted from cycle 1 on; a read of that word granted in cycle 0 returns anything. ``mask`` is
     taken for whole groups of ``write_granularity`` bytes. Addresses at or above ``fm_words`` must not be presented with
     ``valid``: the unit that asks checks them, for it knows the instruction.
 
@@ -51,13 +56,14 @@ class FeatureMap(wiring.Component):
 
     def __init__(
         self, config: MachineConfig, *, reads: Mapping[str, int], writes: Mapping[str, int], shared: Iterable[str] = (),
-        slow: Iterable[str] = (),
+        slow: Iterable[str] = (), read_line: Iterable[str] = (), write_line: Iterable[str] = (),
     ) -> None:  # fmt: skip
         """``shared``: the requesters that read by one way, where ways are shared; ``slow``: those that write by one way even
-        where there is one phase only."""
+        where there is one phase only. ``read_line`` and ``write_line``: requesters of one way that have one line together."""
         self.config = config
         self.shared = frozenset(shared)
         self.slow = frozenset(slow)
+        self.on_one_line = {"read": frozenset(read_line), "write": frozenset(write_line)}
         self.reads = dict(reads)
         self.writes = dict(writes)
         self.groups = config.fm_banks // config.fm_phases
@@ -94,22 +100,28 @@ class FeatureMap(wiring.Component):
 
     def _ways(self, m: Module, kind: str, lanes_of: Mapping[str, int]) -> list[Way]:
         """The ways, their lanes arbitrated in the order of the requesters."""
-        if self.config.fm_shared_ways:
+        if self.config.ways.shared:
             together = [name for name in lanes_of if kind == "write" or name in self.shared]
         else:
             together = [name for name in lanes_of if kind == "write" and name in self.slow]
         users = [[name] for name in lanes_of if name not in together] + ([together] if together else [])
-        ways = []
-        owner: dict[str, Way] = {}
+        ways: list[Way] = []
         lanes: dict[str, list[Lane]] = {}
         for names in users:
             ports = [port for name in names for port in getattr(self, f"{kind}_{name}")]
-            ways.append(way := Way(m, self.config, f"{kind}_{'_'.join(names)}", ports))
+            ways.append(way := Way(m, self.config, f"{kind}_{'_'.join(names)}", ports, self._lines(kind, names)))
             left = iter(way.lanes)
-            for name in names:
-                owner[name], lanes[name] = way, list(islice(left, lanes_of[name]))
-        arbitrate(m, [(owner[name], lane) for name in lanes_of for lane in lanes[name]])
+            lanes |= {name: list(islice(left, lanes_of[name])) for name in names}
+        arbitrate(m, [lane for name in lanes_of for lane in lanes[name]])
         return ways
+
+    def _lines(self, kind: str, names: Sequence[str]) -> list[int]:
+        """The line of each lane of a way."""
+        together = self.on_one_line[kind]
+        owners = [name for name in names for _ in range(getattr(self, f"{kind}s")[name])]
+        keys = ["" if name in together else f"{name} {number}" for number, name in enumerate(owners)]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        return [numbers[key] for key in keys]
 
     def _hits(self, m: Module, group: int, requests: Sequence[PhaseRequest], name: str) -> Signal:
         """Which of the requests is for the bank of that group."""
@@ -129,30 +141,43 @@ class FeatureMap(wiring.Component):
     def _answer(
         self, m: Module, reader: Way, requests: Sequence[PhaseRequest], banks: Sequence[Sequence[Bank]], name: str
     ) -> None:
-        """Two cycles after the row went to the bank: the word of each phase, then of each lane."""
+        """Two cycles after the row went to the bank: the word of each phase, then of each line; where there is one line, its
+        word of each group first, for that takes fewer LUTs."""
+        phases = []
+        for index, line in enumerate(reader.lines):
+            asked = on_line(line, [lane.place.phase for lane in line])
+            phases.append(delayed(m, asked, 3, f"{name}_phase{index}"))
         words = []
-        apart = requests if len(reader.lanes) > 1 else requests[:1]
-        groups = [delayed(m, request.group, 2, f"{name}_group{phase}") for phase, request in enumerate(apart)]
-        for phase in range(len(requests)):
-            group = groups[phase if len(groups) > 1 else 0]
-            word = Signal(8 * self.config.ic_p, name=f"{name}_word{phase}")
-            m.d.comb += word.eq(pick([bank.read_data for bank in banks[phase]], group))
-            words.append(word)
-        for index, lane in enumerate(reader.lanes):
-            phase = delayed(m, lane.place.phase, 3, f"{name}_phase{index}")
-            m.d.comb += lane.port.data.eq(pick(words, phase))
+        if len(reader.lines) == 1:
+            group = delayed(m, requests[0].group, 2, f"{name}_group0")
+            for number, row in enumerate(zip(*banks, strict=True)):
+                word = Signal(8 * self.config.ic_p, name=f"{name}_word{number}")
+                m.d.comb += word.eq(pick([bank.read_data for bank in row], phases[0]))
+                words.append(word)
+            found = [pick(words, group)]
+        else:
+            for phase, (request, same) in enumerate(zip(requests, banks, strict=True)):
+                group = delayed(m, request.group, 2, f"{name}_group{phase}")
+                word = Signal(8 * self.config.ic_p, name=f"{name}_word{phase}")
+                m.d.comb += word.eq(pick([bank.read_data for bank in same], group))
+                words.append(word)
+            found = [pick(words, phase) for phase in phases]
+        for line, data in zip(reader.lines, found, strict=True):
+            m.d.comb += [lane.port.data.eq(data) for lane in line]
 
     def _words(self, m: Module, writer: Way, requests: Sequence[PhaseRequest], name: str) -> list[tuple[Value, Value]]:
         """The word and its mask that the writer has for each phase, in the cycle after the grant."""
         step = write_granularity(self.config)
-        ports = [lane.port for lane in writer.lanes]
-        words = [delayed(m, port.data, 1, f"{name}_data{index}") for index, port in enumerate(ports)]
-        masks = [delayed(m, port.mask[::step], 1, f"{name}_mask{index}") for index, port in enumerate(ports)]
+        words, masks = [], []
+        for index, line in enumerate(writer.lines):
+            ports = [lane.port for lane in line]
+            words.append(delayed(m, on_line(line, [port.data for port in ports]), 1, f"{name}_data{index}"))
+            masks.append(delayed(m, on_line(line, [port.mask[::step] for port in ports]), 1, f"{name}_mask{index}"))
         found = []
         for phase, request in enumerate(requests):
             word = Signal(8 * self.config.ic_p, name=f"{name}_word{phase}")
             mask = Signal(len(masks[0]), name=f"{name}_word_mask{phase}")
-            m.d.comb += [word.eq(pick(words, request.lane)), mask.eq(pick(masks, request.lane))]
+            m.d.comb += [word.eq(pick(words, request.line)), mask.eq(pick(masks, request.line))]
             found.append((word, mask))
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 
 from hw.buffers.bank import Place, split_address
 from isa.config import MachineConfig
@@ -18,14 +18,26 @@ class Lane:
 
     port: Any
     place: Place
+    way: Way
+    line: int
+    """Which of the lines of its way its words take."""
+    back: Value
+    """It leaves this cycle to the others on its line."""
 
-    def meets(self, other: Lane) -> Value:
-        """The other lane asks for a word of the same bank."""
-        mine = Cat(self.place.phase, self.place.group)
-        return other.port.valid & (mine == Cat(other.place.phase, other.place.group))
+    @property
+    def asks(self) -> Value:
+        return self.port.valid & ~self.back
 
-    def shares_phase(self, other: Lane) -> Value:
-        return other.port.valid & (self.place.phase == other.place.phase)
+    def waits_for(self, other: Lane) -> Value:
+        """The other lane, which goes before this one, asks for what both cannot have in one cycle."""
+        return other.asks & self._excludes(other)
+
+    def _excludes(self, other: Lane) -> Value:
+        if self.way is not other.way:
+            return Cat(self.place.phase, self.place.group) == Cat(other.place.phase, other.place.group)
+        if self.line != other.line:
+            return self.place.phase == other.place.phase
+        return Const(1)
 
 
 @dataclass(frozen=True)
@@ -35,57 +47,86 @@ class PhaseRequest:
     valid: Value
     group: Value
     row: Value
-    lane: Value
-    """Which of the lanes."""
+    line: Value
+    """By which of the lines it goes."""
 
 
 class Way:
-    """The lanes that share a way: in each cycle it takes one word of each phase.
+    """The lanes that share a way: in each cycle it takes one word of each phase, and one word on each of its lines.
 
-    What was granted is known by phase in the cycle after. A way of one lane has the row and the group of that lane at every
-    phase.
+    Lanes have a line each, or several have one together. The first of these stands back in the cycle after one in which
+    another wanted the line, too: neither side waits longer than a cycle for the other. What was granted is known by phase
+    in the cycle after. A way of one line has the row and the group of its only word at every phase.
     """
 
-    def __init__(self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any]) -> None:
+    def __init__(self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any], lines: Sequence[int]) -> None:
+        """``lines``: the line of each port, numbered in the order in which they come first."""
         self.config = config
-        self.lanes = [Lane(port, split_address(config, port.addr)) for port in ports]
+        self.lanes = []
+        self.lines: list[list[Lane]] = [[] for _ in range(max(lines) + 1)]
         self._name = name
         self._m = m
+        for port, line in zip(ports, lines, strict=True):
+            others = [other for other, its in zip(ports, lines, strict=True) if its == line and other is not port]
+            back = Const(0) if self.lines[line] or not others else self._takes_turns(port, others, line)
+            lane = Lane(port, split_address(config, port.addr), self, line, back)
+            self.lanes.append(lane)
+            self.lines[line].append(lane)
+
+    def _takes_turns(self, port: Any, others: Sequence[Any], line: int) -> Signal:
+        """Register: the first lane of a line is to stand back."""
+        back = Signal(name=f"{self._name}_back{line}")
+        self._m.d.sync += back.eq(port.valid & ~back & Cat(other.valid for other in others).any())
+        return back
 
     def phase_requests(self) -> list[PhaseRequest]:
         """Registers: what was granted in the cycle before."""
-        found = []
-        only = self._registered(self.lanes[0].place, "") if len(self.lanes) == 1 else None
-        for phase in range(self.config.fm_phases):
-            hits = [lane.port.valid & (lane.place.phase == phase) for lane in self.lanes]
-            grants = [hit & lane.port.ready for hit, lane in zip(hits, self.lanes, strict=True)]
-            valid = Signal(name=f"{self._name}_valid{phase}")
-            self._m.d.sync += valid.eq(Cat(grants).any())
-            if only is not None:
-                found.append(PhaseRequest(valid, *only, Cat()))
-                continue
-            number = Signal(range(len(self.lanes)), name=f"{self._name}_first{phase}")
-            places = [lane.place for lane in self.lanes]
-            group, row = (_choose(hits, [getattr(place, part) for place in places]) for part in ("group", "row"))
-            place = Place(Cat(), group, row)
-            self._m.d.comb += number.eq(_choose(hits, list(range(len(self.lanes)))))
-            lane_register = Signal.like(number, name=f"{self._name}_lane{phase}", reset_less=True)
-            self._m.d.sync += lane_register.eq(number)
-            found.append(PhaseRequest(valid, *self._registered(place, str(phase)), lane_register))
-        return found
+        phases = range(self.config.fm_phases)
+        if len(self.lines) > 1:
+            return [self._phase_request(phase) for phase in phases]
+        group, row = (on_line(self.lanes, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
+        only = self._registered(group, row, "")
+        return [PhaseRequest(self._granted(phase), *only, Cat()) for phase in phases]
 
-    def _registered(self, place: Place, suffix: str) -> tuple[Signal, Signal]:
-        group = Signal(len(place.group), name=f"{self._name}_group{suffix}", reset_less=True)
-        row = Signal(len(place.row), name=f"{self._name}_row{suffix}", reset_less=True)
-        self._m.d.sync += [group.eq(place.group), row.eq(place.row)]
-        return group, row
+    def _phase_request(self, phase: int) -> PhaseRequest:
+        valid = self._granted(phase)
+        hits = self._hits(phase)
+        line = Signal(range(len(self.lines)), name=f"{self._name}_first{phase}")
+        group, row = (_choose(hits, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
+        self._m.d.comb += line.eq(_choose(hits, [lane.line for lane in self.lanes]))
+        register = Signal.like(line, name=f"{self._name}_line{phase}", reset_less=True)
+        self._m.d.sync += register.eq(line)
+        return PhaseRequest(valid, *self._registered(group, row, str(phase)), register)
+
+    def _hits(self, phase: int) -> list[Value]:
+        return [lane.asks & (lane.place.phase == phase) for lane in self.lanes]
+
+    def _granted(self, phase: int) -> Signal:
+        """Some lane was granted a word of that phase."""
+        valid = Signal(name=f"{self._name}_valid{phase}")
+        grants = [hit & lane.port.ready for hit, lane in zip(self._hits(phase), self.lanes, strict=True)]
+        self._m.d.sync += valid.eq(Cat(grants).any())
+        return valid
+
+    def _registered(self, group: Value, row: Value, suffix: str) -> tuple[Signal, Signal]:
+        registers = (
+            Signal(len(group), name=f"{self._name}_group{suffix}", reset_less=True),
+            Signal(len(row), name=f"{self._name}_row{suffix}", reset_less=True),
+        )
+        self._m.d.sync += [register.eq(value) for register, value in zip(registers, (group, row), strict=True)]
+        return registers
 
 
-def arbitrate(m: Module, order: Sequence[tuple[Way, Lane]]) -> None:
-    """Grant every lane unless one before it in the order asks for the same bank, or for the same phase by the same way."""
-    for place, (way, lane) in enumerate(order):
-        blocked = [lane.shares_phase(other) if way is another else lane.meets(other) for another, other in order[:place]]
-        m.d.comb += lane.port.ready.eq(~Cat(blocked).any())
+def arbitrate(m: Module, order: Sequence[Lane]) -> None:
+    """Grant every lane unless it stands back, or one before it in the order asks for the same bank, for the same phase by the
+    same way, or for anything on the same line."""
+    for place, lane in enumerate(order):
+        m.d.comb += lane.port.ready.eq(~Cat(lane.back, *(lane.waits_for(other) for other in order[:place])).any())
+
+
+def on_line(lanes: Sequence[Lane], options: Sequence[Value]) -> Value:
+    """The option of that lane of a line which goes first of those that ask."""
+    return _choose([lane.asks for lane in lanes], options)
 
 
 def _choose(hits: Sequence[Value], options: Sequence[Any]) -> Value:

@@ -166,14 +166,14 @@ def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 def _misc(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand | None, o: Operand, bunch: int) -> Cost:
     """``bunch``: iterations that write once, at their end."""
-    banks, written = Banks.of(config, Way.SHARED_READ), Banks.of(config, Way.SHARED_WRITE)
+    banks, written = Banks.of(config, Way.OPERAND), Banks.of(config, Way.SHARED_WRITE)
     words, parts = prod(counts), config.misc_parts
     use = Use(operand_groups(config, counts, a), operand_groups(config, counts, o))
     walk_a, walk_o = LoopWalk(banks, a[0], counts, a[1:]), LoopWalk(written, o[0], counts, o[1:], bunch)
     if b is None:
         return MiscCost(words, parts, use, 0, (walk_a, None, walk_o))
     reads_b = operand_groups(config, counts, b)
-    waits = operand_waits(config, counts, a, b) if config.fm_shared_ways or use.reads & reads_b else 0
+    waits = operand_waits(config, counts, a, b) if config.ways.shared or use.reads & reads_b else 0
     walk_b = LoopWalk(banks, b[0], counts, b[1:])
     return MiscCost(words, parts, replace(use, reads_b=reads_b), waits, (walk_a, walk_b, walk_o))
 

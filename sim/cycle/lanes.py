@@ -64,7 +64,7 @@ def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Operand
 
 @lru_cache(maxsize=1 << 12)
 def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand) -> int:
-    """Extra cycles of MISC because both operands are read from one bank, or from one phase where they share a way.
+    """Extra cycles of MISC because both operands want one bank, or one phase of a way that they share, or its only line.
 
     Operands that move from bank to bank fall out of step once; those that stay in one take turns. So the bound is what
     the fullest bank must serve, within as many words as one operand may run ahead of the other.
@@ -82,12 +82,14 @@ def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Operand, b:
 
 
 def _banks(config: MachineConfig, counts: tuple[int, ...], walk: Operand) -> npt.NDArray[np.int64]:
-    """The bank of every word of a walk, in order; its phase alone where that is what a word takes."""
+    """The bank of every word of a walk, in order; its phase alone, or the line alone, where that is what a word takes."""
     first, *strides = walk
     words = np.array([first], np.int64)
     for count, stride in zip(counts, strides, strict=True):
         words = (words[:, None] + np.arange(count) * stride).ravel()
     phases = config.fm_phases
-    if config.fm_shared_ways:
+    if config.ways.serial_reads:
+        return 0 * words
+    if config.ways.shared:
         return words % phases
     return words // phases // config.fm_depth % (config.fm_banks // phases) * phases + words % phases

@@ -191,8 +191,9 @@ class MiscPipeline(_Worker):
     ) -> None:  # fmt: skip
         super().__init__(contended, rivals)
         self._costs = costs
-        self._banks = Banks.of(config, Way.SHARED_READ), Banks.of(config, Way.SHARED_WRITE)
+        self._banks = Banks.of(config, Way.OPERAND), Banks.of(config, Way.SHARED_WRITE)
         self._pace = Pace.of(config)
+        self._one_line = config.ways.serial_reads
         self._read_over = (0, 0)
         self._free = 0
         """The first cycle in which a slice may begin."""
@@ -214,10 +215,14 @@ class MiscPipeline(_Worker):
             self.open = WordContest(groups, masks, firsts, self._pace, self._free)
             return None
         parts = self._pace.parts
-        self._free = max(first + ANSWER, self._free) + cost.cycles
+        turns = self._one_line and cost.walks is not None and cost.walks[1] is not None
+        reads = cost.words * (2 if turns else 1) + cost.wait_bank
+        later = min(cost.words, AHEAD) if turns else 0
+        """The first operand runs ahead before the second gets its first word."""
+        self._free = max(first + later + ANSWER, self._free) + cost.cycles
         last = self._free - parts
-        self._next = max(cycle + cost.words + cost.wait_bank, last - (AHEAD + ANSWERS - 1) * parts + 1)
-        self._read_over = (max(first + cost.words + cost.wait_bank, last - (ANSWERS - 1) * parts + 1),) * 2
+        self._next = max(cycle + reads, last - (AHEAD + ANSWERS - 1) * parts + 1)
+        self._read_over = (max(first + reads, last - (ANSWERS - 1) * parts + 1),) * 2
         return last + self._pace.pipe + 1
 
     def reads(self) -> Sequence[Trail]:

@@ -22,6 +22,8 @@ Masks = npt.NDArray[np.uint64]
 """The banks of each step."""
 BANKS_TOLD_APART = 48
 PHASES_TOLD_APART = 16
+LINE = np.uint64(1 << BANKS_TOLD_APART)
+"""Of a way whose words take no phase."""
 NONE = np.uint64(0)
 _Value = TypeVar("_Value", bound=np.generic)
 
@@ -63,9 +65,12 @@ class Way(Enum):
     OWN = "own"
     """Its bank."""
     SHARED_READ = "shared read"
-    """Its bank, and its phase from all others that read by this way."""
+    """Its bank, and its phase from all others that read by this way; its bank alone where all of these have one line, on which
+    this one stands back for the others every other time."""
+    OPERAND = "operand"
+    """The same of an operand of MISC; where there is one line, its bank, and the line from the other operand."""
     SHARED_WRITE = "shared write"
-    """Its phase, from all others that write."""
+    """Its phase, from all others that write; nothing else on a line that LOAD and MISC have together, where they take turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +83,13 @@ class Banks:
 
     @classmethod
     def of(cls, config: MachineConfig, way: Way = Way.OWN) -> Banks:
-        """``way``: where ways are shared."""
-        return cls(config.fm_phases, config.fm_depth, way if config.fm_shared_ways else Way.OWN)
+        """``way``: by which it goes where the machine has it."""
+        ways = config.ways
+        if not ways.shared or (ways.serial_reads and way is Way.SHARED_READ):
+            way = Way.OWN
+        elif way is Way.OPERAND and not ways.serial_reads:
+            way = Way.SHARED_READ
+        return cls(config.fm_phases, config.fm_depth, way)
 
     def bits(self, words: Ints) -> Masks:
         """What each word takes, as a mask."""
@@ -88,6 +98,8 @@ class Banks:
         if self.way is Way.SHARED_WRITE:
             return by_way
         bank = _bit((words // self.phases // self.depth * self.phases + phase) % BANKS_TOLD_APART)
+        if self.way is Way.OPERAND:
+            return bank | LINE
         return bank | by_way if self.way is Way.SHARED_READ else bank
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,6 +27,10 @@ SLOW_WRITES = {"load": 1, "conv": 1, "misc": 1}
 """The last two write by one way."""
 SHARED = ("save", "misc")
 """Those that read by one way where ways are shared."""
+LINED_WRITES = {"load": 1, "conv": 2, "pool": 1, "misc": 1}
+"""Five lanes, the first and the last on one line."""
+LINED_READS = {"save": 1, "conv": 2, "pool": 4, "misc_a": 1, "misc_b": 1}
+ONE_LINE = ("save", "misc_a", "misc_b")
 
 
 def bank_of(config: MachineConfig, addr: int) -> int:
@@ -38,20 +43,36 @@ def lanes_of(dut: FeatureMap, kind: str) -> list[Any]:
     return [lane for name in getattr(dut, f"{kind}s") for lane in getattr(dut, f"{kind}_{name}")]
 
 
-def way_of(config: MachineConfig, kind: str, owner: str) -> str:
-    return "shared" if config.fm_phases > 1 and (kind == "write" or owner in SHARED) else owner
+def lined(config: MachineConfig) -> FeatureMap:
+    """With lines that several requesters have together."""
+    return FeatureMap(
+        config, reads=LINED_READS, writes=LINED_WRITES, shared=ONE_LINE, read_line=ONE_LINE, write_line=("load", "misc")
+    )
 
 
-def granted_lanes(dut: FeatureMap, kind: str, asked: list[int | None]) -> list[bool]:
-    """First come, first served, lane by lane: a bank is wanted once, and so is a phase by the lanes of one way."""
+def way_of(dut: FeatureMap, kind: str, owner: str) -> str:
+    return "shared" if dut.config.fm_phases > 1 and (kind == "write" or owner in dut.shared) else owner
+
+
+def granted_lanes(dut: FeatureMap, kind: str, asked: list[int | None], back: dict[str, bool]) -> list[bool]:
+    """First come, first served, lane by lane: a bank is wanted once, so is a phase by the lanes of one way, and anything at
+    all by those of one line, whose first lane stands ``back`` after it had company."""
     taken: set[object] = set()
     found = []
     owners = [name for name, lanes in getattr(dut, f"{kind}s").items() for _ in range(lanes)]
+    on_line = [index for index, owner in enumerate(owners) if owner in dut.on_one_line[kind]]
+    stands_back = back[kind]
+    back[kind] = bool(on_line) and not stands_back and asked[on_line[0]] is not None
+    back[kind] &= any(asked[index] is not None for index in on_line[1:])
+    if stands_back:
+        asked = [None if index == on_line[0] else addr for index, addr in enumerate(asked)]
     for owner, addr in zip(owners, asked, strict=True):
         if addr is None:
             found.append(False)
             continue
-        wanted = {bank_of(dut.config, addr), (way_of(dut.config, kind, owner), addr % dut.config.fm_phases)}
+        wanted: set[object] = {bank_of(dut.config, addr), (way_of(dut, kind, owner), addr % dut.config.fm_phases)}
+        if owner in dut.on_one_line[kind]:
+            wanted.add("line")
         found.append(not wanted & taken)
         taken |= wanted
     return found
@@ -76,12 +97,21 @@ def run(dut: FeatureMap, process: Any) -> None:
     sim.run()
 
 
-@pytest.mark.parametrize("config", [NANO, PHASED, SINGLE], ids=["nano", "phased", "single"])
-def test_random_traffic(config: MachineConfig) -> None:
-    dut = FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED)
+def apart(config: MachineConfig) -> FeatureMap:
+    """With a line for each lane."""
+    return FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED)
+
+
+@pytest.mark.parametrize(
+    ("config", "make"), [(NANO, apart), (PHASED, apart), (SINGLE, apart), (PHASED, lined)],
+    ids=["nano", "phased", "single", "lines"],
+)  # fmt: skip
+def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], FeatureMap]) -> None:
+    dut = make(config)
     rng = random.Random(1)
     words = [0] * config.fm_words
     grants = {"read": 0, "write": 0}
+    back = {"read": False, "write": False}
 
     async def process(ctx: Any) -> None:
         expected: list[dict[int, int]] = [{} for _ in range(READ_LATENCY)]
@@ -98,7 +128,7 @@ def test_random_traffic(config: MachineConfig) -> None:
             for lane, (value, mask) in zip(lanes_of(dut, "write"), writes, strict=True):
                 ctx.set(lane.data, value)
                 ctx.set(lane.mask, mask)
-            granted = {kind: granted_lanes(dut, kind, addresses) for kind, addresses in asked.items()}
+            granted = {kind: granted_lanes(dut, kind, addresses, back) for kind, addresses in asked.items()}
             for kind, addresses in asked.items():
                 for lane, addr, free in zip(lanes_of(dut, kind), addresses, granted[kind], strict=True):
                     assert addr is None or ctx.get(lane.ready) == free
@@ -212,6 +242,75 @@ def test_who_shares_a_way_takes_turns_within_a_phase(kind: str, name: str, other
         assert [ctx.get(lane.ready) for lane in (first, second)] == [1, 1]
 
     run(dut, process)
+
+
+def test_lanes_of_one_line_take_turns_whatever_they_ask_for() -> None:
+    dut = lined(PHASED)
+
+    async def process(ctx: Any) -> None:
+        for first, last, between in (
+            (dut.read_save[0], dut.read_misc_b[0], dut.read_pool[0]), (dut.write_load[0], dut.write_misc[0], dut.write_pool[0])
+        ):  # fmt: skip
+            for lane, addr in ((first, 1), (between, 2), (last, 3)):
+                ctx.set(lane.valid, 1)
+                ctx.set(lane.addr, addr)
+            for expected in ([1, 1, 0], [0, 1, 1], [1, 1, 0], [0, 1, 1]):
+                assert [ctx.get(lane.ready) for lane in (first, between, last)] == expected
+                await ctx.tick()
+            ctx.set(first.valid, 0)
+            assert [ctx.get(lane.ready) for lane in (between, last)] == [1, 1]
+            ctx.set(last.valid, 0)
+            ctx.set(first.valid, 1)
+            for _ in range(3):
+                await ctx.tick()
+                assert ctx.get(first.ready)
+
+    run(dut, process)
+
+
+def test_on_a_line_nobody_starves_beside_a_mover_that_asks_in_every_cycle() -> None:
+    """Requests stay until they are granted; SAVE and LOAD always have another."""
+    dut = lined(PHASED)
+    count = 40
+    done: dict[str, list[int]] = {"read_misc_a": [], "read_misc_b": [], "write_misc": []}
+    moved = {"read_save": 0, "write_load": 0}
+
+    async def process(ctx: Any) -> None:
+        for lane in (dut.write_misc[0], dut.write_load[0]):
+            ctx.set(lane.mask, -1)
+        for cycle in range(4 * count + 1):
+            for name in moved:
+                lane = getattr(dut, name)[0]
+                ctx.set(lane.valid, 1)
+                ctx.set(lane.addr, PHASED.fm_words - 1 - moved[name] % 64)
+            for name, cycles in done.items():
+                lane = getattr(dut, name)[0]
+                ctx.set(lane.valid, len(cycles) < count)
+                ctx.set(lane.addr, len(cycles))
+            ctx.set(dut.write_misc[0].data, 1000 + len(done["write_misc"]))
+            ctx.set(dut.write_load[0].data, 5000 + moved["write_load"])
+            granted = [name for name in (*done, *moved) if ctx.get(getattr(dut, name)[0].ready & getattr(dut, name)[0].valid)]
+            for name in granted:
+                if name in done:
+                    done[name].append(cycle)
+                else:
+                    moved[name] += 1
+            await ctx.tick()
+        for lane in (*dut.read_save, *dut.write_load):
+            ctx.set(lane.valid, 0)
+        ctx.set(dut.read_misc_b[0].valid, 1)
+        loaded = moved["write_load"]
+        expected = {addr: 1000 + addr for addr in range(count)}
+        expected |= {PHASED.fm_words - 1 - number % 64: 5000 + number for number in range(loaded)}
+        for addr, value in expected.items():
+            ctx.set(dut.read_misc_b[0].addr, addr)
+            await ctx.tick().repeat(READ_LATENCY)
+            assert ctx.get(dut.read_misc_b[0].data) == value
+
+    run(dut, process)
+    assert done["write_misc"] == done["read_misc_a"] == [2 * n + 1 for n in range(count)]
+    assert done["read_misc_b"] == [2 * count + 2 * n + 1 for n in range(count)]
+    assert moved == {"read_save": 2 * count + 1, "write_load": 3 * count + 1}
 
 
 @pytest.mark.parametrize("name", ["base", "zu2", "zu9"])

@@ -13,7 +13,7 @@ from isa.codec import Op
 from isa.config import MachineConfig, config_from_dict, preset
 from sim.cycle.costs import COSTS, MiscCost, MoveCost, WindowCost
 from sim.cycle.walks import Banks, Kept, Masks, RoundWalk, Way
-from tests.sim.cycle.cycle_programs import NANO, conv, load, misc, pool
+from tests.sim.cycle.cycle_programs import NANO, conv, load, misc, pool, save
 
 BASE = replace(preset("base"), conv_finish=32, pool_finish=16)
 AT_ONCE = replace(NANO, conv_finish=4, pool_finish=4)
@@ -116,6 +116,26 @@ def test_moves_and_operands_walk_in_nested_loops() -> None:
     _, other, _ = added.walks
     assert other is not None
     assert other.masks().tolist()[:3] == [bit(word, BASE) | shared(word, BASE) for word in (3, 5, 7)]
+
+
+def test_on_one_line_operands_meet_each_other_and_save_takes_its_bank_alone() -> None:
+    config = preset("zu2")
+    line = 1 << 48
+    op = misc(mode=0, a_addr=5, b_addr=3, b_s4=2)
+    added = COSTS["MISC"](config, {name: np.array([op[name]]) for name in op.row.fields})[0]
+    assert isinstance(added, MiscCost)
+    assert added.walks is not None
+    a, b, output = added.walks
+    assert b is not None
+    assert a.masks().tolist()[:2] == [bit(word, config) | line for word in (5, 6)]
+    assert b.masks().tolist()[:2] == [bit(word, config) | line for word in (3, 5)]
+    assert output.masks().tolist()[:2] == [shared(word, config) for word in (2048, 2049)]
+    assert added.wait_bank == 0
+    saved = save()
+    moved = COSTS["SAVE"](config, {name: np.array([saved[name]]) for name in saved.row.fields})[0]
+    assert isinstance(moved, MoveCost)
+    assert moved.walk is not None
+    assert moved.walk.masks().tolist()[:2] == [bit(word, config) for word in (0, 1)]
 
 
 def test_an_unknown_walk_goes_round_its_groups() -> None:
