@@ -117,7 +117,7 @@ class Core(wiring.Component):
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
         is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself; with SAVE they have
         fewest words to read, and share a way, and a line of it where that suffices. So do the writers other than LOAD, if they
-        take several cycles for a word."""
+        take several cycles for a word; where ways are shared, MISC may have LOAD's line (see ``Ways``)."""
         reads = {unit.name.lower(): _lanes(part, "fm_read") for unit, part in parts.items()}
         writes = {unit.name.lower(): _lanes(part, "fm_write") for unit, part in parts.items()}
         if "misc" in reads:
@@ -130,6 +130,7 @@ class Core(wiring.Component):
             shared=("save", "misc_a", "misc_b"),
             slow=("conv", "pool", "misc") if self.config.ways.slow_writers else (),
             read_line=("save", "misc_a", "misc_b") if self.config.ways.serial_reads else (),
+            write_line=("load", "misc") if self.config.ways.joint_writes else (),
         )
         for kind, users in (("read", reads), ("write", writes)):
             for name, lanes in users.items():

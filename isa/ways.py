@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from isa.config import MachineConfig
 
+CHOICE = 4
+"""Values that one LUT of six inputs chooses from."""
+
 
 @dataclass(frozen=True)
 class Ways:
@@ -24,6 +27,9 @@ class Ways:
     """CONV, POOL and MISC write so seldom that one way takes all their words without making them wait for long."""
     serial_reads: bool
     """The way of SAVE and MISC carries one word in a cycle, not one of each phase: they do not read more."""
+    joint_writes: bool
+    """LOAD and MISC write one word in a cycle together: without a lane of their own for MISC, the word of a phase is
+    chosen with a LUT less for each of its bits."""
 
     @classmethod
     def of(cls, config: MachineConfig) -> Ways:
@@ -32,8 +38,10 @@ class Ways:
         """Words that LOAD or SAVE moves in a cycle, at a beat in each."""
         misc = Fraction(1, config.misc_parts)
         conv = Fraction(config.conv_ports * config.words_per_chunk, max(config.conv_parts, config.words_per_chunk))
+        lanes = 1 + config.conv_ports + config.build_pool + config.build_misc
         return cls(
             shared=shared,
             slow_writers=conv + Fraction(1, config.pool_parts) + misc <= 1,
             serial_reads=shared and config.build_misc and moved + 2 * misc <= 1,
+            joint_writes=shared and config.build_misc and lanes > CHOICE and lanes % CHOICE == 1 and moved + misc <= 1,
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isa.codec import Op
 from isa.config import config_from_dict
-from isa.instructions import Region
+from isa.instructions import Region, Unit
 from sim.cycle.model import CycleModel
 from sim.rtl.machine import RtlMachine
-from tests.sim.cycle.cycle_programs import misc, whole
+from tests.sim.cycle.cycle_programs import load, misc, save, whole
 
 LINES = config_from_dict(
     {
@@ -18,7 +19,7 @@ LINES = config_from_dict(
     },
     origin="test",
 )  # fmt: skip
-"""Half a word in a beat, a quarter of one in a cycle of MISC."""
+"""Half a word in a beat, a quarter of one in a cycle of MISC; five lanes that write."""
 BASES = {region: int(region) << 18 for region in Region}
 APART = {"b_addr": 1024, "b_s3": 32, "b_s4": 1}
 """Operands and output in a bank group each."""
@@ -29,8 +30,9 @@ def rtl() -> RtlMachine:
     return RtlMachine(LINES)
 
 
-def test_reads_of_the_machine_have_a_line_together() -> None:
+def test_reads_and_writes_of_the_machine_have_lines_together() -> None:
     assert LINES.ways.serial_reads
+    assert LINES.ways.joint_writes
 
 
 @pytest.mark.parametrize("words", [1, 2, 3, 5, 40, 128])
@@ -39,3 +41,23 @@ def test_operands_on_one_line_cost_what_the_rtl_takes(words: int, mode: int, rtl
     program = whole([misc((), (), mode=mode, n3=1, n4=words, **(APART if mode == 0 else {}))] * 2, LINES)
     expected = rtl.run(program, np.zeros(1 << 20, np.uint8), BASES)
     assert CycleModel(LINES).run(program).cycles == expected.cycles
+
+
+@pytest.mark.parametrize(("unit", "words"), [(Unit.SAVE, 256), (Unit.LOAD, 128)])
+def test_short_words_and_misc_take_turns(unit: Unit, words: int, rtl: RtlMachine) -> None:
+    """Pixels of one channel: the mover has a word for every cycle. MISC is as fast as without it, and the mover gives away no
+    more cycles than MISC has ``words`` on its line. Of that the model knows the first."""
+    short = {"run": 1, "step": 1, "pixels": 512, "row_stride": 512}
+    move = save((), (), **short, s_addr=2048) if unit is Unit.SAVE else load((), (), **short, valid=512)
+    add = misc((), (), mode=0, **APART)
+
+    def spans(*ops: Op) -> dict[int, int]:
+        events = rtl.run(whole(ops, LINES), np.zeros(1 << 20, np.uint8), BASES, trace=True).trace
+        return {event.unit: event.finish - event.start for event in events if event.finish is not None}
+
+    together = spans(move, add)
+    assert together[Unit.MISC] <= spans(add)[Unit.MISC] + 8
+    assert spans(move)[unit] < together[unit] <= spans(move)[unit] + words + 8
+    found = next(event for event in CycleModel(LINES).run(whole([move, add], LINES)).trace if event.unit == Unit.MISC)
+    assert found.finish is not None
+    assert found.finish - found.start == pytest.approx(together[Unit.MISC], rel=0.02)
