@@ -21,7 +21,7 @@ from isa.ways import Ways
 PACKED_TERMS = 8
 """Packed products that may be added before they come apart (``hw/arithmetic/packing.py``)."""
 REQUANT_WORD_BYTES = 8
-"""Bytes of one channel's requantisation record: int32 bias, 24-bit mantissa, 6-bit shift."""
+"""Bytes of one channel's requantisation record: a bias and a scale (``isa/requantisation.py``)."""
 
 REQUANT = ("float32", "shift")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ISA_VERSION = 2
-"""Counts changes of the instruction set. It is part of every configuration's hash: a program of another version is refused."""
+ISA_VERSION = 3
+"""Counts changes of the instruction set and of what it reads. It is part of every configuration's hash: a program of another version is refused."""
 HARDWARE_VERSION = 2
 """Counts changes of the register map and of what a driver sees of the machine."""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from compiler.xgraph.ops import Requantisation
 from isa.config import MachineConfig
+from isa.requantisation import packed
 
 Bytes = NDArray[np.uint8]
 
@@ -50,19 +51,9 @@ def weight_words(config: MachineConfig, weights: NDArray[np.int8], slots: NDArra
 
 
 def records(requantisation: Requantisation) -> NDArray[np.uint64]:
-    """One 64-bit record per channel: bias, mantissa, shift."""
-    bias = requantisation.bias.astype(np.int64) & 0xFFFFFFFF
-    table: NDArray[np.uint64] = (
-        bias.astype(np.uint64)
-        | requantisation.mantissa.astype(np.uint64) << np.uint64(32)
-        | requantisation.shift.astype(np.uint64) << np.uint64(56)
-    )
-    return table
-
-
-def record(bias: int, mantissa: int, shift: int) -> int:
-    """One channel's 64-bit record."""
-    return (bias & 0xFFFFFFFF) | mantissa << 32 | shift << 56
+    """One 64-bit record per channel."""
+    q = requantisation
+    return packed(q.bias.astype(np.int64), q.mantissa.astype(np.int64), q.shift.astype(np.int64)).astype(np.uint64)
 
 
 def param_words(config: MachineConfig, requantisation: Requantisation, slots: NDArray[np.int64]) -> Bytes:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.layers.layer import Block, Ends, ParameterWords
-from compiler.layers.packing import pool_param_words, record, records, tap_words
+from compiler.layers.packing import pool_param_words, records, tap_words
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
 from compiler.layers.window import WindowRows, output_values, window_values
@@ -18,6 +18,7 @@ from compiler.xgraph.ops import Conv, Finish, Op, Pool, PoolKind, Requantisation
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import Buffer, PoolMode, Unit
+from isa.requantisation import packed
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class PoolLayer(_WindowLayer):
         return [Block({Buffer.POOL_PARAM: len(counts)}, part, lambda: self._pack(counts))]
 
     def _pack(self, counts: Sequence[int]) -> dict[Buffer, NDArray[np.uint8]]:
-        table = np.array([record(*self.pool.scales.get(n, (0, 0, 0))) for n in counts], np.uint64)
+        table = np.array([packed(*self.pool.scales.get(n, (0, 0, 0))) for n in counts], np.uint64)
         return {Buffer.POOL_PARAM: pool_param_words(self.config, np.repeat(table, self.config.ic_p))}
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:

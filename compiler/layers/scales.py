@@ -20,7 +20,7 @@ def powers_of_two(mantissa: NDArray[np.integer]) -> bool:
 
 
 def for_lanes(config: MachineConfig, op: Op, requantisation: Requantisation) -> Requantisation:
-    """The same scales with the mantissa that the lanes take for given; all others have no place in lanes that only shift.
+    """The same scales with a mantissa that lanes know which only shift; all others have no place in them.
 
     A shift of more than 63 makes nothing but zeros, as 63 does; a scale of 0 is written as that.
     """

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 
-from hw.arithmetic.dsp48e2 import BELOW, P_BITS, Choice, Enables, Sum, dsp48e2, dsp48e2_rounded
+from hw.arithmetic.dsp48e2 import BELOW, P_BITS, Enables, Sum, dsp48e2, dsp48e2_rounded
 from hw.arithmetic.packing import GAP, pack
 from hw.arithmetic.sums import extended
 
@@ -52,11 +52,9 @@ class Cascades:
             total = registered(m, (product + total)[:bits].as_signed(), f"sum_{name}_{n}", enable)
         return total
 
-    def product(self, m: Module, a: Value, raised: Value, b: Value, enables: Enables, bits: int) -> Value:
-        """The ``bits`` lowest bits of ``a * b``, or of ``4 a b`` if ``raised``, three cycles later; ``a`` and ``b`` are without
-        a sign and of 24 and 33 bits at most."""
-        chosen = Mux(raised, a << 2, a)
-        factor, other = registered(m, chosen, "factor", enables.factors), registered(m, b, "other", enables.factors)
+    def product(self, m: Module, a: Value, b: Value, enables: Enables, bits: int) -> Value:
+        """The ``bits`` lowest bits of ``a * b``, three cycles later; they have no sign, and 26 and 34 bits at most."""
+        factor, other = registered(m, a, "factor", enables.factors), registered(m, b, "other", enables.factors)
         low = registered(m, factor * other[:SPLIT], "low", enables.product)
         high = registered(m, factor * other[SPLIT:], "high", enables.product)
         whole = Cat(low[:SPLIT], (high + low[SPLIT:])[: bits - SPLIT])
@@ -95,11 +93,9 @@ class Dsp48Cascades(Cascades):
             before = Sum(neighbour=handed_on)
         return total[:bits].as_signed()
 
-    def product(self, m: Module, a: Value, raised: Value, b: Value, enables: Enables, bits: int) -> Value:
-        """The first DSP's sum has no register: it goes straight into the second one's, and its lowest bits are the result's.
-        The adder before the multiplier, which adds nothing, chooses between ``a`` and ``4 a``."""
-        factor = Choice(Cat(a, Const(0, 1)).as_signed(), Cat(Const(0, 2), a, Const(0, 1)).as_signed(), raised)
-        parts = [Cat(part, Const(0, 1)).as_signed() for part in (b[:SPLIT], b[SPLIT:])]
+    def product(self, m: Module, a: Value, b: Value, enables: Enables, bits: int) -> Value:
+        """The first DSP's sum has no register: it goes straight into the second one's, and its lowest bits are the result's."""
+        factor, *parts = (Cat(part, Const(0, 1)).as_signed() for part in (a, b[:SPLIT], b[SPLIT:]))
         low, handed_on, high, unused = (Signal(P_BITS, name=name) for name in ("low", "handed_on", "high", "unused"))
         m.submodules.low = dsp48e2(factor, parts[0], Sum(), enables, low, handed_on, keeps_sum=False)
         m.submodules.high = dsp48e2(factor, parts[1], Sum(neighbour=handed_on, shifted=True), enables, high, unused)

@@ -73,26 +73,13 @@ class Sum:
         return {} if self.own is None else {"CECTRL": Const(1, 1)}
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A factor that is ``other`` where ``chosen`` is high, else ``plain``: the adder before the multiplier lets one of them
-    through."""
-
-    plain: Value
-    other: Value
-    chosen: Value
-
-
 def dsp48e2(
-    a: Value | Choice, b: Value, before: Sum, enables: Enables, p: Value, pcout: Value,
+    a: Value, b: Value, before: Sum, enables: Enables, p: Value, pcout: Value,
     *, d: Value | None = None, keeps_sum: bool = True,
 ) -> Instance:  # fmt: skip
     """``p = a * b + before``, or ``(a + d) * b + before``, three cycles later: factors, product and sum have a register each;
     without ``keeps_sum`` two cycles later, for the sum has none. ``a`` and ``d`` have 27 bits at most, ``b`` 18, all signed."""
-    inmode: Value = Const(0 if d is None else _ADDED_D, 5)
-    if isinstance(a, Choice):
-        inmode = Cat(Const(0, 1), a.chosen, a.chosen, Const(0, 2))
-        a, d = a.plain, a.other
+    inmode = Const(0 if d is None else _ADDED_D, 5)
     registers = {
         "AREG": int(d is None), "ACASCREG": int(d is None), "ADREG": int(d is not None), "DREG": 0, "BREG": 1, "BCASCREG": 1,
         "MREG": 1, "PREG": int(keeps_sum), "INMODEREG": 0,

@@ -15,12 +15,15 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.adders import Adders
 from hw.arithmetic.sums import chosen_sum
+from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS
 
 INTEGER = 15
 _EXTRA = 7
 """Bits of a magnitude of at most 2^31 beyond 24."""
 
-RECORD = data.StructLayout({"bias": signed(32), "mantissa": 24, "shift": 6, "_": 2})
+RECORD = data.StructLayout({
+    "bias": signed(BIAS_BITS), "mantissa": MANTISSA_BITS, "nibbles": NIBBLES_BITS, "doubled": 1, "_": 1
+})  # fmt: skip
 """A lane's requantisation record, as parameter words hold it."""
 
 
@@ -47,8 +50,8 @@ class FinishingLane(wiring.Component):
         """Stage 0: step 1. Bypass has no bias."""
         return adders.sum(m, self.acc, self.param.bias, ~self.bypass, self.advance[0], "total")
 
-    def _significant(self, m: Module, total: Value, raised: Value) -> tuple[Value, Signal]:
-        """Stage 1, and what stage 2 takes: the magnitude in 24 significant bits, one place up if ``raised``, and the sign."""
+    def _significant(self, m: Module, total: Value, doubled: Value) -> tuple[Value, Signal]:
+        """Stage 1, and what stage 2 takes: the magnitude in 24 significant bits, twice of it if ``doubled``, and the sign."""
         sign = total[31]
         high = total[24:31] ^ sign.replicate(_EXTRA)
         beyond = Signal(_EXTRA)
@@ -57,22 +60,22 @@ class FinishingLane(wiring.Component):
         even = Cat(total[n + 1] & _only(beyond, n) for n in range(_EXTRA)).any()
         m.d.comb += [
             beyond.eq(Cat(high[n:].any() for n in range(_EXTRA))),
-            lost.eq(Mux(raised, Cat(beyond[0], beyond), beyond)),
+            lost.eq(Mux(doubled, Cat(beyond[0], beyond), beyond)),
             tops.eq(Cat(_only(lost, n) for n in range(_EXTRA + 1))),
         ]
-        value, raised_1, lost_1, up, carry, negative = (
+        value, doubled_1, lost_1, up, carry, negative = (
             Signal(bits, reset_less=True) for bits in (32, 1, _EXTRA + 1, _EXTRA + 1, 1, 1)
         )
         with m.If(self.advance[1]):
             m.d.sync += [
                 value.eq(total),
-                raised_1.eq(raised),
+                doubled_1.eq(doubled),
                 lost_1.eq(lost),
                 up.eq(Mux(sign, tops, lost[1:])),
                 carry.eq(even ^ sign),
                 negative.eq(sign),
             ]
-        inverted = Mux(raised_1, Cat(Const(0, 1), value), Cat(value, negative)) ^ negative.replicate(33)
+        inverted = Mux(doubled_1, Cat(Const(0, 1), value), Cat(value, negative)) ^ negative.replicate(33)
         rounded = Signal(33)
         m.d.comb += rounded.eq(chosen_sum(Cat(up, Const(0, 33 - len(up))), inverted, carry))
         return Cat(rounded[: 1 + _EXTRA] & ~lost_1, rounded[1 + _EXTRA :]), negative

@@ -1,8 +1,8 @@
 """Requantisation of one lane: steps 1 to 5 of docs/machine.md, int32 accumulator to int16.
 
-**Rounding once is rounding twice, except beside a tie.** The exact result is ``v = |a| M / 2^S``. The machine rounds
-``v`` to 24 significant bits and then to an integer. Let ``h = floor(v)``. Saturation to int16 leaves ``h < 2^15`` to look at,
-and there every half-integer has a 24-bit significand, so the first rounding never carries ``v`` across
+**Rounding once is rounding twice, except beside a tie.** The exact result is ``v = |a| 2^doubled M / 16^nibbles``. The
+machine rounds ``v`` to 24 significant bits and then to an integer. Let ``h = floor(v)``. Saturation to int16 leaves
+``h < 2^15`` to look at, and there every half-integer has a 24-bit significand, so the first rounding never carries ``v`` across
 ``h + 1/2``: it can only put it exactly onto it. Hence
 
     r = even of h, h + 1   if the first rounding makes v the half-integer h + 1/2
@@ -16,11 +16,11 @@ Let ``f`` be the 24 bits of ``v`` behind the one that is worth 1/2, ``rest`` wha
 ``2^I``, or it is ``2^I`` and ``rest`` is 0. Below it ``f`` with all bits inverted is less than ``2^I`` (and if ``I = 0`` the
 first bit of ``rest`` is one). ``2^I - 1`` is the thermometer of ``h``.
 
-**One shift.** A multiple of 4 bits, so that it takes two rows of 4:1 multiplexers: the magnitude goes into the multiplier
-up to one place higher (rounded there: it loses a bit more, and that is zero) and ``M`` up to two, where both still fit
-27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-26 are kept, and whether there
-are others (``sticky``). The two products are joined 17 bits apart, as DSPs' own cascades do, or one DSP's feedback at twice the
-clock.
+**One shift.** A multiple of 4 bits, so that it takes two rows of 4:1 multiplexers: what is left of a scale's exponent is in
+the factors. The magnitude is doubled where it is rounded (it loses a bit more, and that is zero), and a significand of 24 bits
+lies in ``M`` up to two places higher; both still fit 27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-26 are kept, and whether
+there are others (``sticky``). The two products are joined 17 bits apart, as DSPs' own cascades do, or one DSP's feedback at
+twice the clock.
 """
 
 from __future__ import annotations
@@ -36,23 +36,25 @@ from hw.arithmetic.dsp48e2 import Enables, Halves
 from hw.post.lane import INTEGER, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import requantise_latency
+from isa.requantisation import MANTISSA_BITS, NIBBLES_BITS
 
 FRACTION = 26
 _WINDOW = INTEGER + FRACTION
-_PRODUCT_BITS = 59
+_PRODUCT_BITS = 58
 _AFTER = 3
 """Stages behind the product."""
 
 
 class RequantiseLane(FinishingLane):
-    """``r = saturate16(float32(float32(acc + bias) * M) / 2^S)``, ties to even; with ``bypass`` ``saturate16(acc)``.
+    """``r = saturate16(float32(float32(acc + bias) * 2^doubled * M) / 16^nibbles)``, ties to even; with ``bypass``
+    ``saturate16(acc)``.
 
     Latency ``requantise_latency`` cycles.
 
     ======  ==========================================================================
     0       sum with the bias
-    1       what is lost of its magnitude, which goes a place up if need be, and what rounds it
-    2       magnitude, rounded; the mantissa goes up where the multiplier takes it
+    1       what is lost of its magnitude, which may be doubled, and what rounds it
+    2       magnitude, rounded
     3, 4    two products, their sum; with ``array_clock`` 2 one after the other in one DSP, 3 to 5
     5       shift by multiples of 16 and of 4; thermometer of the integer part
     6       which way to round
@@ -69,48 +71,39 @@ class RequantiseLane(FinishingLane):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        magnitude, mantissa, raised, nibbles, negative = self._operands(m, platform)
-        product = self._product(m, platform, mantissa, raised, magnitude)
+        magnitude, mantissa, nibbles, negative = self._operands(m, platform)
+        product = self._product(m, platform, mantissa, magnitude)
         for stage in range(2, self.latency - _AFTER):
             nibbles, negative = _later(m, self.advance[stage], stage, nibbles, negative)
         self._round(m, *self._window(m, product, nibbles, negative))
         return m
 
-    def _product(self, m: Module, platform: Any, mantissa: Value, raised: Value, magnitude: Value) -> Value:
-        """Stages 2 to 4, or 5: the mantissa is shifted by two places where it is ``raised``."""
+    def _product(self, m: Module, platform: Any, mantissa: Value, magnitude: Value) -> Value:
+        """Stages 2 to 4, or 5."""
         if not self._doubled:
             enables = Enables(self.advance[2], self.advance[3], self.advance[4])
-            return cascades_of(platform).product(m, mantissa, raised, magnitude, enables, _PRODUCT_BITS)
-        factor_2, magnitude_2 = Signal(26, reset_less=True), Signal(len(magnitude), reset_less=True)
+            return cascades_of(platform).product(m, mantissa, magnitude, enables, _PRODUCT_BITS)
+        mantissa_2, magnitude_2 = (Signal(len(value), reset_less=True) for value in (mantissa, magnitude))
         with m.If(self.advance[2]):
-            m.d.sync += [factor_2.eq(Mux(raised, mantissa << 2, mantissa)), magnitude_2.eq(magnitude)]
+            m.d.sync += [mantissa_2.eq(mantissa), magnitude_2.eq(magnitude)]
         multiplier = doubled_cascades(platform, Halves(~self.second_half, self.second_half))
-        return multiplier.wide_product(m, factor_2, magnitude_2, _PRODUCT_BITS)
+        return multiplier.wide_product(m, mantissa_2, magnitude_2, _PRODUCT_BITS)
 
-    def _operands(self, m: Module, platform: Any) -> tuple[Value, Signal, Signal, Signal, Signal]:
-        """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, mantissa and whether it is raised, nibbles
-        to shift by, sign."""
-        # Bypass is M / 2^S = 1: float32 is exact wherever int16 does not saturate.
+    def _operands(self, m: Module, platform: Any) -> tuple[Value, Signal, Signal, Signal]:
+        """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, mantissa, nibbles to shift by, sign."""
+        # Bypass is a scale of 1: float32 is exact wherever int16 does not saturate.
         total = self._total(m, adders_of(platform, self._config))
-        mantissa, shift = Signal(24, reset_less=True), Signal(6, reset_less=True)
+        mantissa, nibbles, doubled = (Signal(bits, reset_less=True) for bits in (MANTISSA_BITS, NIBBLES_BITS, 1))
         with m.If(self.advance[0]):
-            m.d.sync += [mantissa.eq(self.param.mantissa), shift.eq(self.param.shift)]
+            m.d.sync += [mantissa.eq(self.param.mantissa), nibbles.eq(self.param.nibbles), doubled.eq(self.param.doubled)]
             with m.If(self.bypass):
-                m.d.sync += [mantissa.eq(1), shift.eq(0)]
+                m.d.sync += [mantissa.eq(1), nibbles.eq(0), doubled.eq(0)]
 
-        raise_a, raise_m = shift[0], (-shift)[1]
-        magnitude, negative = self._significant(m, total, raise_a)
-        mantissa_1, raised_1, nibbles_1 = (Signal(bits, reset_less=True) for bits in (24, 1, 4))
+        magnitude, negative = self._significant(m, total, doubled)
+        mantissa_1, nibbles_1 = (Signal(bits, reset_less=True) for bits in (MANTISSA_BITS, NIBBLES_BITS))
         with m.If(self.advance[1]):
-            m.d.sync += [
-                mantissa_1.eq(mantissa),
-                raised_1.eq(raise_m),
-                nibbles_1.eq((shift + 3)[2:6]),
-            ]
-            # 2^31 2^24 / 2^61 is less than one half.
-            with m.If(shift > 60):
-                m.d.sync += mantissa_1.eq(0)
-        return magnitude, mantissa_1, raised_1, nibbles_1, negative
+            m.d.sync += [mantissa_1.eq(mantissa), nibbles_1.eq(nibbles)]
+        return magnitude, mantissa_1, nibbles_1, negative
 
     def _window(
         self, m: Module, product: Value, nibbles: Signal, negative: Signal
@@ -156,7 +149,7 @@ class RequantiseLane(FinishingLane):
 
 def _later(m: Module, advance: Value, stage: int, nibbles: Signal, negative: Signal) -> tuple[Signal, Signal]:
     """What goes beside the product, a stage later."""
-    found = Signal(4, name=f"nibbles_{stage}", reset_less=True), Signal(name=f"negative_{stage}", reset_less=True)
+    found = Signal(NIBBLES_BITS, name=f"nibbles_{stage}", reset_less=True), Signal(name=f"negative_{stage}", reset_less=True)
     with m.If(advance):
         m.d.sync += [found[0].eq(nibbles), found[1].eq(negative)]
     return found

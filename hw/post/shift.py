@@ -1,9 +1,9 @@
 """A lane whose scales are powers of two: steps 1 to 5 of docs/machine.md without a multiplier.
 
-With ``M = 2^23`` the product of step 3 has the 24 significant bits of ``a``, so that step 4 changes nothing, and rounding
-``a 2^23 / 2^S`` once is all there is: the magnitude, 23 places up, is shifted down by ``S``. Of what comes out 15 bits and
-the one worth 1/2 are kept, and whether anything lies below or above them. The shift is by 16, by 4 and by 1, each a 4:1
-multiplexer.
+Its mantissas are ``2^23`` and ``2^25``: the product of step 3 has the 24 significant bits of ``a``, so that step 4 changes
+nothing, and rounding once is all there is. The magnitude, as far up as the greatest scale takes it, is shifted down by four
+times the nibbles and by what the scale is less, two bits of the record. Of what comes out 15 bits and the one worth 1/2 are
+kept, and whether anything lies below or above them. The shift is by 16, by 4 and by 1, each a 4:1 multiplexer.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from hw.arithmetic.adders import adders_of
 from hw.post.lane import INTEGER, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import SHIFT
-from isa.requantisation import ONE_SHIFT
+from isa.requantisation import MANTISSA_BITS
 
 _KEPT = INTEGER + 1
 _MAGNITUDE = 32
+_UP = MANTISSA_BITS
+"""Places up: the greatest scale is ``2 * 2^25``."""
 
 
 class ShiftLane(FinishingLane):
-    """``r = saturate16(float32(acc + bias) * 2^(23 - S))``, ties to even; with ``bypass`` ``saturate16(acc)``.
+    """``r = saturate16(float32(acc + bias) * 2^doubled * M / 16^nibbles)``, ties to even; with ``bypass`` ``saturate16(acc)``.
 
-    What a record says of the mantissa is ignored. Latency ``isa.latency.SHIFT`` cycles.
+    A mantissa whose highest bit is set is 2^25, every other one 2^23. Latency ``isa.latency.SHIFT`` cycles.
 
     ======  =====================================
     0       sum with the bias
@@ -46,7 +48,8 @@ class ShiftLane(FinishingLane):
         total = self._total(m, adders_of(platform, self._config))
         shifts = [Signal(6, name=f"shift_{stage}", reset_less=True) for stage in range(3)]
         with m.If(self.advance[0]):
-            m.d.sync += shifts[0].eq(Mux(self.bypass, ONE_SHIFT, self.param.shift))
+            less = Cat(~self.param.doubled, ~self.param.mantissa[-1], self.param.nibbles)
+            m.d.sync += shifts[0].eq(Mux(self.bypass, _UP, less))
         for stage in (1, 2):
             with m.If(self.advance[stage]):
                 m.d.sync += shifts[stage].eq(shifts[stage - 1])
@@ -70,7 +73,7 @@ class ShiftLane(FinishingLane):
         """Stage 3: the bits that a shift by up to 3 chooses from, that shift, and whether anything is below and above them."""
         by_16, by_4 = shift[4:], shift[2:4]
         # The lowest bit is worth 1/2 where nothing is shifted.
-        padded = Cat(Const(0, 1 + ONE_SHIFT), magnitude, Const(0, 64))
+        padded = Cat(Const(0, 1 + _UP), magnitude, Const(0, 64))
         first = Signal(_KEPT + 15)
         chosen = Signal(_KEPT + 3)
         m.d.comb += [

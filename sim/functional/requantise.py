@@ -1,8 +1,8 @@
 """From int32 sums to int8 activations, bit for bit as ``docs/machine.md`` defines it.
 
-The definition is float32 arithmetic on purpose: M < 2^24 and S < 64, so ``M / 2^S`` is a normal float32,
-and the product of two normal float32 stays between 2^-63 and 2^55: no step can leave the normal range,
-where float32 rounds to 24 significant bits, ties to even.
+The definition is float32 arithmetic on purpose. Scales lie between 2^-60 and 2^27, and products with sums
+below 2^58: no step can leave the normal range, where float32 rounds to 24 significant bits, ties to even. A scale
+of 25 or 26 significant bits is a float64, and so is its exact product with a float32, which is then rounded to one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.instructions import Activation
-from isa.requantisation import MANTISSA_BITS, ONE, SHIFT_BITS
+from isa.requantisation import shifted_only, unpacked
 from sim.functional.state import Bytes, Int8, Int32
 
 Float32 = npt.NDArray[np.float32]
@@ -22,18 +22,21 @@ FloatArray = npt.NDArray[np.floating]
 INT16 = (-32768, 32767)
 
 
-def unpack_records(raw: Bytes, *, shifts: bool = False) -> tuple[Int32, Float32]:
-    """Bias and scale of each 8-byte record; the last axis holds ``lanes * 8`` bytes. ``shifts``: M is 2^23 in all of them."""
-    records = np.ascontiguousarray(raw).view("<u8")
-    bias = (records & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-    mantissa = np.full_like(records, ONE) if shifts else records >> 32 & ((1 << MANTISSA_BITS) - 1)
-    shift = records >> (32 + MANTISSA_BITS) & ((1 << SHIFT_BITS) - 1)
-    return bias, np.ldexp(mantissa.astype(np.float32), -shift.astype(np.int32))
+def unpack_records(raw: Bytes, *, shifts: bool = False) -> tuple[Int32, FloatArray]:
+    """Bias and scale of each 8-byte record; the last axis holds ``lanes * 8`` bytes. ``shifts``: of lanes that only shift."""
+    bias, mantissa, shift = unpacked(np.ascontiguousarray(raw).view("<i8"))
+    if shifts:
+        mantissa = shifted_only(mantissa)
+    factor: FloatArray = mantissa.astype(np.float32)
+    if (factor != mantissa).any():
+        factor = mantissa.astype(np.float64)
+    return bias.astype(np.int32), np.ldexp(factor, -shift.astype(np.int32))
 
 
-def requantise(acc: Int32, bias: Int32, scale: Float32) -> Float32:
+def requantise(acc: Int32, bias: Int32, scale: FloatArray) -> Float32:
     """Steps 1 to 5: whole numbers within int16."""
     r = (acc + bias).astype(np.float32)
+    # In the precision of the scale, and rounded to float32.
     r *= scale
     np.rint(r, out=r)
     return np.clip(r, *INT16, out=r)

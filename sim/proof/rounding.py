@@ -14,13 +14,13 @@ from amaranth.asserts import AnySeq
 from hw.post.requantise import RequantiseLane
 from hw.post.shift import ShiftLane
 from isa.config import preset
-from isa.requantisation import ONE_SHIFT
+from isa.requantisation import MANTISSA_BITS
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
 
 CONFIG = preset("nano")
-PRODUCT_BITS = 59
+PRODUCT_BITS = 58
 SIGNIFICANT = 24
 
 
@@ -29,8 +29,7 @@ class Operands(RequantiseLane):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        self.magnitude, mantissa, raised, self.nibbles, self.negative = self._operands(m, platform)
-        self.factor = Mux(raised, mantissa << 2, mantissa)
+        self.magnitude, self.factor, self.nibbles, self.negative = self._operands(m, platform)
         return m
 
 
@@ -83,36 +82,37 @@ def rounds_twice(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def operands_are_float32(checks: Checks, part: Any, inside: Inside) -> None:
-    """``magnitude * factor / 16^nibbles`` is ``|float32(acc + bias)| * M / 2^S``."""
+    """``magnitude * factor / 16^nibbles`` is ``|float32(acc + bias)| * 2^doubled * M / 16^nibbles``."""
     m = checks.m
     _all_advance(checks, part)
     total = Signal(32)
     m.d.comb += total.eq(part.acc + Mux(part.bypass, 0, part.param.bias))
     size = Signal(32)
     m.d.comb += size.eq(Mux(total[31], -total, total))
-    mantissa, shift = Signal(24), Signal(6)
-    m.d.comb += [mantissa.eq(Mux(part.bypass, 1, part.param.mantissa)), shift.eq(Mux(part.bypass, 0, part.param.shift))]
-    values = (to_significant(m, size, SIGNIFICANT), mantissa, shift, total[31])
-    size_2, mantissa_2, shift_2, negative_2 = (checks.past(checks.past(value)) for value in values)
+    rounded = to_significant(m, size, SIGNIFICANT)
+    doubled = Mux(part.bypass, 0, part.param.doubled)
+    expected = (
+        Mux(doubled, rounded << 1, rounded), Mux(part.bypass, 1, part.param.mantissa),
+        Mux(part.bypass, 0, part.param.nibbles), total[31],
+    )  # fmt: skip
     flushed = checks.past(checks.begun)
-    raised_a, raised_m = shift_2[0], (-shift_2)[1]
-    small = shift_2 <= 60
-    checks.if_then(flushed, part.magnitude == Mux(raised_a, size_2 << 1, size_2))
-    checks.if_then(flushed & small, part.factor == Mux(raised_m, mantissa_2 << 2, mantissa_2))
-    checks.if_then(flushed & ~small, part.factor == 0)
-    checks.if_then(flushed & small, part.nibbles * 4 == shift_2 + raised_a + 2 * raised_m)
-    checks.if_then(flushed, part.negative == negative_2)
+    for given, value in zip((part.magnitude, part.factor, part.nibbles, part.negative), expected, strict=True):
+        checks.if_then(flushed, given == checks.past(checks.past(value)))
 
 
 def shifts_and_rounds(checks: Checks, part: Any, inside: Inside) -> None:
-    """The whole lane: ``float32(acc + bias) * 2^(23 - S)`` to the nearest even integer, saturated."""
+    """The whole lane: ``float32(acc + bias) * 2^doubled * M / 16^nibbles`` to the nearest even integer, saturated.
+    M is 2^25 or 2^23."""
     m = checks.m
     _all_advance(checks, part)
     total, size = Signal(32), Signal(32)
     m.d.comb += [total.eq(part.acc + Mux(part.bypass, 0, part.param.bias)), size.eq(Mux(total[31], -total, total))]
-    shift = Mux(part.bypass, ONE_SHIFT, part.param.shift)
+    rounded = to_significant(m, size, SIGNIFICANT)
+    scaled = Mux(part.param.mantissa[MANTISSA_BITS - 1], rounded << 25, rounded << 23)
+    doubled = Mux(part.param.doubled, scaled << 1, scaled)
     # The lowest bit is worth 1/2 where nothing is shifted.
-    value = Cat(Const(0, 1 + ONE_SHIFT), to_significant(m, size, SIGNIFICANT))
+    value, shift = Signal(1 + 32 + MANTISSA_BITS), Mux(part.bypass, 0, part.param.nibbles << 2)
+    m.d.comb += value[1:].eq(Mux(part.bypass, rounded, doubled))
     shifted = Signal(len(value))
     m.d.comb += shifted.eq(value >> shift)
     magnitude = shifted[1:] + (shifted[0] & (shifted[1] | (value != (shifted << shift)[: len(value)])))
@@ -139,11 +139,13 @@ SIGN = Fault(LANE, "Mux(sign, ~away,", "Mux(sign, away,")
 TIE = Fault(REQUANTISE, "tie.eq(Mux(half, short | power, short & (first | digits[0])))", "tie.eq(short)")
 PROOFS = (
     Proof(
-        "requantise-operands", REQUANTISE, "both factors are float32's, and the shift that is left is that of M / 2^S",
+        "requantise-operands", REQUANTISE,
+        "the product's factors and the shift are those of the sum as a float32 and of the record",
         lambda _: Operands(CONFIG), operands_are_float32,
         (
             Fault(LANE, "carry.eq(even ^ sign)", "carry.eq(even)"),
-            Fault(REQUANTISE, "with m.If(shift > 60):", "with m.If(shift > 61):"),
+            Fault(LANE, "up.eq(Mux(sign, tops, lost[1:]))", "up.eq(Mux(sign, tops, lost))"),
+            Fault(REQUANTISE, "nibbles.eq(0), doubled.eq(0)]", "nibbles.eq(0)]"),
         ),
         depth=4,
     ),
@@ -151,6 +153,7 @@ PROOFS = (
         "requantise-shift", SHIFTING, "sums, rounded to 24 bits, are shifted, rounded to an integer to even, and saturated",
         lambda _: ShiftLane(CONFIG), shifts_and_rounds,
         (
+            Fault(SHIFTING, "~self.param.doubled", "self.param.doubled"),
             Fault(SHIFTING, "half & (sticky | whole[0])", "half"),
             Fault(SHIFTING, "wide[_KEPT + n] & (by_1 <= n)", "wide[_KEPT + n] & (by_1 < n)"),
             Fault(LANE, "carry.eq(even ^ sign)", "carry.eq(even)"),

@@ -13,6 +13,7 @@ from isa.codec import Op, broken_rule, encode
 from isa.config import REQUANT_WORD_BYTES, MachineConfig
 from isa.errors import TilewrightError
 from isa.instructions import Region, Unit
+from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS
 from sim.random.draw import int8
 from sim.random.elementwise import misc
 from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint, space_size, surplus_lanes
@@ -103,15 +104,17 @@ def random_memory(config: MachineConfig, seed: int, memory_bytes: int, bases: Ma
     rng = np.random.default_rng([seed, config.hash])
     memory = rng.integers(0, 256, memory_bytes, np.uint8)
     count = memory_bytes // RECORDS_SHARE // REQUANT_WORD_BYTES
-    mantissa = rng.integers(1 << 22, 1 << 24, count)
+    mantissa = rng.integers(1 << 22, 1 << 24, count) << rng.choice([0, 2], count)
     kind = rng.random(count)
-    mantissa = np.where(kind < 0.15, 1 << rng.integers(0, 24, count), mantissa)
-    mantissa = np.where(kind > 0.97, rng.choice([0, 1, (1 << 24) - 1], count), mantissa)
-    shift = np.where(rng.random(count) < 0.9, rng.integers(26, 37, count), rng.integers(0, 64, count))
+    mantissa = np.where(kind < 0.15, 1 << rng.integers(0, MANTISSA_BITS, count), mantissa)
+    mantissa = np.where(kind > 0.9, rng.integers(0, 1 << MANTISSA_BITS, count), mantissa)
+    mantissa = np.where(kind > 0.97, rng.choice([0, 1, (1 << MANTISSA_BITS) - 1], count), mantissa)
+    nibbles = np.where(rng.random(count) < 0.9, rng.integers(7, 10, count), rng.integers(0, 1 << NIBBLES_BITS, count))
+    last = rng.integers(0, 4, count) << NIBBLES_BITS
     scale = 1 << rng.integers(0, 32, count)
     bias = np.where(rng.random(count) < 0.8, rng.integers(-(1 << 12), 1 << 12, count), rng.integers(-scale, scale, count))
-    records = (bias & 0xFFFFFFFF).astype(np.uint64) | mantissa.astype(np.uint64) << np.uint64(32)
-    records |= shift.astype(np.uint64) << np.uint64(56) | rng.integers(0, 4, count).astype(np.uint64) << np.uint64(62)
+    records = (bias & 0xFFFFFFFF) | (mantissa | (nibbles | last) << MANTISSA_BITS) << BIAS_BITS
+    records = np.where(rng.random(count) < 0.05, rng.integers(-(1 << 63), 1 << 63, count), records)
     at = bases[Region.CONST]
     memory[at : at + records.nbytes] = records.view(np.uint8)
     return memory

@@ -10,6 +10,7 @@ import numpy as np
 from isa.codec import Op
 from isa.config import REQUANT_WORD_BYTES, MachineConfig
 from isa.instructions import Buffer, MiscMode, PoolMode, Region, Unit
+from isa.requantisation import packed
 from sim.random.footprint import ADDRESS_MODULUS
 from sim.random.program import directed_program
 from sim.rtl.memory import QUOTED, Dram
@@ -157,10 +158,10 @@ def products_near_halves(config: MachineConfig) -> Iterator[Scenario]:
     scenario = _scenario(config, bases, memory_bytes=MEMORY_BYTES + PRODUCTS * of_records)
     scenario.memory[INPUTS : INPUTS + size] = scenario.expected[INPUTS : INPUTS + size] = 0
     for number in range(PRODUCTS):
-        factors = rng.integers(1 << 23, 1 << 24, lanes)
+        factors = rng.integers(1 << 23, 1 << 26, lanes)
         wanted = (rng.integers(-120, 120, lanes) + 0.5) * (1 << 40)
-        biases = np.rint(wanted / factors).astype(np.int64) & 0xFFFFFFFF
-        records = biases.astype(np.uint64) | factors.astype(np.uint64) << np.uint64(32) | np.uint64(40 << 56)
+        biases = np.rint(wanted / factors).astype(np.int64)
+        records = packed(biases, factors, np.full(lanes, 40))
         at = MEMORY_BYTES + number * of_records
         scenario.memory[at : at + of_records] = scenario.expected[at : at + of_records] = records.view(np.uint8)
         words = whole(

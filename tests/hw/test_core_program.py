@@ -15,14 +15,12 @@ from isa.config import MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import Buffer, MiscMode, PoolMode, Unit
 from isa.registers import Register, Status
+from isa.requantisation import ONE, ONE_SHIFT, packed
 from tests.hw.axi_lite import read_register, write_register
 
 CONFIG = dataclasses.replace(preset("nano"), fm_depth=16, weight_depth=16, param_depth=2, taps_depth=4, pool_param_depth=2)
 PROGRAM_AT = 0x1000
 MEMORY_BYTES = 0x2000
-MANTISSA = 1 << 23
-SHIFT = 23
-"""``MANTISSA / 2^SHIFT`` = 1: requantisation that leaves sums as they are."""
 
 
 class Host:
@@ -105,7 +103,7 @@ def run(ops: list[Op], memory: bytearray) -> dict[str, int]:
 
 
 def records(lanes: int, bias: int) -> bytes:
-    return (bias & 0xFFFFFFFF | MANTISSA << 32 | SHIFT << 56).to_bytes(8, "little") * lanes
+    return packed(bias, ONE, ONE_SHIFT).to_bytes(8, "little") * lanes
 
 
 WINDOW = {

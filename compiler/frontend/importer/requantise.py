@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array
 from compiler.xgraph.ops import Requantisation
-from isa.requantisation import MANTISSA_BITS, MOST_SHIFT
+from isa.requantisation import MOST_SHIFT, SCALE_BITS
 
 FACTOR_BITS = 25
 """Magnitude bits of a MISC factor."""
@@ -29,8 +29,8 @@ Float32 = NDArray[np.float32]
 def records(scale: Float32) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """Mantissas and shifts with ``mantissa / 2^shift`` equal to the float32 scale (nearest, where it is below 2^-40)."""
     fraction, exponent = np.frexp(scale.astype(np.float64))
-    shift = MANTISSA_BITS - exponent.astype(np.int64)
-    mantissa = np.rint(np.ldexp(fraction, MANTISSA_BITS)).astype(np.int64)
+    shift = SCALE_BITS - exponent.astype(np.int64)
+    mantissa = np.rint(np.ldexp(fraction, SCALE_BITS)).astype(np.int64)
     excess = np.maximum(shift - MOST_SHIFT, 0)
     mantissa = np.rint(np.ldexp(mantissa.astype(np.float64), -excess.astype(np.int32))).astype(np.int64)
     mantissa = np.where(shift < 0, mantissa << np.maximum(-shift, 0), mantissa)
@@ -39,7 +39,7 @@ def records(scale: Float32) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
 
 def representable(scale: Float32) -> bool:
     """Whether all scales are below 2^24, the greatest mantissa."""
-    return bool((scale >= 0).all() and (scale < 1 << MANTISSA_BITS).all())
+    return bool((scale >= 0).all() and (scale < 1 << SCALE_BITS).all())
 
 
 def requantisation(bias: NDArray[np.int64], scale: Float32) -> Requantisation:

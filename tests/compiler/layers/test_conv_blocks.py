@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from compiler.layers.conv import ConvLayer, Part, Span
-from compiler.layers.packing import channel_slots, chunk_count, record, records, tap_words, weight_words
+from compiler.layers.packing import channel_slots, chunk_count, records, tap_words, weight_words
 from compiler.xgraph.ops import Conv, Requantisation
 from isa.config import MachineConfig, preset
 from isa.instructions import Buffer
+from isa.requantisation import packed
 from tests.compiler.graphs import Builder
 
 NANO, BASE = preset("nano"), preset("base")
@@ -80,12 +81,12 @@ def test_taps_lie_vector_by_vector() -> None:
         assert words[vector * 6 + tap, lane] == (taps[channel, tap // 3, tap % 3] if channel < 10 else 0)
 
 
-def test_records_have_bias_mantissa_and_shift() -> None:
+def test_records_have_bias_and_scale() -> None:
     cases = [(0, 0, 0), (-1, 1, 63), (-(1 << 31), (1 << 24) - 1, 1), ((1 << 31) - 1, 1 << 23, 40), (7, 8, 9)]
     bias, mantissa, shift = zip(*cases, strict=True)
     table = records(Requantisation(np.array(bias, np.int32), np.array(mantissa, np.uint32), np.array(shift, np.uint8)))
     for (b, m, s), found in zip(cases, table.tolist(), strict=True):
-        assert found == record(b, m, s) == b % (1 << 32) + m * (1 << 32) + s * (1 << 56)
+        assert found == packed(b, m, s)
 
 
 def vectors_of(span: Span, chunk: int) -> range:

@@ -16,6 +16,7 @@ from hw.conv.unit import ConvUnit
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME, Activation
+from isa.requantisation import packed
 from tests.hw.clocks import add_clocks
 from tests.hw.conv.conv_reference import Memory
 
@@ -73,7 +74,7 @@ def connect_memory(m: Module, name: str, port: Any, words: list[int], column_bit
 def in_parts(c: MachineConfig, word: list[tuple[int, int, int]]) -> list[int]:
     """A parameter word as its parts, as many as the next power of two."""
     width = c.oc_p // c.conv_parts
-    records = [shift << 56 | mantissa << 32 | bias & 0xFFFFFFFF for bias, mantissa, shift in word]
+    records = [packed(*record) for record in word]
     parts = [sum(r << 64 * n for n, r in enumerate(records[i : i + width])) for i in range(0, c.oc_p, width)]
     return parts + [0] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 
 from isa.instructions import Activation
+from isa.requantisation import packed
 
 
 def wrap32(value: int) -> int:
@@ -23,9 +25,10 @@ def to_24_bits(value: int) -> int:
 
 
 def requantise(acc: int, bias: int, mantissa: int, shift: int) -> int:
+    """With the scale ``mantissa / 2^shift``."""
     a = to_24_bits(wrap32(acc + bias))
     q = to_24_bits(a * mantissa)
-    return saturate16(round(Fraction(q, 1 << shift)))
+    return saturate16(round(q / Fraction(2) ** shift))
 
 
 def finish(r: int, zp: int, lo: int, hi: int, act: int, table: Sequence[int], alpha: int) -> int:
@@ -35,6 +38,11 @@ def finish(r: int, zp: int, lo: int, hi: int, act: int, table: Sequence[int], al
     return table[y & 0xFF] if act == Activation.TABLE else y
 
 
+def any_scale(rng: random.Random) -> tuple[int, int]:
+    """Mantissa and shift of a record that may be any: 26 bits, four times the nibbles, one less if doubled."""
+    return rng.getrandbits(26) >> rng.choice((0, 0, 0, 1, 2, 7, 26)), 4 * rng.randrange(16) - rng.randrange(2)
+
+
 def record(bias: int, mantissa: int, shift: int) -> int:
     """The 64-bit record of a parameter word."""
-    return (bias & 0xFFFFFFFF) | mantissa << 32 | shift << 56
+    return packed(bias, mantissa, shift)

@@ -17,13 +17,13 @@ from hw.post.lane import FinishingLane
 from hw.post.requantise import RequantiseLane
 from isa.config import MachineConfig, preset
 from tests.hw.clocks import add_clocks
-from tests.hw.post.post_reference import record, requantise, saturate16, wrap32
+from tests.hw.post.post_reference import any_scale, record, requantise, saturate16, wrap32
 
 PLAIN = preset("nano")
 DOUBLED = replace(PLAIN, dsp_packing=True, array_clock=2)
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 Case = tuple[int, int, int, int]
-"""acc, bias, mantissa, shift"""
+"""acc, bias, M and S of a scale ``M / 2^S``: M of 24 bits, or what a record can say (``any_scale``)."""
 
 
 class InHalves(Elaboratable):
@@ -73,13 +73,17 @@ def assert_exact(cases: list[Case], config: MachineConfig = PLAIN) -> None:
         assert got == want, f"acc, bias, M, S = {case}: {got}, expected {want}"
 
 
-def beside_ties(rng: random.Random, count: int) -> list[Case]:
-    """Accumulators whose product with M comes as near to a half-integer as it can."""
+def beside_ties(rng: random.Random, count: int, *, wide: bool = False) -> list[Case]:
+    """Accumulators whose product with M comes as near to a half-integer as it can; ``wide``: M has 26 bits."""
     cases: list[Case] = []
     while len(cases) < count:
         mantissa = rng.randrange(1 << 23, 1 << 24) >> rng.choice((0, 0, 0, 1, 7, 15))
         whole = rng.getrandbits(rng.randrange(17))
         shift = rng.randrange(64)
+        if wide:
+            mantissa, shift = rng.randrange(1 << 25, 1 << 26), 4 * rng.randrange(16) - rng.randrange(2)
+            if shift < 0:
+                continue
         acc = ((2 * whole + 1 << shift) // 2 + rng.choice((0, mantissa // 2))) // mantissa + rng.randrange(-1, 2)
         if abs(acc) <= INT_MAX:
             cases.append((rng.choice((1, -1)) * acc, 0, mantissa, shift))
@@ -109,8 +113,28 @@ def test_anything() -> None:
     assert_exact(cases)
 
 
+@pytest.mark.parametrize("config", [PLAIN, DOUBLED], ids=["one DSP for each half", "one DSP"])
+def test_any_record(config: MachineConfig) -> None:
+    rng = random.Random(6)
+    sums = [(wrap32(rng.getrandbits(32)) >> rng.randrange(32), wrap32(rng.getrandbits(32))) for _ in range(800)]
+    cases = [(*both, *any_scale(rng)) for both in sums]
+    cases += [
+        (acc, 0, mantissa, 4 * nibbles - doubled)
+        for acc in (INT_MIN, INT_MAX, -1, 3) for mantissa in (1, 1 << 25, (1 << 26) - 1)
+        for nibbles in range(16) for doubled in (0, 1)
+    ]  # fmt: skip
+    assert_exact(cases, config)
+
+
 def test_beside_ties() -> None:
     cases = beside_ties(random.Random(2), 2000)
+    direct = [saturate16(round_once(*case)) for case in cases]
+    assert any(once != requantise(*case) for once, case in zip(direct, cases, strict=True)), "no case needs the second rounding"
+    assert_exact(cases)
+
+
+def test_beside_ties_of_26_bits() -> None:
+    cases = beside_ties(random.Random(7), 2000, wide=True)
     direct = [saturate16(round_once(*case)) for case in cases]
     assert any(once != requantise(*case) for once, case in zip(direct, cases, strict=True)), "no case needs the second rounding"
     assert_exact(cases)

@@ -1,4 +1,4 @@
-"""Lanes that only shift, in every bit, against the same arithmetic with a mantissa of 2^23."""
+"""Lanes that only shift, in every bit, against the same arithmetic with a mantissa of 2^23 or 2^25."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hw.post.postprocess import PostProcess
 from hw.post.shift import ShiftLane
 from isa.bounds import ConfigError
 from isa.config import preset
-from tests.hw.post.post_reference import record, requantise, saturate16, wrap32
+from tests.hw.post.post_reference import any_scale, record, requantise, saturate16, wrap32
 from tests.hw.post.test_postprocess import LANES, expected_byte, random_side, run
 from tests.hw.post.test_requantise import INT_MAX, INT_MIN, Case, run_lane
 
@@ -24,11 +24,19 @@ def made(cases: list[Case], *, bypass: bool = False) -> list[int]:
 
 
 def assert_exact(cases: list[tuple[int, int, int]]) -> None:
-    """Whatever the mantissa of the record says."""
-    rng = random.Random(0)
-    got = made([(acc, bias, rng.getrandbits(24), shift) for acc, bias, shift in cases])
+    """Records of ``2^23 / 2^S``."""
+    got = made([(acc, bias, ONE, shift) for acc, bias, shift in cases])
     for case, is_, (acc, bias, shift) in zip(cases, got, cases, strict=True):
         assert is_ == requantise(acc, bias, ONE, shift), f"acc, bias, S = {case}"
+
+
+def test_any_record() -> None:
+    """Of the mantissa the highest bit counts."""
+    rng = random.Random(3)
+    cases = [(wrap32(rng.getrandbits(32)) >> rng.randrange(32), rng.randrange(-9, 9), *any_scale(rng)) for _ in range(2000)]
+    for case, is_ in zip(cases, made(cases), strict=True):
+        acc, bias, mantissa, shift = case
+        assert is_ == requantise(acc, bias, 1 << 25 if mantissa >> 25 else 1 << 23, shift), f"acc, bias, M, S = {case}"
 
 
 def test_anything() -> None:
@@ -78,9 +86,9 @@ def test_sums_to_bytes(pause: float) -> None:
     for _ in range(100):
         side = random_side(rng)
         sums = [rng.getrandbits(rng.randrange(32)) * rng.choice((1, -1)) for _ in range(LANES)]
-        records = [(rng.randrange(-1000, 1000), rng.randrange(1 << 24), 24 + rng.randrange(24)) for _ in range(LANES)]
+        records = [(rng.randrange(-1000, 1000), ONE, 24 + rng.randrange(24)) for _ in range(LANES)]
         vectors.append({"acc": sums, "params": [record(*r) for r in records], "bypass": False, **side})
-        results = [requantise(acc, bias, ONE, shift) for acc, (bias, _, shift) in zip(sums, records, strict=True)]
+        results = [requantise(acc, *of_lane) for acc, of_lane in zip(sums, records, strict=True)]
         expected.append([expected_byte(r, side) for r in results])
     outputs, _ = run(PostProcess(SHIFTS, LANES, shifts=True), SHIFTS, vectors, 8, pause=pause)
     assert outputs == expected

@@ -10,6 +10,7 @@ import numpy as np
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
+from isa.requantisation import MOST_SHIFT, SCALE_BITS, packed
 from sim.functional.hazards import find_races
 from sim.functional.machine import FunctionalMachine
 from sim.functional.tokens import unit_of
@@ -100,10 +101,9 @@ def chained(ops: list[Op]) -> list[Op]:
 def records(bias: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """``[..., lanes]`` biases and float32 scales as ``[..., lanes * 8]`` bytes of requantisation records."""
     fraction, exponent = np.frexp(scale.astype(np.float32))
-    mantissa, shift = (fraction * 2**24).astype(np.uint64), 24 - exponent
-    surplus = np.maximum(shift - 63, 0)
-    assert ((shift >= 0) & (surplus == 0)).all(), "a scale that M / 2^S cannot hold"
-    bits = bias.astype(np.int32).view(np.uint32).astype(np.uint64) | mantissa << 32 | shift.astype(np.uint64) << 56
+    mantissa, shift = (fraction * 2**SCALE_BITS).astype(np.int64), SCALE_BITS - exponent.astype(np.int64)
+    assert ((shift >= 0) & (shift <= MOST_SHIFT)).all(), "a scale that M / 2^S cannot hold"
+    bits = packed(bias.astype(np.int64), mantissa, shift)
     return np.ascontiguousarray(bits).view(np.uint8).reshape(*bits.shape[:-1], -1)
 
 

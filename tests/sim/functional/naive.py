@@ -35,10 +35,15 @@ def saturate16(value: int) -> int:
     return max(-32768, min(32767, value))
 
 
-def requantise(acc: int, bias: int, mantissa: int, shift: int) -> int:
+def requantise(acc: int, bias: int, mantissa: int, nibbles: int, doubled: int) -> int:
     t = signed(acc + bias, 32)
-    q = round24(round24(t) * mantissa)
-    return saturate16(divide_even(q, shift))
+    q = round24((round24(t) << doubled) * mantissa)
+    return saturate16(divide_even(q, 4 * nibbles))
+
+
+def fields(record: int) -> tuple[int, int, int, int]:
+    """Of a record: bias, mantissa, nibbles, doubled."""
+    return signed(record, 32), record >> 32 & 0x3FFFFFF, record >> 58 & 15, record >> 62 & 1
 
 
 class NaiveMachine:
@@ -114,9 +119,8 @@ class NaiveMachine:
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
 
-    def record(self, buffer: Buffer, word: int, lane: int) -> tuple[int, int, int]:
-        bits = int.from_bytes(self.parameter(buffer, word)[8 * lane : 8 * lane + 8], "little")
-        return signed(bits, 32), bits >> 32 & 0xFFFFFF, bits >> 56 & 63
+    def record(self, buffer: Buffer, word: int, lane: int) -> tuple[int, int, int, int]:
+        return fields(int.from_bytes(self.parameter(buffer, word)[8 * lane : 8 * lane + 8], "little"))
 
     def finish(self, r: int, f: SimpleNamespace) -> int:
         if f.act == Activation.LEAKY and r < 0:

@@ -42,8 +42,8 @@ def fill(machine: FunctionalMachine, naive: NaiveMachine, rng: random.Random) ->
     for buffer, words in machine.state.buffers.items():
         words[:] = np.frombuffer(rng.randbytes(words.size), np.uint8).reshape(words.shape)
         if buffer in (Buffer.PARAM, Buffer.POOL_PARAM):
-            # A 24-bit mantissa over a shift near 2^32 spreads the sums of these small tiles over int8.
-            words[:, 7::8] = words[:, 7::8] % 8 + 28
+            # A 26-bit mantissa over 8 or 9 nibbles spreads the sums of these small tiles over int8.
+            words[:, 7::8] = words[:, 7::8] & 0xC7 | 8 << 2
             words[:, 3::8] = words[:, 3::8] // 255 * 255
         naive.buffers[buffer] = [bytes(word.tobytes()) for word in words]
     acc = machine.state.accumulators
