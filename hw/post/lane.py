@@ -63,14 +63,14 @@ class FinishingLane(wiring.Component):
             lost.eq(Mux(doubled, Cat(beyond[0], beyond), beyond)),
             tops.eq(Cat(_only(lost, n) for n in range(_EXTRA + 1))),
         ]
-        value, doubled_1, lost_1, up, carry, negative = (
-            Signal(bits, reset_less=True) for bits in (32, 1, _EXTRA + 1, _EXTRA + 1, 1, 1)
+        value, doubled_1, beyond_1, up, carry, negative = (
+            Signal(bits, reset_less=True) for bits in (32, 1, _EXTRA, _EXTRA + 1, 1, 1)
         )
         with m.If(self.advance[1]):
             m.d.sync += [
                 value.eq(total),
                 doubled_1.eq(doubled),
-                lost_1.eq(lost),
+                beyond_1.eq(beyond),
                 up.eq(Mux(sign, tops, lost[1:])),
                 carry.eq(even ^ sign),
                 negative.eq(sign),
@@ -78,6 +78,7 @@ class FinishingLane(wiring.Component):
         inverted = Mux(doubled_1, Cat(Const(0, 1), value), Cat(value, negative)) ^ negative.replicate(33)
         rounded = Signal(33)
         m.d.comb += rounded.eq(chosen_sum(Cat(up, Const(0, 33 - len(up))), inverted, carry))
+        lost_1 = Mux(doubled_1, Cat(beyond_1[0], beyond_1), beyond_1)
         return Cat(rounded[: 1 + _EXTRA] & ~lost_1, rounded[1 + _EXTRA :]), negative
 
     def _finish(self, m: Module, whole: Value, up: Value, overflow: Value, negative: Value) -> None:

@@ -38,7 +38,7 @@ from isa.config import MachineConfig
 from isa.latency import requantise_latency
 from isa.requantisation import MANTISSA_BITS, NIBBLES_BITS
 
-FRACTION = 26
+FRACTION = 25
 _WINDOW = INTEGER + FRACTION
 _PRODUCT_BITS = 58
 _AFTER = 3
@@ -114,7 +114,7 @@ class RequantiseLane(FinishingLane):
         padded = Cat(Const(0, FRACTION), product, Const(0, 64))
         wide = Signal(_WINDOW + 12)
         m.d.comb += wide.eq(padded.bit_select(by_16 << 4, _WINDOW + 12))
-        lost_below = [(by_16[1] & product[:6].any()) | ((by_16 == 3) & product[6:22].any())]
+        lost_below = [(by_16[1] & product[:7].any()) | ((by_16 == 3) & product[7:23].any())]
         lost_below += [wide[4 * n : 4 * n + 4].any() & (by_4 > n) for n in range(3)]
         lost_above = [~by_16[1] & (product[43:].any() | (~by_16[0] & product[27:43].any()))]
         lost_above += [wide[_WINDOW + 4 * n : _WINDOW + 4 * n + 4].any() & (by_4 <= n) for n in range(3)]
@@ -133,7 +133,7 @@ class RequantiseLane(FinishingLane):
 
     def _round(self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal) -> None:
         """Which way to round; for the proof see the head of this file."""
-        whole, half, f, first = window[FRACTION:], window[FRACTION - 1], window[1 : FRACTION - 1], window[0]
+        whole, half, f = window[FRACTION:], window[FRACTION - 1], window[: FRACTION - 1]
         outside = Cat(~digits, Const(-1, 24 - INTEGER))
         highest = Cat(Const(1, 1), digits) & Cat(~digits, Const(1, 1))
         short = Signal()
@@ -141,8 +141,8 @@ class RequantiseLane(FinishingLane):
         tie = Signal()
         m.d.comb += [
             short.eq(~((f ^ (~half).replicate(24)) & outside).any()),
-            power.eq(~(f & ~Cat(highest, Const(0, 24 - INTEGER - 1))).any() & ~first & ~sticky),
-            tie.eq(Mux(half, short | power, short & (first | digits[0]))),
+            power.eq(~(f & ~Cat(highest, Const(0, 24 - INTEGER - 1))).any() & ~sticky),
+            tie.eq(short | half & power),
         ]
         self._finish(m, whole, Mux(tie, whole[0], half), overflow, negative)
 
