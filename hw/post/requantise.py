@@ -8,17 +8,17 @@ machine rounds ``v`` to 24 significant bits and then to an integer. Let ``h = fl
     r = even of h, h + 1   if the first rounding makes v the half-integer h + 1/2
     r = h + (v > h + 1/2)  else
 
-and the first rounding does so just if ``|v - (h + 1/2)| <= 2^-c``, half a unit of the 24th bit: equality
-included, because the significand of ``h + 1/2`` is even. ``c = 25 - I`` with ``I`` the bits of ``h``;
-below 1/2 the unit is half as large: ``c = 26``. No normalisation, no second adder.
+and the first rounding does so just if ``|v - (h + 1/2)| <= 2^-c``, half a unit of the 24th bit: equality included, because the
+significand of ``h + 1/2`` is even. ``c = 25 - I`` with ``I`` the bits of ``h``; below 1/2 the unit is half as large, but
+there both make 0. No normalisation, no second adder.
 
 Let ``f`` be the 24 bits of ``v`` behind the one that is worth 1/2, ``rest`` what follows them. Above the tie ``f`` is less than
-``2^I``, or it is ``2^I`` and ``rest`` is 0. Below it ``f`` with all bits inverted is less than ``2^I`` (and if ``I = 0`` the
-first bit of ``rest`` is one). ``2^I - 1`` is the thermometer of ``h``.
+``2^I``, or it is ``2^I`` and ``rest`` is 0. Below it ``f`` with all bits inverted is less than ``2^I`` (if ``I = 0`` that
+changes nothing: ``h`` is even). ``2^I - 1`` is the thermometer of ``h``.
 
 **One shift.** A multiple of 4 bits, so that it takes two rows of 4:1 multiplexers: what is left of a scale's exponent is in
 the factors. The magnitude is doubled where it is rounded (it loses a bit more, and that is zero), and a significand of 24 bits
-lies in ``M`` up to two places higher; both still fit 27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-26 are kept, and whether
+lies in ``M`` up to two places higher; both still fit 27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-25 are kept, and whether
 there are others (``sticky``). The two products are joined 17 bits apart, as DSPs' own cascades do, or one DSP's feedback at
 twice the clock.
 """

@@ -136,7 +136,7 @@ def _rounding(nibbles: int) -> Any:
 
 REQUANTISE, LANE, SHIFTING = "hw.post.requantise", "hw.post.lane", "hw.post.shift"
 SIGN = Fault(LANE, "Mux(sign, ~away,", "Mux(sign, away,")
-TIE = Fault(REQUANTISE, "tie.eq(Mux(half, short | power, short & (first | digits[0])))", "tie.eq(short)")
+TIE = Fault(REQUANTISE, "tie.eq(short | half & power)", "tie.eq(short)")
 PROOFS = (
     Proof(
         "requantise-operands", REQUANTISE,
