@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Array, Value
+from amaranth import Array, Mux, Value
 from amaranth.hdl import ValueLike
 
 
@@ -12,3 +12,13 @@ def pick(options: Sequence[ValueLike], index: Value) -> Value:
     """The option at ``index``. An element of an array by its number is the same, and costs a shifter of the whole array
     where its width is no power of two."""
     return Value.cast(options[0] if len(options) == 1 else Array(options)[index])
+
+
+def pick_by_halves(options: Sequence[ValueLike], index: Value) -> Value:
+    """The same as a tree: synthesis decodes the numbers of ``pick``, which for long words and more than four options may take
+    twice the LUTs of a tree."""
+    if len(options) == 1:
+        return Value.cast(options[0])
+    bit = (len(options) - 1).bit_length() - 1
+    low, high = options[: 1 << bit], options[1 << bit :]
+    return Mux(index[bit], pick_by_halves(high, index[:bit]), pick_by_halves(low, index[:bit]))

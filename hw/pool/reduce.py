@@ -10,7 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.cascade import registered
-from hw.arithmetic.choice import pick
+from hw.arithmetic.choice import pick, pick_by_halves
 from hw.interfaces import BufferRead, operand_layout
 from hw.pool.layouts import param_word, pixel_layout, reduction_layout, tap_word
 from hw.pool.step import Step, late
@@ -180,4 +180,4 @@ class WindowReduce(wiring.Component):
             parts += [(n, shadow[n * width : (n + 1) * width], word) for n in range(self.config.pool_parts)]
         numbers, values, words = zip(*parts, strict=True)
         m.d.comb += [self.o.p.part.eq(pick(numbers, turn)), self.o.p.param.eq(pick(words, turn))]
-        m.d.comb += [self.o.p.sums[n].eq(pick(lane, turn)) for n, lane in enumerate(zip(*values, strict=True))]
+        m.d.comb += [self.o.p.sums[n].eq(pick_by_halves(lane, turn)) for n, lane in enumerate(zip(*values, strict=True))]

@@ -23,12 +23,11 @@ class Step:
         return self.operand.count if self._config.pool_taps > 1 else Const(1)
 
     def word(self, p: int, j: int) -> tuple[Value, Value]:
-        """Tap ``j`` of pixel ``p``: its word, and whether it is not padding; see ``WindowGenerator``."""
+        """Tap ``j`` of pixel ``p``: its word, and whether it is not padding; see ``WindowGenerator``. The second tap of what is
+        not side by side is ``apart``, where there are words enough for one."""
         operand, lanes = self.operand, self._config.px_p
         apart = p + j * lanes
-        if j == 0 or apart == p + j:
-            return operand.data[p + j], operand.counted[p + j]
-        if j > 1 or apart >= lanes + self._config.pool_taps - 1:
+        if j != 1 or lanes == 1 or self._config.pool_taps <= lanes or apart >= lanes + self._config.pool_taps - 1:
             return operand.data[p + j], operand.counted[p + j]
         return (
             Mux(operand.side_by_side, operand.data[p + j], operand.data[apart]),

@@ -13,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arithmetic.cascade import cascades_of
 from hw.arithmetic.doubled import doubled_cascades, halves_of_a_cycle
 from hw.arithmetic.dsp48e2 import Enables
+from hw.arithmetic.sums import chosen_sum
 from hw.interfaces import TableWrite
 from isa.config import MachineConfig
 from isa.instructions import Activation
@@ -39,7 +40,7 @@ class Activate(wiring.Component):
     ======  ==================================================================================================
     0       product with alpha; with ``array_clock`` 2 a DSP makes those of two lanes by turns, in two stages more
     1       rounded, where LEAKY asks for it, and else ``r``; bounds of ``r`` instead of ``r + zp``, once for all lanes
-    2       ``r + zp`` beside both comparisons. Nine bits of ``r`` suffice: where they do not, it is beyond a bound
+    2       ``r`` or the bound that it is beyond, and ``zp``. Nine bits of ``r`` suffice: where they do not, it is beyond one
     3       table
     ======  ==================================================================================================
     """
@@ -68,17 +69,11 @@ class Activate(wiring.Component):
                 m.d.sync += target.as_value().eq(source)
         bounding, clamping, looking = side[behind - 1 :]
         # If lo > hi, hi is what comes out.
-        low, high = Signal(signed(8)), Signal(signed(8))
         least, most = Signal(signed(9)), Signal(signed(9))
         floor = Signal(signed(8))
         m.d.comb += floor.eq(Mux(bounding.lo > bounding.hi, bounding.hi, bounding.lo))
         with m.If(advance[behind]):
-            m.d.sync += [
-                low.eq(floor),
-                high.eq(bounding.hi),
-                least.eq(floor - bounding.zp),
-                most.eq(bounding.hi - bounding.zp),
-            ]
+            m.d.sync += [least.eq(floor - bounding.zp), most.eq(bounding.hi - bounding.zp)]
         looked_up = Signal()
         with m.If(advance[-1]):
             m.d.sync += looked_up.eq(looking.act == Activation.TABLE.value)
@@ -90,7 +85,8 @@ class Activate(wiring.Component):
             above = Mux(far, ~whole[15], (most - few)[9])
             y = [Signal(signed(8), name=f"y{n}_{lane}") for n in range(2)]
             with m.If(advance[-2]):
-                m.d.sync += y[0].eq(Mux(below, low, Mux(above, high, (whole[:8] + clamping.zp)[:8].as_signed())))
+                bounded = Mux(below, least[:8], Mux(above, most[:8], whole[:8]))
+                m.d.sync += y[0].eq(chosen_sum(clamping.zp, bounded))
             with m.If(advance[-1]):
                 m.d.sync += y[1].eq(y[0])
             table = self._table(m, lane, advance[-1], Cat(y[0], looking.table))
