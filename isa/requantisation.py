@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 SCALE_BITS = 24
-MOST_SCALE = (1 << SCALE_BITS) - 1
 MOST_SHIFT = 63
 """Of a scale ``M / 2^S``."""
 ONE_SHIFT = SCALE_BITS - 1
@@ -45,7 +44,7 @@ Whole = TypeVar("Whole", int, NDArray[np.int64])
 def packed(bias: Whole, mantissa: Whole, shift: Whole) -> Whole:
     """Records of ``M / 2^S``: any M below 2^24 and S up to 63, or what ``unpacked`` gives.
 
-    Where S leaves no sum but 0, M and the quotient are 0.
+    Where no sum is worth one half, M is 0 and the nibbles are all that there can be.
     """
     seen = shift <= _LAST_SHIFT
     factor, nibbles = mantissa << (-shift & 2), (shift + 3) >> 2

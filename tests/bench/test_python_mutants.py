@@ -11,7 +11,7 @@ from bench.covering import Covering, covering
 from bench.mutations import ROOT, Mutant, drawn, mutants_of, mutated
 from bench.python_mutants import FOLDERS, KILLED, NOT_RUN, SURVIVES, chosen_tests, verdict
 
-PATH = "sim/functional/requantise.py"
+PATH = "isa/requantisation.py"
 
 
 def test_every_mutant_is_a_program_that_differs_from_the_source_and_from_the_others() -> None:
