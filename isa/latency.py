@@ -77,6 +77,12 @@ def misc_latency(config: MachineConfig) -> int:
     return misc_factors(config) + product_latency(config) + 2 + MISC_ROUNDING + MISC_FINISH
 
 
+def misc_room(config: MachineConfig) -> int:
+    """Words that may be between the first slice of MISC and its write port, so many that none waits for another's room: beside
+    arithmetic and finish, slice, word, two of the queue, room and beginning."""
+    return -(-(misc_latency(config) + 6 + config.misc_parts - 1) // config.misc_parts) + 1
+
+
 def array_latency(config: MachineConfig) -> int:
     """Cycles from the array's operands to its sums.
 

@@ -20,12 +20,10 @@ from hw.window.queue import HeadQueue, RamQueue
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Unit
-from isa.latency import misc_latency
+from isa.latency import misc_latency, misc_room
 
 IN_FLIGHT = 32
 """Words between the loops and the write port, so many that the pipeline never waits for their addresses."""
-AROUND = 5
-"""Cycles of a word beside arithmetic and finish, until another may take its place: slice, word, head, room, beginning."""
 
 
 class MiscUnit(wiring.Component):
@@ -48,8 +46,7 @@ class MiscUnit(wiring.Component):
         self._arithmetic = Arithmetic(config)
         self.latency = misc_latency(config)
         """Cycles from a slice to its results."""
-        self.room = -(-(self.latency + AROUND + config.misc_parts - 1) // config.misc_parts) + 1
-        """Words that may be between the slicer and the write port."""
+        self.room = misc_room(config)
         super().__init__({
             **UnitSignature(Unit.MISC, config).members,
             "fm_read": Out(FeatureMapRead(config)).array(2),
@@ -66,7 +63,7 @@ class MiscUnit(wiring.Component):
         output = data.StructLayout({"addr": unsigned(self.config.fm_address_bits), "outside": unsigned(1), "last": unsigned(1)})
         m.submodules.outputs = outputs = HeadQueue(output, depth=IN_FLIGHT)
         m.submodules.slicer = slicer = Slicer(self.config)
-        m.submodules.results = results = HeadQueue(8 * self.config.ic_p, depth=self.room)
+        m.submodules.results = results = RamQueue(self.config, 8 * self.config.ic_p, self.room)
         wiring.connect(m, a.fm_read, wiring.flipped(self.fm_read[0]))
         wiring.connect(m, b.fm_read, wiring.flipped(self.fm_read[1]))
 
@@ -131,7 +128,7 @@ class MiscUnit(wiring.Component):
             ]
 
     def _begin(
-        self, m: Module, settings: RamQueue, a: OperandFetch, b: OperandFetch, slicer: Slicer, results: HeadQueue
+        self, m: Module, settings: RamQueue, a: OperandFetch, b: OperandFetch, slicer: Slicer, results: RamQueue
     ) -> None:
         """A word is cut into slices as soon as all that the mode reads is there, and there is room for what it becomes."""
         now, word = settings.o.payload, slicer.i.payload
@@ -157,7 +154,7 @@ class MiscUnit(wiring.Component):
         ]
         m.d.sync += [room.eq(room - takes + gives), may_begin.eq(gives | Mux(takes, room > 1, room != 0))]
 
-    def _compute(self, m: Module, slicer: Slicer, results: HeadQueue) -> None:
+    def _compute(self, m: Module, slicer: Slicer, results: RamQueue) -> None:
         """Slices of results are put together to words; what a reduction has come to is the whole word."""
         m.submodules.arithmetic = arithmetic = self._arithmetic
         m.submodules.finish = ending = Finish(self.config)
@@ -186,7 +183,7 @@ class MiscUnit(wiring.Component):
         m.d.sync += whole.eq(complete)
         m.d.comb += [results.i.valid.eq(whole), results.i.payload.eq(word)]
 
-    def _write(self, m: Module, results: HeadQueue, outputs: HeadQueue) -> None:
+    def _write(self, m: Module, results: RamQueue, outputs: HeadQueue) -> None:
         """Results meet their addresses, both in registers: the bank's arbitration hangs on them."""
         write = self.fm_write[0]
         written = Signal()

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from isa.config import MachineConfig
-from isa.latency import misc_latency
+from isa.latency import misc_latency, misc_room
 from sim.cycle.contest import BLOCK, Taken
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Masks
@@ -42,7 +42,7 @@ class Pace:
     def of(cls, config: MachineConfig) -> Pace:
         parts = config.misc_parts
         stages = misc_latency(config)
-        return cls(parts, parts + stages + 2, -(-(stages + 5 + parts - 1) // parts) + 1)
+        return cls(parts, parts + stages + 3, misc_room(config))
 
 
 class WordContest:
