@@ -43,7 +43,7 @@ def parts(config: MachineConfig) -> dict[str, float]:
         "machine": 1,
         "products": _products(config),
         "multipliers": _multipliers(config),
-        "sums": config.oc_p * config.px_p,
+        "sums": 0 if config.dsp_adders else config.oc_p * config.px_p,
         "finishing lanes": finish,
         "pool lanes": pool_lanes * config.px_p,
         "misc lanes": config.misc_lanes if config.build_misc else 0,
@@ -60,7 +60,7 @@ def _products(config: MachineConfig) -> float:
 
 
 def _multipliers(config: MachineConfig) -> float:
-    """All of them: array, zero-point of the weights, POOL's taps, finishing lanes (a wide product and LEAKY's), MISC."""
+    """All of them: array, zero-point of the weights, POOL's taps, finishing lanes (a wide product, LEAKY's), MISC, adders."""
     found = _products(config) + (config.px_p if config.dsp_packing else 1)
     by_turns = config.array_clock > 1
     wide, narrow = (1, 0.5) if by_turns else (2, 1)
@@ -71,6 +71,8 @@ def _multipliers(config: MachineConfig) -> float:
         lanes += [] if config.shares_finish else [config.pool_finish]
     found += sum(wide * count + ceil(narrow * count) for count in lanes)
     found -= wide * config.conv_finish if config.conv_shifts else 0
+    if config.dsp_adders:
+        found += config.oc_p * config.px_p + config.conv_finish + sum(lanes)
     return found + (config.misc_lanes + ceil(narrow * config.misc_lanes) if config.build_misc else 0)
 
 
