@@ -67,7 +67,7 @@ def _drawn(rng: random.Random, name: str) -> dict[str, object]:
     by_turns = drawn["dsp_packing"] and oc_p % (4 if px_p % 2 else 2) == 0
     drawn |= {"array_clock": rng.randint(1, 2) if by_turns else 1}
     drawn |= {"shared_finish": rng.random() < 0.5, "narrow_pairs": rng.choice((0, 0, 1, 32))}
-    return drawn | {"requant": rng.choice(REQUANT)}
+    return drawn | {"requant": rng.choice(REQUANT), "dsp_adders": rng.random() < 0.5}
 
 
 def _between(rng: random.Random, low: int, high: int) -> int:
