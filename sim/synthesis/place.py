@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.rtl.interrupts import temporary_folder
 from sim.synthesis.design import Design, DesignModule, split_design
+from sim.synthesis.ecp5 import script
 from sim.synthesis.timing import Point
 from sim.synthesis.tools import SynthesisError, Tool, find_tool
 
@@ -67,8 +68,8 @@ def place(
         place_in = folder or work
         place_in.mkdir(parents=True, exist_ok=True)
         (place_in / "placed.v").write_text(f"{verilog}\n{wrapper(design.modules[design.top])}")
-        script = f"read_verilog placed.v; synth_ecp5 -nowidelut -top {WRAPPER} -json placed.json"
-        _run(yosys, ["-q", "-l", "yosys.log", "-p", script], place_in, report, "yosys.log", r"Executing (.*)\.$")
+        commands = f"read_verilog placed.v; {script(WRAPPER)}; write_json placed.json"
+        _run(yosys, ["-q", "-l", "yosys.log", "-p", commands], place_in, report, "yosys.log", r"Executing (.*)\.$")
         arguments = [
             f"--{device}", "--package", PACKAGE, "--json", "placed.json", "--report", "report.json", "--freq", f"{mhz:g}",
             "--seed", str(seed), "--timing-allow-fail", "--lpf-allow-unconstrained", "--log", "nextpnr.log",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from isa.config import MachineConfig
+from sim.synthesis.ecp5 import script
 from sim.synthesis.tools import SynthesisError
 
 Cells = Mapping[str, float]
@@ -55,7 +56,7 @@ _XILINX_FREE = frozenset({"BUFG", "IBUF", "OBUF", "CARRY4", "CARRY8", "MUXF7", "
 def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
     """``synth_xilinx`` with the mapper ``abc`` in all its versions, and without wide multiplexers (MUXF7 to MUXF9), for
     which yosys spends as many LUTs again."""
-    script = (
+    commands = (
         f"synth_xilinx -family {name} -nowidelut -noiopad -noclkbuf -top {{top}} -run begin:map_luts; "
         "opt_expr -mux_undef -noclkinv; abc -luts 2:2,3,6:5; clean; techmap -map +/xilinx/ff_map.v; "
         "xilinx_srl -fixed -minlen 3; techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; "
@@ -69,14 +70,14 @@ def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
         "BRAM": {block: 1, half: 0.5},
         **({"URAM": {"URAM288": 1}} if name == "xcup" else {}),
     }
-    return Target(name, script, resources, _XILINX_FREE, dsp == "DSP48E2")
+    return Target(name, commands, resources, _XILINX_FREE, dsp == "DSP48E2")
 
 
 _ECP5_MEMORY: Cells = {"TRELLIS_DPR16X4": 6}
 """Four LUTs hold the words, the two beside them become the write port."""
 _ECP5 = Target(
     "ecp5",
-    "synth_ecp5 -noflatten -nowidelut -top {top} -run begin:map_luts; abc -lut 4; clean; techmap -map +/ecp5/cells_map.v; "
+    f"{script('{top}', '-noflatten ', 'map_luts')}; abc -lut 4; clean; techmap -map +/ecp5/cells_map.v; "
     "opt_lut_ins -tech ecp5; clean",
     {
         "LUT": {"LUT4": 1, "CCU2C": 2, **_ECP5_MEMORY},

@@ -10,6 +10,7 @@ import pytest
 
 from sim.synthesis.cells import kind_of, passages
 from sim.synthesis.design import split_design
+from sim.synthesis.ecp5 import NARROW_BITS
 from sim.synthesis.graph import build_graph
 from sim.synthesis.mapping import Mapped, map_modules
 from sim.synthesis.targets import TARGETS
@@ -122,7 +123,7 @@ def adder(target: str, width: int, tmp_path: Path) -> DeepPath:
 
 @pytest.mark.parametrize(("target", "levels", "cells"), [("xcup", 3, "FF LUT carry LUT FF"), ("ecp5", 2, "FF carry LUT FF")])
 def test_a_carry_chain_counts_once_however_long_it_is(target: str, levels: int, cells: str, tmp_path: Path) -> None:
-    for width in (12, 48):
+    for width in (NARROW_BITS + 1, 48):
         path = adder(target, width, tmp_path)
         assert (path.levels, path.cells, path.begin.signal, path.end.signal) == (levels, cells, "sum", "q")
         assert path.begin.source == "here.v:7"
