@@ -51,8 +51,11 @@ class Widths:
 
 
 def ring_add(a: Value, b: Value, ring: Value) -> Value:
-    """``a + b``, within the ring if there is one: both operands are, so one subtraction suffices."""
-    return Mux((ring != 0) & (a + b >= ring), a + b - ring, a + b)
+    """``a + b``, within the ring if there is one: both operands are, so one subtraction suffices, whose sign tells whether it
+    was due. That of no ring (0) changes nothing."""
+    total = a + b
+    less = total - ring
+    return Mux(less[-1], total, less)[: len(total)]
 
 
 def raster_layout(widths: Widths, carried: ShapeLike) -> data.StructLayout:
