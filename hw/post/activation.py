@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arithmetic.cascade import cascades_of
 from hw.arithmetic.doubled import doubled_cascades, halves_of_a_cycle
 from hw.arithmetic.dsp48e2 import Enables
-from hw.arithmetic.sums import chosen_sum
+from hw.arithmetic.sums import chosen_sum, extended
 from hw.interfaces import TableWrite
 from isa.config import MachineConfig
 from isa.instructions import Activation
@@ -80,9 +80,9 @@ class Activate(wiring.Component):
 
         for lane, whole in enumerate(self._shrunk(m, platform, advance)):
             far = ~(whole[8:].all() | ~whole[8:].any())
-            few = whole[:9].as_signed()
-            below = Mux(far, whole[15], (few - least)[9])
-            above = Mux(far, ~whole[15], (most - few)[9])
+            few = extended(whole[:9].as_signed(), 10)
+            below = Mux(far, whole[15], chosen_sum(~extended(least, 10), few, 1)[9])
+            above = Mux(far, ~whole[15], chosen_sum(extended(most, 10), ~few, 1)[9])
             y = [Signal(signed(8), name=f"y{n}_{lane}") for n in range(2)]
             with m.If(advance[-2]):
                 bounded = Mux(below, least[:8], Mux(above, most[:8], whole[:8]))

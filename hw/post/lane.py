@@ -83,7 +83,7 @@ class FinishingLane(wiring.Component):
 
     def _finish(self, m: Module, whole: Value, up: Value, overflow: Value, negative: Value) -> None:
         """The last two stages: ``INTEGER`` bits and whether they are rounded ``up``, sign, saturation."""
-        away, sign = Signal(reset_less=True), Signal(reset_less=True)
+        away, sign, full = (Signal(name=name, reset_less=True) for name in ("away", "sign", "full"))
         # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
         down = Signal(INTEGER + 1, reset_less=True)
         with m.If(self.advance[-2]):
@@ -91,8 +91,9 @@ class FinishingLane(wiring.Component):
                 away.eq(overflow | up),
                 down.eq(Cat(whole | overflow.replicate(INTEGER), Const(0, 1)) ^ negative.replicate(INTEGER + 1)),
                 sign.eq(negative),
+                full.eq(overflow | whole.all()),
             ]
-        step = Mux(sign, ~away, away & ~down[:INTEGER].all())
+        step = Mux(sign, ~away, away & ~full)
         r = Signal(signed(16), reset_less=True)
         m.d.comb += self.r.eq(r)
         with m.If(self.advance[-1]):
