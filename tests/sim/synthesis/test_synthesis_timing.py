@@ -121,6 +121,11 @@ def adder(target: str, width: int, tmp_path: Path) -> DeepPath:
     return deepest_paths(mapped, "top", {"sum": "here.v:7"})[0]
 
 
+def test_an_ecp5_has_narrow_sums_in_luts(tmp_path: Path) -> None:
+    chained = {width: "carry" in adder("ecp5", width, tmp_path).cells for width in (4, NARROW_BITS, NARROW_BITS + 1)}
+    assert chained == {4: False, NARROW_BITS: False, NARROW_BITS + 1: True}
+
+
 @pytest.mark.parametrize(("target", "levels", "cells"), [("xcup", 3, "FF LUT carry LUT FF"), ("ecp5", 2, "FF carry LUT FF")])
 def test_a_carry_chain_counts_once_however_long_it_is(target: str, levels: int, cells: str, tmp_path: Path) -> None:
     for width in (NARROW_BITS + 1, 48):
