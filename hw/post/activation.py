@@ -80,7 +80,7 @@ class Activate(wiring.Component):
 
         for lane, whole in enumerate(self._shrunk(m, platform, advance)):
             far = ~(whole[8:].all() | ~whole[8:].any())
-            # few - least and most - few, written so that the chains of carries take the inverted operands in; signs alone count.
+            # few - least and most - few, whose carry chains take the inverted operands in; only their signs count.
             few = extended(whole[:9].as_signed(), 10)
             below = Mux(far, whole[15], chosen_sum(~extended(least, 10), few, 1)[9])
             above = Mux(far, ~whole[15], chosen_sum(extended(most, 10), ~few, 1)[9])
