@@ -87,8 +87,9 @@ def test_the_functional_simulator_tells_how_far_it_is(monkeypatch: pytest.Monkey
 def test_a_program_that_runs_is_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("sim.rtl.process.TICK_SECONDS", 0.02)
     ticks: list[int] = []
+    since = time.perf_counter()
     assert run_process(["sh", "-c", "sleep 0.3; echo done"], tmp_path, tick=lambda: ticks.append(1)) == (0, "done\n")
-    assert 1 <= len(ticks) <= 15
+    assert 1 <= len(ticks) <= (time.perf_counter() - since) / 0.02
 
 
 def test_an_rtl_simulation_tells_its_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
