@@ -258,7 +258,7 @@ def test_place_prints_cells_clock_and_path(stand_in: Install, capsys: pytest.Cap
     stand_in("sim.synthesis.place", "place", place)
     stand_in("sim.rtl.build", "core_verilog", lambda config: f"// {config.name}")
     sys.modules["sim.rtl.build"].core_sources = lambda config: {}  # type: ignore[attr-defined]
-    words = ["place", "--device", "85k", "--mhz", "80", "--seed", "3", "-o", str(tmp_path / "new")]
+    words = ["place", "--device", "85k", "--mhz", "80", "--seed", "3", "--placer", "heap", "-o", str(tmp_path / "new")]
     assert main(words) == 0
     assert capsys.readouterr().out.splitlines() == [
         "nano on ECP5 85k, yosys 1, nextpnr-ecp5 2: placed and routed",
@@ -268,9 +268,8 @@ def test_place_prints_cells_clock_and_path(stand_in: Install, capsys: pytest.Cap
         "    0.50 ns  clk-to-q  load.x (hw/move/load.py:3)",
         "   16.00 ns  setup     conv.y",
     ]
-    assert calls == [
-        ("// nano", {"device": "85k", "mhz": 80.0, "route": True, "seed": 3, "folder": tmp_path / "new"})
-    ]  # fmt: skip
+    options = {"device": "85k", "mhz": 80.0, "route": True, "seed": 3, "placer": "heap", "folder": tmp_path / "new"}
+    assert calls == [("// nano", options)]
     assert main(["place", "--no-route"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith(": placed, routing estimated")

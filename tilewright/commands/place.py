@@ -12,6 +12,7 @@ from tilewright.options import check_output, config_option, json_option, print_j
 from tilewright.progress import stage_reporter
 
 DEVICES = ("25k", "85k")
+PLACERS = ("static", "heap")
 
 
 @click.command()
@@ -19,14 +20,16 @@ DEVICES = ("25k", "85k")
 @click.option("--device", type=click.Choice(DEVICES), default="25k", show_default=True, help="Size of the ECP5.")
 @click.option("--mhz", type=click.FloatRange(min=1), help="Clock to aim at.  [default: that of the configuration]")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Another one, another placement.")
+@click.option("--placer", type=click.Choice(PLACERS), default=PLACERS[0], show_default=True, help="Of nextpnr's.")
 @click.option("--no-route", is_flag=True, help="Only place: faster; the clock is an estimate, and no path is told.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for netlist, logs and nextpnr's report."
 )
 @json_option()
 def command(
-    config: MachineConfig, device: str, mhz: float | None, seed: int, no_route: bool, output: Path | None, as_json: bool
-) -> None:
+    config: MachineConfig, device: str, mhz: float | None, seed: int, placer: str, no_route: bool, output: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Synthesise the machine, place and route it on an ECP5 with nextpnr; print cells, MHz and the critical path.
 
     Takes minutes, much longer on a crowded chip. Ports are fed from shift registers, which are counted, too.
@@ -46,7 +49,7 @@ def command(
         verilog, sources = core_verilog(config), core_sources(config)
         placed = place(
             verilog, sources, device=device, mhz=mhz or config.clock_mhz, report=report, route=not no_route, seed=seed,
-            folder=output,
+            placer=placer, folder=output,
         )  # fmt: skip
     if as_json:
         print_json({"config": config.name, **dataclasses.asdict(placed)})
