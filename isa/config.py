@@ -370,7 +370,7 @@ def preset(name: str) -> MachineConfig:
 _NANO = MachineConfig(
     name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1, misc_lanes=1,
     fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
-    tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=100,
+    tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=60,
     dsp_packing=False, shared_finish=True, narrow_pairs=1, acc_ram="block", queue_ram="block", chip="LFE5U-25F",
 )  # fmt: skip
 _BASE = MachineConfig(

@@ -32,7 +32,7 @@ def command(
 ) -> None:  # fmt: skip
     """Synthesise the machine, place and route it on an ECP5 with nextpnr; print cells, MHz and the critical path.
 
-    Takes minutes, much longer on a crowded chip. Ports are fed from shift registers, which are counted, too.
+    Takes minutes, a third of an hour and more on a crowded chip. Ports are fed from shift registers, which are counted, too.
 
     \b
     Examples:
