@@ -1,7 +1,8 @@
-"""Size on an FPGA: ``python -m bench.resources [preset ...] [--jobs N]``, beside DNNVM's table 5 and the chip of each preset.
+"""Size on an FPGA, beside DNNVM's table 5 and the chip of each preset: ``python -m bench.resources [preset ...] [--flat]``.
 
 What ``tilewright size --target xcup`` prints, as rows of docs/performance.md: ``yosys synth_xilinx``, module by module and
-without flattening, so nothing is shared or optimised across modules. What was synthesised before comes from the cache.
+without flattening, so nothing is shared or optimised across modules; with ``--flat`` as one module. What was synthesised
+before comes from the cache. ``--jobs N``: runs of yosys at a time.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ DNNVM = (
 """Xing et al.: its block RAMs are of 18 Kbit, halved here."""
 
 
-def row_of(config: MachineConfig, jobs: int) -> list[str]:
-    found = size_of(config, TARGET, report=lambda line: print(line, file=sys.stderr), jobs=jobs).total
+def row_of(config: MachineConfig, jobs: int, flat: bool) -> list[str]:
+    found = size_of(config, TARGET, report=lambda line: print(line, file=sys.stderr), jobs=jobs, flat=flat).total
     counts = [f"{found[kind]:.1f}" if kind == "BRAM" else f"{found[kind]:.0f}" for kind in TARGET.resources]
     macs = config.macs_per_cycle
-    return [f"`{config.name}`", str(macs), *counts, f"{found['LUT'] / macs:.1f}"]
+    return [f"`{config.name}`{', flattened' if flat else ''}", str(macs), *counts, f"{found['LUT'] / macs:.1f}"]
 
 
 def text() -> str:
@@ -62,6 +63,7 @@ def text() -> str:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="bench.resources", description=__doc__)
     parser.add_argument("presets", nargs="*", default=list(PRESETS))
+    parser.add_argument("--flat", action="store_true", help="as one module, optimised as a whole")
     parser.add_argument("--jobs", type=int, default=1, help="runs of yosys at a time")
     given = parser.parse_args(arguments)
     print(" | ".join(COLUMNS))
@@ -69,7 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(" | ".join(row))
         put_row(TITLE, COLUMNS, row, 1, PAGE)
     for name in given.presets:
-        row = row_of(preset(name), given.jobs)
+        row = row_of(preset(name), given.jobs, given.flat)
         print(" | ".join(row), flush=True)
         put_row(TITLE, COLUMNS, row, 1, PAGE)
     put_text(TITLE, text(), PAGE)

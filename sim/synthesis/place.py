@@ -18,8 +18,6 @@ from sim.synthesis.tools import SynthesisError, Tool, find_tool
 PACKAGE = "CABGA381"
 CLOCK, FAST_CLOCK = "clk", "clk2x"
 WRAPPER = "placed"
-PLACER = "static"
-"""Of nextpnr's. On a chip that is four fifths full its wires are a tenth shorter than those of ``heap``: it can be routed."""
 Report = Callable[[str], None]
 _PORT = re.compile(
     r"^\s*(?P<way>input|output)(?: (?:wire|reg))? (?:\[(?P<top>\d+):0\] )?(?P<name>\\?\S+?)\s*[;,]?$", re.MULTILINE
@@ -59,9 +57,9 @@ def place(
     device: str,
     mhz: float,
     report: Report,
+    placer: str,
     route: bool = True,
     seed: int = 1,
-    placer: str = PLACER,
     folder: Path | None = None,
 ) -> Placed:
     """Synthesise, place and route; netlist, logs and nextpnr's report are left in ``folder`` if one is given."""

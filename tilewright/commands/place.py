@@ -13,6 +13,7 @@ from tilewright.progress import stage_reporter
 
 DEVICES = ("25k", "85k")
 PLACERS = ("static", "heap")
+"""Of nextpnr, the first of which makes shorter wires on a crowded chip."""
 
 
 @click.command()
@@ -20,7 +21,7 @@ PLACERS = ("static", "heap")
 @click.option("--device", type=click.Choice(DEVICES), default="25k", show_default=True, help="Size of the ECP5.")
 @click.option("--mhz", type=click.FloatRange(min=1), help="Clock to aim at.  [default: that of the configuration]")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Another one, another placement.")
-@click.option("--placer", type=click.Choice(PLACERS), default=PLACERS[0], show_default=True, help="Of nextpnr's.")
+@click.option("--placer", type=click.Choice(PLACERS), default=PLACERS[0], show_default=True, help="nextpnr's placer.")
 @click.option("--no-route", is_flag=True, help="Only place: faster; the clock is an estimate, and no path is told.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for netlist, logs and nextpnr's report."

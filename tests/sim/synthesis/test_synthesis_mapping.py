@@ -12,7 +12,7 @@ import pytest
 from sim.synthesis import mapping
 from sim.synthesis.design import split_design
 from sim.synthesis.mapping import map_modules
-from sim.synthesis.size import REST, count
+from sim.synthesis.size import REST, count, flattened
 from sim.synthesis.targets import TARGETS
 from sim.synthesis.tools import SynthesisError, Tool, find_tool
 from tests.sim.synthesis.designs import VERILOG, yosys
@@ -33,6 +33,18 @@ def test_sizes_are_sums_over_instances(target: Any, tmp_path: Path) -> None:
     assert size.units[REST]["LUT"] == 8, "the eight ANDs of the top module"
     assert size.total == {kind: sum(unit[kind] for unit in size.units.values()) for kind in size.total}
     assert size.modules["leaf"] == (2, size.units["first"])
+
+
+def test_flattened_logic_is_shared_across_modules(tmp_path: Path) -> None:
+    tool, target = yosys(), TARGETS["xcup"]
+    flat = flattened(DESIGN, tool, quiet)
+    assert (list(flat.modules), flat.top) == ([DESIGN.top], DESIGN.top)
+    whole, parts = (
+        count(design, map_modules(design, target, tool, report=quiet, cache=tmp_path), target, "yosys").total
+        for design in (flat, DESIGN)
+    )
+    assert whole["FF"] == parts["FF"] == 16
+    assert whole["LUT"] < parts["LUT"], "the ANDs before a leaf's sum are in the LUTs of that sum"
 
 
 def test_only_what_changed_is_mapped_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

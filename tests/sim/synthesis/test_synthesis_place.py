@@ -57,7 +57,7 @@ def test_the_critical_path_is_told_by_signals(placed: tuple[Placed, list[str]]) 
 
 @pytest.mark.usefixtures("tools")
 def test_without_routes_the_clock_is_estimated_and_no_path_is_told() -> None:
-    found = place(VERILOG, {}, device="25k", mhz=120, report=lambda line: None, route=False)
+    found = place(VERILOG, {}, device="25k", mhz=120, report=lambda line: None, placer="static", route=False)
     assert found.mhz > 50
     assert (found.routed, found.path) == (False, ())
 
