@@ -15,6 +15,7 @@ from pathlib import Path
 from bench.network_table import put_row
 from bench.strategies import imported
 from compiler.emit.places import APART
+from compiler.fastest import contenders
 from compiler.memory.storage import kin_of
 from compiler.neighbours import Neighbours
 from compiler.planning.behind import Row
@@ -22,7 +23,7 @@ from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
 from compiler.search.splice import Path as Groups
 from compiler.search.splice import splice
-from compiler.timing import contenders, program_ends
+from compiler.timing import program_ends
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig, preset
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import PAGE, imported
+from compiler.fastest import fastest
 from compiler.planning.grouping import needs_of
 from compiler.planning.plan import Plan
 from compiler.schemes import dynamic, pbqp
@@ -33,7 +34,7 @@ from compiler.schemes.problem import Costs, Problem, Solution
 from compiler.schemes.proof import Proof, prove
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS
-from compiler.timing import fastest, program_cycles
+from compiler.timing import program_cycles
 from compiler.xgraph.ops import Cpu
 from isa.config import preset
 from sim.cycle.timing import END_TAIL

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.network_table import put_row
+from compiler.fastest import fastest
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import OpSets
 from compiler.fusion.templates import template_groups
@@ -26,7 +27,7 @@ from compiler.quantise.statistics import CalibrationWarning
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.partition import Partition
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import fastest, program_cycles
+from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv
 from compiler.zoo.macs import multiply_accumulates

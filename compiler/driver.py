@@ -16,6 +16,7 @@ from compiler.emit.conversions import conversions_of
 from compiler.emit.described import schedule_of
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program
+from compiler.fastest import fastest
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import ImportedModel
 from compiler.limit import least_memory, limited, refusal
@@ -34,7 +35,7 @@ from compiler.search.effort import NORMAL, Effort, effort_of
 from compiler.search.measured import Measure, Measured
 from compiler.search.neocpu import SCHEMES
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import fastest, forget_programs
+from compiler.timing import forget_programs
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig

@@ -19,6 +19,7 @@ from compiler.planning.grouping import ordered_groups
 from compiler.planning.plan import Plan
 from compiler.planning.plans import KnownPlans, plan_at, plans_of
 from compiler.search.cost import Evaluator
+from compiler.stretches import Stretch
 from compiler.xgraph.ops import Cpu, Op
 
 
@@ -93,18 +94,35 @@ class Neighbours:
             self._walked[pair] = row.add(self._plan(second, upwards=False)) - before
         return self._walked[pair]
 
+    def unknown(self, path: Sequence[Mask]) -> list[bool | None]:
+        """Of each group whether it was in no program behind the one before it; of CPU parts None."""
+        machine = [mask & self._machine for mask in path]
+        return [self._pair(*pair) not in self._took if pair[1] else None for pair in pairwise((0, *machine))]
+
     def note(self, path: Sequence[Mask], ends: Sequence[Mapping[str, int]]) -> None:
         """The program was timed. ``ends``: of each stretch without CPU parts, when each group is done, and all before it."""
         machine = [mask & self._machine for mask in path]
-        stretches = [[0, *masks] for on_machine, masks in groupby(machine, bool) if on_machine]
+        runs = [[*masks] for on_machine, masks in groupby(machine, bool) if on_machine]
+        for run, until in zip(runs, ends, strict=True):
+            self._note((0, *run), (0, *until.values()))
+
+    def note_stretch(self, path: Sequence[Mask], part: Stretch, ends: Sequence[int]) -> None:
+        """The same of a part of it, from a machine at rest: what was known of its groups is known better."""
+        run = [mask & self._machine for mask in path[part.start : part.stop]]
+        if part.from_rest:
+            run, ends = [0, *run], [0, *ends]
+        for place in range(1, len(run)):
+            if self._pair(run[place - 1], run[place]) not in self._took:
+                self._note(run[place - 1 : place + 1], ends[place - 1 : place + 1])
+
+    def _note(self, run: Sequence[Mask], ends: Sequence[int]) -> None:
         geometries = self.evaluator.shapes.numbers
-        for run, until in zip(stretches, ends, strict=True):
-            for (first, second), (before, after) in zip(pairwise(run), pairwise([0, *until.values()]), strict=True):
-                pair, walked = self._pair(first, second), self.walked(first, second)
-                self._took[pair] = after - before
-                self._beyond[self._shape(second)] = after - before - walked
-                for n in bits_of(second):
-                    self._slower.setdefault(geometries[n], {})[pair] = (after - before) / max(1, walked)
+        for (first, second), (before, after) in zip(pairwise(run), pairwise(ends), strict=True):
+            pair, walked = self._pair(first, second), self.walked(first, second)
+            self._took[pair] = after - before
+            self._beyond[self._shape(second)] = after - before - walked
+            for n in bits_of(second):
+                self._slower.setdefault(geometries[n], {})[pair] = (after - before) / max(1, walked)
 
     def _shape(self, group: Mask) -> Hashable:
         return self.evaluator.shapes.key(group)

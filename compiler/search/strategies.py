@@ -24,7 +24,7 @@ CONTENDERS: dict[str, Strategy] = {
     "optimus-online": optimus_online,
     "best": best,
 }
-"""Those of which the last choice times the programs (``compiler/timing.py``)."""
+"""Those of which the last choice times the programs (``compiler/fastest.py``)."""
 STRATEGIES = CONTENDERS | {
     "optimus-as-written": optimus_as_written,
     "optimus-online-as-written": optimus_online_as_written,

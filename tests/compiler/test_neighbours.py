@@ -9,7 +9,8 @@ import pytest
 from compiler.emit.places import APART
 from compiler.neighbours import Neighbours
 from compiler.search.cost import Evaluator
-from compiler.timing import program_ends
+from compiler.stretches import AROUND, Stretch
+from compiler.timing import program_ends, stretch_ends
 from isa.config import preset
 from sim.cycle.timing import END_TAIL
 from tests.compiler.search.partitions import random_graph
@@ -52,3 +53,25 @@ def test_what_a_group_took_beyond_the_walk_it_takes_behind_others_too() -> None:
     assert neighbours.hoped(0, pair) == neighbours.walked(0, pair), "it was in no program"
     assert neighbours.feared(0, pair) > neighbours.hoped(0, pair), "its operations were slow in others"
     assert walked > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_stretch_tells_nearly_what_the_whole_program_tells(seed: int) -> None:
+    """Each group timed between its neighbours only: beside the whole program within a twentieth of it, and exact from rest."""
+    graph = random_graph(seed)
+    evaluator = Evaluator(NANO, graph)
+    neighbours, parts = Neighbours(evaluator), Neighbours(evaluator)
+    path = neighbours.path([(op,) for op in evaluator.sets.ops])
+    steps = neighbours.steps(path)
+    whole = program_ends(NANO, graph, tuple(steps), APART)
+    neighbours.note(path, whole.ends)
+    assert not any(neighbours.unknown(path))
+    assert all(parts.unknown(path))
+    for place in range(len(path)):
+        start, stop = max(0, place - AROUND), min(len(path), place + AROUND + 1)
+        ends = stretch_ends(NANO, graph, steps[start:stop])
+        parts.note_stretch(path, Stretch(start, stop, start == 0), ends)
+        assert not parts.unknown(path)[place]
+    assert parts.hoped(0, path[0]) == stretch_ends(NANO, graph, steps[:2])[0]
+    told = sum(parts.hoped(*pair) for pair in pairwise((0, *path)))
+    assert told == pytest.approx(sum(neighbours.hoped(*pair) for pair in pairwise((0, *path))), rel=0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compiler.fastest import fastest
 from compiler.planning.plan import Plan
 from compiler.schemes import walked
 from compiler.schemes.choice import others_of
@@ -12,7 +13,7 @@ from compiler.schemes.dynamic import solve
 from compiler.schemes.walked import with_walked_schemes
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS
-from compiler.timing import fastest, program_cycles
+from compiler.timing import program_cycles
 from isa.config import preset
 from tests.compiler.search.partitions import random_graph
 

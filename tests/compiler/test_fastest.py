@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.fastest import GAIN, fastest
 from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator
 from compiler.search.partition import partition_by
 from compiler.search.strategies import CONTENDERS
-from compiler.timing import GAIN, fastest, program_cycles
+from compiler.timing import program_cycles
 from isa.config import preset
 from tests.compiler.search.partitions import random_graph
 
