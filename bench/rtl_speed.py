@@ -1,56 +1,122 @@
-"""Speed of the RTL simulation and time of its build: ``python -m bench.rtl_speed [preset ...]``.
+"""Speed of the RTL simulation, time of its build and of the Verilog: ``python -m bench.rtl_speed [preset ...] [--beside DIR]``.
 
-A program that keeps CONV, LOAD and SAVE busy, in Verilator, with memory and host in HDL. Seconds of the simulation are
-those of its process on the CPU, so that the figure holds on a machine that does other things, too.
+A program that keeps CONV, LOAD and SAVE busy, in Verilator, with memory and host in HDL. Seconds of the simulation and of
+``tilewright verilog`` are those of its process on the CPU, so that figures hold on a machine that does other things, too.
+``--beside``: another checkout of this project, measured in turn by the same interpreter and packages; of ``--repeat`` turns
+the quickest of each counts.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import resource
+import subprocess
 import sys
 import tempfile
-import time
+from pathlib import Path
 
+from bench.compile_times import ROOT, revision
+from isa.config import PRESETS
+from isa.errors import TilewrightError
+
+COLUMNS = ("preset", "revision", "tilewright verilog s", "elaboration s", "build s", "cycles", "cycles/s", "CONV busy")
+PROBE = """
+import json, resource, sys, tempfile, time
 import numpy as np
-
 from bench.conv_occupancy import LAYERS, tile
 from bench.move_bandwidth import BASES, MEMORY_BYTES, dense
-from isa.config import PRESETS, preset
+from isa.config import preset
 from isa.instructions import Unit
 from isa.registers import Counter
 from sim.rtl.build import core_verilog
 from sim.rtl.machine import RtlMachine
 from sim.rtl.scenario import whole
+def children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+config = preset(sys.argv[1])
+with tempfile.TemporaryDirectory() as cache:
+    start = time.monotonic()
+    core_verilog(config, cache)
+    elaborated = time.monotonic()
+    machine = RtlMachine(config, cache=cache)
+    machine.build()
+    built = time.monotonic()
+    conv = tile(LAYERS[0], config).op
+    program = whole(config, *[conv, dense(config, "LOAD", 1 << 12, 0), dense(config, "SAVE", 1 << 12, 0)] * 3)
+    memory = np.zeros(MEMORY_BYTES, np.uint8)
+    machine.run(whole(config), memory, BASES)
+    begin = children()
+    result = machine.run(program, memory, BASES)
+    seconds = children() - begin
+busy = result.counters[Unit.CONV][Counter.BUSY] / result.cycles
+print(json.dumps({"elaboration s": elaborated - start, "build s": built - elaborated, "cycles": result.cycles,
+                  "cycles/s": result.cycles / seconds, "CONV busy": busy}))
+"""
+"""Asks only for what both checkouts have."""
 
 
-def cpu_seconds() -> float:
-    """CPU time of all finished child processes."""
+def run_in(checkout: Path, arguments: list[str]) -> tuple[str, float]:
+    """What a process prints that imports from a checkout, and its seconds on the CPU; it finds an empty cache."""
+    before = _children()
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=checkout, check=False, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(checkout), "XDG_CACHE_HOME": cache},
+        )  # fmt: skip
+    if done.returncode:
+        raise TilewrightError(f"{arguments[0]} in {checkout.name}: {(done.stderr.strip() or 'no word').splitlines()[-1]}")
+    return done.stdout, _children() - before
+
+
+def _children() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
-def main(names: list[str]) -> None:
-    print(f"{'preset':8} {'elaboration':>11} {'build':>8} {'cycles':>9} {'cycles/s':>10} {'CONV busy':>9}")
-    for name in names or list(PRESETS):
-        config = preset(name)
-        with tempfile.TemporaryDirectory() as cache:
-            start = time.monotonic()
-            core_verilog(config, cache)
-            elaborated = time.monotonic()
-            machine = RtlMachine(config, cache=cache)
-            machine.build()
-            built = time.monotonic()
-            conv = tile(LAYERS[0], config).op
-            program = whole(config, *[conv, dense(config, "LOAD", 1 << 12, 0), dense(config, "SAVE", 1 << 12, 0)] * 3)
-            memory = np.zeros(MEMORY_BYTES, np.uint8)
-            machine.run(whole(config), memory, BASES)
-            begin = cpu_seconds()
-            result = machine.run(program, memory, BASES)
-            seconds = cpu_seconds() - begin
-        busy = result.counters[Unit.CONV][Counter.BUSY] / result.cycles
-        times = f"{elaborated - start:9.1f} s {built - elaborated:6.1f} s"
-        print(f"{name:8} {times} {result.cycles:9} {result.cycles / seconds:10.0f} {busy:9.2f}", flush=True)
+def measure(checkout: Path, name: str) -> dict[str, float]:
+    """One turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["-m", "tilewright", "verilog", "--config", name, "-o", str(Path(folder) / "made")]
+        _, seconds = run_in(checkout, command)
+    found: dict[str, float] = json.loads(run_in(checkout, ["-c", PROBE, name])[0].splitlines()[-1])
+    return {"tilewright verilog s": seconds, **found}
+
+
+def row(name: str, checkout: Path, found: dict[str, float]) -> str:
+    digits = {"cycles": 0, "cycles/s": 0, "CONV busy": 2}
+    cells = [f"{found[column]:.{digits.get(column, 1)}f}" for column in COLUMNS[2:]]
+    return " | ".join([name, revision(checkout), *cells])
+
+
+def quickest(turns: list[dict[str, float]]) -> dict[str, float]:
+    """Of each figure the best: the least seconds, the most cycles in one."""
+    return {column: (max if column == "cycles/s" else min)(turn[column] for turn in turns) for column in COLUMNS[2:]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("presets", nargs="*", default=[*PRESETS])
+    parser.add_argument("--beside", type=Path, help="another checkout")
+    parser.add_argument("--repeat", type=int, default=1)
+    arguments = parser.parse_intermixed_args()
+    checkouts = [ROOT, *([arguments.beside.resolve()] if arguments.beside else [])]
+    print(" | ".join(COLUMNS))
+    for name in arguments.presets:
+        turns: dict[Path, list[dict[str, float]]] = {checkout: [] for checkout in checkouts}
+        for _ in range(arguments.repeat):
+            for checkout in checkouts:
+                turns[checkout].append(measure(checkout, name))
+        best = {checkout: quickest(found) for checkout, found in turns.items()}
+        for checkout in checkouts:
+            print(row(name, checkout, best[checkout]), flush=True)
+        if len(checkouts) > 1:
+            ours, theirs = (best[checkout] for checkout in checkouts)
+            speed, verilog = (ours[column] / theirs[column] for column in ("cycles/s", "tilewright verilog s"))
+            print(f"{name}: {speed:.2f} times the cycles per second, the Verilog in {verilog:.2f} of the time")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

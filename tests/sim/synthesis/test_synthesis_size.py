@@ -1,0 +1,51 @@
+"""The size of ``nano`` on its ECP5, so that nobody makes it much larger, or smaller, without noticing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isa.config import preset
+from sim.synthesis.size import size_of
+from sim.synthesis.targets import TARGETS
+from sim.synthesis.tools import SynthesisError, find_tool
+
+GOLDEN = Path(__file__).parent / "golden" / "nano_ecp5.json"
+NOTICED = 0.03
+"""Of each kind of resource. yosys alone moves LUTs by half a percent with the names that it meets."""
+
+
+def changes(size: dict[str, float], golden: dict[str, float]) -> list[str]:
+    """Resources that changed by more, or came or went."""
+    kinds = sorted({*size, *golden})
+    return [
+        f"{kind}: {size.get(kind, 0):g}, it was {golden.get(kind, 0):g}"
+        for kind in kinds
+        if abs(size.get(kind, 0) - golden.get(kind, 0)) > NOTICED * golden.get(kind, 0)
+    ]
+
+
+def test_nano_has_the_size_it_had(request: pytest.FixtureRequest) -> None:
+    """Renewed by ``--update-golden``; docs/performance.md has the same figures."""
+    golden = json.loads(GOLDEN.read_text())
+    try:
+        yosys = find_tool("yosys").version
+    except SynthesisError as error:
+        pytest.skip(str(error))
+    if yosys != golden["yosys"]:
+        pytest.skip(f"{yosys} counts differently than {golden['yosys']}, which the golden size is of")
+    size = size_of(preset("nano"), TARGETS["ecp5"], report=lambda line: None)
+    if request.config.getoption("--update-golden"):
+        GOLDEN.write_text(json.dumps({"yosys": yosys, "size": size.total}, indent=2) + "\n")
+        return
+    found = changes(size.total, golden["size"])
+    assert not found, f"{'; '.join(found)}; if that is meant, run pytest with --update-golden and renew docs/performance.md"
+
+
+def test_what_is_noticed() -> None:
+    golden = {"LUT": 1000.0, "DSP": 0.0}
+    assert changes({"LUT": 1030.0}, golden) == []
+    assert changes({"LUT": 1031.0}, golden) == ["LUT: 1031, it was 1000"]
+    assert changes({"LUT": 969.0, "DSP": 1.0}, golden) == ["DSP: 1, it was 0", "LUT: 969, it was 1000"]
