@@ -56,7 +56,8 @@ class BeatSequencer(wiring.Component):
     A reduction whose sums are drained takes ``entries`` of the ``results`` entries of the result queue
     (``retired`` strobes when one is free again) and the drain for ``drain_cycles`` cycles: its last beat waits for both.
     A first beat waits if its accumulator entry was stored less than ``STORE_DISTANCE`` cycles ago. A weight,
-    parameter or accumulator word outside its buffer raises ``BUFFER_ADDRESS`` and stops everything.
+    parameter or accumulator word outside its buffer raises ``BUFFER_ADDRESS`` and stops everything: the beat that asks for it
+    may fire as the last one, and ``fault`` is raised in the cycle after.
 
     A drain that begins while a ``guest`` waits for the finishing lanes leaves it ``guest_cycles`` after it.
 
@@ -120,7 +121,7 @@ class BeatSequencer(wiring.Component):
             ),
             load.eq(~loaded | (self.fire & x.last_of_instruction)),
             waits.eq(self._room(m, x.last, acc_out) | self._hazard(m, x, acc_in, acc_out, entry, load)),
-            self.fire.eq(loaded & self.operands.valid & ~outside & ~waits & ~self.fault.valid),
+            self.fire.eq(loaded & self.operands.valid & ~waits & ~self.fault.valid),
         ]
         with m.If(loaded & self.operands.valid & outside & ~self.fault.valid):
             m.d.sync += [
@@ -153,19 +154,25 @@ class BeatSequencer(wiring.Component):
     def _room(self, m: Module, last: Signal, acc_out: Signal) -> Signal:
         """High if a last beat would find the drain busy or the result queue full."""
         need = self.entries
+        room = self.results - need
         used = Signal(range(self.results + 1))
         spacing = Signal(range(max(2, self.drain_cycles + self.guest_cycles)))
+        full, spaced = Signal(), Signal()
+        """That ``used`` is above ``room``, and ``spacing`` not at its end."""
         drains = Signal()
-        blocked = Signal()
-        m.d.comb += [
-            drains.eq(self.fire & last & ~acc_out),
-            blocked.eq(last & ~acc_out & ((spacing != 0) | (used > self.results - need))),
+        following = Mux(self.guest, self.drain_cycles - 1 + self.guest_cycles, self.drain_cycles - 1)
+        m.d.comb += drains.eq(self.fire & last & ~acc_out)
+        m.d.sync += [
+            used.eq(used + Mux(drains, need, 0) - self.retired),
+            full.eq(Mux(drains, *(Mux(self.retired, used > most + 1, used > most) for most in (room - need, room)))),
+            spaced.eq(Mux(drains, following != 0, spacing > 1)),
         ]
-        m.d.sync += used.eq(used + Mux(drains, need, 0) - self.retired)
         with m.If(drains):
-            m.d.sync += spacing.eq(self.drain_cycles - 1 + Mux(self.guest, self.guest_cycles, 0))
+            m.d.sync += spacing.eq(following)
         with m.Elif(spacing != 0):
             m.d.sync += spacing.eq(spacing - 1)
+        blocked = Signal()
+        m.d.comb += blocked.eq(last & ~acc_out & (spaced | full))
         return blocked
 
     def _hazard(self, m: Module, x: data.View, acc_in: Signal, acc_out: Signal, entry: Signal, load: Signal) -> Signal:

@@ -6,6 +6,7 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.small import stepped
 from hw.conv import window_sum
 from hw.conv.accumulate import READ_AHEAD, Accumulate
 from hw.conv.array import MacArray
@@ -137,6 +138,8 @@ class ConvUnit(wiring.Component):
         for age in range(1, latency + 1):
             beats.append(Signal(accumulate.beat.shape(), name=f"beat{age}"))
             m.d.sync += beats[age].eq(beats[age - 1])
+        # The beat of a word outside its buffer is known a cycle after it fired.
+        m.d.sync += beats[2].valid.eq(beats[1].valid & ~sequencer.fault.valid)
         arriving = beats[latency]
         m.d.comb += [
             accumulate.sums.eq(array.sums),
@@ -155,9 +158,9 @@ class ConvUnit(wiring.Component):
             post.i.p.acc.eq(accumulate.acc),
             post.i.p.params.eq(self.params.data.replicate(c.conv_ports)),
             finishes.o.ready.eq(accumulate.valid & accumulate.last),
-            sequencer.retired.eq(write.taken),
         ]
         m.d.comb += [post.i.p[name].eq(finishes.o.p[name]) for name in FINISH]
+        m.d.sync += sequencer.retired.eq(write.taken)
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
         if isinstance(post, SharedPostProcess):
             m.d.comb += [post.ask.eq(accumulate.ask), sequencer.guest.eq(self.guest.waits)]
@@ -174,7 +177,7 @@ class ConvUnit(wiring.Component):
             wiring.connect(m, inner, wiring.flipped(outer))
 
         self._finish(m, unfinished, accumulate.stored, write.finished)
-        m.d.comb += self.wait_bank.eq(fetch.wait_bank | write.wait_bank)
+        m.d.sync += self.wait_bank.eq(fetch.wait_bank | write.wait_bank)
         with m.If(~self.fault.valid):
             for source in (write, sequencer, fetch):
                 with m.If(source.fault.valid):
@@ -220,12 +223,14 @@ class ConvUnit(wiring.Component):
     def _finish(self, m: Module, unfinished: Queue, stored: Signal, written: Signal) -> None:
         """Report instructions in order, though stored sums overtake output still to be written."""
         waiting = [Signal(range(_UNFINISHED + 1), name=name) for name in ("written_waiting", "stored_waiting")]
+        some = [Signal(name=f"{count.name}_some") for count in waiting]
         head = Signal(2)
         m.d.comb += [
             head.eq(Mux(unfinished.o.p, 0b10, 0b01)),
-            unfinished.o.ready.eq(Mux(unfinished.o.p, waiting[1], waiting[0]) != 0),
+            unfinished.o.ready.eq(Mux(unfinished.o.p, some[1], some[0])),
             self.done.eq(unfinished.o.valid & unfinished.o.ready),
             self.busy.eq(unfinished.o.valid),
         ]
         for n, event in enumerate((written, stored)):
-            m.d.sync += waiting[n].eq(waiting[n] + event - (self.done & head[n]))
+            count = stepped(waiting[n], event, self.done & head[n], _UNFINISHED)
+            m.d.sync += [waiting[n].eq(count), some[n].eq(count != 0)]

@@ -6,7 +6,7 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
-from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, UnitSignature
+from hw.interfaces import TICKET_BITS, BufferRead, FeatureMapRead, FeatureMapWrite, UnitSignature
 from hw.pool.finish import PixelFinish, depth, post_members
 from hw.pool.layouts import FINISH_LAYOUT, param_read, param_word, reduction_layout, tap_word
 from hw.pool.reduce import WindowReduce
@@ -117,18 +117,25 @@ class PoolUnit(wiring.Component):
     def _report(self, m: Module, fetch: OperandFetch, reduce: WindowReduce, finish: PixelFinish) -> None:
         """Activity, and the first fault; of several in one cycle that of the oldest instruction."""
         in_work = Signal(range(_IN_FLIGHT + depth(self.config) + 3))
-        started = self.instruction.valid & self.instruction.ready
-        m.d.sync += in_work.eq(in_work + started - finish.done)
+        started = Signal()
+        m.d.sync += [
+            started.eq(self.instruction.valid & self.instruction.ready),
+            in_work.eq(in_work + started - finish.done),
+        ]
         m.d.comb += [
             self.done.eq(finish.done),
-            self.busy.eq(in_work != 0),
+            self.busy.eq(started | (in_work != 0)),
             self.active.eq(reduce.i.valid & reduce.i.ready),
-            self.wait_bank.eq(fetch.wait_bank | (self.fm_write.valid & ~self.fm_write.ready)),
         ]
+        m.d.sync += self.wait_bank.eq(fetch.wait_bank | (self.fm_write.valid & ~self.fm_write.ready))
+        outside = Signal()
+        ticket = Signal(TICKET_BITS, reset_less=True)
+        """Of the tap word asked for in the last cycle."""
+        m.d.sync += [outside.eq(reduce.outside), ticket.eq(reduce.settings.p.ticket)]
         seen = (
             (finish.write_outside, Fault.FM_ADDRESS, finish.place.p.ticket),
             (finish.param_outside, Fault.BUFFER_ADDRESS, finish.settings.p.ticket),
-            (reduce.outside, Fault.BUFFER_ADDRESS, reduce.settings.p.ticket),
+            (outside, Fault.BUFFER_ADDRESS, ticket),
             (fetch.fault.valid, Fault.FM_ADDRESS, fetch.fault.fault.ticket),
         )
         with m.If(~self.fault.valid):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, unsigned
+from amaranth import Cat, Module, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.small import at_least
 from hw.buffers.read_port import ReadPort
 from hw.interfaces import FaultSignature, FeatureMapRead, operand_layout
 from hw.window.generator import step_layout
@@ -45,36 +46,38 @@ class OperandFetch(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.steps = waiting = HeadQueue(data.StructLayout({"step": self.steps, "outside": unsigned(1)}))
+        m.submodules.steps = waiting = HeadQueue(self.steps)
         m.submodules.port = port = ReadPort(self.config, self.lanes, self.tag)
         for inner, outer in zip(port.fm_read, self.fm_read, strict=True):
             wiring.connect(m, inner, wiring.flipped(outer))
+        outside = Signal()
+        wrong = Signal()
+        """A step outside was seen: it waits for those before it, and is dropped, as all that follow are."""
         m.d.comb += [
-            waiting.i.valid.eq(self.i.valid),
+            outside.eq(Cat(lane.read & at_least(lane.addr, self.config.fm_words) for lane in self.i.p.lanes).any()),
+            waiting.i.valid.eq(self.i.valid & ~outside & ~wrong),
             self.i.ready.eq(waiting.i.ready),
-            waiting.i.p.step.eq(self.i.p),
-            waiting.i.p.outside.eq(
-                Cat(lane.read & (lane.addr >= self.config.fm_words) for lane in self.i.p.lanes).any()
-            ),
+            waiting.i.p.eq(self.i.p),
         ]
+        with m.If(self.i.valid & outside & ~wrong):
+            m.d.sync += [
+                wrong.eq(1),
+                self.fault.fault.code.eq(Fault.FM_ADDRESS),
+                self.fault.fault.ticket.eq(self.i.p.ticket),
+            ]
+        with m.If(wrong & ~waiting.o.valid):
+            m.d.sync += self.fault.valid.eq(1)
 
-        step = waiting.o.p.step
-        stop = waiting.o.p.outside
+        step = waiting.o.p
         m.d.comb += [
-            port.i.valid.eq(waiting.o.valid & ~stop),
-            waiting.o.ready.eq(port.i.ready & ~stop),
+            port.i.valid.eq(waiting.o.valid),
+            waiting.o.ready.eq(port.i.ready),
             port.i.p.fill.eq(step.pad_value),
             port.i.p.read.eq(Cat(lane.read for lane in step.lanes)),
             *(port.i.p.addr[p].eq(lane.addr) for p, lane in enumerate(step.lanes)),
             *(port.i.p.tag[name].eq(step[name]) for name in self.tag.members),
             self.wait_bank.eq(port.wait_bank),
         ]
-        with m.If(waiting.o.valid & waiting.o.p.outside & ~self.fault.valid):
-            m.d.sync += [
-                self.fault.valid.eq(1),
-                self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.ticket.eq(step.ticket),
-            ]
 
         answer = port.o.p
         m.d.comb += [

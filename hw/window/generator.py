@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth import Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from hw.arithmetic.small import at_most
 from hw.interfaces import TICKET_BITS
 from hw.window.fields import greatest, shape_of, shapes_of
 from hw.window.raster import ROW_NUMBER, RasterWalk, Widths, pixel_layout, ring_add
@@ -63,6 +65,27 @@ def step_layout(config: MachineConfig, lanes: int, taps: int = 1) -> data.Struct
         "last_of_outer": unsigned(1),
         "last_of_instruction": unsigned(1),
     })
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """How many of up to ``taps`` taps a step takes."""
+
+    taps: int
+    side_by_side: Value
+    second: Value
+    """What is not side by side goes two by two."""
+
+    @property
+    def most(self) -> Value:
+        return self._chosen(*(Const(number) for number in (self.taps, 2, 1)))
+
+    def suffice(self, columns: Value, steps: int = 1) -> Value:
+        """Whether ``columns`` taps are taken in so many steps, or fewer."""
+        return self._chosen(*(at_most(columns, number * steps) for number in (self.taps, 2, 1)))
+
+    def _chosen(self, several: Value, two: Value, one: Value) -> Value:
+        return Mux(self.side_by_side, several, Mux(self.second, two, one)) if self.taps > 1 else one
 
 
 class WindowGenerator(wiring.Component):
@@ -141,23 +164,22 @@ class WindowGenerator(wiring.Component):
         vectors, columns, rows, period = Signal(12), Signal(8), Signal(8), Signal(12)
         row, y, x = Signal(address), Signal(_REACH), Signal(_REACH)
         outer_base, column_base, offset, outer_next = (Signal(address) for _ in range(4))
-        vectors_over, last_row = Signal(), Signal()
-        """Of the counters of vectors and rows, that they are at 1; the next tap waits for both."""
-        columns_over, taps_over, period_over = Signal(), Signal(), Signal()
+        vectors_over, last_columns, last_row = Signal(), Signal(), Signal()
+        """Of the counters of vectors, columns and rows, that they end with this step; the next tap waits for all of them."""
+        few_columns = Signal()
+        """A step takes a whole kernel row."""
+        columns_over, taps_over = Signal(), Signal()
+        period_over = Signal()
+        """``period`` is at 1."""
         side_by_side = Signal()
-        """All pixels of the group are in one row."""
-        most: Value = Const(1)
-        step: Value = t.d_x
-        if self.taps > 1:
-            second = t.several if self.taps > self.lanes else Const(0)
-            m.d.comb += tap.side_by_side.eq(t.neighbours & side_by_side)
-            most = Mux(tap.side_by_side, self.taps, Mux(second, 2, 1))
-            step = Mux(tap.side_by_side, self.taps, t.d_x << second)
+        second = t.several if self.taps > self.lanes else Const(0)
+        steps = _Steps(self.taps, side_by_side, second)
+        step = Mux(side_by_side, self.taps, t.d_x << second) if self.taps > 1 else t.d_x
         m.d.comb += [
-            tap.count.eq(Mux(columns < most, columns, most)),
-            columns_over.eq(vectors_over & (columns <= most)),
+            tap.side_by_side.eq(side_by_side),
+            tap.count.eq(Mux(last_columns, columns, steps.most)),
+            columns_over.eq(vectors_over & last_columns),
             taps_over.eq(columns_over & last_row),
-            period_over.eq(period == 1),
             outer_next.eq(Mux(period_over, outer_base + t.outer_step, outer_base)),
         ]
         with m.If(go & valid):
@@ -166,7 +188,8 @@ class WindowGenerator(wiring.Component):
                 m.d.sync += [
                     vectors.eq(t.inner),
                     vectors_over.eq(t.inner == 1),
-                    columns.eq(columns - most),
+                    columns.eq(columns - steps.most),
+                    last_columns.eq(steps.suffice(columns, 2)),
                     x.eq(x + step),
                     column_base.eq(column_base + step),
                     offset.eq(column_base + step),
@@ -174,6 +197,7 @@ class WindowGenerator(wiring.Component):
             with m.If(columns_over):
                 m.d.sync += [
                     columns.eq(t.k_w),
+                    last_columns.eq(few_columns),
                     rows.eq(rows - 1),
                     last_row.eq(rows == 2),
                     x.eq(0),
@@ -184,14 +208,18 @@ class WindowGenerator(wiring.Component):
                 ]
         new = raster.o.p
         fresh = new.carried
+        beside = Signal()
+        few = _Steps(self.taps, beside, fresh.several if self.taps > self.lanes else Const(0)).suffice(fresh.k_w)
         with m.If(go & (taps_over | ~valid)):
             m.d.comb += raster.o.ready.eq(1)
             m.d.sync += valid.eq(raster.o.valid)
             with m.If(raster.o.valid):
-                row_of_all = [new.pixels[p].valid & (new.pixels[p].y == new.pixels[0].y) for p in range(self.lanes)]
+                if self.taps > 1:
+                    m.d.comb += beside.eq(fresh.neighbours & new.one_row)
+                    m.d.sync += side_by_side.eq(beside)
+                m.d.sync += [to.eq(few) for to in (few_columns, last_columns)]
                 m.d.sync += [
                     pixels.eq(new.pixels),
-                    side_by_side.eq(Cat(row_of_all).all()),
                     last_of_repeat.eq(new.last_of_repeat),
                     last_of_walk.eq(new.last),
                     first.eq(1),
@@ -205,11 +233,13 @@ class WindowGenerator(wiring.Component):
                     x.eq(0),
                 ]
                 with m.If(new.first):
-                    m.d.sync += [t.eq(fresh), period.eq(fresh.outer_period), outer_base.eq(fresh.i_addr)]
+                    m.d.sync += [t.eq(fresh), period.eq(fresh.outer_period), period_over.eq(fresh.outer_period == 1)]
+                    m.d.sync += outer_base.eq(fresh.i_addr)
                     m.d.sync += [column_base.eq(fresh.i_addr), offset.eq(fresh.i_addr)]
                 with m.Elif(last_of_repeat):
                     m.d.sync += [outer_base.eq(outer_next), column_base.eq(outer_next), offset.eq(outer_next)]
                     m.d.sync += period.eq(Mux(period_over, t.outer_period, period - 1))
+                    m.d.sync += period_over.eq(Mux(period_over, t.outer_period == 1, period == 2))
                 with m.Else():
                     m.d.sync += [column_base.eq(outer_base), offset.eq(outer_base)]
         m.d.comb += [
@@ -271,21 +301,24 @@ class WindowGenerator(wiring.Component):
                 ]
                 behind.append((inside & (y < summed.i_h), x, base, row_in_ring))
             for e in range(self.taps - 1):
-                self._beside(m, e, summed, *behind[e % self.lanes])
+                self._beside(m, e, summed, wrapped, *behind[e % self.lanes])
 
     def _beside(
-        self, m: Module, e: int, summed: data.View, inside: Value, x: Signal, base: Signal, row_in_ring: Signal
-    ) -> None:
-        """Port ``px_p + e``, whose word is in the row of pixel ``e mod px_p``."""
+        self, m: Module, e: int, summed: data.View, wrapped: data.View, inside: Value, x: Signal, base: Signal,
+        row_in_ring: Signal,
+    ) -> None:  # fmt: skip
+        """Port ``px_p + e``, whose word is in the row of pixel ``e mod px_p``; its column is compared a stage later."""
         further = Signal(self.config.fm_address_bits, name=f"further{e}")
+        x_further = Signal(self.widths.column, name=f"x_further{e}")
         read = Signal(name=f"read_beside{e}")
         needed = Mux(summed.side_by_side, summed.count > e + 1, (summed.count > 1) & (e < self.lanes))
         away = Mux(summed.side_by_side, self.lanes * (1 + e // self.lanes), summed.d_x)
         port = self.o.p.lanes[self.lanes + e]
         m.d.sync += [
             further.eq(base + away),
-            read.eq(inside & needed & ((x + away)[: self.widths.column] < summed.i_w)),
-            port.read.eq(read),
+            x_further.eq(x + away),
+            read.eq(inside & needed),
+            port.read.eq(read & (x_further < wrapped.i_w)),
             port.addr.eq(further + row_in_ring),
         ]
 

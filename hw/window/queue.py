@@ -6,9 +6,14 @@ from amaranth import Module, Mux, Shape, Signal, Value
 from amaranth.hdl import ShapeLike
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
+from hw.arithmetic.small import stepped
 from hw.buffers.fifo import RamFifo
 from isa.config import MachineConfig
+
+MANY = 16
+"""Entries too many for a count of theirs to be one LUT deep."""
 
 
 class Queue(wiring.Component):
@@ -16,12 +21,14 @@ class Queue(wiring.Component):
 
     ``i.ready`` and ``o.valid`` come from registers alone. A depth of 2 suffices to carry one entry per
     cycle; more entries absorb stalls. The storage is read asynchronously (LUT RAM), so keep it short.
+    A few entries are counted; of ``MANY``, whose number is rounded up to a power of two, each pointer has a bit more than the
+    storage, and nothing is counted.
     """
 
     def __init__(self, shape: ShapeLike, depth: int = 2) -> None:
         if depth < 2:
             raise ValueError(f"queue depth {depth}: expected at least 2, or the queue halves the rate")
-        self.depth = depth
+        self.depth = depth if depth < MANY else 1 << ceil_log2(depth)
         self.shape = shape
         super().__init__({
             "i": In(stream.Signature(shape)),
@@ -33,23 +40,35 @@ class Queue(wiring.Component):
         m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=self.depth, init=[])
         write = storage.write_port()
         read = storage.read_port(domain="comb")
-        level = Signal(range(self.depth + 1))
         push = Signal()
         pop = Signal()
         m.d.comb += [
-            self.i.ready.eq(level != self.depth),
-            self.o.valid.eq(level != 0),
             push.eq(self.i.valid & self.i.ready),
             pop.eq(self.o.valid & self.o.ready),
             write.en.eq(push),
             write.data.eq(self.i.payload),
             self.o.payload.eq(read.data),
         ]
+        if self.depth >= MANY:
+            written, taken = (Signal(range(2 * self.depth), name=name) for name in ("written", "taken"))
+            with m.If(push):
+                m.d.sync += written.eq(written + 1)
+            with m.If(pop):
+                m.d.sync += taken.eq(taken + 1)
+            m.d.comb += [
+                write.addr.eq(written),
+                read.addr.eq(taken),
+                self.i.ready.eq((written ^ taken) != self.depth),
+                self.o.valid.eq(written != taken),
+            ]
+            return m
+        level = Signal(range(self.depth + 1))
+        m.d.comb += [self.i.ready.eq(level != self.depth), self.o.valid.eq(level != 0)]
         with m.If(push):
             m.d.sync += write.addr.eq(_next(write.addr, self.depth))
         with m.If(pop):
             m.d.sync += read.addr.eq(_next(read.addr, self.depth))
-        m.d.sync += level.eq(level + push - pop)
+        m.d.sync += level.eq(stepped(level, push, pop, self.depth))
         return m
 
 
@@ -109,16 +128,17 @@ class HeadQueue(wiring.Component):
             free.eq(~self.o.valid | self.o.ready),
             pull.eq(free & (level != 0)),
         ]
+        # What is offered is written behind the head even where it becomes the head, and then is no entry: for ``free`` is late.
         store = push & (~free | (level != 0))
         if behind == 1:
             waiting = Signal(self.shape, reset_less=True)
-            with m.If(store):
+            with m.If(self.i.ready):
                 m.d.sync += waiting.eq(self.i.payload)
             entry: Value = Value.cast(waiting)
         else:
             m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=behind, init=[])
             write, read = storage.write_port(), storage.read_port(domain="comb")
-            m.d.comb += [write.en.eq(store), write.data.eq(self.i.payload)]
+            m.d.comb += [write.en.eq(push), write.data.eq(self.i.payload)]
             with m.If(store):
                 m.d.sync += write.addr.eq(_next(write.addr, behind))
             with m.If(pull):
@@ -129,7 +149,7 @@ class HeadQueue(wiring.Component):
                 self.o.valid.eq((level != 0) | push),
                 Value.cast(self.o.payload).eq(Mux(level != 0, entry, Value.cast(self.i.payload))),
             ]
-        m.d.sync += level.eq(level + store - pull)
+        m.d.sync += level.eq(stepped(level, store, pull, behind))
         return m
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amaranth import Module, Mux, Shape, Signal, Value, signed, unsigned
+from amaranth import Cat, Module, Mux, Shape, Signal, Value, signed, unsigned
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -13,6 +13,7 @@ from amaranth.utils import bits_for
 
 from hw.arithmetic.choice import pick
 from hw.window.fields import greatest
+from hw.window.near import Near
 from isa.config import MachineConfig
 
 ROW_NUMBER = signed(bits_for(greatest("o_h") * greatest("s_y") + greatest("k_h") * greatest("d_y")) + 1)
@@ -90,9 +91,11 @@ def pixel_layout(widths: Widths) -> data.StructLayout:
 
 
 def group_layout(widths: Widths, lanes: int, carried: ShapeLike) -> data.StructLayout:
-    """The pixels of one step, and where it stands: first or last of the walk, last of one repeat."""
+    """The pixels of one step, whether all lanes have one in the same row, and where the step stands: first or last of the walk,
+    last of one repeat."""
     return data.StructLayout({
         "pixels": data.ArrayLayout(pixel_layout(widths), lanes),
+        "one_row": unsigned(1),
         "first": unsigned(1),
         "last_of_repeat": unsigned(1),
         "last": unsigned(1),
@@ -115,7 +118,7 @@ class RasterWalk(wiring.Component):
     add     the lanes' address parts: last group's pixel plus the multiples chosen by ``place``
     ======  =========================================================================================
 
-    So the recurrence from group to group is one narrow chain in ``place`` and one addition in ``add``,
+    So the recurrence from group to group is a look at a few bits in ``place`` (``Near``) and one addition in ``add``,
     whatever the number of lanes. Latency ``lanes + 3``; stalls with ``o.ready``.
     """
 
@@ -132,11 +135,11 @@ class RasterWalk(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        release = Signal()
-        accept = Signal()
+        starts, release, accept = Signal(), Signal(), Signal()
+        """The first group of a walk is next; it goes into ``place``; whatever is next does."""
         s, steps, armed = self._setup(m, release)
-        place, placed = self._place(m, s, armed, release, accept)
-        self._add(m, s, steps, release, place, placed, accept)
+        place, placed = self._place(m, s, armed, starts, release, accept)
+        self._add(m, s, steps, starts, release, place, placed, accept)
         return m
 
     def _setup(self, m: Module, release: Signal) -> tuple[data.View, data.View, Signal]:
@@ -147,18 +150,16 @@ class RasterWalk(wiring.Component):
         steps = Signal(_multiples(self.widths, self.lanes))
         count = Signal(range(self.lanes + 1))
         m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == self.lanes))]
-        with m.If(self.i.valid & self.i.ready):
+        m.d.sync += loaded.eq(Mux(loaded, ~release, self.i.valid))
+        with m.If(~loaded):
             m.d.sync += [
-                loaded.eq(1),
                 s.eq(self.i.p),
                 count.eq(1),
                 steps.row[1].eq(self.i.p.row_step),
                 steps.y[1].eq(self.i.p.y_step),
                 steps.column[1].eq(self.i.p.column_step),
             ]
-        with m.Elif(release):
-            m.d.sync += loaded.eq(0)
-        with m.Switch(count):
+        with m.Else(), m.Switch(count):
             for k in range(1, self.lanes):
                 with m.Case(k):
                     m.d.sync += [
@@ -170,7 +171,7 @@ class RasterWalk(wiring.Component):
         return s, steps, armed
 
     def _place(
-        self, m: Module, s: data.View, armed: Signal, release: Signal, accept: Signal
+        self, m: Module, s: data.View, armed: Signal, starts: Signal, release: Signal, accept: Signal
     ) -> tuple[data.View, Signal]:
         """Go through the rows; a group is put out whenever ``accept`` is high."""
         n = self.lanes
@@ -181,6 +182,8 @@ class RasterWalk(wiring.Component):
         width = Signal(12)
         height = Signal(12)
         repeats = Signal(12)
+        final = Signal()
+        """Of the repeats, that this is the last."""
         phase = Signal(range(max(2, len(self.advances))))
         place = Signal(data.StructLayout({
             "wraps": data.ArrayLayout(range(n + 1), n + 1),
@@ -192,45 +195,34 @@ class RasterWalk(wiring.Component):
             "last": 1,
         }))
         placed = Signal()
-        wraps, after = _wraps(m, left, width, n)
+        near = Near(m, left, rows, n, self.advances, phase)
         amount = pick(self.advances, phase)
-        ends = pick([wraps[a] for a in self.advances], phase)
         final_phase = phase == len(self.advances) - 1
         repeat_over = Signal()
         walk_over = Signal()
-        issue = Signal()
         m.d.comb += [
-            repeat_over.eq(final_phase & (ends >= rows)),
-            walk_over.eq(repeat_over & (repeats == 1)),
-            issue.eq(running & accept),
-            release.eq(issue & fresh),
+            repeat_over.eq(final_phase & near.rows_over),
+            walk_over.eq(repeat_over & final),
+            starts.eq(running & fresh),
+            release.eq(starts & accept),
         ]
         with m.If(accept):
-            m.d.sync += placed.eq(running)
-        with m.If(issue):
             m.d.sync += [
-                fresh.eq(0),
-                phase.eq(Mux(final_phase, 0, phase + 1)),
-                left.eq(Mux(ends.any(), width - pick([after[a] for a in self.advances], phase), left - amount)),
-                rows.eq(Mux(ends >= rows, 0, rows - ends)),
-            ]
-            with m.If(repeat_over):
-                m.d.sync += [left.eq(width), rows.eq(height), repeats.eq(repeats - 1)]
-            m.d.sync += [
+                placed.eq(running),
                 place.phase.eq(phase),
                 place.first.eq(fresh),
                 place.last_of_repeat.eq(repeat_over),
                 place.last.eq(walk_over),
             ]
-            m.d.sync += [place.wraps[p].eq(wraps[p]) for p in range(n + 1)]
-            m.d.sync += [place.after[p].eq(after[p]) for p in range(n + 1)]
-            m.d.sync += [place.valid[p].eq((wraps[p] < rows) & (p < amount)) for p in range(n)]
-        # While the walk at hand is ``fresh``, it is still the one that is set up.
-        another = armed & ~(running & fresh)
-        with m.If(~running | (issue & walk_over)):
-            m.d.sync += running.eq(another)
-            with m.If(another):
+            m.d.sync += [place.wraps[p].eq(near.wraps[p]) for p in range(n + 1)]
+            m.d.sync += [place.after[p].eq(near.after[p]) for p in range(n + 1)]
+            m.d.sync += [place.valid[p].eq((near.wraps[p] < near.rows) & (p < amount)) for p in range(n)]
+        # What is next is chosen by the walk alone; ``accept`` is late, and only an enable. Where no other walk is ready,
+        # what is loaded is loaded again. While the walk at hand is ``fresh``, it is still the one that is set up.
+        with m.If(accept | ~running):
+            with m.If(walk_over | ~running):
                 m.d.sync += [
+                    running.eq(armed & ~starts),
                     fresh.eq(1),
                     phase.eq(0),
                     left.eq(s.width),
@@ -238,13 +230,34 @@ class RasterWalk(wiring.Component):
                     rows.eq(s.height),
                     height.eq(s.height),
                     repeats.eq(s.repeats),
+                    final.eq(s.repeats == 1),
                 ]
+                near.begin(s.width, s.height)
+            with m.Elif(repeat_over):
+                m.d.sync += [
+                    fresh.eq(0),
+                    phase.eq(0),
+                    left.eq(width),
+                    rows.eq(height),
+                    repeats.eq(repeats - 1),
+                    final.eq(repeats == 2),
+                ]
+                near.first_row(height)
+            with m.Else():
+                m.d.sync += [
+                    fresh.eq(0),
+                    phase.eq(Mux(final_phase, 0, phase + 1)),
+                    left.eq(Mux(near.wrapped, width, left) - Mux(near.wrapped, near.column, amount)),
+                    rows.eq(Mux(near.rows_over, 0, rows - near.ends)),
+                ]
+                near.step()
         return place, placed
 
     def _add(
-        self, m: Module, s: data.View, s_steps: data.View, release: Signal, place: data.View, placed: Signal, accept: Signal
-    ) -> None:
-        """Turn each group's places into addresses."""
+        self, m: Module, s: data.View, s_steps: data.View, starts: Signal, release: Signal, place: data.View, placed: Signal,
+        accept: Signal,
+    ) -> None:  # fmt: skip
+        """Turn each group's places into addresses. Registers take anything where nothing is ``placed``: no walk has begun."""
         n = self.lanes
         steps = Signal(_multiples(self.widths, n))
         start_layout = _start_layout(self.widths)
@@ -264,13 +277,12 @@ class RasterWalk(wiring.Component):
                 lane.column.eq(Mux(wrapped, start.column, base.column) + beside),
             ]
             lanes.append(lane)
+        first = Cat(s[name] for name in start_layout.members)
         following = pick([lanes[a].as_value() for a in self.advances], place.phase)
         ready = Signal()
         m.d.comb += [ready.eq(~self.o.valid | self.o.ready), accept.eq(~placed | ready)]
         out = self.o.p
         with m.If(ready):
-            m.d.sync += self.o.valid.eq(placed)
-        with m.If(placed & ready):
             for p in range(n):
                 m.d.sync += [
                     out.pixels[p].valid.eq(place.valid[p]),
@@ -279,17 +291,17 @@ class RasterWalk(wiring.Component):
                     out.pixels[p].column.eq(lanes[p].column),
                 ]
             m.d.sync += [
+                self.o.valid.eq(placed),
+                out.one_row.eq((place.wraps[n - 1] == 0) & place.valid[n - 1]),
                 out.first.eq(place.first),
                 out.last_of_repeat.eq(place.last_of_repeat),
                 out.last.eq(place.last),
-                base.eq(Mux(place.last_of_repeat, start.as_value(), following)),
+                out.carried.eq(carried),
             ]
-            with m.If(place.first):
-                m.d.sync += out.carried.eq(carried)
         with m.If(release):
-            m.d.sync += [steps.eq(s_steps), ring.eq(s.ring), carried.eq(s.carried)]
-            for to in (start, base):
-                m.d.sync += [to.row.eq(s.row), to.y.eq(s.y), to.column.eq(s.column)]
+            m.d.sync += [steps.eq(s_steps), ring.eq(s.ring), carried.eq(s.carried), start.eq(first)]
+        with m.If(accept):
+            m.d.sync += base.eq(Mux(starts, first, Mux(place.last_of_repeat, start.as_value(), following)))
 
 
 def _start_layout(widths: Widths) -> data.StructLayout:
@@ -303,24 +315,3 @@ def _multiples(widths: Widths, lanes: int) -> data.StructLayout:
         "y": data.ArrayLayout(bits_for(lanes * greatest("s_y")) if widths.numbered else 1, lanes + 1),
         "column": data.ArrayLayout(bits_for(lanes * ((1 << widths.column_step) - 1)), lanes + 1),
     })
-
-
-def _wraps(m: Module, left: Value, width: Value, lanes: int) -> tuple[list[Value], list[Value]]:
-    """For the pixels 0 to ``lanes`` further on, when ``left`` pixels of the row remain: row ends passed,
-    and (if any) the column reached. Pixel ``left`` opens the next row; what follows is a chain of small numbers."""
-    wraps: list[Value] = [Signal(range(lanes + 1), name="wraps0")]
-    after: list[Value] = [Signal(range(lanes + 1), name="after0")]
-    for p in range(1, lanes + 1):
-        n = Signal(range(lanes + 1), name=f"wraps{p}")
-        c = Signal(range(lanes + 1), name=f"after{p}")
-        with m.If(left == p):
-            m.d.comb += n.eq(1)
-        with m.Elif(wraps[-1] != 0):
-            with m.If(after[-1] + 1 == width):
-                m.d.comb += n.eq(wraps[-1] + 1)
-            with m.Else():
-                m.d.comb += [n.eq(wraps[-1]), c.eq(after[-1] + 1)]
-        wraps.append(n)
-        after.append(c)
-    return wraps, after
-

@@ -11,7 +11,7 @@ from amaranth.sim import Simulator
 from hw.window.queue import HeadQueue, Queue
 
 
-@pytest.mark.parametrize("depth", [2, 3, 4, 5])
+@pytest.mark.parametrize("depth", [2, 3, 4, 5, 16])
 @pytest.mark.parametrize("kind", [Queue, HeadQueue])
 def test_order_and_levels_under_random_traffic(kind: type[Queue] | type[HeadQueue], depth: int) -> None:
     dut = kind(16, depth)
@@ -20,8 +20,10 @@ def test_order_and_levels_under_random_traffic(kind: type[Queue] | type[HeadQueu
     seen: set[int] = set()
 
     async def bench(ctx: Any) -> None:
-        for n in range(300):
-            eager = rng.choice([0.1, 0.5, 0.9])
+        eager = 0.5
+        for n in range(600):
+            if n % (4 * depth) == 0:
+                eager = rng.choice([0.1, 0.5, 0.9])
             push, pop = rng.random() < eager, rng.random() < 1 - eager
             ctx.set(dut.i.payload, n)
             ctx.set(dut.i.valid, push)
