@@ -58,7 +58,7 @@ class ReadArbiter(wiring.Component):
 
         to_fetch = Signal()
         m.d.comb += [
-            to_fetch.eq(self.r.payload.id == ReadId.FETCH.value),
+            to_fetch.eq(self.r.payload.id[0] == ReadId.FETCH.value),
             self.fetch.r.payload.eq(self.r.payload.body),
             self.load.r.payload.eq(self.r.payload.body),
             self.fetch.r.valid.eq(self.r.valid & to_fetch),

@@ -125,10 +125,16 @@ class LoadUnit(wiring.Component):
         is_load = head.is_load
         loads = Signal(range(IN_WORK + 1))
         fills = Signal(range(IN_WORK + 1))
+        walked, filled = Signal(), Signal()
+        """The head of the queue was taken in the cycle before, and leaves in this one."""
+        m.d.sync += [
+            walked.eq(walk.i.valid & walk.i.ready),
+            filled.eq(parameters.fill.valid & parameters.fill.ready),
+        ]
         m.d.comb += [
-            walk.i.valid.eq(queue.r_rdy & is_load & (fills == 0) & (loads != IN_WORK)),
-            parameters.fill.valid.eq(queue.r_rdy & ~is_load & (loads == 0) & (fills != IN_WORK)),
-            queue.r_en.eq((walk.i.valid & walk.i.ready) | (parameters.fill.valid & parameters.fill.ready)),
+            queue.r_en.eq(walked | filled),
+            walk.i.valid.eq(queue.r_rdy & ~queue.r_en & is_load & (fills == 0) & (loads != IN_WORK)),
+            parameters.fill.valid.eq(queue.r_rdy & ~queue.r_en & ~is_load & (loads == 0) & (fills != IN_WORK)),
             parameters.fill.payload.eq(head.of.fill),
             walk.i.payload.eq(head.of.load),
         ]
@@ -144,9 +150,9 @@ class LoadUnit(wiring.Component):
             load_done.eq(packed.o.valid & packed.o.ready & packed.o.payload.done & ~over),
         ]
         m.d.sync += [
-            loads.eq(loads + (walk.i.valid & walk.i.ready) - load_done),
-            fills.eq(fills + (parameters.fill.valid & parameters.fill.ready) - parameters.done),
-            self.done.eq(load_done | (parameters.done & ~over)),
+            loads.eq(loads + walked - load_done),
+            fills.eq(fills + filled - parameters.done),
+            self.done.eq(load_done | (parameters.done & ~parameters.error & ~over)),
         ]
         self._connect_memories(m, parameters)
         self._faults(m, runs, packer, parameters, over)
