@@ -34,6 +34,18 @@ FILL_LAYOUT = data.StructLayout({
 })
 
 
+def checked_layout() -> data.StructLayout:
+    """A fill; ``outside``: its words do not all lie within the buffer."""
+    return data.StructLayout({"fill": FILL_LAYOUT, "outside": unsigned(1)})
+
+
+def is_outside(m: Module, fill: Any, config: MachineConfig) -> Value:
+    """Whether the words of a fill do not all lie within the buffer."""
+    depth = Signal(17)
+    choose(m, fill.buffer, depth, lambda kind: config.buffer_depth(kind.name))
+    return fill.dst + fill.count > depth
+
+
 def columns(config: MachineConfig, buffer: Buffer) -> int:
     """Beats of a word."""
     return config.buffer_dram_bytes(buffer.name) // config.axi_bytes
@@ -65,13 +77,13 @@ class ParameterWriter(wiring.Component):
     the last beat of an instruction and the fill of the next, so that nothing follows from both: what a beat ends, and
     whether it is taken, are known from registers. ``done`` strobes with the last write. ``outside`` is high, and nothing
     is written, when the words do not all lie within the buffer; ``error`` strobes a cycle after a beat that DRAM
-    reported as bad. Both belong to the instruction ``ticket``.
+    reported as bad. Both belong to the instruction ``ticket``. Beats of LOAD pass by.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            "fill": In(stream.Signature(FILL_LAYOUT)),
+            "fill": In(stream.Signature(checked_layout())),
             "beats": In(stream.Signature(beat_layout(config, beat_tag(config)))),
             **write_ports(config),
             "table_write": Out(TableWrite(config)),
@@ -95,13 +107,11 @@ class ParameterWriter(wiring.Component):
         single, before_final = Signal(), Signal()
         choose(m, buffer, single, lambda kind: columns(self.config, kind) == 1)
         choose(m, buffer, before_final, lambda kind: column + 2 == columns(self.config, kind))
-        new = self.fill.payload
+        new = self.fill.payload.fill
+        outside = self.fill.payload.outside
         new_single = Signal()
         choose(m, new.buffer, new_single, lambda kind: columns(self.config, kind) == 1)
-        new_depth = Signal(17)
-        choose(m, new.buffer, new_depth, lambda kind: self.config.buffer_depth(kind.name))
 
-        outside = Signal()
         usable = Signal()
         in_table = Signal()
         ready = Signal()
@@ -111,10 +121,10 @@ class ParameterWriter(wiring.Component):
         """``words_left`` is 1."""
         write = Signal()
         take = Signal()
+        mine = self.beats.valid & self.beats.payload.tag.parameter
         m.d.comb += [
-            outside.eq(new.dst + new.count > new_depth),
-            write.eq(usable & self.beats.valid),
-            take.eq(ready & self.beats.valid),
+            write.eq(usable & mine),
+            take.eq(ready & mine),
             self.active.eq(write),
             self.beats.ready.eq(ready),
             self.fill.ready.eq(~occupied),
