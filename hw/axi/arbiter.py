@@ -37,7 +37,9 @@ class ReadArbiter(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.credits = credits = Credits(self.config.axi_reads)
-        may_ask = credits.out != self.config.axi_reads
+        most = self.config.axi_reads
+        # There are never more: they are as many once all bits of that number are set.
+        may_ask = (credits.out & most) != most
         m.d.comb += [
             self.ar.valid.eq((self.fetch.ar.valid | self.load.ar.valid) & may_ask),
             credits.take.eq(self.ar.valid & self.ar.ready),
@@ -58,7 +60,8 @@ class ReadArbiter(wiring.Component):
 
         to_fetch = Signal()
         m.d.comb += [
-            to_fetch.eq(self.r.payload.id == ReadId.FETCH.value),
+            # The two that are asked with differ in one bit.
+            to_fetch.eq(self.r.payload.id[0] == ReadId.FETCH.value),
             self.fetch.r.payload.eq(self.r.payload.body),
             self.load.r.payload.eq(self.r.payload.body),
             self.fetch.r.valid.eq(self.r.valid & to_fetch),

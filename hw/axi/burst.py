@@ -27,11 +27,12 @@ def run_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
 
 
 def burst_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
-    """A burst: ``first`` and ``final`` are the valid bytes at the ends of its first and last beat."""
+    """A burst of ``beats``, one and ``more``: ``first`` and ``final`` are the valid bytes at its first and last beat's ends."""
     lane = unsigned(exact_log2(config.axi_bytes))
     return data.StructLayout({
         "addr": unsigned(config.axi_addr_bits),
         "beats": unsigned(exact_log2(config.burst_beats) + 1),
+        "more": unsigned(max(1, exact_log2(config.burst_beats))),
         "first": lane,
         "final": lane,
         "end": unsigned(1),
@@ -77,14 +78,17 @@ class BurstSplitter(wiring.Component):
         run_valid = Signal()
         first_burst = Signal()
         take = Signal()
-
+        both = Signal()
+        """``counted_valid`` and ``run_valid``."""
         end = Signal()
         """``run`` has one burst left."""
+        more = Signal(max(1, most_bits))
+        """The beats of its next burst, less one."""
         behind = Signal(RUN_BYTES_BITS + 1)
         """The last byte, counted from where the longest burst would begin, and such a burst more: whole ones of it are all."""
         before = Signal(window_bits + 1)
         m.d.comb += [
-            self.i.ready.eq(~counted_valid | take),
+            self.i.ready.eq(~both | (self.o.ready & end)),
             before.eq(self.i.payload.addr[:window_bits] + ((1 << window_bits) - 1)),
             behind.eq(self.i.payload.bytes + before),
         ]
@@ -103,7 +107,8 @@ class BurstSplitter(wiring.Component):
         m.d.comb += [
             self.o.valid.eq(run_valid),
             self.o.payload.addr.eq(Cat(Const(0, beat_bits), run.beat)),
-            self.o.payload.beats.eq(Mux(end, run.final_beat, most - 1) - run.beat[:most_bits] + 1),
+            self.o.payload.more.eq(more),
+            self.o.payload.beats.eq(more + 1),
             self.o.payload.first.eq(Mux(first_burst, run.first, 0)),
             self.o.payload.final.eq(Mux(end, run.final, self.config.axi_bytes - 1)),
             self.o.payload.end.eq(end),
@@ -111,13 +116,17 @@ class BurstSplitter(wiring.Component):
             self.o.payload.tag.eq(run.tag),
             take.eq(~run_valid | (self.o.ready & end)),
         ]
+        m.d.sync += both.eq(Mux(take, counted_valid & self.i.valid, counted_valid | self.i.valid))
+        single, before = counted.bursts == 1, counted.beat[:most_bits]
         with m.If(take):
-            m.d.sync += [run.eq(counted), run_valid.eq(counted_valid), first_burst.eq(1), end.eq(counted.bursts == 1)]
+            m.d.sync += [run.eq(counted), run_valid.eq(counted_valid), first_burst.eq(1), end.eq(single)]
+            m.d.sync += more.eq(Mux(single, counted.final_beat - before, most - 1 - before))
         with m.Elif(self.o.ready):
             m.d.sync += [
                 run.beat.eq(Cat(Const(0, most_bits), run.beat[most_bits:] + 1)),
                 run.bursts.eq(run.bursts - 1),
                 end.eq(run.bursts == 2),
+                more.eq(Mux(run.bursts == 2, run.final_beat, most - 1)),
                 first_burst.eq(0),
             ]
         return m

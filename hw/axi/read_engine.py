@@ -20,6 +20,8 @@ READ_AHEAD_BEATS = 128
 """No burst is asked for while so many beats are on the way: more than the latency of DRAM, and a bound on what an
 instruction fetch queues behind."""
 READ_AHEAD_BURSTS = 64
+"""Bursts on the way: the most that ``axi_reads`` can be, so that the bus accepts no more and their queue needs no look at its
+level."""
 
 
 def beat_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
@@ -69,10 +71,10 @@ class ReadEngine(wiring.Component):
         issue = Signal()
         arrive = Signal()
         m.d.comb += [
-            may_ask.eq((coming.out < READ_AHEAD_BEATS) & fifo.w_rdy & ~self.halt),
+            may_ask.eq((coming.out < READ_AHEAD_BEATS) & ~self.halt),
             self.axi.ar.valid.eq(splitter.o.valid & may_ask),
             self.axi.ar.payload.addr.eq(burst.addr),
-            self.axi.ar.payload.len.eq(burst.beats - 1),
+            self.axi.ar.payload.len.eq(burst.more),
             splitter.o.ready.eq(self.axi.ar.ready & may_ask),
             issue.eq(self.axi.ar.valid & self.axi.ar.ready),
             fifo.w_en.eq(issue),
@@ -90,7 +92,8 @@ class ReadEngine(wiring.Component):
         m.d.comb += [
             self.beats.valid.eq(self.axi.r.valid & fifo.r_rdy & ~self.halt),
             self.axi.r.ready.eq((self.beats.ready & fifo.r_rdy) | self.halt),
-            fifo.r_en.eq(arrive & self.axi.r.payload.last),
+            # Under ``halt`` nobody asks any more what a beat was for.
+            fifo.r_en.eq(self.axi.r.valid & self.beats.ready & self.axi.r.payload.last),
             beat.data.eq(self.axi.r.payload.data),
             beat.first.eq(Mux(begin, head.first, 0)),
             beat.final.eq(Mux(self.axi.r.payload.last, head.final, self.config.axi_bytes - 1)),

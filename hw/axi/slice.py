@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import Layout
 from amaranth.lib.wiring import In, Out
@@ -13,25 +13,25 @@ from amaranth.lib.wiring import In, Out
 class RegisterSlice(wiring.Component):
     """Cuts every path between ``i`` and ``o``, forward and backward; one item per cycle, one cycle of latency.
 
-    It holds two items: the one on ``o``, and the one that arrived in the cycle in which ``o`` was refused.
+    It holds two items: the one on ``o``, and the one that arrived in the cycle in which ``o`` was refused. ``next`` is what
+    follows the one on ``o``, if there is one: either is that of ``i``.
     """
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout))})
+        super().__init__({"i": In(stream.Signature(layout)), "o": Out(stream.Signature(layout)), "next": Out(layout)})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         spare = Signal(self.layout)
+        free = Signal(init=1)
+        """Nothing is spare. This way round, so that ``ready`` is a register."""
         spare_valid = Signal()
-        m.d.comb += self.i.ready.eq(~spare_valid)
+        m.d.comb += [self.i.ready.eq(free), spare_valid.eq(~free), self.next.eq(Mux(free, self.i.payload, spare))]
         with m.If(~self.o.valid | self.o.ready):
             m.d.sync += self.o.valid.eq(spare_valid | self.i.valid)
-            m.d.sync += spare_valid.eq(0)
-            with m.If(spare_valid):
-                m.d.sync += self.o.payload.eq(spare)
-            with m.Else():
-                m.d.sync += self.o.payload.eq(self.i.payload)
-        with m.Elif(self.i.valid & self.i.ready):
-            m.d.sync += [spare.eq(self.i.payload), spare_valid.eq(1)]
+            m.d.sync += free.eq(1)
+            m.d.sync += self.o.payload.eq(self.next)
+        with m.Elif(self.i.valid & free):
+            m.d.sync += [spare.eq(self.i.payload), free.eq(0)]
         return m

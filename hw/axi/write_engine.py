@@ -51,7 +51,7 @@ class WriteEngine(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        beats = burst_layout(self.config, NO_TAG)["beats"].width
+        beats = burst_layout(self.config, NO_TAG)["more"].width
         m.submodules.splitter = splitter = BurstSplitter(self.config, NO_TAG)
         m.submodules.lengths = lengths = SyncFIFOBuffered(width=beats, depth=AHEAD_BURSTS)
         m.submodules.responses = responses = SyncFIFOBuffered(width=1, depth=OPEN_BURSTS)
@@ -65,11 +65,11 @@ class WriteEngine(wiring.Component):
             may_issue.eq(lengths.w_rdy & responses.w_rdy & ~self.halt),
             aw.valid.eq(splitter.o.valid & may_issue),
             aw.payload.addr.eq(burst.addr),
-            aw.payload.len.eq(burst.beats - 1),
+            aw.payload.len.eq(burst.more),
             splitter.o.ready.eq(aw.ready & may_issue),
             issue.eq(aw.valid & aw.ready),
             lengths.w_en.eq(issue),
-            lengths.w_data.eq(burst.beats),
+            lengths.w_data.eq(burst.more),
             responses.w_en.eq(issue),
             responses.w_data.eq(burst.last),
         ]
@@ -80,7 +80,7 @@ class WriteEngine(wiring.Component):
             w.valid.eq(lengths.r_rdy & (self.beats.valid | self.halt)),
             w.payload.data.eq(self.beats.payload.data),
             w.payload.strb.eq(Mux(self.halt, 0, self.beats.payload.strb)),
-            w.payload.last.eq(number + 1 == lengths.r_data),
+            w.payload.last.eq(number == lengths.r_data),
             self.beats.ready.eq(lengths.r_rdy & w.ready & ~self.halt),
             send.eq(w.valid & w.ready),
             lengths.r_en.eq(send & w.payload.last),

@@ -54,7 +54,8 @@ def chunk_layout(config: MachineConfig) -> data.StructLayout:
 
 
 class ChunkFeeder(wiring.Component):
-    """Turns the beats of a run into the chunks of a segment: combinational, stalls with ``chunks``.
+    """Turns the beats of a run into the chunks of a segment: combinational, stalls with ``chunks``. Those of LOADP pass
+    by: they go when ``aside`` is high.
 
     Beats keep their place: no byte moves. Where the segment begins follows from the first byte's lane ``f`` and the
     ``lead`` bytes of fill before it, ``skip = (f - lead) mod B`` in beats of ``B`` bytes; ``ceil((lead - f) / B)`` chunks of
@@ -69,6 +70,7 @@ class ChunkFeeder(wiring.Component):
         super().__init__({
             "beats": In(stream.Signature(beat_layout(config, beat_tag(config)))),
             "chunks": Out(stream.Signature(chunk_layout(config))),
+            "aside": In(1),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -78,25 +80,27 @@ class ChunkFeeder(wiring.Component):
         beat = self.beats.payload
         chunk = self.chunks.payload
         begin = Signal(init=1)
+        """The beat is a run's first, and no fill for it was put in."""
         filling = Signal()
-        over = Signal()
-        """While ``filling``: no fill is left, ``fills_left`` is 0."""
+        """Fill is left, ``fills_left`` chunks of it."""
         fills_left = Signal.like(beat.tag.fills)
-        fill = Signal()
+        fill, passes = Signal(), Signal()
         left = Mux(filling, fills_left, beat.tag.fills)
         m.d.comb += [
-            fill.eq(Mux(filling, ~over, begin & beat.tag.padded)),
+            fill.eq(filling | (begin & beat.tag.padded)),
             chunk.data.eq(beat.data ^ Mux(beat.tag.flip, 0x80 * (((1 << 8 * size) - 1) // 0xFF), 0)),
             chunk.real.eq(Mux(fill, 0, (every << beat.first) & (every >> ~beat.final))),
             chunk.skip.eq(beat.tag.skip),
             chunk.last.eq(beat.last & ~fill),
             chunk.error.eq(beat.error & ~fill),
-            self.chunks.valid.eq(self.beats.valid),
-            self.beats.ready.eq(self.chunks.ready & ~fill),
+            self.chunks.valid.eq(self.beats.valid & ~beat.tag.parameter),
+            # ``~fill``, as never are both of them high, but in gates of its own: READY has a long way to go.
+            passes.eq(filling == (begin & beat.tag.padded)),
+            self.beats.ready.eq(Mux(beat.tag.parameter, self.aside, self.chunks.ready & passes)),
         ]
         with m.If(self.chunks.valid & self.chunks.ready):
             with m.If(fill):
-                m.d.sync += [filling.eq(1), fills_left.eq(left - 1), over.eq(left == 1)]
+                m.d.sync += [begin.eq(0), filling.eq(left != 1), fills_left.eq(left - 1)]
             with m.Else():
-                m.d.sync += [filling.eq(0), begin.eq(beat.last)]
+                m.d.sync += begin.eq(beat.last)
         return m

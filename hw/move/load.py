@@ -19,7 +19,7 @@ from hw.buffers.fifo import RamFifo
 from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder, beat_tag, led
 from hw.move.packer import Packer, cut_context, packed_layout
-from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, write_ports
+from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, is_outside, write_ports
 from hw.move.runs import OFFSET_BITS, RunGenerator
 from hw.move.words import WordWalk, walk_layout, word_layout
 from isa.config import MachineConfig
@@ -44,9 +44,11 @@ def region_limits() -> In:
 
 
 def back_layout(config: MachineConfig) -> data.StructLayout:
-    """What the back needs of an instruction: that of LOAD (``is_load``) or that of LOADP."""
+    """What the back needs of an instruction: that of LOAD (``is_load``) or that of LOADP, and whether this one is ``outside``
+    of its buffer."""
     return data.StructLayout({
         "is_load": unsigned(1),
+        "outside": unsigned(1),
         "of": data.UnionLayout({"load": walk_layout(config, cut_context(config)), "fill": FILL_LAYOUT}),
     })
 
@@ -61,9 +63,10 @@ class LoadUnit(wiring.Component):
                      R -> beats -> chunks -> packer -> fm_write
                               +-> parameter writer -> weights, params, taps, pool_params, table_write
 
-    On the bus, the first AR comes 5 cycles after the instruction; a word's write request comes 5 cycles after the
+    On the bus, the first AR comes 5 cycles after the instruction; a word's write request comes 6 cycles after the
     beat that completes it, a parameter's 2 cycles after its beat; ``done`` follows the last write by one cycle. The
-    bound is one beat per cycle and one word per cycle.
+    bound is one beat per cycle and one word per cycle. Between the words of two LOADs there is a cycle, and one between
+    the beats of two LOADPs.
     LOADP waits until earlier LOADs are written, and the other way round, so that instructions finish in order.
     """
 
@@ -105,6 +108,7 @@ class LoadUnit(wiring.Component):
         connect(m, feeder.chunks, packer.chunks)
         connect(m, walk.o, words.i)
         connect(m, words.o, packer.words)
+        m.d.comb += packer.next_count.eq(words.next.count)
         connect(m, packer.o, packed.i)
         over = self.halt | self.fault.valid
         stop = Signal()
@@ -115,21 +119,27 @@ class LoadUnit(wiring.Component):
         taken_valid = self._front(m, layout, runs, queue, stop)
 
         beat = engine.beats
-        m.d.comb += [feeder.beats.payload.eq(beat.payload), parameters.beats.payload.eq(beat.payload)]
-        with m.If(beat.payload.tag.parameter):
-            m.d.comb += [parameters.beats.valid.eq(beat.valid), beat.ready.eq(parameters.beats.ready)]
-        with m.Else():
-            m.d.comb += [feeder.beats.valid.eq(beat.valid), beat.ready.eq(feeder.beats.ready)]
+        # Each of the two looks itself whether a beat is for it: no level of logic in between.
+        m.d.comb += [
+            *(to.valid.eq(beat.valid) for to in (feeder.beats, parameters.beats)),
+            *(to.payload.eq(beat.payload) for to in (feeder.beats, parameters.beats)),
+            feeder.aside.eq(parameters.beats.ready),
+            beat.ready.eq(feeder.beats.ready),
+        ]
 
         head = data.View(back, queue.r_data)
         is_load = head.is_load
         loads = Signal(range(IN_WORK + 1))
         fills = Signal(range(IN_WORK + 1))
+        begun = Signal()
+        """The head of the queue was taken in the cycle before, and leaves in this one."""
+        m.d.sync += begun.eq((walk.i.valid & walk.i.ready) | (parameters.fill.valid & parameters.fill.ready))
         m.d.comb += [
-            walk.i.valid.eq(queue.r_rdy & is_load & (fills == 0) & (loads != IN_WORK)),
-            parameters.fill.valid.eq(queue.r_rdy & ~is_load & (loads == 0) & (fills != IN_WORK)),
-            queue.r_en.eq((walk.i.valid & walk.i.ready) | (parameters.fill.valid & parameters.fill.ready)),
-            parameters.fill.payload.eq(head.of.fill),
+            queue.r_en.eq(begun),
+            walk.i.valid.eq(queue.r_rdy & ~begun & is_load & (fills == 0) & (loads != IN_WORK)),
+            parameters.fill.valid.eq(queue.r_rdy & ~begun & ~is_load & (loads == 0) & (fills != IN_WORK)),
+            parameters.fill.payload.fill.eq(head.of.fill),
+            parameters.fill.payload.outside.eq(head.outside),
             walk.i.payload.eq(head.of.load),
         ]
 
@@ -144,9 +154,9 @@ class LoadUnit(wiring.Component):
             load_done.eq(packed.o.valid & packed.o.ready & packed.o.payload.done & ~over),
         ]
         m.d.sync += [
-            loads.eq(loads + (walk.i.valid & walk.i.ready) - load_done),
-            fills.eq(fills + (parameters.fill.valid & parameters.fill.ready) - parameters.done),
-            self.done.eq(load_done | (parameters.done & ~over)),
+            loads.eq(loads + (begun & is_load) - load_done),
+            fills.eq(fills + (begun & ~is_load) - parameters.done),
+            self.done.eq(load_done | (parameters.done & ~parameters.error & ~over)),
         ]
         self._connect_memories(m, parameters)
         self._faults(m, runs, packer, parameters, over)
@@ -188,7 +198,8 @@ class LoadUnit(wiring.Component):
             transfer.limit.eq(pick(list(self.limits), region)),
             transfer.offset.eq(Mux(is_load, load.offset, loadp.offset)),
             transfer.rows.eq(Mux(is_load, load.rows, 1)),
-            transfer.pieces.eq(Mux(is_load & apart, load.pixels, 1)),
+            transfer.pieces.eq(load.pixels),
+            transfer.single.eq(~(is_load & apart) | (load.pixels == 1)),
             transfer.tag.parameter.eq(~is_load),
             # LOADP has one row of one piece: what follows it does not need.
             transfer.row_stride.eq(load.row_stride),
@@ -215,6 +226,7 @@ class LoadUnit(wiring.Component):
         fill = Signal(FILL_LAYOUT)
         m.d.comb += [
             back.is_load.eq(is_load),
+            back.outside.eq(is_outside(m, fill, self.config)),
             back.of.as_value().eq(Mux(is_load, i.as_value(), fill.as_value())),
             fill.ticket.eq(taken.ticket),
             fill.buffer.eq(loadp.buffer),
@@ -255,11 +267,17 @@ class LoadUnit(wiring.Component):
             (outside, Fault.FM_ADDRESS, outside_ticket),
             (parameters.outside, Fault.BUFFER_ADDRESS, parameters.ticket),
             (parameters.error, Fault.READ_ERROR, parameters.ticket),
-            (runs.outside, Fault.REGION_LIMIT, runs.ticket),
         ]
-        for cause, code, ticket in reversed(causes):
-            with m.If(cause & ~over):
-                m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.ticket.eq(ticket)]
+        fault = self.fault
+        found: Value = runs.limited & runs.beyond
+        # The run's is the deepest of them: what a fault says is ready for it, whether it comes or not.
+        with m.If(~over):
+            m.d.sync += [fault.fault.code.eq(Fault.REGION_LIMIT), fault.fault.ticket.eq(runs.ticket)]
+            for cause, code, ticket in reversed(causes):
+                found = found | cause
+                with m.If(cause):
+                    m.d.sync += [fault.fault.code.eq(code), fault.fault.ticket.eq(ticket)]
+            m.d.sync += fault.valid.eq(found)
 
 
 def _times(value: Value, constant: int) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import C, Cat, Module, Mux, Signal, Value, unsigned
+from amaranth import C, Cat, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -44,11 +44,12 @@ def packed_layout(config: MachineConfig) -> data.StructLayout:
 
 
 class Packer(wiring.Component):
-    """One word per cycle, cut at any byte; two cycles of latency; everything stalls with ``o``.
+    """One word per cycle, cut at any byte; latency: three cycles from its chunk, two from itself; everything stalls with ``o``.
 
     Chunks wait in a ring of ``depth`` places; what must be known of all of them at once (``last``, whether they are there)
-    moves down by one as chunk 0 is used up. ``base`` is the first byte still wanted and ``start`` the first byte of the next
-    word, both counted from chunk 0 (they differ within an overlapping pixel, which stays until it is passed)::
+    moves down by one as chunk 0 is used up, and is there a cycle after the chunk was taken. ``base`` is the first byte still
+    wanted and ``start`` the first byte of the next word, both counted from chunk 0 (they differ within an overlapping pixel,
+    which stays until it is passed)::
 
         chunk      0               1               2
         bytes      . . . . . b . . | . . s s s s s s | s s . .      b: base, s: the word at start
@@ -61,6 +62,10 @@ class Packer(wiring.Component):
     of a segment the rest of its chunks is dropped, one per cycle. So a chunk per cycle is taken whenever words are
     at least as wide as chunks, whatever the lengths and the alignment.
 
+    Whether a word goes is looked up from registers, of which ``reach``, its last byte, is one: it is worked out a cycle before,
+    for the word that stays and for the one behind it, of which ``next_count`` says how long it is. A segment's first word
+    is ``known`` as soon as the first chunk is there, a transfer's first word a cycle after it came.
+
     ``error`` strobes, with ``error_ticket``, when a chunk that DRAM reported as bad is passed. ``starved``: a word waits
     for chunks.
     """
@@ -69,10 +74,11 @@ class Packer(wiring.Component):
         self.config = config
         size = config.axi_bytes
         reach = -(-(size - 1 + config.ic_p) // size)
-        self.depth = max(-(-(size - 1 + config.window_bytes) // size), reach + 1)
+        self.depth = max(-(-(size - 1 + config.window_bytes) // size), reach + 1) + 1
         super().__init__({
             "chunks": In(stream.Signature(chunk_layout(config))),
             "words": In(stream.Signature(word_layout(config, cut_context(config)))),
+            "next_count": In(config.ic_p.bit_length()),
             "o": Out(stream.Signature(packed_layout(config))),
             "starved": Out(1),
             "error": Out(1),
@@ -81,107 +87,112 @@ class Packer(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        size, lanes, depth = self.config.axi_bytes, self.config.ic_p, self.depth
+        size, lanes = self.config.axi_bytes, self.config.ic_p
         size_bits = exact_log2(size)
         word = self.words.payload
-
-        flags = data.StructLayout({name: chunk_layout(self.config)[name].shape for name in ("skip", "last", "error")})
-        queue = [Signal(flags, name=f"chunk{n}") for n in range(depth)]
-        present = Signal(depth)
         drop = Signal()
         push = Signal()
-        m.d.comb += [self.chunks.ready.eq(~present[-1]), push.eq(self.chunks.valid & ~present[-1])]
-        kept = Signal(depth)
-        m.d.comb += kept.eq(Mux(drop, present >> 1, present))
-        # The chunks that are present are the first ones.
-        m.d.sync += present.eq(Mux(push, Cat(1, kept), kept))
-        arriving = Cat(self.chunks.payload[name] for name in flags.members)
-        for n in range(depth):
-            with m.If(push & ~kept[n] & (kept[n - 1] if n else C(1))):
-                m.d.sync += queue[n].as_value().eq(arriving)
-            with m.Elif(drop):
-                m.d.sync += queue[n].eq(queue[min(n + 1, depth - 1)])
+        present, queue, came = self._queue(m, push, drop)
+        first, newest = queue[0], came.newest
+        # Chunk 0 of the next cycle, if this one's stays and if it goes.
+        head_stays, head_goes = Mux(present[0], first.skip, newest.skip), Mux(present[1], queue[1].skip, newest.skip)
 
-        fresh = Signal(init=1)
-        purge = Signal()
-        was_spent = Signal()
-        spent = Signal()
-        last_here = Signal()
-        position = unsigned((size + max(self.config.window_bytes, lanes)).bit_length())
+        position = unsigned((size + max(self.config.window_bytes, lanes) + lanes).bit_length())
         base = Signal(position)
         start = Signal(position)
-        """Both are the segment's ``skip`` while ``fresh``, that of chunk 0, if it is there."""
-        stop = Signal(position)
-        m.d.comb += [
-            spent.eq(Mux(fresh, word.context.empty, was_spent)),
-            stop.eq(start + word.count),
-            last_here.eq((Cat(chunk.last for chunk in queue) & present) != 0),
-        ]
-        own = Signal(depth)
-        """The chunks that are there and belong to the segment of chunk 0."""
-        m.d.comb += own[0].eq(present[0])
-        for n in range(1, depth):
-            m.d.comb += own[n].eq(own[n - 1] & present[n] & ~queue[n - 1].last)
+        reach = Signal(position)
+        """The word's last byte."""
+        known = Signal()
+        """The three are right; else they wait for the word, or its segment's first chunk."""
+        jump = Signal(position)
+        """From the base of a pixel to the last byte of the next one's first word."""
+        fresh = Signal(init=1)
+        spent = Signal()
+        """The word's segment has no chunk any more."""
+        purge = Signal()
+        last_here = Signal()
+        m.d.sync += last_here.eq(((present & Cat(chunk.last for chunk in queue)) >> drop).any() | (came.valid & newest.last))
 
         advance = Signal()
         fed = Signal()
         cut = Signal()
-        within, first_chunk = start[:size_bits], start[size_bits:]
-        further = Signal(range(-(-lanes // size) + 1))
-        """Chunks from that of the word's first byte to that of its last."""
-        m.d.comb += further.eq((within + word.count - 1)[size_bits:])
-        enough = pick([(present >> first_chunk)[n] for n in range(-(-lanes // size) + 1)], further)
-        end_segment = word.end_row | (word.context.apart & word.end_pixel)
+        enough = pick(list(present), reach[size_bits:])
+        end_segment = Signal()
         m.d.comb += [
-            fed.eq(spent | ((base < size) & (last_here | enough))),
+            advance.eq(~self.o.valid | self.o.ready),
+            end_segment.eq(word.end_row | (word.context.apart & word.end_pixel)),
+            fed.eq(spent | (known & (base < size) & (last_here | enough))),
             cut.eq(self.words.valid & fed & ~purge & advance),
             self.words.ready.eq(fed & ~purge & advance),
             self.starved.eq(self.words.valid & ~fed & ~purge),
         ]
+        with m.If(self.words.valid & word.begin):
+            m.d.sync += jump.eq(word.context.step + _less_one(word.count))
 
         # Whether the word goes is known last: what follows from it is worked out for both cases before.
-        cut_base = Signal(position)
-        cut_start = Signal(position)
+        go = _outcome(position, "go")
+        stay = _outcome(position, "stay")
+        next_base = Signal(position)
+        m.d.comb += next_base.eq(base + word.context.step)
+        gone = {name: Signal(position, name=f"{name}_gone") for name in ("base", "start", "reach")}
+        stop = Signal(position)
+        m.d.comb += stop.eq(start + word.count)
         with m.If(~word.context.window):
-            m.d.comb += [cut_base.eq(stop), cut_start.eq(stop)]
+            m.d.comb += [gone["base"].eq(stop), gone["start"].eq(stop)]
         with m.Elif(word.end_pixel):
-            m.d.comb += [cut_base.eq(base + word.context.step), cut_start.eq(base + word.context.step)]
+            m.d.comb += [gone["base"].eq(next_base), gone["start"].eq(next_base)]
         with m.Else():
-            m.d.comb += [cut_base.eq(base), cut_start.eq(stop)]
-        drop_if_cut = ~spent & (end_segment | (present[0] & (cut_base >= size)))
-        drop_if_not = Mux(purge, present[0] & advance, ~fresh & ~spent & present[0] & (base >= size))
-        m.d.comb += drop.eq(Mux(cut, drop_if_cut, drop_if_not))
+            m.d.comb += [gone["base"].eq(base), gone["start"].eq(stop)]
+        over = word.context.window & word.end_pixel
+        wraps = Mux(word.context.window, word.end_pixel & (next_base >= size), stop >= size)
+        """``base`` leaves chunk 0: it lies there, where a word goes."""
+        m.d.comb += gone["reach"].eq(Mux(over, base, reach) + Mux(over, jump, self.next_count))
 
-        passed = Signal()
-        finished = Signal()
+        last = first.last
+        here: dict[str, Signal] = {"base": base, "start": start, "reach": reach}
+        for case, restart, skip, count, kept in (
+            (go, end_segment, Mux(spent, head_stays, head_goes), self.next_count, gone),
+            (stay, purge | fresh, Mux(purge, head_goes, head_stays), word.count, here),
+        ):
+            begun = Signal(position)
+            m.d.comb += begun.eq(skip + _less_one(count))
+            for name, value in kept.items():
+                moved = Mux(case.drop, _earlier(value, size_bits), value)
+                m.d.comb += case[name].eq(Mux(restart, begun if name == "reach" else skip, moved))
+        m.d.comb += [
+            go.drop.eq(~spent & (end_segment | (present[0] & wraps))),
+            go.finished.eq(end_segment & (spent | (go.drop & last))),
+            go.purge.eq(end_segment & ~go.finished),
+            go.fresh.eq(go.finished),
+            go.spent.eq(Mux(end_segment, word.context.empty & ~word.end, spent | (go.drop & last))),
+            go.known.eq(~end_segment | (go.finished & ~word.end & (came.valid | Mux(spent, present[0], present[1])))),
+            stay.drop.eq(Mux(purge, present[0] & advance, ~fresh & ~spent & present[0] & (base >= size))),
+            stay.finished.eq(purge & stay.drop & last),
+            stay.purge.eq(purge & ~stay.finished),
+            stay.fresh.eq(fresh | stay.finished),
+            stay.spent.eq(Mux(purge | fresh, self.words.valid & word.context.empty, spent | (stay.drop & last))),
+            stay.known.eq(Mux(purge | fresh, self.words.valid & (came.valid | Mux(purge, present[1], present[0])), known)),
+        ]
         purge_end = Signal()
         purge_ticket = Signal(TICKET_BITS)
-        coming = self.chunks.payload.skip
-        first_skip = Signal(size_bits)
-        """Of the chunk that is chunk 0 in the next cycle."""
+        with m.If(cut):
+            m.d.sync += [purge_end.eq(word.end), purge_ticket.eq(word.context.ticket)]
+        come = data.View(go.shape(), Mux(cut, go.as_value(), stay.as_value()))
+        m.d.sync += [
+            base.eq(come.base), start.eq(come.start), reach.eq(come.reach), known.eq(come.known), fresh.eq(come.fresh),
+            spent.eq(come.spent), purge.eq(come.purge),
+        ]  # fmt: skip
         m.d.comb += [
-            passed.eq(drop & queue[0].last),
-            first_skip.eq(Mux(drop, Mux(present[1], queue[1].skip, coming), Mux(present[0], queue[0].skip, coming))),
-        ]
-        with m.If(purge):
-            m.d.comb += finished.eq(passed)
-            with m.If(passed):
-                m.d.sync += [purge.eq(0), fresh.eq(1)]
-        with m.Elif(cut & end_segment):
-            m.d.comb += finished.eq(spent | passed)
-            m.d.sync += [fresh.eq(finished), purge.eq(~finished), purge_end.eq(word.end), purge_ticket.eq(word.context.ticket)]
-        with m.Elif(cut | ~fresh):
-            m.d.sync += [fresh.eq(0), was_spent.eq(spent | passed)]
-        with m.If(purge | Mux(cut, end_segment, fresh)):
-            m.d.sync += [base.eq(first_skip), start.eq(first_skip)]
-        with m.Else():
-            for register, cut_to in ((base, cut_base), (start, cut_start)):
-                moved, stayed = _and_earlier(cut_to, size_bits), _and_earlier(register, size_bits)
-                m.d.sync += register.eq(Mux(drop, Mux(cut, moved[1], stayed[1]), Mux(cut, moved[0], stayed[0])))
-        m.d.comb += [
-            self.error.eq(drop & queue[0].error),
+            drop.eq(come.drop),
+            self.error.eq(drop & first.error),
             self.error_ticket.eq(Mux(purge, purge_ticket, word.context.ticket)),
         ]
+        within = start[:size_bits]
+        own = Signal(self.depth)
+        """The chunks that are there and belong to the segment of chunk 0."""
+        m.d.comb += own[0].eq(present[0])
+        for n in range(1, self.depth):
+            m.d.comb += own[n].eq(own[n - 1] & present[n] & ~queue[n - 1].last)
 
         shift = Signal(size_bits)
         used = Signal(lanes)
@@ -189,13 +200,12 @@ class Packer(wiring.Component):
         addr = Signal(self.config.fm_address_bits)
         write = Signal()
         done = Signal()
-        m.d.comb += advance.eq(~self.o.valid | self.o.ready)
         chosen = self._read(m, push, drop, start, own, advance)
         turned = [_turned_back(bits, shift, min(size, lanes - read * size)) for read, bits in enumerate(chosen)]
         with m.If(advance):
             m.d.sync += [
                 write.eq(cut),
-                done.eq(finished & Mux(purge, purge_end, word.end)),
+                done.eq(come.finished & Mux(purge, purge_end, word.end)),
                 addr.eq(word.addr),
                 shift.eq(within),
                 used.eq(Cat(~spent & (n < word.count) for n in range(lanes))),
@@ -210,6 +220,29 @@ class Packer(wiring.Component):
                 m.d.sync += self.o.payload.data.word_select(n, 8).eq(Mux(byte[8] & used[n], byte[:8], fill))
         return m
 
+    def _queue(self, m: Module, push: Signal, drop: Value) -> tuple[Signal, list[Any], Any]:
+        """Which chunks are there, these being the first ones, what is known of each, and the ``newest``: a chunk is
+        taken into a register first, while there is a place for it behind."""
+        depth = self.depth
+        flags = data.StructLayout({name: chunk_layout(self.config)[name].shape for name in ("skip", "last", "error")})
+        queue = [Signal(flags, name=f"chunk{n}") for n in range(depth)]
+        present = Signal(depth)
+        came = Signal(data.StructLayout({"valid": 1, "newest": flags}))
+        newest = came.newest
+        room = Signal(init=1)
+        m.d.comb += [self.chunks.ready.eq(room), push.eq(self.chunks.valid & room)]
+        m.d.sync += [came.valid.eq(push), newest.as_value().eq(Cat(self.chunks.payload[name] for name in flags.members))]
+        for n in range(depth):
+            before = present[n - 1] if n else C(1)
+            above = present[n + 1] if n + 1 < depth else C(0)
+            m.d.sync += [
+                present[n].eq(Mux(drop, above | (came.valid & present[n]), present[n] | (came.valid & before))),
+                queue[n].eq(Mux(drop, Mux(above, queue[min(n + 1, depth - 1)], newest), Mux(present[n], queue[n], newest))),
+            ]
+        full, nearly = present[-1] | (came.valid & present[-2]), present[-2] | (came.valid & present[-3])
+        m.d.sync += room.eq(Mux(drop, ~(push & full), ~full & ~(push & nearly)))
+        return present, queue, came
+
     def _read(self, m: Module, push: Value, drop: Value, start: Value, own: Value, advance: Value) -> list[Signal]:
         """The memories of the ring: bytes, each with whether it is ``real`` and of this segment, a chunk's width in each read;
         the first read begins with the word's first byte, in whichever column that is. Returns the registers."""
@@ -217,14 +250,17 @@ class Packer(wiring.Component):
         size_bits = exact_log2(size)
         rows = 1 << (self.depth - 1).bit_length()
         head, tail = Signal(range(rows)), Signal(range(rows))
-        m.d.sync += [head.eq(head + drop), tail.eq(tail + push)]
+        with m.If(drop):
+            m.d.sync += head.eq(head + 1)
+        with m.If(push):
+            m.d.sync += tail.eq(tail + 1)
         within, first_chunk = start[:size_bits], start[size_bits:]
         reads = -(-lanes // size)
         chosen = [Signal(_COLUMN_BITS * size, name=f"chosen{read}") for read in range(reads)]
         mine = Signal(reads + 1)
         m.d.comb += mine.eq((own >> first_chunk)[: reads + 1])
         row = [Signal(range(rows), name=f"row{ahead}") for ahead in range(reads + 1)]
-        m.d.comb += [address.eq(head + first_chunk + ahead) for ahead, address in enumerate(row)]
+        m.d.comb += [address.eq(_sum(head, first_chunk, ahead)) for ahead, address in enumerate(row)]
         chunk = self.chunks.payload
         for column in range(size):
             beyond = Signal(name=f"beyond{column}")
@@ -249,11 +285,36 @@ _COLUMN_BITS = 9
 """A byte, and whether it is real."""
 
 
-def _and_earlier(position: Value, size_bits: int) -> tuple[Value, Value]:
-    """The position, and the same counted from chunk 1; looked up, for no carry chain is as quick."""
+def _outcome(position: Shape, name: str) -> Any:
+    """What the packer's state becomes."""
+    flags = ("drop", "finished", "fresh", "spent", "purge", "known")
+    layout = data.StructLayout({"base": position, "start": position, "reach": position, **dict.fromkeys(flags, unsigned(1))})
+    return Signal(layout, name=name)
+
+
+def _earlier(position: Value, size_bits: int) -> Value:
+    """The position counted from chunk 1; looked up, for no carry chain is as quick."""
     chunk = position[size_bits:]
     numbers = 1 << len(chunk)
-    return position, Cat(position[:size_bits], pick([C((n - 1) % numbers, len(chunk)) for n in range(numbers)], chunk))
+    return Cat(position[:size_bits], pick([C((n - 1) % numbers, len(chunk)) for n in range(numbers)], chunk))
+
+
+def _less_one(count: Value) -> Value:
+    """``count - 1``, for a count of at least one."""
+    return _sum(count, C((1 << len(count)) - 1, len(count)), 0)
+
+
+def _sum(value: Value, other: Value, more: int) -> Value:
+    """``value + other + more`` modulo the range of ``value``, in gates: for so few bits no carry chain is as quick."""
+    for term in (other, C(more, len(value))):
+        carry: Value = C(0)
+        bits = []
+        for n in range(len(value)):
+            right = term[n] if n < len(term) else C(0)
+            bits.append(value[n] ^ right ^ carry)
+            carry = (value[n] & right) | (carry & (value[n] ^ right))
+        value = Cat(bits)
+    return value
 
 
 def _turned_back(columns: Value, shift: Value, lanes: int) -> Value:

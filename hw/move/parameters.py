@@ -34,6 +34,18 @@ FILL_LAYOUT = data.StructLayout({
 })
 
 
+def checked_layout() -> data.StructLayout:
+    """A fill; ``outside``: its words do not all lie within the buffer."""
+    return data.StructLayout({"fill": FILL_LAYOUT, "outside": unsigned(1)})
+
+
+def is_outside(m: Module, fill: Any, config: MachineConfig) -> Value:
+    """Whether the words of a fill do not all lie within the buffer."""
+    depth = Signal(17)
+    choose(m, fill.buffer, depth, lambda kind: config.buffer_depth(kind.name))
+    return fill.dst + fill.count > depth
+
+
 def columns(config: MachineConfig, buffer: Buffer) -> int:
     """Beats of a word."""
     return config.buffer_dram_bytes(buffer.name) // config.axi_bytes
@@ -61,16 +73,17 @@ def choose(m: Module, buffer: Value, target: Value, value: Callable[[Buffer], Va
 class ParameterWriter(wiring.Component):
     """One beat per cycle into a word memory, one byte per cycle into the tables; one cycle of latency, no stalls.
 
-    A beat takes every column in turn; the bytes beyond a word's width are left to the memory to drop. No cycle is lost
-    from one instruction to the next. ``done`` strobes with the last write. ``outside`` is high, and nothing
-    is written, when the words do not all lie within the buffer; ``error`` strobes with a beat that DRAM reported as
-    bad. Both belong to the instruction ``ticket``.
+    A beat takes every column in turn; the bytes beyond a word's width are left to the memory to drop. A cycle passes between
+    the last beat of an instruction and the fill of the next, so that nothing follows from both: what a beat ends, and
+    whether it is taken, are known from registers. ``done`` strobes with the last write. ``outside`` is high, and nothing
+    is written, when the words do not all lie within the buffer; ``error`` strobes a cycle after a beat that DRAM
+    reported as bad. Both belong to the instruction ``ticket``. Beats of LOAD pass by.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            "fill": In(stream.Signature(FILL_LAYOUT)),
+            "fill": In(stream.Signature(checked_layout())),
             "beats": In(stream.Signature(beat_layout(config, beat_tag(config)))),
             **write_ports(config),
             "table_write": Out(TableWrite(config)),
@@ -91,49 +104,57 @@ class ParameterWriter(wiring.Component):
         words_left = Signal(16)
         column = Signal(range(max(2, most)))
         lane = Signal(lane_bits)
-        final_column = Signal(column.shape())
-        choose(m, buffer, final_column, lambda kind: columns(self.config, kind) - 1)
-        new = self.fill.payload
-        new_depth = Signal(17)
-        choose(m, new.buffer, new_depth, lambda kind: self.config.buffer_depth(kind.name))
+        single, before_final = Signal(), Signal()
+        choose(m, buffer, single, lambda kind: columns(self.config, kind) == 1)
+        choose(m, buffer, before_final, lambda kind: column + 2 == columns(self.config, kind))
+        new = self.fill.payload.fill
+        outside = self.fill.payload.outside
+        new_single = Signal()
+        choose(m, new.buffer, new_single, lambda kind: columns(self.config, kind) == 1)
 
-        in_table = Signal()
         usable = Signal()
+        in_table = Signal()
+        ready = Signal()
+        end_column = Signal()
+        """``column`` is the last one of a word."""
+        end_words = Signal()
+        """``words_left`` is 1."""
         write = Signal()
         take = Signal()
-        end_word = Signal()
-        end = Signal()
+        mine = self.beats.valid & self.beats.payload.tag.parameter
         m.d.comb += [
-            in_table.eq(buffer == Buffer.TABLE),
-            usable.eq(occupied & ~self.outside),
-            write.eq(usable & self.beats.valid),
+            write.eq(usable & mine),
+            take.eq(ready & mine),
             self.active.eq(write),
-            self.beats.ready.eq(usable & (~in_table | lane.all())),
-            take.eq(self.beats.valid & self.beats.ready),
-            self.error.eq(take & self.beats.payload.error),
-            end_word.eq(take & (column == final_column)),
-            end.eq(end_word & (words_left == 1)),
-            self.fill.ready.eq(~occupied | end),
+            self.beats.ready.eq(ready),
+            self.fill.ready.eq(~occupied),
         ]
-        m.d.sync += self.done.eq(end)
-        with m.If(self.fill.ready):
+        m.d.sync += [self.done.eq(take & end_column & end_words), self.error.eq(take & self.beats.payload.error)]
+        with m.If(~occupied):
             m.d.sync += [
                 occupied.eq(self.fill.valid),
                 self.ticket.eq(new.ticket),
-                self.outside.eq(self.fill.valid & (new.dst + new.count > new_depth)),
+                self.outside.eq(self.fill.valid & outside),
+                usable.eq(self.fill.valid & ~outside),
+                ready.eq(self.fill.valid & ~outside & (new.buffer != Buffer.TABLE)),
+                in_table.eq(new.buffer == Buffer.TABLE),
                 buffer.eq(new.buffer),
                 word.eq(new.dst),
                 words_left.eq(new.count),
                 column.eq(0),
                 lane.eq(0),
+                end_words.eq(new.count == 1),
+                end_column.eq(new_single),
             ]
         with m.Else():
             with m.If(write & in_table):
-                m.d.sync += lane.eq(lane + 1)
+                m.d.sync += [lane.eq(lane + 1), ready.eq(lane == self.config.axi_bytes - 2)]
             with m.If(take):
-                m.d.sync += column.eq(Mux(end_word, 0, column + 1))
-            with m.If(end_word):
-                m.d.sync += [word.eq(word + 1), words_left.eq(words_left - 1)]
+                m.d.sync += [column.eq(Mux(end_column, 0, column + 1)), end_column.eq(Mux(end_column, single, before_final))]
+                with m.If(end_column):
+                    m.d.sync += [word.eq(word + 1), words_left.eq(words_left - 1), end_words.eq(words_left == 2)]
+                    with m.If(end_words):
+                        m.d.sync += [occupied.eq(0), usable.eq(0), ready.eq(0)]
 
         addr = Signal(16)
         beat_column = Signal(column.shape())

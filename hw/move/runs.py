@@ -18,8 +18,8 @@ OFFSET_BITS = 32
 
 
 def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
-    """``rows`` rows of ``pieces`` runs of ``bytes`` bytes, ``step`` bytes apart within a row; ``limit`` is that of the region,
-    ``ticket`` names the instruction in errors."""
+    """``rows`` rows of ``pieces`` runs (or a ``single`` run) of ``bytes`` bytes, ``step`` bytes apart within a row; ``limit``
+    is that of the region, ``ticket`` names the instruction in errors."""
     return data.StructLayout({
         "base": unsigned(config.axi_addr_bits),
         "limit": unsigned(OFFSET_BITS),
@@ -27,6 +27,7 @@ def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
         "row_stride": unsigned(OFFSET_BITS),
         "rows": unsigned(12),
         "pieces": unsigned(12),
+        "single": unsigned(1),
         "step": unsigned(16),
         "bytes": unsigned(RUN_BYTES_BITS),
         "ticket": unsigned(TICKET_BITS),
@@ -40,8 +41,9 @@ class RunGenerator(wiring.Component):
     What is kept is the offset of the run from the base of its region; its address, and whether it ends within the limit, follow
     from it while it is on ``o``. Rows begin modulo 2^32, what follows within a row does not wrap.
 
-    ``outside`` is high, for the instruction ``ticket``, while the run on ``o`` goes beyond the region's limit. The run is
-    not kept from leaving: its first burst is two cycles away, and a unit that has stopped by then lets none out.
+    The instruction ``ticket`` is at fault when ``limited`` and ``beyond`` are both high: the run on ``o`` goes beyond the
+    region's limit. (The one who looks at them has no time for a gate before its own.) The run is not kept from leaving:
+    its first burst is two cycles away, and a unit that has stopped by then lets none out.
     """
 
     def __init__(self, config: MachineConfig, tag: ShapeLike) -> None:
@@ -50,7 +52,8 @@ class RunGenerator(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(transfer_layout(config, tag))),
             "o": Out(stream.Signature(run_layout(config, tag))),
-            "outside": Out(1),
+            "limited": Out(1),
+            "beyond": Out(1),
             "ticket": Out(TICKET_BITS),
         })
 
@@ -64,10 +67,12 @@ class RunGenerator(wiring.Component):
         rows_left = Signal(12)
         pieces_left = Signal(12)
         end_row = Signal()
+        """The run is the row's last."""
+        end_rows = Signal()
+        """The row is the last."""
         end = Signal()
         m.d.comb += [
-            end_row.eq(pieces_left == 1),
-            end.eq(end_row & (rows_left == 1)),
+            end.eq(end_row & end_rows),
             self.i.ready.eq(~valid | (self.o.ready & end)),
             self.o.valid.eq(valid),
             self.o.payload.addr.eq(transfer.base + offset),
@@ -75,7 +80,8 @@ class RunGenerator(wiring.Component):
             self.o.payload.bytes.eq(transfer.bytes),
             self.o.payload.last.eq(end),
             self.o.payload.tag.eq(transfer.tag),
-            self.outside.eq(valid & ~transfer.limit.all() & (offset + transfer.bytes > transfer.limit)),
+            self.limited.eq(valid & ~transfer.limit.all()),
+            self.beyond.eq(offset + transfer.bytes > transfer.limit),
             self.ticket.eq(transfer.ticket),
         ]
         new = self.i.payload
@@ -87,6 +93,8 @@ class RunGenerator(wiring.Component):
                 offset.eq(new.offset),
                 rows_left.eq(new.rows),
                 pieces_left.eq(new.pieces),
+                end_row.eq(new.single),
+                end_rows.eq(new.rows == 1),
             ]
         with m.Elif(self.o.ready):
             with m.If(end_row):
@@ -94,8 +102,10 @@ class RunGenerator(wiring.Component):
                     row.eq(next_row),
                     offset.eq(next_row),
                     rows_left.eq(rows_left - 1),
+                    end_rows.eq(rows_left == 2),
                     pieces_left.eq(transfer.pieces),
+                    end_row.eq(transfer.single),
                 ]
             with m.Else():
-                m.d.sync += [offset.eq(offset + transfer.step), pieces_left.eq(pieces_left - 1)]
+                m.d.sync += [offset.eq(offset + transfer.step), pieces_left.eq(pieces_left - 1), end_row.eq(pieces_left == 2)]
         return m

@@ -112,7 +112,8 @@ class SaveUnit(wiring.Component):
             transfer.offset.eq(save.offset),
             transfer.row_stride.eq(save.row_stride),
             transfer.rows.eq(save.rows),
-            transfer.pieces.eq(Mux(apart, save.pixels, 1)),
+            transfer.pieces.eq(save.pixels),
+            transfer.single.eq(~apart | (save.pixels == 1)),
             transfer.step.eq(save.step),
             transfer.bytes.eq(Mux(apart, save.run, row_bytes.product)),
             walk.i.valid.eq(walk_due),
@@ -133,25 +134,27 @@ class SaveUnit(wiring.Component):
 
         begun = Signal(range(AHEAD + 3))
         m.d.comb += tickets.r_en.eq(engine.done)
-        m.d.sync += [begun.eq(begun + accept - engine.done), self.done.eq(engine.done & ~engine.error & ~over)]
+        accepted = Signal()
+        m.d.sync += [
+            accepted.eq(accept),
+            begun.eq(begun + accepted - engine.done),
+            self.done.eq(engine.done & ~engine.error & ~over),
+        ]
         fault = self.fault
+        # The run's is the deepest of them: what a fault says is ready for it, whether it comes or not.
         with m.If(~over):
+            m.d.sync += fault.valid.eq(engine.error | reader.outside | (runs.limited & runs.beyond))
             with m.If(engine.error):
-                m.d.sync += [fault.valid.eq(1), fault.fault.code.eq(Fault.WRITE_ERROR), fault.fault.ticket.eq(tickets.r_data)]
+                m.d.sync += [fault.fault.code.eq(Fault.WRITE_ERROR), fault.fault.ticket.eq(tickets.r_data)]
             with m.Elif(reader.outside):
                 m.d.sync += [
-                    fault.valid.eq(1),
                     fault.fault.code.eq(Fault.FM_ADDRESS),
                     fault.fault.ticket.eq(reader.words.payload.context.ticket),
                 ]
-            with m.Elif(runs.outside):
-                m.d.sync += [
-                    fault.valid.eq(1),
-                    fault.fault.code.eq(Fault.REGION_LIMIT),
-                    fault.fault.ticket.eq(runs.ticket),
-                ]
+            with m.Else():
+                m.d.sync += [fault.fault.code.eq(Fault.REGION_LIMIT), fault.fault.ticket.eq(runs.ticket)]
         m.d.comb += [
-            self.busy.eq(begun != 0),
+            self.busy.eq(accepted | (begun != 0)),
             self.active.eq(self.fm_read.valid & self.fm_read.ready),
             self.wait_bank.eq(self.fm_read.valid & ~self.fm_read.ready),
             self.wait_dram.eq(self.busy & ~self.fm_read.valid),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth import C, Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -27,8 +27,9 @@ class Unpacker(wiring.Component):
     """Collects pieces and hands on whole beats; the ends of a run are strobed. Stalls with ``o``.
 
     One piece and one beat per cycle, a beat one cycle after the piece that completes it. A piece is taken when less
-    than a beat is left over, so it is shifted by less than a beat; ``filled`` counts what is held, the lanes
-    before the first byte of a run included. A run's first piece may enter as the last beat of the run before leaves.
+    than a beat is left over, so it is shifted by less than a beat. What is held is counted in beats, the lanes before the
+    first byte of a run included: of ``full`` as many bits are set as there are whole beats, of ``within`` those for numbers of
+    beats that hold it all. A run's first piece may enter as the last beat of the run before leaves.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -45,18 +46,22 @@ class Unpacker(wiring.Component):
         piece = self.i.payload
         held = Signal(8 * span)
         real = Signal(span)
-        filled = Signal(range(span + 1))
+        beats = span // size
+        full = Signal(beats)
+        within = Signal(beats, init=-1)
+        total = Signal(range(span + 1))
         ending = Signal()
         leave = Signal()
         finish = Signal()
         take = Signal()
         m.d.comb += [
-            self.o.valid.eq((filled >= size) | ending),
+            self.o.valid.eq(full[0] | ending),
             self.o.payload.data.eq(held),
             self.o.payload.strb.eq(real),
             leave.eq(self.o.valid & self.o.ready),
-            finish.eq(leave & ending & (filled <= size)),
-            self.i.ready.eq(Mux(ending, finish, (filled < size) | (leave & (filled < 2 * size)))),
+            finish.eq(leave & ending & within[0]),
+            self.i.ready.eq(Mux(ending, finish, ~full[0] | (leave & ~(full[1] if beats > 1 else C(0))))),
+            total.eq(piece.lane + piece.count),
             take.eq(self.i.valid & self.i.ready),
         ]
 
@@ -78,8 +83,14 @@ class Unpacker(wiring.Component):
             m.d.sync += held.eq(held >> 8 * size)
         m.d.sync += [
             real.eq(Mux(finish, 0, Mux(leave, real >> size, real)) | Mux(take, placed_real, 0)),
-            filled.eq(Mux(take, piece.lane + piece.count, Mux(finish, 0, Mux(leave, filled - size, filled)))),
         ]
+        with m.If(take):
+            m.d.sync += [
+                full.eq(Cat(total >= (n + 1) * size for n in range(beats))),
+                within.eq(Cat(total <= (n + 1) * size for n in range(beats))),
+            ]
+        with m.Elif(leave):
+            m.d.sync += [full.eq(full >> 1), within.eq(Cat(within[1:], 1))]
         with m.If(take):
             m.d.sync += ending.eq(piece.last)
         with m.Elif(finish):

@@ -68,14 +68,16 @@ class WordWalk(wiring.Component):
         bytes_left = Signal(16)
         pixels_left = Signal(12)
         rows_left = Signal(12)
-        end_pixel = Signal()
+        # What the counters say about the word is known when they step.
+        end_pixel, end_pixels, end_rows = Signal(), Signal(), Signal()
+        short, single = Signal(), Signal()
+        """Of the transfer: a pixel takes one word, a row has one pixel."""
         end_row = Signal()
         end = Signal()
         advance = Signal()
         m.d.comb += [
-            end_pixel.eq(bytes_left <= lanes),
-            end_row.eq(end_pixel & (pixels_left == 1)),
-            end.eq(end_row & (rows_left == 1)),
+            end_row.eq(end_pixel & end_pixels),
+            end.eq(end_row & end_rows),
             advance.eq(~self.o.valid | self.o.ready),
             self.i.ready.eq(~valid | (advance & end)),
         ]
@@ -111,6 +113,9 @@ class WordWalk(wiring.Component):
                 bytes_left.eq(new.run),
                 pixels_left.eq(new.pixels),
                 rows_left.eq(new.rows),
+                *(signal.eq(new.run <= lanes) for signal in (short, end_pixel)),
+                *(signal.eq(new.pixels == 1) for signal in (single, end_pixels)),
+                end_rows.eq(new.rows == 1),
             ]
         with m.Elif(advance):
             m.d.sync += [begin.eq(0), word.eq(following)]
@@ -118,10 +123,12 @@ class WordWalk(wiring.Component):
                 m.d.sync += [
                     pixel.eq(following),
                     bytes_left.eq(current.run),
-                    pixels_left.eq(Mux(end_row, current.pixels, pixels_left - 1)),
+                    end_pixel.eq(short),
+                    pixels_left.eq(Mux(end_pixels, current.pixels, pixels_left - 1)),
+                    end_pixels.eq(Mux(end_pixels, single, pixels_left == 2)),
                 ]
             with m.Else():
-                m.d.sync += bytes_left.eq(bytes_left - lanes)
+                m.d.sync += [bytes_left.eq(bytes_left - lanes), end_pixel.eq(bytes_left <= 2 * lanes)]
             with m.If(end_row):
-                m.d.sync += [row.eq(following), rows_left.eq(rows_left - 1)]
+                m.d.sync += [row.eq(following), rows_left.eq(rows_left - 1), end_rows.eq(rows_left == 2)]
         return m

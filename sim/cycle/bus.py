@@ -49,6 +49,8 @@ class Stream:
         self.served = 0.0
         self.asked = 0
         self.watch = NEVER
+        self._over = -NEVER
+        """When the last transfer was."""
         self._ends: list[float] = []
         """When the last bursts were over, and the places in DRAM's queue free that they had taken."""
 
@@ -59,9 +61,9 @@ class Stream:
         else:
             self.queue.append(transfer)
 
-    def _begin(self, transfer: Transfer, now: float = 0.0) -> None:
+    def _begin(self, transfer: Transfer) -> None:
         """The bursts of a transfer for which DRAM's queue has places in time; the others follow as one of their own."""
-        transfer.due = max(transfer.due, now + transfer.gap)
+        transfer.due = max(transfer.due, self._over + transfer.gap)
         if transfer.bursts:
             self._address(transfer)
         self.current = transfer
@@ -72,11 +74,12 @@ class Stream:
         done = self.current
         assert done is not None
         self.current = None
+        self._over = now
         if done.bursts:
             apart, size = max(done.work, now - done.due) / done.bursts, done.beats / done.bursts
             self.free(now - (burst + 1) * apart + size for burst in range(min(done.bursts, self._places)))
         if self.queue:
-            self._begin(self.queue.popleft(), now)
+            self._begin(self.queue.popleft())
         return done
 
     def free(self, ends: Iterable[float]) -> None:

@@ -14,6 +14,7 @@ from sim.cycle.timing import (
     LOAD_AHEAD_BEATS,
     LOAD_CHUNKS,
     LOAD_FILL,
+    LOAD_GAP,
     LOAD_NEXT,
     LOAD_READ,
     LOAD_TAIL,
@@ -103,7 +104,7 @@ class LoadPipeline(_Mover):
 
     def accept(self, index: int, cycle: int) -> None:
         cost = self._cost(index)
-        gap = 0
+        gap = LOAD_GAP if cost.parameters or cost.cycles > cost.beats else 0
         if self._last is not None and cost.parameters != self._last.parameters:
             gap = self._tail(self._last) + (LOAD_WORD if self._last.parameters else 0)
         self._last = cost

@@ -49,14 +49,16 @@ PLACES_AHEAD = 5
 
 LOAD_READ = 6 + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""
-LOAD_TAIL = 5
-"""From the cycle after the last beat's read, or after the last word's, to ``done``: R, slice, packer (2), write, done."""
+LOAD_TAIL = 6
+"""From the cycle after the last beat's read, or after the last word's, to ``done``: R, slice, packer (3), write, done."""
 LOAD_WORD = 1
 """By which the first word of a LOAD is later than its bytes when these had to wait for the LOADP before it: slice."""
 LOADP_TAIL = 2
 """The same for LOADP: R, slice, writer, done."""
 LOAD_FILL = 4
 """From acceptance of a LOAD without DRAM bytes to its first word in the packer: front, queue, walk, slice."""
+LOAD_GAP = 1
+"""Between the words of one LOAD and the next, or the beats of one LOADP and the next."""
 LOAD_CHUNKS = 5
 """Beats that wait in the packer when words are slower than beats: fetch then holds up nobody for so long."""
 LOAD_NEXT = 2

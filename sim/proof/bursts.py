@@ -84,7 +84,15 @@ def _splitter_holds(checks: Checks, inside: Inside, counted: Run, run: Run, fres
         first = held.first == lane
         checks.if_then(plain.valid, first if plain is counted else Mux(fresh, first, lane == 0))
     checks.holds(~run.valid | (inside.signal("first_burst") == fresh))
-    checks.holds(~run.valid | (inside.signal("end") == (inside.view("run").bursts == 1)))
+    _more_holds(checks, inside, config)
+
+
+def _more_holds(checks: Checks, splitter: Inside, config: MachineConfig) -> None:
+    run, end, valid = splitter.view("run"), splitter.signal("end"), splitter.signal("run_valid")
+    final = Mux(end, run.final_beat, config.burst_beats - 1)
+    checks.if_then(valid, end == (run.bursts == 1))
+    checks.if_then(valid, splitter.signal("more") + run.beat[: len(run.final_beat)] == final)
+    checks.holds(splitter.signal("both") == (splitter.signal("counted_valid") & valid))
 
 
 def reads_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
@@ -103,16 +111,16 @@ def reads_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
     checks.if_then(part.halt, ~ar.valid & r.ready & ~part.beats.valid)
     checks.if_then(part.beats.valid & part.beats.ready, arrive)
     checks.if_then(arrive & ~part.halt, part.beats.valid & part.beats.ready)
-    _has_beats(checks, inside)
+    _has_beats(checks, inside, config)
 
 
-def _has_beats(checks: Checks, inside: Inside) -> None:
+def _has_beats(checks: Checks, inside: Inside, config: MachineConfig) -> None:
     splitter = inside.part("splitter")
     for name in ("counted", "run"):
         valid, held = splitter.signal(f"{name}_valid"), splitter.view(name)
         within = held.beat[: len(held.final_beat)]
         checks.if_then(valid, (held.bursts > 1) | ((held.bursts == 1) & (held.final_beat >= within)))
-    checks.if_then(splitter.signal("run_valid"), splitter.signal("end") == (splitter.view("run").bursts == 1))
+    _more_holds(checks, splitter, config)
 
 
 def writes_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
@@ -125,16 +133,15 @@ def writes_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
     checks.given(~part.runs.valid | (part.runs.payload.bytes != 0))
     checks.given(~b.valid | (owed != 0))
     _legal(checks, aw.valid, aw.payload.addr, aw.payload.len + 1, config)
-    _has_beats(checks, inside)
+    _has_beats(checks, inside, config)
     lengths, responses = inside.part("lengths"), inside.part("responses")
-    beats = aw.payload.len + 1
+    more = aw.payload.len
     leaves = send & w.payload.last
-    burst = queue_holds(checks, lengths, AHEAD_BURSTS - 1, issue, beats[: len(lengths.signal("r_data"))], leaves)
+    burst = queue_holds(checks, lengths, AHEAD_BURSTS - 1, issue, more[: len(lengths.signal("r_data"))], leaves)
     number = inside.signal("number")
-    checks.if_then(burst.on, burst.value != 0)
     checks.if_then(~lengths.signal("r_rdy"), number == 0)
-    checks.if_then(burst.due & lengths.signal("r_rdy"), number < burst.value)
-    checks.if_then(burst.due & w.valid, w.payload.last == (number + 1 == burst.value))
+    checks.if_then(burst.due & lengths.signal("r_rdy"), number <= burst.value)
+    checks.if_then(burst.due & w.valid, w.payload.last == (number == burst.value))
     checks.if_then(checks.past(leaves), number == 0)
     checks.if_then(w.valid, lengths.signal("r_rdy"))
     checks.holds(inside.part("open_bursts").signal("out") == owed)
@@ -181,7 +188,7 @@ PROOFS = (
         lambda config: BurstSplitter(config, NO_TAG), runs_become_bursts,
         (
             Fault(BURST, "end.eq(run.bursts == 2)", "end.eq(run.bursts == 1)"),
-            Fault(BURST, "most - 1) - run.beat[:most_bits]", "most - 1) - run.beat[: most_bits - 1]"),
+            Fault(BURST, "counted.beat[:most_bits]", "counted.beat[: most_bits - 1]"),
             Fault(BURST, "self.o.payload.first.eq(Mux(first_burst, run.first, 0))", "self.o.payload.first.eq(run.first)"),
         ),
     ),
@@ -191,14 +198,14 @@ PROOFS = (
         (
             Fault(READ, "(coming.out < READ_AHEAD_BEATS)", "(coming.out <= READ_AHEAD_BEATS)"),
             Fault(READ, "coming.give.eq(arrive)", "coming.give.eq(self.axi.r.valid)"),
-            Fault(READ, "self.axi.ar.payload.len.eq(burst.beats - 1)", "self.axi.ar.payload.len.eq(burst.beats)"),
+            Fault(READ, "self.axi.ar.payload.len.eq(burst.more)", "self.axi.ar.payload.len.eq(burst.beats)"),
         ),
     ),
     Proof(
         "write-engine", WRITE, "legal bursts; WLAST on each one's last beat; at most 64 unanswered, each B awaited and taken",
         WriteEngine, writes_are_counted,
         (
-            Fault(WRITE, "number + 1 == lengths.r_data", "number == lengths.r_data"),
+            Fault(WRITE, "number == lengths.r_data", "number + 1 == lengths.r_data"),
             Fault(WRITE, "number.eq(Mux(w.payload.last, 0, number + 1))", "number.eq(number + 1)"),
             Fault(WRITE, "lengths.w_rdy & responses.w_rdy & ~self.halt", "lengths.w_rdy & ~self.halt"),
         ),

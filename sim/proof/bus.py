@@ -31,7 +31,7 @@ def arbiter_shares(checks: Checks, part: Any, inside: Inside) -> None:
         same = part.ar.payload.body.as_value() == user.ar.payload.as_value()
         checks.if_then(asked, (part.ar.payload.id == number) & same)
         took = user.r.valid & user.r.ready
-        checks.holds(took == (beat & ((part.r.payload.id == ReadId.FETCH) == (number is ReadId.FETCH))))
+        checks.holds(took == (beat & (part.r.payload.id[0] == (number is ReadId.FETCH))))
         checks.if_then(took, user.r.payload.as_value() == part.r.payload.body.as_value())
     room = out != part.config.axi_reads
     checks.if_then(part.fetch.ar.valid & part.ar.ready & room, asks[0])
@@ -120,7 +120,7 @@ PROOFS = (
         "read-arbiter", ARBITER, "each burst and each beat goes where it belongs, once; never more than axi_reads on the way; "
         "fetch first, LOAD in every other cycle", ReadArbiter, arbiter_shares,
         (
-            Fault(ARBITER, "may_ask = credits.out != self.config.axi_reads", "may_ask = Signal(init=1)"),
+            Fault(ARBITER, "may_ask = (credits.out & most) != most", "may_ask = Signal(init=1)"),
             Fault(ARBITER, "self.load.ar.ready.eq(self.ar.ready & may_ask)", "self.load.ar.ready.eq(self.ar.ready)"),
             Fault(ARBITER, "self.load.r.valid.eq(self.r.valid & ~to_fetch)", "self.load.r.valid.eq(self.r.valid)"),
         ),

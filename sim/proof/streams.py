@@ -135,13 +135,13 @@ PROOFS = (
         "slice-order", SLICE, "every item once, in order, unchanged; VALID and payload steady until READY", _slice,
         slice_keeps_order,
         (
-            Fault(SLICE, "self.o.payload.eq(spare)", "self.o.payload.eq(self.i.payload)"),
+            Fault(SLICE, "self.o.payload.eq(self.next)", "self.o.payload.eq(self.i.payload)"),
             Fault(SLICE, "with m.If(~self.o.valid | self.o.ready):", "with m.If(~self.o.valid | self.i.valid):"),
         ),
     ),
     Proof(
         "slice-flow", SLICE, "an item per cycle while the reader is ready, one cycle of latency", _slice, slice_never_blocks,
-        (Fault(SLICE, "spare_valid.eq(0)", "spare_valid.eq(spare_valid)"),)
+        (Fault(SLICE, "free.eq(1)", "free.eq(free)"),)
     ),
     Proof(
         "fifo-order", FIFO, "SyncFIFO: every item once, in order, unchanged; levels within bounds", _queue(SyncFIFO),

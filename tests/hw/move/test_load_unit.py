@@ -70,6 +70,18 @@ def test_loadp_fills_words_column_by_column(buffer: Buffer) -> None:
     assert bench.words == {}
 
 
+def test_fill_alone_leaves_the_chunks_of_the_next_load() -> None:
+    memory = noise()
+    ops = [
+        Op("LOADP", {"buffer": Buffer.WEIGHT, "count": 10}),
+        Op("LOAD", {"rows": 1, "pixels": 1, "run": 1, "offset": 15, "valid": 2}),
+        Op("LOAD", {"rows": 1, "pixels": 1, "run": 1, "valid": 0, "d_addr": 1}),
+        Op("LOAD", {"rows": 1, "pixels": 1, "run": 1, "valid": 1, "d_addr": 2}),
+    ]
+    bench = MoveBench(NANO, Unit.LOAD, AxiMemory(NANO, memory, latency=4)).run(ops)
+    assert bench.words == naive_load(NANO, bytes(memory), ops[1]) | {1: bytes(4)} | naive_load(NANO, bytes(memory), ops[3])
+
+
 @pytest.mark.parametrize(("stall", "bank_stall"), [(0.0, 0.0), (0.3, 0.4)], ids=["free", "stalled"])
 @pytest.mark.parametrize("axi_bits", [64, 128])
 @pytest.mark.parametrize("ic_p", [4, 5, 16, 24, 32])

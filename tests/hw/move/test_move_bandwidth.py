@@ -75,7 +75,7 @@ def test_latency_from_instruction_to_bus_and_back() -> None:
     op = Op("LOAD", {"rows": 1, "pixels": 4, "run": 16, "step": 16, "valid": 64, "d_xs": 1})
     bench = MoveBench(config, Unit.LOAD, AxiMemory(config, noise(), latency=64)).run([op])
     assert bench.memory.read_beats[0] - bench.accepted[0] == 5 + 64, "AR in the fifth cycle"
-    assert bench.write_cycles[0] - bench.memory.read_beats[0] == 5
+    assert bench.write_cycles[0] - bench.memory.read_beats[0] == 6
     assert bench.done[0] - bench.write_cycles[-1] == 1
 
     save = MoveBench(config, Unit.SAVE, AxiMemory(config, noise(), latency=64), {})

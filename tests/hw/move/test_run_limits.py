@@ -39,7 +39,7 @@ def generated(transfer: dict[str, int]) -> list[tuple[int, bool]]:
         ctx.set(dut.i.valid, 0)
         ctx.set(dut.o.ready, 1)
         while ctx.get(dut.o.valid):
-            found.append((ctx.get(dut.o.payload.addr), bool(ctx.get(dut.outside))))
+            found.append((ctx.get(dut.o.payload.addr), bool(ctx.get(dut.limited) & ctx.get(dut.beyond))))
             assert ctx.get(dut.ticket) == 7
             await ctx.tick()
 
@@ -59,6 +59,7 @@ def test_as_a_sum_says(seed: int) -> None:
         "row_stride": rng.choice((0, 300, WRAP - 77, WRAP - 1)), "rows": rng.randint(1, 5), "pieces": rng.randint(1, 4),
         "step": rng.choice((size, size + 3, 65535)), "limit": NO_LIMIT,
     }  # fmt: skip
+    transfer["single"] = int(transfer["pieces"] == 1)
     ends = [(address - transfer["base"]) % WRAP + size for address, _ in runs(transfer)]
     for limit in (0, 1, 0x80000000, NO_LIMIT - 1, NO_LIMIT, *(min(end, NO_LIMIT - 1) - rng.randint(0, 1) for end in ends)):
         transfer["limit"] = limit
