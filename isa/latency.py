@@ -79,8 +79,8 @@ def misc_latency(config: MachineConfig) -> int:
 
 def misc_room(config: MachineConfig) -> int:
     """Words that may be between the first slice of MISC and its write port, so many that none waits for another's room: beside
-    arithmetic and finish, slice, word, two of the queue, room and beginning."""
-    return -(-(misc_latency(config) + 6 + config.misc_parts - 1) // config.misc_parts) + 1
+    arithmetic and finish, slice, word, two of the queue, what is given back, room and beginning."""
+    return -(-(misc_latency(config) + 7 + config.misc_parts - 1) // config.misc_parts) + 1
 
 
 def array_latency(config: MachineConfig) -> int:

@@ -33,6 +33,20 @@ class Pair:
 Operand: TypeAlias = Value | Pair
 
 
+@dataclass(frozen=True)
+class Nearest:
+    """A whole number: ``above``, or one ``less``, if that is told, and then ``above`` is odd."""
+
+    above: Value
+    less: Value | None = None
+
+    @property
+    def whole(self) -> Value:
+        if self.less is None:
+            return self.above
+        return Cat(self.above[0] & ~self.less, self.above[1:]).as_signed()
+
+
 class Cascades:
     """Cascades in plain RTL."""
 
@@ -61,14 +75,14 @@ class Cascades:
         return registered(m, whole, "product", enables.total)
 
 
-    def shrunk(self, m: Module, value: Value, factor: Value, chosen: Value, enables: Enables, name: str) -> Value:
+    def shrunk(self, m: Module, value: Value, factor: Value, chosen: Value, enables: Enables, name: str) -> Nearest:
         """``value * factor / 2^16``, rounded to a whole number, ties to even, where it is ``chosen``, and else ``value``; two
         cycles later. ``value`` has 16 bits and a sign, ``factor`` 16 and none."""
         product, plain, taken = (
             registered(m, source, f"{kind}_{name}", enables.product)
             for kind, source in (("product", value * factor), ("plain", value), ("chosen", chosen))
         )
-        return registered(m, shrunk_or(product, plain, taken), f"whole_{name}", enables.total)
+        return Nearest(registered(m, shrunk_or(product, plain, taken), f"whole_{name}", enables.total))
 
 
 class Dsp48Cascades(Cascades):
@@ -102,7 +116,7 @@ class Dsp48Cascades(Cascades):
         return Cat(registered(m, low[:SPLIT], "lowest", enables.total), high[: bits - SPLIT])
 
 
-    def shrunk(self, m: Module, value: Value, factor: Value, chosen: Value, enables: Enables, name: str) -> Value:
+    def shrunk(self, m: Module, value: Value, factor: Value, chosen: Value, enables: Enables, name: str) -> Nearest:
         total, even = Signal(P_BITS, name=f"shrunk_{name}"), Signal(name=f"even_{name}")
         m.submodules[f"dsp_{name}"] = dsp48e2_rounded(value, less(factor), ~chosen, half_above(value), enables, total, even)
         return nearest(total, even)
@@ -124,9 +138,9 @@ def half_above(value: Value) -> Value:
     return extended(Cat(Const(1 << BELOW - 1, BELOW), value).as_signed(), P_BITS)
 
 
-def nearest(total: Value, even: Value) -> Value:
+def nearest(total: Value, even: Value) -> Nearest:
     """The whole number that a sum with ``half_above`` is next to: of a tie the even one."""
-    return Cat(total[BELOW] & ~even, total[BELOW + 1 : 2 * BELOW]).as_signed()
+    return Nearest(total[BELOW : 2 * BELOW].as_signed(), total[BELOW] & even)
 
 
 def cascades_of(platform: Any) -> Cascades:

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 
-from hw.arithmetic.cascade import SPLIT, Dsp48Cascades, cascades_of, half_above, less, nearest, registered, shrunk_or
+from hw.arithmetic.cascade import SPLIT, Dsp48Cascades, Nearest, cascades_of, half_above, less, nearest, registered, shrunk_or
 from hw.arithmetic.dsp48e2 import P_BITS, Halves, Rounded, Sum, dsp48e2_in_turns, dsp48e2_running
 from hw.arithmetic.sums import extended
 
@@ -118,13 +118,13 @@ class DoubledCascades:
             found += self.take(m, self.chain(m, [operands], 0, bits, f"{name}_{lane}"), f"{name}_{lane}")
         return found[: len(lanes)]
 
-    def shrunk(self, m: Module, lanes: Sequence[Value], factor: Value, chosen: Sequence[Value], enable: Value) -> list[Value]:
+    def shrunk(self, m: Module, lanes: Sequence[Value], factor: Value, chosen: Sequence[Value], enable: Value) -> list[Nearest]:
         """``Cascades.shrunk`` of every lane, four cycles later: the last register takes something with ``enable``."""
         products = self.lanes(m, lanes, Cat(factor, Const(0, 1)).as_signed(), 33, "scaled")
         found = []
         for n, (product, plain, taken) in enumerate(zip(products, lanes, chosen, strict=True)):
             late = [_slow(m, source, 3, f"{kind}_{n}") for kind, source in (("plain", plain), ("chosen", taken))]
-            found.append(registered(m, shrunk_or(product, *late), f"whole_{n}", enable))
+            found.append(Nearest(registered(m, shrunk_or(product, *late), f"whole_{n}", enable)))
         return found
 
     def wide_product(self, m: Module, a: Value, b: Value, bits: int) -> Value:
@@ -208,7 +208,7 @@ class Dsp48DoubledCascades(DoubledCascades):
         )  # fmt: skip
         return joined
 
-    def shrunk(self, m: Module, lanes: Sequence[Value], factor: Value, chosen: Sequence[Value], enable: Value) -> list[Value]:
+    def shrunk(self, m: Module, lanes: Sequence[Value], factor: Value, chosen: Sequence[Value], enable: Value) -> list[Nearest]:
         found: list[Value] = []
         late = [_slow(m, value, 1, f"plain_{n}") for n, value in enumerate(lanes)]
         for (n, pair), (_, later), (_, taken) in zip(_pairs(lanes), _pairs(late), _pairs(chosen), strict=True):
@@ -219,8 +219,8 @@ class Dsp48DoubledCascades(DoubledCascades):
                 less(factor), *pair, Sum(shown=shown), self.halves, total, unused, wide_turns=False, late=False, domain=FAST,
                 rounded=Rounded(~taken[0], ~taken[1], even),
             )  # fmt: skip
-            found += self.take(m, nearest(total, even), f"shrunk_{n}")
-        return [registered(m, value, f"whole_{n}", enable) for n, value in enumerate(found[: len(lanes)])]
+            found += self.take(m, nearest(total, even).whole, f"shrunk_{n}")
+        return [Nearest(registered(m, value, f"whole_{n}", enable)) for n, value in enumerate(found[: len(lanes)])]
 
 
 def lanes_by_turns(m: Module, platform: Any, lanes: Sequence[Value], shared: Value, bits: int, name: str) -> list[Value]:

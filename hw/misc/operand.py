@@ -29,7 +29,7 @@ class OperandFetch(wiring.Component):
 
     One word per cycle, ``READ_LATENCY + 2`` cycles from request to answer when the bank is free. The queues let one
     operand run ahead of the other, so that two operands that share a bank take turns only at the start and then walk one
-    bank apart. A word outside the buffer is not read, nor is anything behind it.
+    bank apart. A word outside the buffer is not read, and nothing may be asked for behind it.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -49,7 +49,7 @@ class OperandFetch(wiring.Component):
         wiring.connect(m, port.fm_read[0], wiring.flipped(self.fm_read))
         m.d.comb += [
             port.i.valid.eq(requests.o.valid & ~requests.o.payload.outside),
-            requests.o.ready.eq(port.i.ready & ~requests.o.payload.outside),
+            requests.o.ready.eq(port.i.ready),
             port.i.payload.addr[0].eq(requests.o.payload.addr),
             port.i.payload.tag.eq(requests.o.payload.turn),
             self.o.valid.eq(port.o.valid),

@@ -45,7 +45,7 @@ class Slicer(wiring.Component):
         m.d.comb += [
             go.eq(self.i.valid & (~at_first | self.may_begin)),
             self.i.ready.eq(at_last & (~at_first | self.may_begin)),
-            self.begun.eq(go & at_first),
+            self.begun.eq(self.i.valid & at_first & self.may_begin),
         ]
         with m.If(go):
             m.d.sync += part.eq(Mux(at_last, 0, part + 1))

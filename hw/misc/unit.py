@@ -16,7 +16,7 @@ from hw.misc.numbers import SETTINGS, settings_of
 from hw.misc.operand import OperandFetch
 from hw.misc.slices import Slicer
 from hw.misc.walk import Walk
-from hw.window.queue import HeadQueue, RamQueue
+from hw.window.queue import Queue, RamQueue
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Unit
@@ -32,12 +32,14 @@ class MiscUnit(wiring.Component):
     ::
 
         instruction -> Walk -+-> OperandFetch A -+-> Slicer -> Arithmetic -> Finish -> words -+-> feature map
-                             +-> OperandFetch B -+                                            |
-                             +-> output address queue ----------------------------------------+
+                             +-> OperandFetch B -+                                  |
+                             +-> output address queue ------------------------------+
 
-    Instructions follow each other without a gap; their numbers wait in ``settings`` until their first operands
-    arrive. From the slicer on nothing ever stands still: a word begins only when there is room for its result behind the
-    pipeline. ``done`` comes one cycle after the last write. Writes happen in the order of the loops and after the reads of
+    An instruction is accepted in the cycle after the first in which it is offered, when the last iteration of the one before
+    has left by then: its first iteration comes two cycles after that one. Where a word has several slices no slice waits
+    for it. Its numbers wait in ``settings`` until its first operands arrive. From the slicer on nothing ever stands still: a
+    word begins only when there is room for its result behind the pipeline, which is known two cycles after a write.
+    ``done`` comes one cycle after the last write. Writes happen in the order of the loops and after the reads of
     the same iteration, so work in place is safe. ``active``: a slice enters the arithmetic.
     """
 
@@ -61,38 +63,43 @@ class MiscUnit(wiring.Component):
         m.submodules.operand_a = a = OperandFetch(self.config)
         m.submodules.operand_b = b = OperandFetch(self.config)
         output = data.StructLayout({"addr": unsigned(self.config.fm_address_bits), "outside": unsigned(1), "last": unsigned(1)})
-        m.submodules.outputs = outputs = HeadQueue(output, depth=IN_FLIGHT)
+        m.submodules.outputs = outputs = Queue(output, depth=IN_FLIGHT)
         m.submodules.slicer = slicer = Slicer(self.config)
-        m.submodules.results = results = RamQueue(self.config, 8 * self.config.ic_p, self.room)
+        result = data.StructLayout({"word": unsigned(8 * self.config.ic_p), "to": output})
+        m.submodules.results = results = RamQueue(self.config, result, self.room)
         wiring.connect(m, a.fm_read, wiring.flipped(self.fm_read[0]))
         wiring.connect(m, b.fm_read, wiring.flipped(self.fm_read[1]))
 
         self._accept(m, walk, settings)
         self._request(m, walk, a, b, outputs)
         self._begin(m, settings, a, b, slicer, results)
-        self._compute(m, slicer, results)
-        self._write(m, results, outputs)
+        self._compute(m, slicer, outputs, results)
+        self._write(m, results)
         m.d.comb += self.wait_bank.eq(Cat(lane.valid & ~lane.ready for lane in (*self.fm_read, *self.fm_write)).any())
         return m
 
     def _accept(self, m: Module, walk: Walk, settings: RamQueue) -> None:
-        """An instruction enters the loops and the settings queue together."""
+        """An instruction enters the loops and the settings queue together, in a cycle that registers alone decide on: what has
+        been offered is still offered then, unless the machine halts."""
         op = self.instruction.payload.op.MISC
-        open_ = ~self.halt & ~self.fault.valid
+        offered = Signal()
+        begin = Signal()
+        m.d.sync += offered.eq(self.instruction.valid & ~begin)
         m.d.comb += [
-            self.instruction.ready.eq(walk.i.ready & settings.i.ready & open_),
-            walk.i.valid.eq(self.instruction.valid & settings.i.ready & open_),
+            begin.eq(offered & walk.i.ready & settings.i.ready & ~self.halt & ~self.fault.valid),
+            self.instruction.ready.eq(begin),
+            walk.i.valid.eq(begin),
             walk.i.payload.eq(self.instruction.payload),
-            settings.i.valid.eq(self.instruction.valid & walk.i.ready & open_),
+            settings.i.valid.eq(begin),
             *(settings.i.payload[name].eq(value) for name, value in settings_of(op).items()),
         ]
         running = Signal(range(2 * IN_FLIGHT))
-        m.d.sync += running.eq(running + (self.instruction.valid & self.instruction.ready) - self.done)
+        m.d.sync += running.eq(running + begin - self.done)
         m.d.comb += self.busy.eq(running != 0)
 
-    def _request(self, m: Module, walk: Walk, a: OperandFetch, b: OperandFetch, outputs: HeadQueue) -> None:
+    def _request(self, m: Module, walk: Walk, a: OperandFetch, b: OperandFetch, outputs: Queue) -> None:
         """An iteration's three addresses leave together. Whether they are in the buffer goes along with each of them, so that
-        what is not is never asked for; the fault is told a cycle later."""
+        what is not is never asked for; the fault is told a cycle later, and nothing leaves behind it."""
         iteration = walk.o.payload
         words = self.config.fm_words
         leave = Signal()
@@ -101,12 +108,12 @@ class MiscUnit(wiring.Component):
         ticket = Signal(TICKET_BITS)
         beyond = {name: iteration[name] >= words for name in ("a", "b", "o")}
         m.d.sync += [
-            stop.eq(self.halt | self.fault.valid),
+            stop.eq(self.halt | self.fault.valid | wrong),
             wrong.eq(leave & (beyond["a"] | (iteration.reads_b & beyond["b"]) | beyond["o"])),
             ticket.eq(iteration.ticket),
         ]
         m.d.comb += [
-            walk.o.ready.eq(a.i.ready & b.i.ready & outputs.i.ready & ~stop),
+            walk.o.ready.eq(a.i.ready & b.i.ready & outputs.i.ready & ~stop & ~wrong),
             leave.eq(walk.o.valid & walk.o.ready),
             a.i.valid.eq(leave),
             a.i.payload.addr.eq(iteration.a),
@@ -137,6 +144,7 @@ class MiscUnit(wiring.Component):
         enter = Signal()
         takes = Signal()
         gives = Signal()
+        left = [Signal.like(room, name=f"room_{name}") for name in ("kept", "less")]
         m.d.comb += [
             slicer.i.valid.eq(a.o.valid & (b.o.valid | ~now.reads_b)),
             word.a.eq(a.o.payload.word),
@@ -150,12 +158,19 @@ class MiscUnit(wiring.Component):
             settings.o.ready.eq(enter & a.o.payload.turn.last),
             slicer.may_begin.eq(may_begin),
             takes.eq(slicer.begun & (~now.reduces | word.closes)),
-            gives.eq(results.o.valid & results.o.ready),
+            left[0].eq(room + gives),
+            left[1].eq(room - ~gives),
         ]
-        m.d.sync += [room.eq(room - takes + gives), may_begin.eq(gives | Mux(takes, room > 1, room != 0))]
+        # Whether a word begins is known late in a cycle: it only chooses.
+        m.d.sync += [
+            gives.eq(results.o.valid & results.o.ready),
+            room.eq(Mux(takes, left[1], left[0])),
+            may_begin.eq(Mux(takes, left[1].any(), left[0].any())),
+        ]
 
-    def _compute(self, m: Module, slicer: Slicer, results: RamQueue) -> None:
-        """Slices of results are put together to words; what a reduction has come to is the whole word."""
+    def _compute(self, m: Module, slicer: Slicer, outputs: Queue, results: RamQueue) -> None:
+        """Slices of results are put together to words, and these meet their addresses; what a reduction has come to is the
+        whole word."""
         m.submodules.arithmetic = arithmetic = self._arithmetic
         m.submodules.finish = ending = Finish(self.config)
         after = {name: Delay(m, slicer.settings[name], f"late_{name}") for name in ("zp", "lo", "hi", "act", "table")}
@@ -181,19 +196,25 @@ class MiscUnit(wiring.Component):
                 m.d.sync += word.word_select(number, width).eq(ending.y.as_value())
         whole = Signal()
         m.d.sync += whole.eq(complete)
-        m.d.comb += [results.i.valid.eq(whole), results.i.payload.eq(word)]
+        m.d.comb += [
+            results.i.valid.eq(whole),
+            results.i.payload.word.eq(word),
+            results.i.payload.to.eq(outputs.o.payload),
+            outputs.o.ready.eq(whole),
+        ]
 
-    def _write(self, m: Module, results: RamQueue, outputs: HeadQueue) -> None:
-        """Results meet their addresses, both in registers: the bank's arbitration hangs on them."""
+    def _write(self, m: Module, results: RamQueue) -> None:
+        """Results and their addresses are in registers: the bank's arbitration hangs on them. A result whose word is not in the
+        buffer is the last one, and goes nowhere."""
+        to = results.o.payload.to
         write = self.fm_write[0]
         written = Signal()
         m.d.comb += [
-            write.valid.eq(results.o.valid & ~outputs.o.payload.outside),
-            write.addr.eq(outputs.o.payload.addr),
-            write.data.eq(results.o.payload),
+            write.valid.eq(results.o.valid & ~to.outside),
+            write.addr.eq(to.addr),
+            write.data.eq(results.o.payload.word),
             write.mask.eq(~0),
-            results.o.ready.eq(write.ready & ~outputs.o.payload.outside),
-            outputs.o.ready.eq(write.ready & write.valid),
+            results.o.ready.eq(write.ready),
             written.eq(write.valid & write.ready),
         ]
-        m.d.sync += self.done.eq(written & outputs.o.payload.last)
+        m.d.sync += self.done.eq(written & to.last)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from amaranth import Cat, Module, Mux, Signal, Value, unsigned
@@ -9,6 +11,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.sums import chosen_sum
 from hw.interfaces import TICKET_BITS, unit_layout
 from hw.misc.numbers import is_one_of
 from hw.misc.operand import TURN
@@ -37,10 +40,11 @@ class Walk(wiring.Component):
     not at its last iteration: that loop's address plus its stride is the new address of this loop and of all loops
     inside it. So there is one adder per operand, and no multiplier. The addresses of all operands are words of one memory: a
     step writes that of its own loop, and ``source`` says of every loop which loop's word is its address, since the last step
-    of a loop outside it.
+    of a loop outside it. Which loop a step goes to (``moves``), and that there is none (``last``), is found a step earlier.
 
-    The first iteration is offered in the cycle after the instruction was taken, and an instruction is taken while
-    the last iteration of the one before leaves: no cycle is lost between them.
+    An instruction is taken from the cycle after its predecessor's last iteration left: ``i.ready`` is a register. Its first
+    iteration is offered in the cycle after that. While none is walked, all registers but that one follow ``i``: they need not
+    know when an instruction is taken.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -54,85 +58,91 @@ class Walk(wiring.Component):
         m = Module()
         taken = self.i.payload.op.MISC
         now = Signal(unit_layout(Unit.MISC, self.config))
-        fields = now.op.MISC
+        idle = Signal(init=1)
         walking = Signal()
-        left = [Signal(len(taken.n0), name=f"left{loop}") for loop in range(LOOPS)]
         final = Signal(LOOPS)
-        final_at_start = Signal(LOOPS)
-        bits = self.config.fm_address_bits
-        here = {operand: Signal(bits, name=operand) for operand in OPERANDS}
-        kept = data.StructLayout(dict.fromkeys(OPERANDS, unsigned(bits)))
-        m.submodules.starts = memory = Memory(shape=kept, depth=LOOPS, init=[])
-        write, read = memory.write_port(), memory.read_port(domain="comb")
-        source = [Signal(range(LOOPS), name=f"source{loop}") for loop in range(LOOPS)]
-
         opens = Signal()
         alone = Signal()
         reduces = Signal()
+        last = Signal()
         step = Signal()
-        finish = Signal()
+        moves = Signal(LOOPS)
         m.d.comb += [
+            walking.eq(~idle),
             self.o.valid.eq(walking),
-            self.o.payload.turn.last.eq(final.all()),
+            self.o.payload.turn.last.eq(last),
             self.o.payload.turn.opens.eq(opens),
             self.o.payload.turn.closes.eq(final[-1]),
             self.o.payload.reads_b.eq(~alone),
             self.o.payload.writes.eq(~reduces | final[-1]),
             self.o.payload.ticket.eq(now.ticket),
             step.eq(walking & self.o.ready),
-            finish.eq(step & final.all()),
-            self.i.ready.eq(~walking | finish),
+            self.i.ready.eq(idle),
         ]
-        moves = Signal(LOOPS)
-        m.d.comb += moves.eq(Cat(~final[loop] & final[loop + 1 :].all() for loop in range(LOOPS)))
-        with m.If(step):
-            m.d.sync += opens.eq(final[-1])
-            for loop in range(LOOPS):
-                with m.If(moves[loop]):
-                    m.d.sync += [left[loop].eq(left[loop] - 1), final[loop].eq(left[loop] == 2)]
-                with m.Elif(moves[:loop].any()):
-                    m.d.sync += [left[loop].eq(fields[f"n{loop}"]), final[loop].eq(final_at_start[loop])]
-        moving = Signal(range(LOOPS))
-        begin = Signal()
-        m.d.comb += [
-            moving.eq(_pick(moves, list(range(LOOPS)))),
-            read.addr.eq(_pick(moves, source)),
-            begin.eq(self.i.valid & self.i.ready),
-            write.en.eq(begin | step),
-            write.addr.eq(Mux(begin, 0, moving)),
-        ]
-        with m.If(step):
-            for loop in range(LOOPS):
-                with m.If(moves[: loop + 1].any()):
-                    m.d.sync += source[loop].eq(moving)
-        for operand in OPERANDS:
-            following = Signal(bits, name=f"{operand}_following")
-            strides = [fields[f"{operand}_s{loop}"] for loop in range(LOOPS)]
-            stride = Signal(bits, name=f"{operand}_stride")
-            m.d.comb += [
-                self.o.payload[operand].eq(here[operand]),
-                stride.eq(_pick(moves, strides)),
-                following.eq(read.data[operand] + stride),
-                write.data[operand].eq(Mux(begin, taken[f"{operand}_addr"], following)),
-            ]
-            with m.If(begin | step):
-                m.d.sync += here[operand].eq(write.data[operand])
-
-        with m.If(begin):
+        after = self._count(m, taken, now.op.MISC, final, moves, idle, step)
+        self._addresses(m, taken, now.op.MISC, moves, idle, step)
+        with m.If(idle | step):
             m.d.sync += [
-                walking.eq(1),
+                final.eq(after),
+                last.eq(after.all()),
+                moves.eq(Cat(~after[loop] & after[loop + 1 :].all() for loop in range(LOOPS))),
+                opens.eq(idle | final[-1]),
+            ]
+        with m.If(idle):
+            m.d.sync += [
+                idle.eq(~self.i.valid),
                 now.eq(self.i.payload),
-                opens.eq(1),
                 alone.eq(is_one_of(taken.mode, *MISC_ALONE)),
                 reduces.eq(is_one_of(taken.mode, *MISC_REDUCTIONS)),
             ]
-            for loop in range(LOOPS):
-                count = taken[f"n{loop}"]
-                m.d.sync += [left[loop].eq(count), final[loop].eq(count == 1), final_at_start[loop].eq(count == 1)]
-                m.d.sync += source[loop].eq(0)
-        with m.Elif(finish):
-            m.d.sync += walking.eq(0)
+        with m.Elif(step & last):
+            m.d.sync += idle.eq(1)
         return m
+
+    def _count(self, m: Module, taken: Any, fields: Any, final: Signal, moves: Signal, idle: Signal, step: Signal) -> Signal:
+        """What is left of each loop; which of them are at their last iteration after a step, or at the first one."""
+        after = Signal(LOOPS)
+        for loop in range(LOOPS):
+            left = Signal(len(taken.n0), name=f"left{loop}")
+            final_at_start = Signal(name=f"final_at_start{loop}")
+            first, alike = taken[f"n{loop}"], moves[:loop].any()
+            is_one = first == 1
+            m.d.comb += after[loop].eq(
+                Mux(idle, is_one, Mux(moves[loop], left == 2, Mux(alike, final_at_start, final[loop])))
+            )
+            with m.If(idle):
+                m.d.sync += final_at_start.eq(is_one)
+            with m.If(idle | (step & moves[: loop + 1].any())):
+                m.d.sync += left.eq(Mux(idle, first, Mux(moves[loop], left - 1, fields[f"n{loop}"])))
+        return after
+
+    def _addresses(self, m: Module, taken: Any, fields: Any, moves: Signal, idle: Signal, step: Signal) -> None:
+        """The address of each operand, and where those of the loops are kept."""
+        bits = self.config.fm_address_bits
+        kept = data.StructLayout(dict.fromkeys(OPERANDS, unsigned(bits)))
+        m.submodules.starts = memory = Memory(shape=kept, depth=LOOPS, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        source = [Signal(range(loop + 1), name=f"source{loop}") for loop in range(LOOPS)]
+        moving = Signal(range(LOOPS))
+        m.d.comb += [
+            moving.eq(reduce(or_, (Mux(move, loop, 0) for loop, move in enumerate(moves)))),
+            read.addr.eq(reduce(or_, (own & move.replicate(len(own)) for own, move in zip(source, moves, strict=True)))),
+            write.en.eq(idle | step),
+            write.addr.eq(Mux(idle, 0, moving)),
+        ]
+        for loop in range(1, LOOPS):
+            with m.If(idle | (step & moves[: loop + 1].any())):
+                m.d.sync += source[loop].eq(Mux(idle, 0, moving))
+        for operand in OPERANDS:
+            here = Signal(bits, name=operand)
+            strides = [fields[f"{operand}_s{loop}"] for loop in range(LOOPS)]
+            added = Mux(idle, taken[f"{operand}_addr"], _pick(moves, strides))[:bits]
+            m.d.comb += [
+                self.o.payload[operand].eq(here),
+                write.data[operand].eq(chosen_sum(added, read.data[operand] & ~idle.replicate(bits))),
+            ]
+            with m.If(idle | step):
+                m.d.sync += here.eq(write.data[operand])
 
 
 def _pick(one_hot: Value, values: list[Any]) -> Value:

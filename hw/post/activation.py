@@ -10,7 +10,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.arithmetic.cascade import cascades_of
+from hw.arithmetic.cascade import Nearest, cascades_of
 from hw.arithmetic.doubled import doubled_cascades, halves_of_a_cycle
 from hw.arithmetic.dsp48e2 import Enables
 from hw.arithmetic.sums import chosen_sum, extended
@@ -78,11 +78,13 @@ class Activate(wiring.Component):
         with m.If(advance[-1]):
             m.d.sync += looked_up.eq(looking.act == Activation.TABLE.value)
 
-        for lane, whole in enumerate(self._shrunk(m, platform, advance)):
+        for lane, found in enumerate(self._shrunk(m, platform, advance)):
+            whole = found.whole
             far = ~(whole[8:].all() | ~whole[8:].any())
-            # few - least and most - few, whose carry chains take the inverted operands in; only their signs count.
-            few = extended(whole[:9].as_signed(), 10)
-            below = Mux(far, whole[15], chosen_sum(~extended(least, 10), few, 1)[9])
+            # few - least and most - few, whose carry chains take the inverted operands in; only their signs count. Whether few
+            # is one less is a carry of the first one; if that takes few to most, most is what comes out all the same.
+            few = extended(found.above[:9].as_signed(), 10)
+            below = Mux(far, whole[15], chosen_sum(~extended(least, 10), few, 1 if found.less is None else ~found.less)[9])
             above = Mux(far, ~whole[15], chosen_sum(extended(most, 10), ~few, 1)[9])
             y = [Signal(signed(8), name=f"y{n}_{lane}") for n in range(2)]
             with m.If(advance[-2]):
@@ -94,7 +96,7 @@ class Activate(wiring.Component):
             m.d.comb += self.o.p[lane].eq(Mux(looked_up, table, y[1]))
         return m
 
-    def _shrunk(self, m: Module, platform: Any, advance: Signal) -> list[Value]:
+    def _shrunk(self, m: Module, platform: Any, advance: Signal) -> list[Nearest]:
         """Stages 0 and 1: step 6 in each lane."""
         r, alpha = list(self.i.p.r), self.i.p.alpha
         chosen = [(self.i.p.act == Activation.LEAKY.value) & value[15] for value in r]

@@ -230,13 +230,11 @@ class Execution:
             finish = finishes[receiver.indices[n - IN_FLIGHT]]
             if finish < 0:
                 return False
-            ready = max(ready, finish + 1)
-        start = ready if ready > offered else offered
+            ready = max(ready, finish + 1 + receiver.pipeline.notice)
         if tokens > offered:
             self.token_waits[index] = tokens - offered
-            if tokens > start:
-                start = tokens
         self._taken[index] = max(offered, tokens)
+        start = max(ready, self._taken[index] + receiver.pipeline.notice)
         receiver.accepted.append(start)
         receiver.taken += 1
         self.starts[index] = start

@@ -33,6 +33,8 @@ from sim.cycle.units import KEPT
 class _Mover(ABC):
     """What LOAD and SAVE share: an instruction is accepted when the one before the last has left the front."""
 
+    notice = 0
+
     def __init__(self, costs: list[MoveCost | None], stream: Stream, bus: Bus) -> None:
         self._costs = costs
         self._stream = stream

@@ -13,7 +13,9 @@ from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.costs import MiscCost, WindowCost
 from sim.cycle.timing import (
     LOOP_TO_BEAT,
+    MISC_NOTICE,
     MISC_READ,
+    MISC_TURN,
     PLACES_AHEAD,
     RASTER_AHEAD,
     RASTER_TO_BEAT,
@@ -31,6 +33,9 @@ KEPT = 64
 class Pipeline(Protocol):
     """A unit behind its receiver."""
 
+    notice: int
+    """Cycles from that in which an instruction is offered to its acceptance, at least."""
+
     def ready(self) -> int | None:
         """The first cycle in which it can accept; None while that depends on DRAM or on units that go before it."""
 
@@ -46,6 +51,8 @@ class Pipeline(Protocol):
 
 class _Worker(ABC):
     """What CONV, POOL and MISC share: an instruction that may meet units which go first is followed step by step."""
+
+    notice = 0
 
     def __init__(self, contended: Sequence[tuple[bool, bool]], rivals: Sequence[Pipeline]) -> None:
         self._contended = contended
@@ -185,6 +192,8 @@ class WindowPipeline(_Worker):
 class MiscPipeline(_Worker):
     """A word in as many cycles as it has slices, from instruction to instruction."""
 
+    notice = MISC_NOTICE
+
     def __init__(
         self, config: MachineConfig, costs: list[MiscCost | None], contended: Sequence[tuple[bool, bool]],
         rivals: Sequence[Pipeline],
@@ -221,7 +230,7 @@ class MiscPipeline(_Worker):
         """The first operand runs ahead before the second gets its first word."""
         self._free = max(first + later + ANSWER, self._free) + cost.cycles
         last = self._free - parts
-        self._next = max(cycle + reads, last - (AHEAD + ANSWERS - 1) * parts + 1)
+        self._next = max(cycle + reads, last - (AHEAD + ANSWERS - 1) * parts + 1) + MISC_TURN
         self._read_over = (max(first + reads, last - (ANSWERS - 1) * parts + 1),) * 2
         return last + self._pace.pipe + 1
 
@@ -234,7 +243,7 @@ class MiscPipeline(_Worker):
     def _close(self) -> int:
         contest = self.open
         assert isinstance(contest, WordContest)
-        self._next = contest.last_asked
+        self._next = contest.last_asked + MISC_TURN
         self._read_over = contest.read_over
         self._free = contest.free
         return contest.last_write + 1

@@ -21,6 +21,8 @@ ASKED = 2
 """From the grant that makes room among the addresses to the first grant of the word that takes it."""
 ANSWER = 4
 """From the grant of a word's operands to its first slice: bank (3), queue."""
+FREED = 2
+"""From a write to the first slice of the word that takes its room: what is given back, room."""
 STEADY = 24
 """Words without a wait after which all that follow are looked at together."""
 HELD = 32
@@ -50,7 +52,7 @@ class WordContest:
 
     ``a_k`` is the first cycle in which the bank is free, not before ``a_(k-1) + 1``, ``b_(k-4) + 2`` and
     ``s_(k-8) + parts``; so is ``b_k``, with ``a`` in place of ``b`` and an eye to what ``a`` asks for in that cycle; its
-    slices begin in ``s_k``, not before ``s_(k-1) + parts``, ``max(a_k, b_k) + 4`` and ``w_(k-room) + 1``; ``w_k`` is the
+    slices begin in ``s_k``, not before ``s_(k-1) + parts``, ``max(a_k, b_k) + 4`` and ``w_(k-room) + 2``; ``w_k`` is the
     first after ``w_(k-1)`` and not before ``s_k + pipe``.
     """
 
@@ -225,7 +227,7 @@ def _follow(
                 second += 1
             if second >= end:
                 break
-        begin = max(begins[-1] + pace.parts, got + ANSWER, second + ANSWER, written[-pace.room] + 1)
+        begin = max(begins[-1] + pace.parts, got + ANSWER, second + ANSWER, written[-pace.room] + FREED)
         now = max(written[-1] + 1, begin + pace.pipe)
         want = output[word]
         while now < end and busy_writes[now] & want:

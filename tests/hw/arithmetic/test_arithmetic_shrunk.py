@@ -69,7 +69,7 @@ class Lanes(Elaboratable):
             always = Enables.all(Signal(init=1))
             cascades = dsps.cascades
             found = [cascades.shrunk(m, held[n], self.factor, self.chosen[n], always, str(n)) for n in range(2)]
-        m.d.comb += [self.first.eq(found[0]), self.second.eq(found[1])]
+        m.d.comb += [self.first.eq(found[0].whole), self.second.eq(found[1].whole)]
         return m
 
 

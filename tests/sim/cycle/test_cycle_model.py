@@ -16,6 +16,7 @@ from isa.instructions import Region, Unit
 from isa.registers import Counter
 from sim.cycle.model import CycleModel
 from sim.cycle.program import CycleError
+from sim.cycle.timing import MISC_NOTICE
 from sim.random.program import random_program
 from sim.rtl.machine import RtlMachine, TraceEvent
 from tests.compiler.graphs import Builder
@@ -66,9 +67,9 @@ def test_a_full_queue_holds_up_every_unit_behind_it() -> None:
 
 
 def test_dispatch_takes_a_cycle_more_than_words() -> None:
-    """Both receivers are idle, so an instruction of 24 words is accepted 25 cycles after the one before it."""
+    """Both receivers are idle, so an instruction of 24 words is offered 25 cycles after the one before it."""
     first, second = events([conv(), misc()])
-    assert second.start - first.start == 24 + 1
+    assert second.start - first.start == 24 + 1 + MISC_NOTICE
 
 
 def test_dram_beats_are_exact() -> None:
