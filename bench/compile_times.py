@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from bench.checkout import ROOT, revision, run_in
 from bench.network_table import put_row
 from bench.strategies import PAGE
 from isa.config import preset
-from isa.errors import TilewrightError
 
 TITLE = "Seconds of compilation"
 COLUMNS = (
@@ -32,7 +29,6 @@ COLUMNS = (
     "clock s", "peak MB", "cycles", "beside: s", "beside: clock s", "beside: cycles", "beside: revision",
     "clock s beside / clock s",
 )  # fmt: skip
-ROOT = Path(__file__).parents[1]
 STAGES = {
     "import": "import", "read": "calibration", "calibrated": "calibration", "quantised": "import", "imported": "import",
     "search: program": "timing", "search: order": "timing", "search": "search", "emit": "emission", "pack": "emission",
@@ -76,20 +72,9 @@ def stages(found: Mapping[str, Any]) -> dict[str, float]:
 
 def compiled(checkout: Path, name: str, config: str, effort: str) -> dict[str, Any]:
     """One compilation by what lies in a checkout."""
-    found = subprocess.run(
-        [sys.executable, "-c", PROBE, name, config, effort], cwd=checkout, check=False, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(checkout)},
-    )  # fmt: skip
-    if found.returncode:
-        raise TilewrightError(f"compiling {name} in {checkout.name}: {found.stderr.strip().splitlines()[-1]}")
-    measured: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
+    printed, _ = run_in(checkout, ["-c", PROBE, name, config, effort], f"compiling {name}")
+    measured: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return measured | stages(measured)
-
-
-def revision(checkout: Path) -> str:
-    return subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=checkout, check=True, capture_output=True, text=True
-    ).stdout.strip()  # fmt: skip
 
 
 def measure(name: str, config: str, effort: str, beside: Path | None, repeat: int) -> list[str]:

@@ -10,16 +10,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from bench.compile_times import ROOT, revision
+from bench.checkout import ROOT, revision, run_in
 from isa.config import PRESETS
-from isa.errors import TilewrightError
 
 COLUMNS = ("preset", "revision", "tilewright verilog s", "elaboration s", "build s", "cycles", "cycles/s", "CONV busy")
 PROBE = """
@@ -58,30 +53,13 @@ print(json.dumps({"elaboration s": elaborated - start, "build s": built - elabor
 """Asks only for what both checkouts have."""
 
 
-def run_in(checkout: Path, arguments: list[str]) -> tuple[str, float]:
-    """What a process prints that imports from a checkout, and its seconds on the CPU; it finds an empty cache."""
-    before = _children()
-    with tempfile.TemporaryDirectory() as cache:
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=checkout, check=False, capture_output=True, text=True,
-            env={**os.environ, "PYTHONPATH": str(checkout), "XDG_CACHE_HOME": cache},
-        )  # fmt: skip
-    if done.returncode:
-        raise TilewrightError(f"{arguments[0]} in {checkout.name}: {(done.stderr.strip() or 'no word').splitlines()[-1]}")
-    return done.stdout, _children() - before
-
-
-def _children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
 def measure(checkout: Path, name: str) -> dict[str, float]:
     """One turn."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["-m", "tilewright", "verilog", "--config", name, "-o", str(Path(folder) / "made")]
-        _, seconds = run_in(checkout, command)
-    found: dict[str, float] = json.loads(run_in(checkout, ["-c", PROBE, name])[0].splitlines()[-1])
+        _, seconds = run_in(checkout, command, f"the Verilog of {name}")
+    printed, _ = run_in(checkout, ["-c", PROBE, name], f"the simulation of {name}")
+    found: dict[str, float] = json.loads(printed.splitlines()[-1])
     return {"tilewright verilog s": seconds, **found}
 
 

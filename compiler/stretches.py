@@ -1,9 +1,9 @@
 """Which stretches of a program must be timed, where of the other groups it is known what they take behind each other.
 
 What a group takes is felt from the one before it, whose loads and parameters it overlaps, and to the one behind it, whose
-loads fill the bus while it saves. So a stretch begins with a group whose time is known and ends with one more: with these, what
-groups take in a stretch is what they take in the whole program within 0.06 % of the program (ResNet-50, MobileNetV2 and
-SqueezeNet on ``base``, summed over stretches of each single group).
+loads fill the bus while it saves. So a stretch begins with a group whose time is known and ends with one more. With these,
+what each group takes in a stretch of its own adds up to what the program takes within 0.07 % for SqueezeNet, MobileNetV2 and
+ResNet-50 on ``base``, 0.5 % for SqueezeNet and 2.2 % for MobileNetV2 on ``zu9``, where parameters are loaded further ahead.
 """
 
 from __future__ import annotations

@@ -14,13 +14,14 @@ from amaranth.utils import exact_log2
 from hw.axi.burst import BurstSplitter, run_layout
 from hw.axi.credits import Credits
 from hw.axi.signature import AxiRead
+from isa.bounds import BOUNDS
 from isa.config import MachineConfig
 
 READ_AHEAD_BEATS = 128
 """No burst is asked for while so many beats are on the way: more than the latency of DRAM, and a bound on what an
 instruction fetch queues behind."""
-READ_AHEAD_BURSTS = 64
-"""Bursts on the way: the most that ``axi_reads`` can be, so that the bus accepts no more and their queue needs no look at its
+READ_AHEAD_BURSTS = BOUNDS["axi_reads"].high
+"""Bursts on the way: the bus accepts no more than ``axi_reads`` (``hw/axi/arbiter.py``), so their queue needs no look at its
 level."""
 
 

@@ -57,7 +57,7 @@ def test_what_a_group_took_beyond_the_walk_it_takes_behind_others_too() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_stretch_tells_nearly_what_the_whole_program_tells(seed: int) -> None:
-    """Each group timed between its neighbours only: beside the whole program within a twentieth of it, and exact from rest."""
+    """Each group timed between its neighbours only: beside the whole program within a fortieth of it, and exact from rest."""
     graph = random_graph(seed)
     evaluator = Evaluator(NANO, graph)
     neighbours, parts = Neighbours(evaluator), Neighbours(evaluator)
@@ -74,4 +74,4 @@ def test_a_stretch_tells_nearly_what_the_whole_program_tells(seed: int) -> None:
         assert not parts.unknown(path)[place]
     assert parts.hoped(0, path[0]) == stretch_ends(NANO, graph, steps[:2])[0]
     told = sum(parts.hoped(*pair) for pair in pairwise((0, *path)))
-    assert told == pytest.approx(sum(neighbours.hoped(*pair) for pair in pairwise((0, *path))), rel=0.05)
+    assert told == pytest.approx(sum(neighbours.hoped(*pair) for pair in pairwise((0, *path))), rel=0.025)
