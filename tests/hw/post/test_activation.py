@@ -1,0 +1,89 @@
+"""LEAKY, zero-point and clamp where a DSP48E2 scales and rounds: every int16, against whole numbers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from amaranth import ClockDomain, Module, Signal, signed
+from amaranth.back import verilog
+from amaranth.hdl import Elaboratable
+
+from hw.arithmetic.cascade import Dsp48Cascades
+from hw.post.activation import Activate
+from isa.config import preset
+from isa.instructions import Activation
+from isa.latency import activate_latency
+from tests.tools import needs
+
+MODEL = Path(__file__).parents[1] / "arithmetic" / "dsp48e2.v"
+CONFIG = preset("base")
+DSPS = SimpleNamespace(cascades=Dsp48Cascades())
+BENCH = f"""
+module bench;
+  reg clk = 0;
+  reg signed [15:0] r = -16'sd32768;
+  reg [15:0] alpha;
+  reg signed [7:0] zp, lo, hi;
+  wire signed [7:0] y;
+  integer left = 65536 + {activate_latency(CONFIG)}, shown = -{activate_latency(CONFIG)};
+  top dut (.clk(clk), .r(r), .alpha(alpha), .zp(zp), .lo(lo), .hi(hi), .y(y));
+  initial begin
+    if (!$value$plusargs("alpha=%d", alpha) || !$value$plusargs("zp=%d", zp)) $finish;
+    if (!$value$plusargs("lo=%d", lo) || !$value$plusargs("hi=%d", hi)) $finish;
+    while (left > 0) begin
+      #1 clk = 1;
+      #1 if (shown >= 0) $display("%0d", y);
+      r = r + 1; shown = shown + 1; left = left - 1;
+      clk = 0;
+    end
+  end
+endmodule
+"""
+CASES = [
+    (alpha, zp, lo, hi)
+    for alpha in (1 << 15, 0xC000, 0xFFFF)
+    for zp, lo, hi in ((0, -128, 127), (3, -5, -2), (-128, -128, 127), (127, -128, 127), (0, -4, -3), (-1, 5, -6))
+]
+"""Half and three quarters make ties, some of which lie on a bound or beside one; of bounds that cross the upper one counts."""
+
+
+class Lane(Elaboratable):
+    """One lane, to which a vector comes in every cycle."""
+
+    def __init__(self) -> None:
+        self.sync = ClockDomain("sync", reset_less=True)
+        self.r, self.alpha = Signal(signed(16), name="r"), Signal(16, name="alpha")
+        self.zp, self.lo, self.hi, self.y = (Signal(signed(8), name=name) for name in ("zp", "lo", "hi", "y"))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.domains += self.sync
+        part = Activate(CONFIG, 1)
+        m.submodules.part = part
+        m.d.comb += [part.i.valid.eq(1), part.i.p.act.eq(Activation.LEAKY.value), self.y.eq(part.o.p[0])]
+        m.d.comb += [part.i.p[name].eq(getattr(self, name)) for name in ("alpha", "zp", "lo", "hi")]
+        m.d.sync += part.i.p.r[0].eq(self.r)
+        return m
+
+
+def finished(r: int, alpha: int, zp: int, lo: int, hi: int) -> int:
+    if r < 0:
+        floor, rest = divmod(r * alpha, 1 << 16)
+        r = floor + (rest > 1 << 15 or (rest == 1 << 15 and floor % 2))
+    return min(max(r + zp, lo), hi)
+
+
+@needs("iverilog")
+def test_every_value_is_clamped_after_it_is_rounded(tmp_path: Path) -> None:
+    lane = Lane()
+    ports = [lane.sync.clk, lane.r, lane.alpha, lane.zp, lane.lo, lane.hi, lane.y]
+    (tmp_path / "all.v").write_text(verilog.convert(lane, name="top", ports=ports, platform=DSPS) + MODEL.read_text() + BENCH)
+    subprocess.run(["iverilog", "-g2012", "-s", "bench", "-o", "sim", "all.v"], cwd=tmp_path, check=True)
+    for alpha, zp, lo, hi in CASES:
+        command = ["vvp", "-n", "sim", f"+alpha={alpha}", f"+zp={zp}", f"+lo={lo}", f"+hi={hi}"]
+        out = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        expected = [finished(r, alpha, zp, lo, hi) for r in range(-(1 << 15), 1 << 15)]
+        np.testing.assert_array_equal(np.array(out.split(), int), expected)
