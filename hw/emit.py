@@ -20,7 +20,7 @@ from hw.core import Core
 from hw.delivery.style import MODULE
 from hw.emit_cycles import quick_cycle_check
 from hw.emit_memory import MemoryModules
-from hw.emit_netlist import quick_values
+from hw.emit_netlist import quick_values, shared_operators
 from hw.emit_registers import fold_registers
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -60,7 +60,7 @@ def emit(config: MachineConfig, *, dsp48e2: bool = False) -> Emitted:
         memories.cascades = Dsp48Cascades()
     core = Core(config)
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
-    with _no_garbage_collection(), quick_cycle_check(), quick_values():
+    with _no_garbage_collection(), quick_cycle_check(), quick_values(), shared_operators():
         try:
             fragment = Fragment.get(core, memories)
             text, names = backend.convert_fragment(

@@ -1,7 +1,11 @@
-"""The back end's netlist, made in less time: nine tenths of it are values, tuples of nets, of which there are half a million.
+"""The back end's netlist, made in less time, and smaller.
 
-Amaranth looks at each net of each value that it makes or resolves, eight million times for ``base``. All come from its own
-code, which makes nothing else: a value is made of them as they are, and one without late nets is its own resolution.
+Nine tenths of it are values, tuples of nets, of which there are half a million. Amaranth looks at each net of each value that
+it makes or resolves, eight million times for ``base``. All come from its own code, which makes nothing else: a value is made
+of them as they are, and one without late nets is its own resolution.
+
+An expression is a tree: what it uses twice is written twice, four tenths of all operators of ``base``. In the netlist, and so
+in the Verilog and for whatever reads it, a module has one operator for the same inputs.
 """
 
 from __future__ import annotations
@@ -29,3 +33,24 @@ def quick_values() -> Iterator[None]:
         yield
     finally:
         nir.Value.__new__, nir.Netlist.resolve_value = checked, thorough
+
+
+@contextmanager
+def shared_operators() -> Iterator[None]:
+    """Netlists that are made meanwhile hold no two operators of one module that do the same to the same nets."""
+    separate = nir.Netlist.add_value_cell
+    known: dict[tuple[object, ...], nir.Value] = {}
+
+    def add(netlist: nir.Netlist, width: int, cell: nir.Cell) -> nir.Value:
+        if not isinstance(cell, nir.Operator):
+            return separate(netlist, width, cell)
+        does = (netlist, cell.module_idx, cell.operator, width, cell.inputs)
+        if does not in known:
+            known[does] = separate(netlist, width, cell)
+        return known[does]
+
+    nir.Netlist.add_value_cell = add
+    try:
+        yield
+    finally:
+        nir.Netlist.add_value_cell = separate

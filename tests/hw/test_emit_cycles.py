@@ -11,7 +11,7 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.hdl._ir import Fragment, build_netlist
 from amaranth.hdl._nir import CombinationalCycle, Netlist
 
-from hw.emit_cycles import may_have_cycle, quick_cycle_check
+from hw.emit_cycles import in_or_between_cycles, may_have_cycle, quick_cycle_check
 
 
 class Drawn(Elaboratable):
@@ -55,6 +55,12 @@ def test_no_cycle_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
         design = Drawn(seed)
         build_netlist(Fragment.get(design, None), ports=[design.a, design.b])
     assert {(True, True), (False, False)} <= found <= {(True, True), (False, False), (False, True)}
+
+
+def test_only_cells_in_or_between_cycles_are_followed_bit_by_bit() -> None:
+    before, one, other, between, last, behind = range(6)
+    sources = {before: set(), one: {before, other}, other: {one}, between: {other}, last: {between, last}, behind: {last}}
+    assert in_or_between_cycles(sources) == {one, other, between, last}
 
 
 def test_a_cycle_is_told_in_the_back_ends_words() -> None:

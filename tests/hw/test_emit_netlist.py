@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Signal
+from amaranth.hdl import Module, Signal
 from amaranth.hdl import _nir as nir
 
 from hw.conv.unit import ConvUnit
-from hw.emit_netlist import quick_values
+from hw.emit_netlist import quick_values, shared_operators
 from isa.config import preset
 
 
@@ -35,3 +35,44 @@ def test_late_nets_are_resolved() -> None:
         assert netlist.resolve_value(mixed) == thorough == (1, 1, 0)
         known = nir.Value([nir.Net.from_const(0)])
         assert netlist.resolve_value(known) is known
+
+
+def operators(text: str, kind: str) -> int:
+    return text.count(f"cell ${kind} ")
+
+
+def test_a_module_has_one_operator_for_the_same_inputs() -> None:
+    a, b, o = Signal(8), Signal(8), Signal(8)
+    m = Module()
+    m.d.comb += o.eq((a + b) ^ ((a + b) << 1) ^ (b + a))
+    ports = [a, b, o]
+    assert operators(rtlil.convert(m, ports=ports), "add") == 3
+    with shared_operators():
+        assert operators(rtlil.convert(m, ports=ports), "add") == 2, "b + a has other inputs"
+
+
+def test_modules_share_none() -> None:
+    a, b, o, p = (Signal(8, name=name) for name in "abop")
+    top, inner = Module(), Module()
+    inner.d.comb += o.eq(a & b)
+    top.d.comb += p.eq(a & b)
+    top.submodules.inner = inner
+    with shared_operators():
+        assert operators(rtlil.convert(top, ports=[a, b, o, p]), "and") == 2
+
+
+def test_what_differs_in_width_alone_is_not_shared() -> None:
+    a, short, long = Signal(8), Signal(8), Signal(9)
+    m = Module()
+    m.d.comb += [short.eq(a + 1), long.eq(a + 1)]
+    with shared_operators():
+        assert "wire width 9" in rtlil.convert(m, ports=[a, short, long])
+
+
+def test_the_next_netlist_begins_anew() -> None:
+    a, b, o = Signal(8), Signal(8), Signal(8)
+    m = Module()
+    m.d.comb += o.eq(a + b)
+    with shared_operators():
+        first, second = (rtlil.convert(m, ports=[a, b, o]) for _ in range(2))
+    assert first == second

@@ -10,7 +10,7 @@ import pytest
 from isa.config import preset
 from sim.random.engines import rtl_machine
 from sim.rtl import machine
-from sim.rtl.build import Build, runtime_objects, verilator_environment
+from sim.rtl.build import Build, MissingToolError, runtime_objects, verilator_environment
 from sim.rtl.machine import RtlMachine
 
 BUILD = Build("verilator", "module tilewright_bench; endmodule", {})
@@ -48,6 +48,54 @@ def test_a_build_for_short_programs_is_one_of_its_own_and_optimised_less() -> No
     assert replace(BUILD, brief=True).key != BUILD.key
     levels = [verilator_environment(brief)[1]["MAKEFLAGS"].rpartition("OPT_FAST=")[2] for brief in (False, True)]
     assert levels == ["-O3", "-O1"]
+
+
+def put(folder: Path, name: str, says: str) -> None:
+    """A program that tells its version, and no more."""
+    program = folder / name
+    program.write_text(f"#!/bin/sh\necho '{says}'\n")
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that alone is on PATH: with g++, make and perl."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    for name in ("g++", "make", "perl"):
+        put(tmp_path, name, f"{name} (some) 1.0")
+    return tmp_path
+
+
+def make_flags() -> dict[str, str]:
+    return dict(flag.partition("=")[::2] for flag in verilator_environment()[1]["MAKEFLAGS"].split())
+
+
+def test_what_is_there_compiles_the_quicker_first(tools: Path) -> None:
+    assert make_flags()["CXX"] == "g++"
+    put(tools, "clang++", "some clang version 1.0")
+    flags = make_flags()
+    assert (flags["CXX"], flags["LINK"]) == ("clang++", "clang++")
+
+
+def test_the_environment_names_another(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tools, "clang++", "some clang version 1.0")
+    other = BUILD.key
+    monkeypatch.setenv("CXX", "g++")
+    assert make_flags()["CXX"] == "g++"
+    assert BUILD.key != other
+
+
+def test_a_compiler_that_the_environment_names_must_be_there(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "c++-of-tomorrow")
+    with pytest.raises(MissingToolError, match=r"'c\+\+-of-tomorrow' is not on PATH; the environment's CXX names it"):
+        verilator_environment()
+
+
+def test_how_a_compiled_header_is_given_goes_by_what_the_compiler_says_it_is(tools: Path) -> None:
+    assert make_flags()["CFG_CXXFLAGS_PCH_I"] == "-include"
+    put(tools, "g++", "Some clang version 1.0")
+    assert make_flags()["CFG_CXXFLAGS_PCH_I"] == "-include-pch"
 
 
 def test_random_programs_run_on_such_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
