@@ -25,8 +25,6 @@ FREED = 2
 """From a write to the first slice of the word that takes its room: what is given back, room."""
 STEADY = 24
 """Words without a wait after which all that follow are looked at together."""
-HELD = 32
-"""Words whose cycles are remembered: more than are between a grant and a write."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,11 @@ class Pace:
     """From the first slice of a word to its write: slices, arithmetic, finish, word, queue."""
     room: int
     """Words between the first slice and the write."""
+
+    @property
+    def held(self) -> int:
+        """Words whose cycles are remembered: as many as the next word looks back at."""
+        return max(self.room, ANSWERS, AHEAD + 1)
 
     @classmethod
     def of(cls, config: MachineConfig) -> Pace:
@@ -64,7 +67,7 @@ class WordContest:
         ``free``: the first cycle in which a slice may begin."""
         self._read_groups, self._write_groups = groups
         self._a, self._b, self._o = masks
-        self._pace = pace
+        self._pace, self._held = pace, pace.held
         self._count = len(self._a)
         self._word = 0
         """Written so far."""
@@ -77,11 +80,10 @@ class WordContest:
         self._writes = self._before(begin - pace.parts + pace.pipe)
         """Cycles of grants, first slices and writes, the last that of the word before; ``a`` may be ahead by ``AHEAD`` - 1."""
         self._quiet = STEADY if pace.parts == 1 and begin == self._first + ANSWER else 0
-        self._keys: tuple[bytes, bytes | None, bytes] | None = None
 
     def _before(self, last: int) -> list[int]:
         """A history up to that cycle, of words without a wait."""
-        return list(range(last - (HELD - 1) * self._pace.parts, last + 1, self._pace.parts))
+        return list(range(last - (self._held - 1) * self._pace.parts, last + 1, self._pace.parts))
 
     @property
     def bound(self) -> int:
@@ -170,30 +172,35 @@ class WordContest:
         return free < size
 
     def _struggle(self, begin: int, end: int, reads: Masks | None, writes: Masks | None) -> bool:
-        """Word by word, until nothing has waited for a while; False if the cycles are over."""
-        if self._keys is None:
-            self._keys = self._a.tobytes(), None if self._b is None else self._b.tobytes(), self._o.tobytes()
+        """Word by word, until nothing has waited for a while; False if the cycles are over.
+
+        Counted from the first cycle that matters, with the words that may come until the end: so what has been followed
+        before, there or in another instruction, is known, and only what may be needed is looked at.
+        """
         histories = (self._gots, self._others, self._begins, self._writes)
+        first = max(begin, min(self._gots[-1], self._others[-1], self._writes[-1] - self._pace.pipe) + 1)
+        here = slice(self._word, self._word + end - first + AHEAD)
         words, quiet, found = _follow(
-            self._keys, self._word, self._pace, tuple(tuple(cycle - begin for cycle in one) for one in histories), end - begin,
-            None if reads is None else reads.tobytes(), None if writes is None else writes.tobytes(), self._quiet,
+            self._a[here].tobytes(), None if self._b is None else self._b[here].tobytes(), self._o[here].tobytes(), self._pace,
+            tuple([tuple([cycle - first for cycle in one]) for one in histories]), end - first,
+            None if reads is None else reads[first - begin :].tobytes(),
+            None if writes is None else writes[first - begin :].tobytes(), self._quiet,
         )  # fmt: skip
         self._word += words
         self._quiet = quiet
         for grants, cycles in zip(histories, found, strict=True):
-            grants[:] = [cycle + begin for cycle in cycles]
+            grants[:] = [cycle + first for cycle in cycles]
         return self.over or quiet >= STEADY
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 11)
 def _follow(
-    keys: tuple[bytes, bytes | None, bytes], word: int, pace: Pace, histories: tuple[tuple[int, ...], ...], end: int,
+    a: bytes, b: bytes | None, o: bytes, pace: Pace, histories: tuple[tuple[int, ...], ...], end: int,
     reads: bytes | None, writes: bytes | None, quiet: int,
 ) -> tuple[int, int, tuple[list[int], ...]]:  # fmt: skip
     """From cycle 0 on: how many words are written before ``end``, how many of them without a wait, and the last cycles."""
-    own, other, output = (None if key is None else np.frombuffer(key, np.uint64).tolist() for key in keys)
-    assert own is not None
-    assert output is not None
+    own, output = np.frombuffer(a, np.uint64).tolist(), np.frombuffer(o, np.uint64).tolist()
+    other = None if b is None else np.frombuffer(b, np.uint64).tolist()
     idle = [0] * end
     busy = idle if reads is None else np.frombuffer(reads, np.uint64).tolist()
     busy_writes = idle if writes is None else np.frombuffer(writes, np.uint64).tolist()
@@ -202,8 +209,8 @@ def _follow(
     gots, others, begins, written = (list(cycles) for cycles in histories)
     last_a, last_b = gots[-1], others[-1]
     most = 1 if other is None else AHEAD
-    start, count = word, len(own)
-    ahead = 0
+    count = len(own)
+    word = ahead = 0
     while word < count and quiet < STEADY:
         while ahead < most and word + ahead < count:
             now = max(last_a + 1, others[ahead - AHEAD] + ASKED, begins[ahead - ANSWERS] + pace.parts)
@@ -244,4 +251,5 @@ def _follow(
         word += 1
     if ahead:
         del gots[-ahead:]
-    return word - start, quiet, (gots[-HELD:], others[-HELD:], begins[-HELD:], written[-HELD:])
+    held = pace.held
+    return word, quiet, (gots[-held:], others[-held:], begins[-held:], written[-held:])
