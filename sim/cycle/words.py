@@ -207,13 +207,21 @@ def _follow(
     asked = busy.copy()
     """Taken by others and by the first operand."""
     gots, others, begins, written = (list(cycles) for cycles in histories)
-    last_a, last_b = gots[-1], others[-1]
+    last_a, last_b, last_begin, last_write = gots[-1], others[-1], begins[-1], written[-1]
+    parts, pipe, room = pace.parts, pace.pipe, pace.room
     most = 1 if other is None else AHEAD
     count = len(own)
     word = ahead = 0
+    # The hottest loop of the cycle model: comparisons instead of ``max``.
     while word < count and quiet < STEADY:
         while ahead < most and word + ahead < count:
-            now = max(last_a + 1, others[ahead - AHEAD] + ASKED, begins[ahead - ANSWERS] + pace.parts)
+            now = last_a + 1
+            least = others[ahead - AHEAD] + ASKED
+            if least > now:
+                now = least
+            least = begins[ahead - ANSWERS] + parts
+            if least > now:
+                now = least
             want = own[word + ahead]
             while now < end and busy[now] & want:
                 asked[now] |= want
@@ -228,25 +236,41 @@ def _follow(
             break
         got = second = gots[-ahead]
         if other is not None:
-            second = max(last_b + 1, gots[-ahead - AHEAD] + ASKED, begins[-ANSWERS] + pace.parts)
+            second = last_b + 1
+            least = gots[-ahead - AHEAD] + ASKED
+            if least > second:
+                second = least
+            least = begins[-ANSWERS] + parts
+            if least > second:
+                second = least
             want = other[word]
             while second < end and asked[second] & want:
                 second += 1
             if second >= end:
                 break
-        begin = max(begins[-1] + pace.parts, got + ANSWER, second + ANSWER, written[-pace.room] + FREED)
-        now = max(written[-1] + 1, begin + pace.pipe)
+        begin = last_begin + parts
+        least = (got if got > second else second) + ANSWER
+        if least > begin:
+            begin = least
+        least = written[-room] + FREED
+        if least > begin:
+            begin = least
+        now = begin + pipe
+        if now <= last_write:
+            now = last_write + 1
         want = output[word]
         while now < end and busy_writes[now] & want:
             now += 1
         if now >= end:
             break
-        steps = now - written[-1], begin - begins[-1], second - last_b, got - gots[-ahead - 1]
-        quiet = quiet + 1 if set(steps) == {pace.parts} else 0
+        if now - last_write == begin - last_begin == second - last_b == got - gots[-ahead - 1] == parts:
+            quiet += 1
+        else:
+            quiet = 0
         others.append(second)
         begins.append(begin)
         written.append(now)
-        last_b = second
+        last_b, last_begin, last_write = second, begin, now
         ahead -= 1
         word += 1
     if ahead:
