@@ -113,8 +113,8 @@ def from_ops(config: MachineConfig, ops: Sequence[Op], known: Costs | None = Non
         fields = {field: np.array([v.get(field, 0) for v in values], np.int64) for field in BY_NAME[name].fields}
         known.update(zip(new, COSTS[name](config, fields), strict=True))
     costs = [known.get(key) for key in keys]
-    waits = [sum(1 << unit for unit in op.wait) for op in everything]
-    signals = [sum(1 << unit for unit in op.signal) for op in everything]
+    waits = [_MASKS[op.wait] for op in everything]
+    signals = [_MASKS[op.signal] for op in everything]
     return _program(rows, pcs[:-1], waits, signals, costs, pcs[-1])
 
 
@@ -135,6 +135,7 @@ _MEMBERS: Mapping[int, tuple[int, ...]] = {
     mask: tuple(unit for unit in range(len(Unit)) if mask >> unit & 1) for mask in range(1 << len(Unit))
 }
 """The units of a mask."""
+_MASKS = {frozenset(Unit(unit) for unit in units): mask for mask, units in _MEMBERS.items()}
 
 
 def _program(
