@@ -121,7 +121,7 @@ def _distinct(view: NDArray[np.int32]) -> set[int]:
 
 
 def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
-    """The touched granules as rows of the table x granules, or x runs x granules; runs that meet within a granule become one."""
+    """The touched granules as rows of the table x granules, or x runs x granules; runs that meet in a granule become one."""
     granule = GRANULE[access.space]
     count, stride, length = access.count, access.stride, access.length
     if granule > 1:

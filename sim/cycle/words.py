@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ STEADY = 24
 """Words without a wait after which all that follow are looked at together."""
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(NamedTuple):
     """How MISC takes words: a slice in each cycle (``hw/misc/unit.py``)."""
 
     parts: int
