@@ -58,7 +58,7 @@ def test_windows_that_are_alike_read_the_same(seed: int) -> None:
     out, kernel, step, given = ([rng.randint(1, end) for _ in range(2)] for end in most)
     pads = rng.randint(0, 2), rng.randint(0, 2)
     rows = pitch * rng.randint(0, 3), pitch, pitch, rng.choice([0, 0, 4 * pitch])
-    taps = Taps(rng.choice([1, 2, 4]), *out, 1, 1, *kernel, *step, *given, *pads, *rows)
+    taps = Taps(*[rng.choice([1, 2, 4]), *out, 1, 1, *kernel, *step, *given, *pads, *rows])
     like, moved = taps.alike()
     walk = WindowWalk(Banks.of(preset("base")), taps, 100, 2, 50, 2, 1, 7, 3)
     assert np.array_equal(walk.masks(), replace(walk, taps=like, base=walk.base + moved).masks())
