@@ -159,6 +159,10 @@ class MachineConfig:
             )
         check_array_clock(self)
 
+    def __hash__(self) -> int:
+        """Of what machines differ in most: of all fields it takes longer than what is looked up by it."""
+        return hash((self.name, self.ic_p, self.oc_p, self.px_p, self.fm_banks, self.fm_depth, self.weight_depth))
+
     @cached_property
     def conv_ports(self) -> int:
         """Pixels that CONV writes in a cycle: as many as its finishing lanes fill, at least one."""

@@ -13,7 +13,9 @@ from isa.instructions import Unit
 
 _NEVER = -1
 _WRITER = 0
-_READERS = slice(1, 1 + len(Unit))
+_READERS = slice(1, None)
+FEW = 48
+"""Granules of which a set is made at once; of more, changes are looked for first."""
 
 
 @dataclass(slots=True)
@@ -39,36 +41,54 @@ def hazards(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[Haza
 
     Cost: the granules touched, times the units for those that are written.
     """
-    rows = 1 + len(Unit)
-    states = {space: np.full((rows, -(-size // GRANULE[space]) + 1), _NEVER, np.int32) for space, size in sizes.items()}
-    units = np.array([int(pending.unit) for pending in program])
+    rows = _rows(program)
+    states = {
+        space: np.full((1 + len(rows.get(space, ())), -(-size // GRANULE[space]) + 1), _NEVER, np.int32)
+        for space, size in sizes.items()
+    }
+    units = [int(pending.unit) for pending in program]
     found = []
     for index, pending in enumerate(program):
-        own = int(pending.unit)
-        met = Hazards()
-        # Nobody writes constants.
-        sources = [access for access in pending.reads if access.space is not Space.CONST]
-        reads = [_view(states[access.space], access) for access in sources]
-        writes = [_view(states[access.space], access) for access in pending.writes]
-        for access, view in zip(sources, reads, strict=True):
+        own = units[index]
+        before: set[int] = set()
+        finished: set[int] = set()
+        read = []
+        for access in pending.reads:
+            space = access.space
+            # Nobody writes constants.
+            if space is Space.CONST:
+                continue
+            view = _view(states[space], access)
+            last = view[rows[space][own]]
+            read.append(last)
             writers = _distinct(view[_WRITER])
-            met.before |= writers
-            met.before |= _distinct(view[1 + own])
-            if access.space is not Space.ACCUMULATOR:
-                met.finished |= writers
-        for view in writes:
+            before |= writers
+            before |= _distinct(last)
+            if space is not Space.ACCUMULATOR:
+                finished |= writers
+        written = [_view(states[access.space], access) for access in pending.writes]
+        for view in written:
             others = _distinct(view)
-            met.before |= others
-            met.finished.update(other for other in others if units[other] != own)
-        for view in reads:
-            view[1 + own] = index
-        for view in writes:
+            before |= others
+            finished.update([other for other in others if units[other] != own])
+        for last in read:
+            last[:] = index
+        for view in written:
             view[_WRITER] = index
             view[_READERS] = _NEVER
-        met.before.discard(_NEVER)
-        met.finished.discard(_NEVER)
-        found.append(met)
+        before.discard(_NEVER)
+        finished.discard(_NEVER)
+        found.append(Hazards(before, finished))
     return found
+
+
+def _rows(program: Sequence[Pending]) -> dict[Space, dict[int, int]]:
+    """For each space and each unit that reads it, the row of the table of its last readers; the last writers' is 0."""
+    rows: dict[Space, dict[int, int]] = {}
+    for unit, space in dict.fromkeys((pending.unit, access.space) for pending in program for access in pending.reads):
+        readers = rows.setdefault(space, {})
+        readers[int(unit)] = 1 + len(readers)
+    return rows
 
 
 def dependences(program: Sequence[Pending], found: Sequence[Hazards], order: Sequence[int]) -> list[dict[Unit, int]]:
@@ -92,26 +112,31 @@ def dependences(program: Sequence[Pending], found: Sequence[Hazards], order: Seq
 
 def _distinct(view: NDArray[np.int32]) -> set[int]:
     """The different values of a view: they come in long runs, so only changes are looked at."""
-    flat = view.reshape(-1)
-    first = int(flat[0])
-    if len(flat) == 1:
-        return {first}
+    flat = view.ravel()
+    if len(flat) <= FEW:
+        return set(flat.tolist())
     later = flat[1:]
     changes = (later != flat[:-1]).nonzero()[0]
-    return {first, *later[changes].tolist()} if len(changes) else {first}
+    return {flat.item(0), *later[changes].tolist()} if len(changes) else {flat.item(0)}
 
 
 def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
-    """The touched granules as rows of the table x runs x granules; runs that meet within a granule become one."""
+    """The touched granules as rows of the table x granules, or x runs x granules; runs that meet in a granule become one."""
     granule = GRANULE[access.space]
-    if access.count == 1 or access.stride < granule or access.stride % granule or access.start % granule:
-        span = access.stride * (access.count - 1) + access.length
-        count, stride, length = 1, 0, -(-(access.start % granule + span) // granule)
-    else:
-        count, stride, length = access.count, access.stride // granule, -(-access.length // granule)
+    count, stride, length = access.count, access.stride, access.length
+    if granule > 1:
+        if count == 1 or stride < granule or stride % granule or access.start % granule:
+            span = stride * (count - 1) + length
+            count, stride, length = 1, 0, -(-(access.start % granule + span) // granule)
+        else:
+            stride, length = stride // granule, -(-length // granule)
+    elif count == 1 or stride < 1:
+        count, stride, length = 1, 0, stride * (count - 1) + length
     start = access.start // granule
     if start < 0 or start + stride * (count - 1) + length > table.shape[1]:
         raise IndexError(f"{access} lies outside its space of {table.shape[1]} granules")
+    if count == 1:
+        return table[:, start : start + length]
     row_step, step = table.strides
     # Made directly: ``as_strided`` takes ten times as long, and there are a hundred thousand views of a large network.
     return np.ndarray((len(table), count, length), np.int32, table, start * step, (row_step, stride * step, step))

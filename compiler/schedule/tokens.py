@@ -22,34 +22,44 @@ def with_tokens(program: Sequence[Pending], needs: Sequence[dict[Unit, int]]) ->
     dependence that is known already costs no token. Per pair of units the waits are for ever later
     givers, so the k-th token given is the k-th taken: counters suffice.
     """
-    waits: list[set[Unit]] = [set() for _ in program]
-    signals: list[set[Unit]] = [set() for _ in program]
+    waits = [0] * len(program)
+    signals = [0] * len(program)
+    """Masks of units."""
     started: list[Clock] = []
     latest: dict[Unit, Clock] = {unit: [-1] * len(Unit) for unit in Unit}
     for index, pending in enumerate(program):
-        clock = list(latest[pending.unit])
-        for giver_unit, giver in sorted(needs[index].items(), key=lambda item: -item[1]):
+        unit = pending.unit
+        clock = latest[unit]
+        needed = needs[index]
+        for giver_unit, giver in sorted(needed.items(), key=_later) if len(needed) > 1 else needed.items():
             if giver <= clock[giver_unit]:
                 continue
-            waits[index].add(giver_unit)
-            signals[giver].add(pending.unit)
+            waits[index] |= 1 << giver_unit
+            signals[giver] |= 1 << unit
             clock = [*map(max, clock, started[giver])]
             clock[giver_unit] = max(clock[giver_unit], giver)
+        # Clocks are never changed once they are here, so those who learn nothing share one.
         started.append(clock)
-        latest[pending.unit] = clock
+        latest[unit] = clock
     _check_counters(waits, signals, [p.unit for p in program])
-    return [
-        Op(p.name, p.values, frozenset(waits[i]), frozenset(signals[i])) for i, p in enumerate(program)
-    ]
+    return [Op(p.name, p.values, _UNITS[wait], _UNITS[signal]) for p, wait, signal in zip(program, waits, signals, strict=True)]
 
 
-def _check_counters(waits: Sequence[set[Unit]], signals: Sequence[set[Unit]], units: Sequence[Unit]) -> None:
+def _later(need: tuple[Unit, int]) -> int:
+    return -need[1]
+
+
+_UNITS = [frozenset(unit for unit in Unit if mask >> unit & 1) for mask in range(1 << len(Unit))]
+"""Of each mask."""
+
+
+def _check_counters(waits: Sequence[int], signals: Sequence[int], units: Sequence[Unit]) -> None:
     """A program is sequential only if the counters hold all that is given and not yet taken, in program order."""
     count = {(p, c): 0 for p in Unit for c in Unit}
     for index, unit in enumerate(units):
-        for giver in waits[index]:
+        for giver in _UNITS[waits[index]]:
             count[giver, unit] -= 1
-        for taker in signals[index]:
+        for taker in _UNITS[signals[index]]:
             count[unit, taker] += 1
             if count[unit, taker] > TOKEN_MAX:
                 raise TilewrightError(

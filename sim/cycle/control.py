@@ -51,20 +51,22 @@ class Receiver:
         """First cycle in which the first word can be taken."""
         self.offered: list[int] = []
         self.accepted: list[int] = []
-        self._owner = 0
+        self.owner = 0
         """The instruction whose words make room for those that are sent now."""
         self.giver = UNKNOWN
         """The instruction whose end the next one waits for, if that is all that is missing."""
+        self.tokens = UNKNOWN
+        """When the next one has all of its tokens, if that is known already; it then waits for its unit alone."""
 
     def room(self, capacity: int, before_last: int = 0) -> int | None:
         """First cycle in which a word of the next instruction finds a place; None if that is not known."""
         word = self.ends[self.dispatched + 1] - capacity - 1 - before_last
         if word < 0:
             return 0
-        owner = self._owner
+        owner = self.owner
         while self.ends[owner + 1] <= word:
             owner += 1
-        self._owner = owner
+        self.owner = owner
         if owner >= len(self.collects):
             return None
         return self.collects[owner] + word - self.ends[owner] + 1
@@ -128,6 +130,8 @@ class Execution:
         self._dispatcher_free = 0
         self._asked = 1
         """The last burst that was asked for."""
+        self._missing: int | tuple[Receiver, int] | None = None
+        """What the dispatcher waits for: a burst, or that the unit takes that instruction of a receiver, which makes room."""
         for number in range(2):
             self._fetch(number, BEGIN + 2 * number + FETCH_BEGIN)
 
@@ -136,7 +140,7 @@ class Execution:
         finishes = self.finishes
         receivers = [receiver for receiver in self.receivers if receiver.indices]
         while True:
-            moved = self._dispatch()
+            moved = not self._stuck() and self._dispatch()
             if self._unpaid:
                 unpaid, self._unpaid = self._unpaid, []
                 for index, cycle in unpaid:
@@ -144,8 +148,10 @@ class Execution:
                 moved |= len(self._unpaid) < len(unpaid)
             for receiver in receivers:
                 while receiver.taken < receiver.dispatched and (receiver.giver < 0 or finishes[receiver.giver] >= 0):
-                    receiver.collect()
-                    if not self._accept(receiver):
+                    if receiver.tokens < 0 and not self._tokens(receiver):
+                        break
+                    ready = receiver.pipeline.ready()
+                    if ready is None or not self._accept(receiver, ready):
                         break
                     moved = True
             if moved:
@@ -163,7 +169,10 @@ class Execution:
         workers = [worker for worker in self.workers if worker.open]
         followed = 0.0
         while True:
-            until = min((worker.open.bound for worker in workers if worker.open), default=NEVER)
+            until = NEVER
+            for worker in workers:
+                if worker.open and worker.open.bound < until:
+                    until = worker.open.bound
             if until < followed + STRIDE:
                 until = followed + STRIDE
             if not bus.step(until):
@@ -208,14 +217,12 @@ class Execution:
             cycle = max(cycle, self._taken[taker] + 1)
         self.finishes[index] = cycle
 
-    def _accept(self, receiver: Receiver) -> bool:
-        """Let the unit take the instruction at the head, if it is known when it can."""
-        n = receiver.taken
-        index = receiver.indices[n]
+    def _tokens(self, receiver: Receiver) -> bool:
+        """Whether it is known when the instruction at the head has its tokens; it is offered in any case."""
+        receiver.collect()
         finishes = self.finishes
-        offered = receiver.offered[n]
         tokens = 0
-        for giver in self.program.givers[index]:
+        for giver in self.program.givers[receiver.indices[receiver.taken]]:
             finish = finishes[giver]
             if finish < 0:
                 receiver.giver = giver
@@ -223,14 +230,21 @@ class Execution:
             if finish >= tokens:
                 tokens = finish + 1
         receiver.giver = UNKNOWN
-        ready = receiver.pipeline.ready()
-        if ready is None:
-            return False
+        receiver.tokens = tokens
+        return True
+
+    def _accept(self, receiver: Receiver, ready: int) -> bool:
+        """Let the unit, which is ready, take the instruction at the head, if it is known when it can."""
+        n = receiver.taken
+        index = receiver.indices[n]
+        finishes = self.finishes
+        offered, tokens = receiver.offered[n], receiver.tokens
         if n >= IN_FLIGHT:
             finish = finishes[receiver.indices[n - IN_FLIGHT]]
             if finish < 0:
                 return False
             ready = max(ready, finish + 1 + receiver.pipeline.notice)
+        receiver.tokens = UNKNOWN
         if tokens > offered:
             self.token_waits[index] = tokens - offered
         self._taken[index] = max(offered, tokens)
@@ -243,6 +257,15 @@ class Execution:
             self._finish(index, finish_known)
         return True
 
+    def _stuck(self) -> bool:
+        """What the dispatcher waits for is not there yet."""
+        missing = self._missing
+        if missing is None:
+            return False
+        if isinstance(missing, int):
+            return self._bursts[missing] is None
+        return missing[1] >= len(missing[0].collects)
+
     def _dispatch(self) -> bool:
         """Send instructions to their queues as far as fetched words and room are known."""
         program = self.program
@@ -253,6 +276,7 @@ class Execution:
             first, last = pc // self._words_per_burst, (pc + length - 1) // self._words_per_burst
             begin = self._bursts[first]
             if begin is None:
+                self._missing = first
                 return moved
             unit = program.units[index]
             receiver = None if unit is None else self.receivers[unit]
@@ -283,11 +307,14 @@ class Execution:
         # A word more waits in the dispatcher's register.
         room = receiver.room(self.config.queue_words + 1, behind) if receiver else 0
         if room is None:
+            assert receiver is not None
+            self._missing = receiver, receiver.owner
             return None
         end = max(begin + taken, room)
         for burst in range(pc // self._words_per_burst + 1, last + 1):
             there = self._bursts[burst]
             if there is None:
+                self._missing = burst
                 return None
             end = max(end, there + pc + taken - burst * self._words_per_burst - 1)
         return end

@@ -266,7 +266,11 @@ def _window_walks(
     """``inner`` vectors are read before the next tap, ``outer`` times everything."""
     banks = Banks.of(config)
     columns = _lists(f["i_addr"], inner, inner_step, outer, period, outer_step, group, several)
-    return [WindowWalk(banks, _taps(config, f, n), *values) for n, values in enumerate(zip(*columns, strict=True))]
+    windows = (_taps(config, f, n).alike(several[n] > 1) for n in range(len(inner)))
+    return [
+        WindowWalk(banks, taps, base + moved, *values)
+        for (taps, moved), base, *values in zip(windows, *columns, strict=True)
+    ]
 
 
 def _taps(config: MachineConfig, f: Fields, n: int) -> Taps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,3 +31,17 @@ class Taps:
     i_ys: int
     t_ys: int
     i_ring: int
+
+    def alike(self, several: bool = False) -> tuple[Taps, int]:
+        """The window of all that read the same, and by how many words this one's base is moved against it.
+
+        Tiles of a map differ by where their rows begin, and by how far the map goes on beyond what they can reach.
+        ``several``: taps are taken together by the phases of their words, counted from row offset 0.
+        """
+        if several:
+            return self, 0
+        reach_h = (self.o_h - 1) * self.s_y - self.pad_t + (self.k_h - 1) * self.d_y + 1
+        reach_w = (self.o_w - 1) * self.s_x - self.pad_l + (self.k_w - 1) * self.d_x + 1
+        moved = 0 if self.i_ring else self.i_off
+        taps = replace(self, i_h=min(self.i_h, reach_h), i_w=min(self.i_w, reach_w), i_off=self.i_off - moved)
+        return taps, moved

@@ -12,7 +12,7 @@ from isa.instructions import Unit
 from isa.registers import Counter
 from sim.cycle.control import Execution
 from sim.cycle.costs import MoveCost
-from sim.cycle.program import Program, from_ops, from_words
+from sim.cycle.program import Costs, Program, from_ops, from_words
 from sim.rtl.machine import TraceEvent
 
 UNITS = tuple(Unit)
@@ -44,6 +44,7 @@ class CycleModel:
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self._known: deque[tuple[Program, CycleResult]] = deque(maxlen=KEPT)
+        self._costs: Costs = {}
 
     def run(self, program_words: Sequence[int], *, trace: bool = True) -> CycleResult:
         """Of a binary, from START to END."""
@@ -54,7 +55,7 @@ class CycleModel:
 
         What differs from a program before it by addresses in DRAM alone takes as long, and is not run again.
         """
-        program = from_ops(self.config, ops)
+        program = from_ops(self.config, ops, self._costs)
         if trace:
             return self._run(program, trace)
         for before, result in self._known:

@@ -143,12 +143,13 @@ class LoadPipeline(_Mover):
 
     def _ahead(self) -> float:
         """Beats of the last bursts, as many as may have left the generator of runs and not be served."""
-        bursts, beats = 0, 0.0
+        left, beats = BURSTS_AHEAD, 0.0
         for count, size in reversed(self._bursts):
-            used = min(count, BURSTS_AHEAD - bursts)
-            bursts += used
-            beats += used * size
-        return beats if bursts == BURSTS_AHEAD else NEVER
+            if count >= left:
+                return beats + left * size
+            left -= count
+            beats += count * size
+        return NEVER
 
     def _tail(self, cost: MoveCost) -> int:
         return LOADP_TAIL if cost.parameters else LOAD_TAIL + cost.edge

@@ -85,24 +85,45 @@ def from_words(config: MachineConfig, words: Sequence[int]) -> Program:
     return _program(rows, pcs, waits, signals, costs, len(flat))
 
 
-def from_ops(config: MachineConfig, ops: Sequence[Op]) -> Program:
-    """Instructions that are already decoded; START and END are added."""
+Costs = dict[tuple[str | int, ...], Cost]
+"""Of instructions of one machine, by their names, and the names and values of their fields."""
+MOST_COSTS = 1 << 16
+"""So many are kept, some 50 MB: more than the different instructions of the programs of one compilation."""
+
+
+def from_ops(config: MachineConfig, ops: Sequence[Op], known: Costs | None = None) -> Program:
+    """Instructions that are already decoded; START and END are added.
+
+    ``known``: costs from before, to which new ones are added. Programs that are timed together have most instructions in
+    common, at other addresses in DRAM, of which costs see only the lane within a beat.
+    """
     everything = [Op("START"), *ops, Op("END")]
     rows = [BY_NAME[op.name] for op in everything]
     pcs = np.cumsum([0, *(row.length for row in rows)]).tolist()
-    costs: list[Cost | None] = [None] * len(rows)
-    kinds: dict[str, list[int]] = {}
-    for index, op in enumerate(everything):
-        kinds.setdefault(op.name, []).append(index)
-    for name, indices in kinds.items():
-        if name in COSTS:
-            values = [everything[index].values for index in indices]
-            fields = {field: np.array([v.get(field, 0) for v in values], np.int64) for field in BY_NAME[name].fields}
-            for index, cost in zip(indices, COSTS[name](config, fields), strict=True):
-                costs[index] = cost
-    waits = [sum(1 << unit for unit in op.wait) for op in everything]
-    signals = [sum(1 << unit for unit in op.signal) for op in everything]
+    known = {} if known is None else known
+    if len(known) > MOST_COSTS:
+        known.clear()
+    keys = [_cost_key(config, op) for op in everything]
+    missing: dict[str, dict[tuple[str | int, ...], Op]] = {}
+    for op, key in zip(everything, keys, strict=True):
+        if key not in known and op.name in COSTS:
+            missing.setdefault(op.name, {})[key] = op
+    for name, new in missing.items():
+        values = [op.values for op in new.values()]
+        fields = {field: np.array([v.get(field, 0) for v in values], np.int64) for field in BY_NAME[name].fields}
+        known.update(zip(new, COSTS[name](config, fields), strict=True))
+    costs = [known.get(key) for key in keys]
+    waits = [_MASKS[op.wait] for op in everything]
+    signals = [_MASKS[op.signal] for op in everything]
     return _program(rows, pcs[:-1], waits, signals, costs, pcs[-1])
+
+
+def _cost_key(config: MachineConfig, op: Op) -> tuple[str | int, ...]:
+    """Equal for instructions that cost the same wherever in DRAM they read and write."""
+    values = op.values
+    if "offset" in values:
+        values = {**values, "offset": values["offset"] % config.axi_bytes}
+    return (op.name, *values, *values.values())
 
 
 def _field(word: Ints, lsb: int, bits: int, signed: bool) -> Ints:
@@ -114,6 +135,7 @@ _MEMBERS: Mapping[int, tuple[int, ...]] = {
     mask: tuple(unit for unit in range(len(Unit)) if mask >> unit & 1) for mask in range(1 << len(Unit))
 }
 """The units of a mask."""
+_MASKS = {frozenset(Unit(unit) for unit in units): mask for mask, units in _MEMBERS.items()}
 
 
 def _program(

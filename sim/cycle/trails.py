@@ -14,9 +14,12 @@ Groups = int
 """Bank groups as a mask: those that an instruction reads or writes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stretch:
-    """The accesses of an instruction between two cycles: ``per`` in a row, and again every ``period`` cycles."""
+    """The accesses of an instruction between two cycles: ``per`` in a row, and again every ``period`` cycles. Never changed.
+
+    Not frozen: that would double the time to make one, and so for ``Record``.
+    """
 
     begin: int
     end: int
@@ -51,7 +54,7 @@ class Stretch:
         return cycles[inside], masks[self.skip + numbers[inside]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
     """Accesses that had to wait: in each of these cycles, these banks."""
 

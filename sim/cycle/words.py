@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,12 +25,9 @@ FREED = 2
 """From a write to the first slice of the word that takes its room: what is given back, room."""
 STEADY = 24
 """Words without a wait after which all that follow are looked at together."""
-HELD = 32
-"""Words whose cycles are remembered: more than are between a grant and a write."""
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(NamedTuple):
     """How MISC takes words: a slice in each cycle (``hw/misc/unit.py``)."""
 
     parts: int
@@ -39,6 +36,11 @@ class Pace:
     """From the first slice of a word to its write: slices, arithmetic, finish, word, queue."""
     room: int
     """Words between the first slice and the write."""
+
+    @property
+    def held(self) -> int:
+        """Words whose cycles are remembered: as many as the next word looks back at."""
+        return max(self.room, ANSWERS, AHEAD + 1)
 
     @classmethod
     def of(cls, config: MachineConfig) -> Pace:
@@ -64,7 +66,7 @@ class WordContest:
         ``free``: the first cycle in which a slice may begin."""
         self._read_groups, self._write_groups = groups
         self._a, self._b, self._o = masks
-        self._pace = pace
+        self._pace, self._held = pace, pace.held
         self._count = len(self._a)
         self._word = 0
         """Written so far."""
@@ -77,11 +79,10 @@ class WordContest:
         self._writes = self._before(begin - pace.parts + pace.pipe)
         """Cycles of grants, first slices and writes, the last that of the word before; ``a`` may be ahead by ``AHEAD`` - 1."""
         self._quiet = STEADY if pace.parts == 1 and begin == self._first + ANSWER else 0
-        self._keys: tuple[bytes, bytes | None, bytes] | None = None
 
     def _before(self, last: int) -> list[int]:
         """A history up to that cycle, of words without a wait."""
-        return list(range(last - (HELD - 1) * self._pace.parts, last + 1, self._pace.parts))
+        return list(range(last - (self._held - 1) * self._pace.parts, last + 1, self._pace.parts))
 
     @property
     def bound(self) -> int:
@@ -170,43 +171,56 @@ class WordContest:
         return free < size
 
     def _struggle(self, begin: int, end: int, reads: Masks | None, writes: Masks | None) -> bool:
-        """Word by word, until nothing has waited for a while; False if the cycles are over."""
-        if self._keys is None:
-            self._keys = self._a.tobytes(), None if self._b is None else self._b.tobytes(), self._o.tobytes()
+        """Word by word, until nothing has waited for a while; False if the cycles are over.
+
+        Counted from the first cycle that matters, with the words that may come until the end: so what has been followed
+        before, there or in another instruction, is known, and only what may be needed is looked at.
+        """
         histories = (self._gots, self._others, self._begins, self._writes)
+        first = max(begin, min(self._gots[-1], self._others[-1], self._writes[-1] - self._pace.pipe) + 1)
+        here = slice(self._word, self._word + end - first + AHEAD)
         words, quiet, found = _follow(
-            self._keys, self._word, self._pace, tuple(tuple(cycle - begin for cycle in one) for one in histories), end - begin,
-            None if reads is None else reads.tobytes(), None if writes is None else writes.tobytes(), self._quiet,
+            self._a[here].tobytes(), None if self._b is None else self._b[here].tobytes(), self._o[here].tobytes(), self._pace,
+            tuple([tuple([cycle - first for cycle in one]) for one in histories]), end - first,
+            None if reads is None else reads[first - begin :].tobytes(),
+            None if writes is None else writes[first - begin :].tobytes(), self._quiet,
         )  # fmt: skip
         self._word += words
         self._quiet = quiet
         for grants, cycles in zip(histories, found, strict=True):
-            grants[:] = [cycle + begin for cycle in cycles]
+            grants[:] = [cycle + first for cycle in cycles]
         return self.over or quiet >= STEADY
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 11)
 def _follow(
-    keys: tuple[bytes, bytes | None, bytes], word: int, pace: Pace, histories: tuple[tuple[int, ...], ...], end: int,
+    a: bytes, b: bytes | None, o: bytes, pace: Pace, histories: tuple[tuple[int, ...], ...], end: int,
     reads: bytes | None, writes: bytes | None, quiet: int,
 ) -> tuple[int, int, tuple[list[int], ...]]:  # fmt: skip
     """From cycle 0 on: how many words are written before ``end``, how many of them without a wait, and the last cycles."""
-    own, other, output = (None if key is None else np.frombuffer(key, np.uint64).tolist() for key in keys)
-    assert own is not None
-    assert output is not None
+    own, output = np.frombuffer(a, np.uint64).tolist(), np.frombuffer(o, np.uint64).tolist()
+    other = None if b is None else np.frombuffer(b, np.uint64).tolist()
     idle = [0] * end
     busy = idle if reads is None else np.frombuffer(reads, np.uint64).tolist()
     busy_writes = idle if writes is None else np.frombuffer(writes, np.uint64).tolist()
     asked = busy.copy()
     """Taken by others and by the first operand."""
     gots, others, begins, written = (list(cycles) for cycles in histories)
-    last_a, last_b = gots[-1], others[-1]
+    last_a, last_b, last_begin, last_write = gots[-1], others[-1], begins[-1], written[-1]
+    parts, pipe, room = pace.parts, pace.pipe, pace.room
     most = 1 if other is None else AHEAD
-    start, count = word, len(own)
-    ahead = 0
+    count = len(own)
+    word = ahead = 0
+    # The hottest loop of the cycle model: comparisons instead of ``max``.
     while word < count and quiet < STEADY:
         while ahead < most and word + ahead < count:
-            now = max(last_a + 1, others[ahead - AHEAD] + ASKED, begins[ahead - ANSWERS] + pace.parts)
+            now = last_a + 1
+            least = others[ahead - AHEAD] + ASKED
+            if least > now:
+                now = least
+            least = begins[ahead - ANSWERS] + parts
+            if least > now:
+                now = least
             want = own[word + ahead]
             while now < end and busy[now] & want:
                 asked[now] |= want
@@ -221,27 +235,44 @@ def _follow(
             break
         got = second = gots[-ahead]
         if other is not None:
-            second = max(last_b + 1, gots[-ahead - AHEAD] + ASKED, begins[-ANSWERS] + pace.parts)
+            second = last_b + 1
+            least = gots[-ahead - AHEAD] + ASKED
+            if least > second:
+                second = least
+            least = begins[-ANSWERS] + parts
+            if least > second:
+                second = least
             want = other[word]
             while second < end and asked[second] & want:
                 second += 1
             if second >= end:
                 break
-        begin = max(begins[-1] + pace.parts, got + ANSWER, second + ANSWER, written[-pace.room] + FREED)
-        now = max(written[-1] + 1, begin + pace.pipe)
+        begin = last_begin + parts
+        least = (got if got > second else second) + ANSWER
+        if least > begin:
+            begin = least
+        least = written[-room] + FREED
+        if least > begin:
+            begin = least
+        now = begin + pipe
+        if now <= last_write:
+            now = last_write + 1
         want = output[word]
         while now < end and busy_writes[now] & want:
             now += 1
         if now >= end:
             break
-        steps = now - written[-1], begin - begins[-1], second - last_b, got - gots[-ahead - 1]
-        quiet = quiet + 1 if set(steps) == {pace.parts} else 0
+        if now - last_write == begin - last_begin == second - last_b == got - gots[-ahead - 1] == parts:
+            quiet += 1
+        else:
+            quiet = 0
         others.append(second)
         begins.append(begin)
         written.append(now)
-        last_b = second
+        last_b, last_begin, last_write = second, begin, now
         ahead -= 1
         word += 1
     if ahead:
         del gots[-ahead:]
-    return word - start, quiet, (gots[-HELD:], others[-HELD:], begins[-HELD:], written[-HELD:])
+    held = pace.held
+    return word, quiet, (gots[-held:], others[-held:], begins[-held:], written[-held:])
