@@ -6,6 +6,7 @@ from amaranth import Cat, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FaultSignature, operand_layout
 from isa.config import MachineConfig
 from isa.faults import Fault
@@ -123,12 +124,7 @@ class BeatSequencer(wiring.Component):
             waits.eq(self._room(m, x.last, acc_out) | self._hazard(m, x, acc_in, acc_out, entry, load)),
             self.fire.eq(loaded & self.operands.valid & ~waits & ~self.fault.valid),
         ]
-        with m.If(loaded & self.operands.valid & outside & ~self.fault.valid):
-            m.d.sync += [
-                self.fault.valid.eq(1),
-                self.fault.fault.code.eq(Fault.BUFFER_ADDRESS),
-                self.fault.fault.ticket.eq(ticket),
-            ]
+        latch_fault(m, self.fault, [(loaded & self.operands.valid & outside, Fault.BUFFER_ADDRESS, ticket)])
 
         with m.If(self.fire):
             m.d.sync += [weight.eq(weight + 1), entry.eq(entry + x.last)]

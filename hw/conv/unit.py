@@ -13,6 +13,7 @@ from hw.conv.array import MacArray
 from hw.conv.sequence import SEQUENCE_LAYOUT, BeatSequencer, address_bits
 from hw.conv.window_sum import WindowSum
 from hw.conv.write import ResultWriter
+from hw.fault_latch import latch_fault
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.post.activation import FINISH
 from hw.post.gather import Gather
@@ -178,10 +179,8 @@ class ConvUnit(wiring.Component):
 
         self._finish(m, unfinished, accumulate.stored, write.finished)
         m.d.sync += self.wait_bank.eq(fetch.wait_bank | write.wait_bank)
-        with m.If(~self.fault.valid):
-            for source in (write, sequencer, fetch):
-                with m.If(source.fault.valid):
-                    m.d.sync += [self.fault.valid.eq(1), self.fault.fault.eq(source.fault.fault)]
+        faults = (part.fault for part in (fetch, sequencer, write))
+        latch_fault(m, self.fault, [(fault.valid, fault.fault.code, fault.fault.ticket) for fault in faults])
         return m
 
     def _accept(

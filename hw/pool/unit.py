@@ -6,6 +6,7 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
+from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, BufferRead, FeatureMapRead, FeatureMapWrite, UnitSignature
 from hw.pool.finish import PixelFinish, depth, post_members
 from hw.pool.layouts import FINISH_LAYOUT, param_read, param_word, reduction_layout, tap_word
@@ -132,13 +133,9 @@ class PoolUnit(wiring.Component):
         ticket = Signal(TICKET_BITS, reset_less=True)
         """Of the tap word asked for in the last cycle."""
         m.d.sync += [outside.eq(reduce.outside), ticket.eq(reduce.settings.p.ticket)]
-        seen = (
+        latch_fault(m, self.fault, [
             (finish.write_outside, Fault.FM_ADDRESS, finish.place.p.ticket),
             (finish.param_outside, Fault.BUFFER_ADDRESS, finish.settings.p.ticket),
             (outside, Fault.BUFFER_ADDRESS, ticket),
             (fetch.fault.valid, Fault.FM_ADDRESS, fetch.fault.fault.ticket),
-        )
-        with m.If(~self.fault.valid):
-            for wrong, code, ticket in reversed(seen):
-                with m.If(wrong):
-                    m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.ticket.eq(ticket)]
+        ])
