@@ -32,7 +32,7 @@ def address_bits(depth: int) -> int:
     return max(1, (depth - 1).bit_length())
 
 
-def beat_layout(config: MachineConfig) -> data.StructLayout:
+def array_beat_layout(config: MachineConfig) -> data.StructLayout:
     """What goes along with a beat through the array; ``last_of_instruction`` means its last beat."""
     return data.StructLayout({
         "first": unsigned(1),
@@ -48,7 +48,7 @@ def beat_layout(config: MachineConfig) -> data.StructLayout:
 
 def beat_flags(config: MachineConfig) -> data.StructLayout:
     """A beat on its way, or none."""
-    return data.StructLayout({"valid": unsigned(1), "beat": beat_layout(config)})
+    return data.StructLayout({"valid": unsigned(1), "beat": array_beat_layout(config)})
 
 
 class BeatSequencer(wiring.Component):
@@ -77,7 +77,7 @@ class BeatSequencer(wiring.Component):
             "operands": In(stream.Signature(operand_layout(config))),
             "fire": Out(1),
             "weight": Out(address_bits(config.weight_depth)),
-            "beat": Out(beat_layout(config)),
+            "beat": Out(array_beat_layout(config)),
             "retired": In(1),
             "guest": In(1),
             "fault": Out(FaultSignature()),

@@ -1,4 +1,4 @@
-"""The CONV unit: window, operand fetch, array, accumulators, post-processing and write-back in one line."""
+"""The CONV unit: window, window fetch, array, accumulators, post-processing and write-back in one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hw.post.activation import FINISH
 from hw.post.gather import Gather
 from hw.post.postprocess import PostProcess
 from hw.post.shared import GuestSignature, SharedPostProcess
-from hw.window.fetch import OperandFetch
+from hw.window.fetch import WindowFetch
 from hw.window.generator import WindowGenerator
 from hw.window.placement import Placement
 from hw.window.queue import Queue, RamQueue
@@ -96,7 +96,7 @@ class ConvUnit(wiring.Component):
         results_depth = 1 << (array_latency(c) + conv_post_latency(c) + drain_cycles + 7).bit_length()
 
         m.submodules.window = window = WindowGenerator(c, c.px_p)
-        m.submodules.fetch = fetch = OperandFetch(c)
+        m.submodules.fetch = fetch = WindowFetch(c)
         m.submodules.sequences = sequences = RamQueue(c, SEQUENCE_LAYOUT, _INSTRUCTIONS)
         guest_cycles = c.px_p * c.pool_parts if c.shares_finish else 0
         m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth, guest_cycles)

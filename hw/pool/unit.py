@@ -12,7 +12,7 @@ from hw.pool.finish import PixelFinish, depth, post_members
 from hw.pool.layouts import FINISH_LAYOUT, param_read, param_word, reduction_layout, tap_word
 from hw.pool.reduce import WindowReduce
 from hw.post.activation import FINISH
-from hw.window.fetch import OperandFetch
+from hw.window.fetch import WindowFetch
 from hw.window.generator import WindowGenerator
 from hw.window.placement import Placement
 from hw.window.queue import RamQueue
@@ -35,7 +35,7 @@ class PoolUnit(wiring.Component):
     An accepted instruction goes to four parts at once, each of which walks through it at its own pace:
 
     ========= ======================================= ==============================================
-    window    ``WindowGenerator``, ``OperandFetch``   which words are read; reads them
+    window    ``WindowGenerator``, ``WindowFetch``    which words are read; reads them
     reduce    ``WindowReduce``                        taps to sums, tap words
     finish    ``PixelFinish``                         parameter words, requantisation, write
     placement ``Placement``, a pixel at a time        where the results go
@@ -61,7 +61,7 @@ class PoolUnit(wiring.Component):
         m = Module()
         c = self.config
         m.submodules.window = window = WindowGenerator(c, c.px_p, c.pool_taps)
-        m.submodules.fetch = fetch = OperandFetch(c, c.pool_taps)
+        m.submodules.fetch = fetch = WindowFetch(c, c.pool_taps)
         m.submodules.reduce = reduce = WindowReduce(c)
         m.submodules.reductions = reductions = RamQueue(c, reduction_layout(c), _IN_FLIGHT)
         m.submodules.finish = finish = PixelFinish(c)
@@ -115,7 +115,7 @@ class PoolUnit(wiring.Component):
         m.d.comb += [endings.i.p[name].eq(op[name]) for name in FINISH]
         m.d.comb += endings.i.p.bypass.eq(op.mode == PoolMode.MAX.value)
 
-    def _report(self, m: Module, fetch: OperandFetch, reduce: WindowReduce, finish: PixelFinish) -> None:
+    def _report(self, m: Module, fetch: WindowFetch, reduce: WindowReduce, finish: PixelFinish) -> None:
         """Activity, and the first fault; of several in one cycle that of the oldest instruction."""
         in_work = Signal(range(_IN_FLIGHT + depth(self.config) + 3))
         started = Signal()
