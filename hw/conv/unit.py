@@ -8,8 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.small import stepped
 from hw.conv import window_sum
-from hw.conv.accumulate import READ_AHEAD, Accumulate
+from hw.conv.accumulate import Accumulate
 from hw.conv.array import MacArray
+from hw.conv.entries import READ_AHEAD
 from hw.conv.sequence import SEQUENCE_LAYOUT, BeatSequencer, address_bits
 from hw.conv.window_sum import WindowSum
 from hw.conv.write import ResultWriter
