@@ -25,7 +25,7 @@ READ_AHEAD_BURSTS = BOUNDS["axi_reads"].high
 level."""
 
 
-def beat_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
+def read_beat_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
     """A beat whose bytes ``first`` to ``final`` belong to the run; ``last`` of the run; ``error`` from DRAM."""
     lane = unsigned(exact_log2(config.axi_bytes))
     return data.StructLayout({
@@ -51,7 +51,7 @@ class ReadEngine(wiring.Component):
         self.tag = tag
         super().__init__({
             "runs": In(stream.Signature(run_layout(config, tag))),
-            "beats": Out(stream.Signature(beat_layout(config, tag))),
+            "beats": Out(stream.Signature(read_beat_layout(config, tag))),
             "axi": Out(AxiRead(config)),
             "halt": In(1),
             "idle": Out(1),

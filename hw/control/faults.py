@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth import Const, Module, Mux, Signal, Value, unsigned
+from amaranth import Const, Module, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.fault_latch import first_report
 from hw.interfaces import FAULT_LAYOUT
 from isa.instructions import Unit
 
@@ -39,16 +40,8 @@ class Faults(wiring.Component):
             if unit is not None:
                 m.d.comb += told.unit.eq(Const(unit))
             sources.append((report.valid, told.as_value()))
-        valid, first = _first(sources)
+        valid, first = first_report(sources)
+        # Software may read the code at any time: it is none until there is a fault.
         with m.If(valid & ~self.valid):
             m.d.sync += [self.valid.eq(1), self.first.eq(first)]
         return m
-
-
-def _first(sources: list[tuple[Value, Value]]) -> tuple[Value, Value]:
-    """Whether any is valid, and the first that is, as a tree: what comes late passes few multiplexers, wherever it stands."""
-    if len(sources) == 1:
-        return sources[0]
-    half = len(sources) // 2
-    (left, one), (right, other) = _first(sources[:half]), _first(sources[half:])
-    return left | right, Mux(left, one, other)

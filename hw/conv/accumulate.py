@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth import Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.adders import Adders, adders_of
 from hw.arithmetic.choice import pick
 from hw.conv.array import is_one_less, sum_shape
+from hw.conv.entries import kept_entries
 from hw.conv.sequence import address_bits, beat_flags
 from isa.config import MachineConfig
-from isa.ram import ram_attributes
-
-READ_AHEAD = 2
-"""Cycles by which ``ahead`` runs before ``beat``: entry memory, then its register."""
 
 
 class Accumulate(wiring.Component):
@@ -57,20 +54,7 @@ class Accumulate(wiring.Component):
         m = Module()
         c = self.config
         count = c.px_p * c.oc_p
-        entries = data.ArrayLayout(signed(32), count)
-        style = ram_attributes(c.acc_ram)
-        m.submodules.entries = storage = memory.Memory(shape=entries, depth=c.acc_depth, init=[], attrs=style)
-        read = storage.read_port()
-        write = storage.write_port()
-        entry = Signal(entries, reset_less=True)
-        unused = Signal()
-        m.d.comb += [
-            read.en.eq(self.ahead.valid & self.ahead.beat.first & self.ahead.beat.acc_in),
-            read.addr.eq(self.ahead.beat.entry),
-        ]
-        m.d.sync += [unused.eq(~read.en), entry.eq(read.data)]
-        with m.If(unused):
-            m.d.sync += entry.eq(0)
+        write, entry = kept_entries(m, c, count, self.ahead)
 
         totals = []
         beat = self.beat.beat

@@ -6,6 +6,7 @@ from amaranth import Cat, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FaultSignature, operand_layout
 from isa.config import MachineConfig
 from isa.faults import Fault
@@ -31,7 +32,7 @@ def address_bits(depth: int) -> int:
     return max(1, (depth - 1).bit_length())
 
 
-def beat_layout(config: MachineConfig) -> data.StructLayout:
+def array_beat_layout(config: MachineConfig) -> data.StructLayout:
     """What goes along with a beat through the array; ``last_of_instruction`` means its last beat."""
     return data.StructLayout({
         "first": unsigned(1),
@@ -47,7 +48,7 @@ def beat_layout(config: MachineConfig) -> data.StructLayout:
 
 def beat_flags(config: MachineConfig) -> data.StructLayout:
     """A beat on its way, or none."""
-    return data.StructLayout({"valid": unsigned(1), "beat": beat_layout(config)})
+    return data.StructLayout({"valid": unsigned(1), "beat": array_beat_layout(config)})
 
 
 class BeatSequencer(wiring.Component):
@@ -76,7 +77,7 @@ class BeatSequencer(wiring.Component):
             "operands": In(stream.Signature(operand_layout(config))),
             "fire": Out(1),
             "weight": Out(address_bits(config.weight_depth)),
-            "beat": Out(beat_layout(config)),
+            "beat": Out(array_beat_layout(config)),
             "retired": In(1),
             "guest": In(1),
             "fault": Out(FaultSignature()),
@@ -123,12 +124,7 @@ class BeatSequencer(wiring.Component):
             waits.eq(self._room(m, x.last, acc_out) | self._hazard(m, x, acc_in, acc_out, entry, load)),
             self.fire.eq(loaded & self.operands.valid & ~waits & ~self.fault.valid),
         ]
-        with m.If(loaded & self.operands.valid & outside & ~self.fault.valid):
-            m.d.sync += [
-                self.fault.valid.eq(1),
-                self.fault.fault.code.eq(Fault.BUFFER_ADDRESS),
-                self.fault.fault.ticket.eq(ticket),
-            ]
+        latch_fault(m, self.fault, [(loaded & self.operands.valid & outside, Fault.BUFFER_ADDRESS, ticket)])
 
         with m.If(self.fire):
             m.d.sync += [weight.eq(weight + 1), entry.eq(entry + x.last)]

@@ -1,4 +1,4 @@
-"""The CONV unit: window, operand fetch, array, accumulators, post-processing and write-back in one line."""
+"""The CONV unit: window, window fetch, array, accumulators, post-processing and write-back in one line."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.small import stepped
 from hw.conv import window_sum
-from hw.conv.accumulate import READ_AHEAD, Accumulate
+from hw.conv.accumulate import Accumulate
 from hw.conv.array import MacArray
+from hw.conv.entries import READ_AHEAD
 from hw.conv.sequence import SEQUENCE_LAYOUT, BeatSequencer, address_bits
 from hw.conv.window_sum import WindowSum
 from hw.conv.write import ResultWriter
+from hw.fault_latch import latch_fault
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.post.activation import FINISH
 from hw.post.gather import Gather
 from hw.post.postprocess import PostProcess
 from hw.post.shared import GuestSignature, SharedPostProcess
-from hw.window.fetch import OperandFetch
+from hw.window.fetch import WindowFetch
 from hw.window.generator import WindowGenerator
 from hw.window.placement import Placement
 from hw.window.queue import Queue, RamQueue
@@ -95,7 +97,7 @@ class ConvUnit(wiring.Component):
         results_depth = 1 << (array_latency(c) + conv_post_latency(c) + drain_cycles + 7).bit_length()
 
         m.submodules.window = window = WindowGenerator(c, c.px_p)
-        m.submodules.fetch = fetch = OperandFetch(c)
+        m.submodules.fetch = fetch = WindowFetch(c)
         m.submodules.sequences = sequences = RamQueue(c, SEQUENCE_LAYOUT, _INSTRUCTIONS)
         guest_cycles = c.px_p * c.pool_parts if c.shares_finish else 0
         m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth, guest_cycles)
@@ -178,10 +180,8 @@ class ConvUnit(wiring.Component):
 
         self._finish(m, unfinished, accumulate.stored, write.finished)
         m.d.sync += self.wait_bank.eq(fetch.wait_bank | write.wait_bank)
-        with m.If(~self.fault.valid):
-            for source in (write, sequencer, fetch):
-                with m.If(source.fault.valid):
-                    m.d.sync += [self.fault.valid.eq(1), self.fault.fault.eq(source.fault.fault)]
+        faults = (part.fault for part in (fetch, sequencer, write))
+        latch_fault(m, self.fault, [(fault.valid, fault.fault.code, fault.fault.ticket) for fault in faults])
         return m
 
     def _accept(

@@ -8,14 +8,14 @@ lane, and one addition where sums are drained.
 from __future__ import annotations
 
 from amaranth import Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.conv.entries import kept_entries
 from hw.conv.sequence import beat_flags
 from hw.conv.tree import add_tree
 from isa.config import MachineConfig
 from isa.latency import array_latency, tree_stages
-from isa.ram import ram_attributes
 
 _LOW = 26
 """Bits of a sum that one 27 x 18 multiplier takes; the product of the others ends above bit 26."""
@@ -61,20 +61,7 @@ class WindowSum(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        entries = data.ArrayLayout(signed(32), c.px_p)
-        style = ram_attributes(c.acc_ram)
-        m.submodules.entries = storage = memory.Memory(shape=entries, depth=c.acc_depth, init=[], attrs=style)
-        read = storage.read_port()
-        write = storage.write_port()
-        entry = Signal(entries, reset_less=True)
-        unused = Signal()
-        m.d.comb += [
-            read.en.eq(self.ahead.valid & self.ahead.beat.first & self.ahead.beat.acc_in),
-            read.addr.eq(self.ahead.beat.entry),
-        ]
-        m.d.sync += [unused.eq(~read.en), entry.eq(read.data)]
-        with m.If(unused):
-            m.d.sync += entry.eq(0)
+        write, entry = kept_entries(m, c, c.px_p, self.ahead)
 
         beat = self.beat.beat
         stored = Signal.like(beat.entry)

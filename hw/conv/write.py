@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.choice import pick
+from hw.fault_latch import latch_fault
 from hw.interfaces import FaultSignature, FeatureMapWrite
 from hw.window.placement import place_layout
 from isa.config import MachineConfig
@@ -63,12 +64,7 @@ class ResultWriter(wiring.Component):
             m.d.sync += held.eq(load)
         with m.If(load):
             m.d.sync += [last.eq(place.last), pending.eq(Cat(lane.valid for lane in place.lanes))]
-        with m.If(offered & place.outside):
-            m.d.sync += [
-                self.fault.valid.eq(1),
-                self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.ticket.eq(place.ticket),
-            ]
+        latch_fault(m, self.fault, [(offered & place.outside, Fault.FM_ADDRESS, place.ticket)])
         mask = Signal(c.ic_p)
         with m.If(load):
             m.d.sync += mask.eq(pick(self._masks(), place.part))

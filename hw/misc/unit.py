@@ -8,6 +8,7 @@ from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.misc.arithmetic import Arithmetic
 from hw.misc.delay import Delay
@@ -127,12 +128,7 @@ class MiscUnit(wiring.Component):
             outputs.i.payload.addr.eq(iteration.o),
             outputs.i.payload.last.eq(iteration.turn.last),
         ]
-        with m.If(wrong & ~self.fault.valid):
-            m.d.sync += [
-                self.fault.valid.eq(1),
-                self.fault.fault.code.eq(Fault.FM_ADDRESS),
-                self.fault.fault.ticket.eq(ticket),
-            ]
+        latch_fault(m, self.fault, [(wrong, Fault.FM_ADDRESS, ticket)])
 
     def _begin(
         self, m: Module, settings: RamQueue, a: OperandFetch, b: OperandFetch, slicer: Slicer, results: RamQueue

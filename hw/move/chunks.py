@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.axi.read_engine import beat_layout
+from hw.axi.read_engine import read_beat_layout
 from isa.config import MachineConfig
 
 LEAD_BITS = 16
@@ -68,7 +68,7 @@ class ChunkFeeder(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         super().__init__({
-            "beats": In(stream.Signature(beat_layout(config, beat_tag(config)))),
+            "beats": In(stream.Signature(read_beat_layout(config, beat_tag(config)))),
             "chunks": Out(stream.Signature(chunk_layout(config))),
             "aside": In(1),
         })

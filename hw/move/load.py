@@ -16,6 +16,7 @@ from hw.axi.read_engine import ReadEngine
 from hw.axi.signature import AxiRead
 from hw.axi.slice import RegisterSlice
 from hw.buffers.fifo import RamFifo
+from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder, beat_tag, led
 from hw.move.packer import Packer, cut_context, packed_layout
@@ -159,7 +160,7 @@ class LoadUnit(wiring.Component):
             self.done.eq(load_done | (parameters.done & ~parameters.error & ~over)),
         ]
         self._connect_memories(m, parameters)
-        self._faults(m, runs, packer, parameters, over)
+        self._faults(m, runs, packer, parameters)
 
         m.d.comb += [
             self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | (fills != 0)),
@@ -251,7 +252,7 @@ class LoadUnit(wiring.Component):
         for name in (*MEMORIES.values(), "table_write"):
             connect(m, getattr(parameters, name), flipped(getattr(self, name)))
 
-    def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter, over: Value) -> None:
+    def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter) -> None:
         word = packer.words
         # The packer's are the deepest of all conditions, so they are looked at a cycle later; a word needs three to be written.
         spoilt, outside = Signal(), Signal()
@@ -262,22 +263,13 @@ class LoadUnit(wiring.Component):
             outside.eq(word.valid & word.ready & word.payload.outside),
             outside_ticket.eq(word.payload.context.ticket),
         ]
-        causes = [
+        latch_fault(m, self.fault, [
             (spoilt, Fault.READ_ERROR, spoilt_ticket),
             (outside, Fault.FM_ADDRESS, outside_ticket),
             (parameters.outside, Fault.BUFFER_ADDRESS, parameters.ticket),
             (parameters.error, Fault.READ_ERROR, parameters.ticket),
-        ]
-        fault = self.fault
-        found: Value = runs.limited & runs.beyond
-        # The run's is the deepest of them: what a fault says is ready for it, whether it comes or not.
-        with m.If(~over):
-            m.d.sync += [fault.fault.code.eq(Fault.REGION_LIMIT), fault.fault.ticket.eq(runs.ticket)]
-            for cause, code, ticket in reversed(causes):
-                found = found | cause
-                with m.If(cause):
-                    m.d.sync += [fault.fault.code.eq(code), fault.fault.ticket.eq(ticket)]
-            m.d.sync += fault.valid.eq(found)
+            (runs.limited & runs.beyond, Fault.REGION_LIMIT, runs.ticket),  # the deepest of them
+        ], halt=self.halt)
 
 
 def _times(value: Value, constant: int) -> Value:

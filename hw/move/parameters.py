@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
 from hw.arithmetic.choice import pick
-from hw.axi.read_engine import beat_layout
+from hw.axi.read_engine import read_beat_layout
 from hw.interfaces import TICKET_BITS, BufferWrite, TableWrite
 from hw.move.chunks import beat_tag
 from isa.config import MachineConfig
@@ -84,7 +84,7 @@ class ParameterWriter(wiring.Component):
         self.config = config
         super().__init__({
             "fill": In(stream.Signature(checked_layout())),
-            "beats": In(stream.Signature(beat_layout(config, beat_tag(config)))),
+            "beats": In(stream.Signature(read_beat_layout(config, beat_tag(config)))),
             **write_ports(config),
             "table_write": Out(TableWrite(config)),
             "active": Out(1),

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.arithmetic.choice import pick
 from hw.axi.signature import AxiWrite
 from hw.axi.write_engine import NO_TAG, WriteEngine
+from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapRead, UnitSignature, unit_layout
 from hw.move.load import region_bases, region_limits
 from hw.move.product import RowBytes
@@ -140,19 +141,11 @@ class SaveUnit(wiring.Component):
             begun.eq(begun + accepted - engine.done),
             self.done.eq(engine.done & ~engine.error & ~over),
         ]
-        fault = self.fault
-        # The run's is the deepest of them: what a fault says is ready for it, whether it comes or not.
-        with m.If(~over):
-            m.d.sync += fault.valid.eq(engine.error | reader.outside | (runs.limited & runs.beyond))
-            with m.If(engine.error):
-                m.d.sync += [fault.fault.code.eq(Fault.WRITE_ERROR), fault.fault.ticket.eq(tickets.r_data)]
-            with m.Elif(reader.outside):
-                m.d.sync += [
-                    fault.fault.code.eq(Fault.FM_ADDRESS),
-                    fault.fault.ticket.eq(reader.words.payload.context.ticket),
-                ]
-            with m.Else():
-                m.d.sync += [fault.fault.code.eq(Fault.REGION_LIMIT), fault.fault.ticket.eq(runs.ticket)]
+        latch_fault(m, self.fault, [
+            (engine.error, Fault.WRITE_ERROR, tickets.r_data),
+            (reader.outside, Fault.FM_ADDRESS, reader.words.payload.context.ticket),
+            (runs.limited & runs.beyond, Fault.REGION_LIMIT, runs.ticket),  # the deepest of them
+        ], halt=self.halt)
         m.d.comb += [
             self.busy.eq(accepted | (begun != 0)),
             self.active.eq(self.fm_read.valid & self.fm_read.ready),

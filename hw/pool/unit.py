@@ -6,12 +6,13 @@ from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
+from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, BufferRead, FeatureMapRead, FeatureMapWrite, UnitSignature
 from hw.pool.finish import PixelFinish, depth, post_members
 from hw.pool.layouts import FINISH_LAYOUT, param_read, param_word, reduction_layout, tap_word
 from hw.pool.reduce import WindowReduce
 from hw.post.activation import FINISH
-from hw.window.fetch import OperandFetch
+from hw.window.fetch import WindowFetch
 from hw.window.generator import WindowGenerator
 from hw.window.placement import Placement
 from hw.window.queue import RamQueue
@@ -34,7 +35,7 @@ class PoolUnit(wiring.Component):
     An accepted instruction goes to four parts at once, each of which walks through it at its own pace:
 
     ========= ======================================= ==============================================
-    window    ``WindowGenerator``, ``OperandFetch``   which words are read; reads them
+    window    ``WindowGenerator``, ``WindowFetch``    which words are read; reads them
     reduce    ``WindowReduce``                        taps to sums, tap words
     finish    ``PixelFinish``                         parameter words, requantisation, write
     placement ``Placement``, a pixel at a time        where the results go
@@ -60,7 +61,7 @@ class PoolUnit(wiring.Component):
         m = Module()
         c = self.config
         m.submodules.window = window = WindowGenerator(c, c.px_p, c.pool_taps)
-        m.submodules.fetch = fetch = OperandFetch(c, c.pool_taps)
+        m.submodules.fetch = fetch = WindowFetch(c, c.pool_taps)
         m.submodules.reduce = reduce = WindowReduce(c)
         m.submodules.reductions = reductions = RamQueue(c, reduction_layout(c), _IN_FLIGHT)
         m.submodules.finish = finish = PixelFinish(c)
@@ -114,7 +115,7 @@ class PoolUnit(wiring.Component):
         m.d.comb += [endings.i.p[name].eq(op[name]) for name in FINISH]
         m.d.comb += endings.i.p.bypass.eq(op.mode == PoolMode.MAX.value)
 
-    def _report(self, m: Module, fetch: OperandFetch, reduce: WindowReduce, finish: PixelFinish) -> None:
+    def _report(self, m: Module, fetch: WindowFetch, reduce: WindowReduce, finish: PixelFinish) -> None:
         """Activity, and the first fault; of several in one cycle that of the oldest instruction."""
         in_work = Signal(range(_IN_FLIGHT + depth(self.config) + 3))
         started = Signal()
@@ -132,13 +133,9 @@ class PoolUnit(wiring.Component):
         ticket = Signal(TICKET_BITS, reset_less=True)
         """Of the tap word asked for in the last cycle."""
         m.d.sync += [outside.eq(reduce.outside), ticket.eq(reduce.settings.p.ticket)]
-        seen = (
+        latch_fault(m, self.fault, [
             (finish.write_outside, Fault.FM_ADDRESS, finish.place.p.ticket),
             (finish.param_outside, Fault.BUFFER_ADDRESS, finish.settings.p.ticket),
             (outside, Fault.BUFFER_ADDRESS, ticket),
             (fetch.fault.valid, Fault.FM_ADDRESS, fetch.fault.fault.ticket),
-        )
-        with m.If(~self.fault.valid):
-            for wrong, code, ticket in reversed(seen):
-                with m.If(wrong):
-                    m.d.sync += [self.fault.valid.eq(1), self.fault.fault.code.eq(code), self.fault.fault.ticket.eq(ticket)]
+        ])

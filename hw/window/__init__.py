@@ -1,1 +1,1 @@
-"""The window walk that CONV and POOL share: raster, tap addresses, operand fetch, output placement."""
+"""The window walk that CONV and POOL share: raster, tap addresses, window fetch, output placement."""

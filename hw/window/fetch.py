@@ -1,4 +1,4 @@
-"""Operand fetch: from window steps to channel vectors."""
+"""Window fetch: from window steps to channel vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _tag(taps: int) -> data.StructLayout:
     return data.StructLayout({**flags, **several})
 
 
-class OperandFetch(wiring.Component):
+class WindowFetch(wiring.Component):
     """Reads the words of each window step; one step per cycle while every lane is granted at once.
 
     A lane that reads nothing sees ``pad_value``. The reader may stall at any time (``ReadPort``). A word outside the buffer

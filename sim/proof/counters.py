@@ -126,7 +126,7 @@ def _life_invariants(checks: Checks, part: Any, state: Any, settled: Any, rest: 
 
 CREDITS, TOKENS, WATCHDOG = "hw.axi.credits", "hw.control.tokens", "hw.control.watchdog"
 UNFINISHED = "hw.control.unfinished"
-FAULTS, SEQUENCER = "hw.control.faults", "hw.control.sequencer"
+FAULTS, LATCH, SEQUENCER = "hw.control.faults", "hw.fault_latch", "hw.control.sequencer"
 PROOFS = (
     Proof(
         "credits", CREDITS, "out is what was taken and not given back, and never above its bound",
@@ -157,7 +157,7 @@ PROOFS = (
         "first-fault", FAULTS, "the first report is kept unchanged; of one cycle the one with the lowest index",
         lambda _: Faults(list(SOURCES)), first_fault_stays,
         (
-            Fault(FAULTS, "Mux(left, one, other)", "Mux(right, other, one)"),
+            Fault(LATCH, "Mux(left, one, other)", "Mux(right, other, one)"),
             Fault(FAULTS, "m.If(valid & ~self.valid)", "m.If(valid)"),
         ),
     ),

@@ -51,7 +51,7 @@ def freed(functions: Sequence[Callable[..., Any]]) -> Iterator[None]:
 
 @contextmanager
 def broken(fault: Fault | None) -> Iterator[None]:
-    """While this lasts, the classes of the fault's module behave as the changed source says."""
+    """While this lasts, the classes and functions of the fault's module behave as the changed source says."""
     if fault is None:
         yield
         return
@@ -66,14 +66,21 @@ def broken(fault: Fault | None) -> Iterator[None]:
     changed.__package__ = module.__package__
     exec(compile(source.replace(fault.old, fault.new), f"<broken {fault.module}>", "exec"), changed.__dict__)
     kept = []
+    codes = []
     for name, original in vars(module).items():
         if inspect.isclass(original) and original.__module__ == fault.module:
             for method, function in vars(getattr(changed, name)).items():
                 if method != "__init__" and isinstance(function, (FunctionType, staticmethod)):
                     kept.append((original, method, vars(original)[method]))
                     setattr(original, method, function)
+        elif isinstance(original, FunctionType) and original.__module__ == fault.module:
+            # Whoever imported the function by its name has it as an object: that very object changes.
+            codes.append((original, original.__code__))
+            original.__code__ = getattr(changed, name).__code__
     try:
         yield
     finally:
+        for function, code in codes:
+            function.__code__ = code
         for owner, method, function in kept:
             setattr(owner, method, function)

@@ -1,4 +1,4 @@
-"""OperandFetch: every vector right under any pattern of grants and stalls, one per cycle without them."""
+"""WindowFetch: every vector right under any pattern of grants and stalls, one per cycle without them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from hw.interfaces import READ_LATENCY
-from hw.window.fetch import OperandFetch
+from hw.window.fetch import WindowFetch
 from isa.config import MachineConfig, config_from_dict
 from isa.faults import Fault
 
@@ -35,7 +35,7 @@ def run(
     c: MachineConfig, steps: list[list[int | None]], grant: float, take: float, pad: int = -3
 ) -> tuple[list[tuple[int, ...]], list[int], tuple[int, int, int]]:
     """Vectors in order, the cycle of each, and the fault (valid, code, ticket)."""
-    dut = OperandFetch(c)
+    dut = WindowFetch(c)
     rng = random.Random(3)
     got: list[tuple[int, ...]] = []
     cycles: list[int] = []
