@@ -99,8 +99,8 @@ class MiscUnit(wiring.Component):
         m.d.comb += self.busy.eq(running != 0)
 
     def _request(self, m: Module, walk: Walk, a: OperandFetch, b: OperandFetch, outputs: Queue) -> None:
-        """An iteration's three addresses leave together, but for those that are not in the buffer: the output goes along and says so,
-        an operand is never asked for. The fault is told a cycle later, and nothing leaves behind it."""
+        """An iteration's three addresses leave together, but for those that are not in the buffer: the output says so where it
+        goes, an operand is never asked for. The fault is told a cycle later, and nothing leaves behind it."""
         iteration = walk.o.payload
         words = self.config.fm_words
         leave = Signal()
