@@ -21,8 +21,11 @@ def test_the_netlist_is_the_same() -> None:
 def test_what_it_leaves_out_is_back_afterwards() -> None:
     with quick_values():
         assert nir.Value(nir.Net.from_const(1)) == (1,)
+        assert nir.Net.from_cell(3, 5) == (3 << 16) + 5
     with pytest.raises(AssertionError):
         nir.Value([7])
+    with pytest.raises(AssertionError):
+        nir.Net.from_cell(3, 1 << 16)
 
 
 def test_late_nets_are_resolved() -> None:
