@@ -118,11 +118,9 @@ def run(
                 fields = {name: program[issued].get(name, 0) for name in names}
                 ctx.set(dut.instruction.p, {"ticket": (1 + issued) % 16, "op": {"CONV": fields}})
             ctx.set(dut.instruction.valid, issued < len(program))
-            idle = [not ctx.get(port.valid) for port in dut.fm_read] + [False] * len(dut.fm_write)
-            grants = [rng.random() < grant or free for free in idle]
+            grants = [rng.random() < grant for _ in range(len(granted_now))]
             if banked:
-                found = free_banks(ctx, c, dut.fm_read) + free_banks(ctx, c, dut.fm_write)
-                grants = [grant or free for grant, free in zip(found, idle, strict=True)]
+                grants = free_banks(ctx, c, dut.fm_read) + free_banks(ctx, c, dut.fm_write)
             ctx.set(granted_now, sum(g << n for n, g in enumerate(grants)))
             if ctx.get(dut.instruction.ready):
                 issued += issued < len(program)
