@@ -139,7 +139,7 @@ def test_many_short_simulations_at_any_moment(tmp_path: Path) -> None:
     ("stage", "number"), [("yosys", signal.SIGINT), ("verilator_bin", signal.SIGTERM), ("-MMD", signal.SIGINT)]
 )
 def test_build_of_a_simulator(stage: str, number: signal.Signals, given: Path, tmp_path: Path) -> None:
-    """In a cache of its own: the netlist, the C++, its compilation by whichever compiler. The next build finds no half of it."""
+    """In a cache of its own: the netlist, the C++, its compilation by any compiler. The next build finds no half of it."""
     cache = tmp_path / "cache"
     arguments = ["run", str(given / "long.elf"), "--engine", "rtl", "--input", str(given / "no.npz"), "-o", "out.npz"]
     interrupted(tmp_path, number, arguments, when=lambda line: stage in line, after=0.1, cache=cache)
