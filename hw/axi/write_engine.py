@@ -6,12 +6,12 @@ from typing import Any
 
 from amaranth import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.axi.burst import BurstSplitter, burst_layout, run_layout
 from hw.axi.credits import Credits
 from hw.axi.signature import AxiWrite
+from hw.buffers.fifo import RoomFifo
 from isa.config import MachineConfig
 
 AHEAD_BURSTS = 8
@@ -53,8 +53,8 @@ class WriteEngine(wiring.Component):
         m = Module()
         beats = burst_layout(self.config, NO_TAG)["more"].width
         m.submodules.splitter = splitter = BurstSplitter(self.config, NO_TAG)
-        m.submodules.lengths = lengths = SyncFIFOBuffered(width=beats, depth=AHEAD_BURSTS)
-        m.submodules.responses = responses = SyncFIFOBuffered(width=1, depth=OPEN_BURSTS)
+        m.submodules.lengths = lengths = RoomFifo(width=beats, depth=AHEAD_BURSTS)
+        m.submodules.responses = responses = RoomFifo(width=1, depth=OPEN_BURSTS)
         connect(m, flipped(self.runs), splitter.i)
 
         aw, w, b = self.axi.aw, self.axi.w, self.axi.b

@@ -112,7 +112,8 @@ class FeatureMap(wiring.Component):
             ways.append(way := Way(m, self.config, f"{kind}_{'_'.join(names)}", ports, self._lines(kind, names)))
             left = iter(way.lanes)
             lanes |= {name: list(islice(left, lanes_of[name])) for name in names}
-        arbitrate(m, [lane for name in lanes_of for lane in lanes[name]])
+        m.submodules[f"{kind}_arbiter"] = arbiter = Module()
+        arbitrate(arbiter, [lane for name in lanes_of for lane in lanes[name]])
         return ways
 
     def _lines(self, kind: str, names: Sequence[str]) -> list[int]:

@@ -1,24 +1,78 @@
-"""A first-in first-out queue whose memory is what the configuration asks for."""
+"""A first-in first-out queue that says from a register whether it has room, and one whose memory is what the configuration
+asks for."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module
+from amaranth import Module, Mux, Signal, Value
 from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.memory import Memory
 
 from isa.config import MachineConfig
 from isa.ram import ram_attributes
 
 
-class RamFifo(SyncFIFOBuffered):
-    """``SyncFIFOBuffered`` in memory of the style ``queue_ram``: latency two cycles, an item per cycle."""
+class RoomFifo(SyncFIFOBuffered):
+    """``SyncFIFOBuffered``, cycle by cycle, but that ``w_rdy`` comes from a register: who writes hangs on it.
+
+    ``depth`` is two at least. Latency two cycles, an item per cycle.
+    """
+
+    def __init__(self, *, width: int, depth: int) -> None:
+        if depth < 2:
+            raise ValueError(f"queue depth {depth}: expected at least 2, the last of which is a register")
+        super().__init__(width=width, depth=depth)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        most = self.depth - 1
+        inner_level = Signal(range(most + 1))
+        """Items in memory; another is on ``r_data``."""
+        produce, consume = (Signal(range(most), name=name) for name in ("produce", "consume"))
+        m.submodules.storage = storage = Memory(shape=self.width, depth=most, init=[])
+        write, read = storage.write_port(), storage.read_port()
+        push, pull = Signal(), Signal()
+        room = Signal(init=1)
+        m.d.comb += [
+            self.w_rdy.eq(room),
+            push.eq(self.w_rdy & self.w_en),
+            pull.eq((inner_level != 0) & (~self.r_rdy | self.r_en)),
+            write.addr.eq(produce),
+            write.data.eq(self.w_data),
+            write.en.eq(push),
+            read.addr.eq(consume),
+            read.en.eq(pull),
+            self.r_data.eq(read.data),
+            self.level.eq(inner_level + self.r_rdy),
+            self.w_level.eq(self.level),
+            self.r_level.eq(self.level),
+        ]
+        with m.If(push):
+            m.d.sync += produce.eq(_next(produce, most))
+        with m.If(pull):
+            m.d.sync += [consume.eq(_next(consume, most)), self.r_rdy.eq(1)]
+        with m.Elif(self.r_en):
+            m.d.sync += self.r_rdy.eq(0)
+        with m.If(push & ~pull):
+            m.d.sync += [inner_level.eq(inner_level + 1), room.eq(inner_level != most - 1)]
+        with m.Elif(pull & ~push):
+            m.d.sync += [inner_level.eq(inner_level - 1), room.eq(1)]
+        return m
+
+
+class RamFifo(RoomFifo):
+    """A ``RoomFifo`` in memory of the style ``queue_ram``."""
 
     def __init__(self, config: MachineConfig, *, width: int, depth: int) -> None:
         self.config = config
         super().__init__(width=width, depth=depth)
 
     def elaborate(self, platform: Any) -> Module:
-        m: Module = super().elaborate(platform)
+        m = super().elaborate(platform)
         m.submodules["storage"].attrs.update(ram_attributes(self.config.queue_ram))
         return m
+
+
+def _next(pointer: Signal, depth: int) -> Value:
+    return pointer + 1 if depth & (depth - 1) == 0 else Mux(pointer == depth - 1, 0, pointer + 1)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.small import stepped
+from hw.buffers.bank import one_hot_place
+from hw.buffers.head import Head
 from hw.interfaces import READ_LATENCY, FeatureMapRead
 from hw.window.queue import Queue
 from isa.config import MachineConfig
@@ -15,12 +20,11 @@ ANSWERS = READ_LATENCY + 2
 """Answers between a grant and the reader's taking them, when both happen in every cycle."""
 
 
-def request_layout(config: MachineConfig, lanes: int, tag: ShapeLike) -> data.StructLayout:
-    """The words to read, at most one for each lane; a lane that does not ``read`` gets ``fill`` in every byte. ``tag``
-    comes out beside the words."""
+def request_layout(config: MachineConfig, lanes: int, tag: ShapeLike, *, always: bool = False) -> data.StructLayout:
+    """The words to read, at most one for each lane; a lane that does not ``read`` gets ``fill`` in every byte, unless all
+    lanes read ``always``. ``tag`` comes out beside the words."""
     return data.StructLayout({
-        "read": unsigned(lanes),
-        "fill": unsigned(8),
+        **({} if always else {"read": unsigned(lanes), "fill": unsigned(8)}),
         "addr": data.ArrayLayout(config.fm_address_bits, lanes),
         "tag": tag,
     })
@@ -31,26 +35,30 @@ def answer_layout(config: MachineConfig, lanes: int, tag: ShapeLike) -> data.Str
 
 
 class ReadPort(wiring.Component):
-    """One request per cycle while its lanes are granted at once; latency ``READ_LATENCY + 1`` from grant to answer.
+    """One request per cycle while its lanes are granted at once; latency ``READ_LATENCY + 2`` from request to answer: queue,
+    then grant, bank and queue.
 
     Lanes are granted one by one; a lane that was granted early keeps its word until the others have theirs. A request
     begins only when ``answers`` has room for it, so that read data, which cannot be refused, always has a place: the
-    reader of ``o`` may stall at any time. Give ``i`` from registers (``HeadQueue``): the banks' arbitration hangs on it.
-    With ``always`` every lane reads in every request, and ``read`` and ``fill`` are ignored.
+    reader of ``o`` may stall at any time. ``ahead`` requests wait, the one that asks among them; of that one the banks that it
+    still wants are in registers, known when it becomes the first. With ``always`` every lane reads in every request.
     """
 
     def __init__(
-        self, config: MachineConfig, lanes: int, tag: ShapeLike, answers: int = ANSWERS, *, always: bool = False
+        self, config: MachineConfig, lanes: int, tag: ShapeLike, answers: int = ANSWERS, *, ahead: int = 2, always: bool = False
     ) -> None:
         self.config = config
         self.always = always
         self.lanes = lanes
         self.tag = tag
         self.answers = answers
+        self.ahead = ahead
+        self.request = request_layout(config, lanes, tag, always=always)
         super().__init__({
-            "i": In(stream.Signature(request_layout(config, lanes, tag))),
+            "i": In(stream.Signature(self.request)),
             "o": Out(stream.Signature(answer_layout(config, lanes, tag))),
             "fm_read": Out(FeatureMapRead(config)).array(lanes),
+            "pending": Out(1),
             "wait_bank": Out(1),
         })
 
@@ -58,39 +66,61 @@ class ReadPort(wiring.Component):
         m = Module()
         m.submodules.waiting = waiting = Queue(answer_layout(self.config, self.lanes, self.tag), self.answers)
         wiring.connect(m, waiting.o, wiring.flipped(self.o))
+        head = Head(m, self.i, self.request, self.ahead)
         room = Signal(range(self.answers + 1), init=self.answers)
-        may_ask = Signal(init=1)
-        """There is room."""
+        begun = Signal()
+        """The head asks: there is room for its answer."""
         granted = Signal(self.lanes)
-        missing = Signal(self.lanes)
         complete = Signal()
+        move = Signal()
         leave = Signal()
-        taken = Signal(self.lanes)
-        begin = self.i.valid & may_ask
-        read = Const(-1, self.lanes) if self.always else self.i.payload.read
         m.d.comb += [
-            missing.eq(Cat(port.valid & ~port.ready for port in self.fm_read)),
             granted.eq(Cat(port.valid & port.ready for port in self.fm_read)),
-            complete.eq(begin & ~missing.any()),
             leave.eq(self.o.valid & self.o.ready),
-            self.i.ready.eq(may_ask & ~missing.any()),
-            self.wait_bank.eq(missing.any()),
+            self.pending.eq(head.valid),
         ]
-        m.d.sync += [
-            room.eq(room - complete + leave),
-            may_ask.eq(leave | Mux(complete, room > 1, room != 0)),
+        m.d.sync += room.eq(stepped(room, leave, complete, self.answers))
+        # What hangs on the grants is in a module of its own, which synthesis keeps as short as it can: they come late.
+        m.submodules.late = late = Module()
+        ready = Cat(port.ready for port in self.fm_read)
+        late.d.comb += [
+            complete.eq(begun & ready.all()),
+            move.eq(~begun | ready.all()),
+            head.free.eq(~head.valid | (begun & ready.all())),
+            self.wait_bank.eq(begun & ~ready.all()),
         ]
-        if self.lanes > 1:
-            m.d.sync += taken.eq(Mux(complete, 0, taken | granted))
-        for lane, port in enumerate(self.fm_read):
-            m.d.comb += [
-                port.valid.eq(begin & read[lane] & ~taken[lane]),
-                port.addr.eq(self.i.payload.addr[lane]),
-            ]
-        self._collect(m, complete, granted, read, waiting)
+        self._ask(m, late, head, begun, move, leave | Mux(begun, room > 1, room != 0))
+        self._collect(m, complete, granted, self._read(head.payload), head.payload, waiting)
         return m
 
-    def _collect(self, m: Module, complete: Signal, granted: Signal, read: Value, waiting: Queue) -> None:
+    def _read(self, request: Any) -> Value:
+        return Const(-1, self.lanes) if self.always else request.read
+
+    def _ask(self, m: Module, late: Module, head: Head, begun: Signal, move: Signal, room: Value) -> None:
+        """What the lanes want next, at a ``move``, when the request at hand is complete or none has begun: what the head wants
+        that had no room so far, or the entry behind it. ``room``: there will be room then."""
+        held = Signal()
+        begins = Signal()
+        m.d.comb += [held.eq(head.valid & ~begun), begins.eq((head.next_valid | held) & room)]
+        with late.If(move):
+            late.d.sync += begun.eq(begins)
+        request: Any = Signal(self.request, name="candidate")
+        m.d.comb += Value.cast(request).eq(Mux(held, Value.cast(head.payload), Value.cast(head.next)))
+        for lane, port in enumerate(self.fm_read):
+            phase, bank = one_hot_place(self.config, request.addr[lane])
+            reads = self._read(request)[lane]
+            for wanted, these in ((port.valid, Const(1)), (port.phase, phase), (port.bank, bank)):
+                register = Signal(len(wanted), name=f"{wanted.name}{lane}")
+                fresh = Signal(len(wanted), name=f"fresh_{wanted.name}{lane}")
+                m.d.comb += fresh.eq(these & reads.replicate(len(wanted)))
+                still = register & (~port.ready).replicate(len(wanted)) if self.lanes > 1 else register
+                late.d.sync += register.eq(Mux(move, fresh & begins.replicate(len(wanted)), still))
+                m.d.comb += wanted.eq(register)
+            m.d.comb += port.addr.eq(head.payload.addr[lane])
+
+    def _collect(
+        self, m: Module, complete: Signal, granted: Signal, read: Value, request: Any, waiting: Queue
+    ) -> None:  # fmt: skip
         """Send each complete request after its read latency into the queue of answers."""
         travelling = data.StructLayout({
             "complete": unsigned(1), "granted": unsigned(self.lanes), "read": unsigned(self.lanes), "fill": unsigned(8),
@@ -101,8 +131,8 @@ class ReadPort(wiring.Component):
             now.complete.eq(complete),
             now.granted.eq(granted),
             now.read.eq(read),
-            now.fill.eq(self.i.payload.fill),
-            now.tag.eq(self.i.payload.tag),
+            now.fill.eq(0 if self.always else request.fill),
+            now.tag.eq(request.tag),
         ]
         for age in range(READ_LATENCY):
             older = Signal(travelling, name=f"age{age + 1}")

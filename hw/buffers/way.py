@@ -28,9 +28,31 @@ class Lane:
     def asks(self) -> Value:
         return self.port.valid & ~self.back
 
-    def waits_for(self, other: Lane) -> Value:
-        """The other lane, which goes before this one, asks for what both cannot have in one cycle."""
-        return other.asks & self._excludes(other)
+    @property
+    def decoded(self) -> bool:
+        """It says in bits what it wants."""
+        return "bank" in self.port.signature.members
+
+    def of_phase(self, phase: int) -> Value:
+        """It asks for a word of that phase."""
+        if self.decoded:
+            return self.port.phase[phase] & ~self.back
+        return self.asks & (self.place.phase == phase)
+
+    def waits_for(self, before: Sequence[Lane]) -> Value:
+        """One of these lanes, which go before this one, asks for what both cannot have in one cycle."""
+        if not self.decoded:
+            return Cat(other.asks & self._excludes(other) for other in before).any()
+        port = self.port
+        line, way, others = [], [], []
+        for other in before:
+            kind = others if other.way is not self.way else way if other.line != self.line else line
+            kind.append(other)
+        return _any(
+            [port.valid & other.asks for other in line]
+            + _meetings(port.phase, [(other.port.phase, other.back) for other in way])
+            + _meetings(port.bank, [(other.port.bank, other.back) for other in others])
+        )
 
     def _excludes(self, other: Lane) -> Value:
         if self.way is not other.way:
@@ -99,7 +121,7 @@ class Way:
         return PhaseRequest(valid, *self._registered(group, row, str(phase)), register)
 
     def _hits(self, phase: int) -> list[Value]:
-        return [lane.asks & (lane.place.phase == phase) for lane in self.lanes]
+        return [lane.of_phase(phase) for lane in self.lanes]
 
     def _granted(self, phase: int) -> Signal:
         """Some lane was granted a word of that phase."""
@@ -121,7 +143,20 @@ def arbitrate(m: Module, order: Sequence[Lane]) -> None:
     """Grant every lane unless it stands back, or one before it in the order asks for the same bank, for the same phase by the
     same way, or for anything on the same line."""
     for place, lane in enumerate(order):
-        m.d.comb += lane.port.ready.eq(~Cat(lane.back, *(lane.waits_for(other) for other in order[:place])).any())
+        back = lane.back & lane.port.valid if lane.decoded else lane.back
+        m.d.comb += lane.port.ready.eq(~(back | lane.waits_for(order[:place])))
+
+
+def _meetings(own: Value, others: Sequence[tuple[Value, Value]]) -> list[Value]:
+    """For each bit: it is set in ``own`` and in another that does not stand back."""
+    wanted = [bits if isinstance(back, Const) else bits & (~back).replicate(len(bits)) for bits, back in others]
+    return [own[n] & Cat(bits[n] for bits in wanted).any() for n in range(len(own))] if wanted else []
+
+
+def _any(pairs: Sequence[Value]) -> Value:
+    """Any of the pairs, of which a LUT takes three."""
+    threes = [Cat(pairs[n : n + 3]).any() for n in range(0, len(pairs), 3)]
+    return Cat(Cat(threes[n : n + 6]).any() for n in range(0, len(threes), 6)).any() if threes else Const(0, 1)
 
 
 def on_line(lanes: Sequence[Lane], options: Sequence[Value]) -> Value:

@@ -68,7 +68,10 @@ class Dispatch(wiring.Component):
         header_code = Signal(4)
         body_code = Signal(4)
         self._check_header(m, incoming, remaining, header_code)
-        self._check_word(m, header, index, last, first, body_code)
+        reserved = Signal(32)
+        """Bits of the word at hand; of the header they are checked apart."""
+        reserved_behind = self._reserved_behind(m, header, index)
+        self._check_word(m, header, reserved, last, first, body_code)
 
         send = Signal()
         begin = Signal()
@@ -88,7 +91,8 @@ class Dispatch(wiring.Component):
                 m.next = "HEADER"
 
             with m.State("HEADER"):
-                m.d.sync += [header.eq(incoming), index.eq(0), left.eq(incoming.length), last.eq(incoming.length == 1)]
+                m.d.sync += [header.eq(incoming), reserved.eq(0), index.eq(0)]
+                m.d.sync += [left.eq(incoming.length), last.eq(incoming.length == 1)]
                 m.d.comb += [target.eq(incoming.opcode), sent.eq(self.pc)]
                 with m.If(self.halt):
                     m.next = "IDLE"
@@ -111,6 +115,7 @@ class Dispatch(wiring.Component):
                         m.d.comb += send.eq(1)
                 with m.If(self.moved):
                     m.d.sync += [index.eq(index + 1), left.eq(left - 1), last.eq(left == 2)]
+                    m.d.sync += reserved.eq(reserved_behind)
                     with m.If(last & (body_code == Fault.NONE)):
                         m.d.sync += [self.pc.eq(self.pc + header.length), remaining.eq(remaining - header.length), first.eq(0)]
                         m.next = "HEADER"
@@ -140,19 +145,23 @@ class Dispatch(wiring.Component):
         with m.Elif(~remaining[len(expected) :].any() & (remaining[: len(expected)] < expected)):
             m.d.comb += code.eq(Fault.PROGRAM_END)
 
-    def _check_word(
-        self, m: Module, header: data.View, index: Signal, last: Signal, first: Signal, code: Signal
-    ) -> None:
-        """``code`` is the fault that word ``index`` of the instruction shows, which may be its ``last``."""
-        word = self.words.payload.word
-        start = BY_NAME["START"]
-        reserved = Signal(32)
+    def _reserved_behind(self, m: Module, header: data.View, index: Signal) -> Signal:
+        """The reserved bits of the word behind word ``index``."""
+        reserved = Signal(32, name="reserved_behind")
         with m.Switch(Cat(index, header.opcode)):
             for row in self._known:
                 for number in range(1, row.length):
                     if row.reserved_mask(number):
-                        with m.Case(row.opcode << len(index) | number):
+                        with m.Case(row.opcode << len(index) | number - 1):
                             m.d.comb += reserved.eq(row.reserved_mask(number))
+        return reserved
+
+    def _check_word(
+        self, m: Module, header: data.View, reserved: Signal, last: Signal, first: Signal, code: Signal
+    ) -> None:
+        """``code`` is the fault that a word of the instruction shows, which may be its ``last``."""
+        word = self.words.payload.word
+        start = BY_NAME["START"]
         wrong = (header.opcode == start.opcode) & (word != self.config.hash)
         with m.If(self.words.payload.error):
             m.d.comb += code.eq(Fault.FETCH_ERROR)

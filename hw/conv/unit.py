@@ -180,7 +180,8 @@ class ConvUnit(wiring.Component):
 
         self._finish(m, unfinished, accumulate.stored, write.finished)
         m.d.sync += self.wait_bank.eq(fetch.wait_bank | write.wait_bank)
-        faults = (part.fault for part in (fetch, sequencer, write))
+        # Of several in one cycle that of the oldest instruction, which is furthest on.
+        faults = (part.fault for part in (write, sequencer, fetch))
         latch_fault(m, self.fault, [(fault.valid, fault.fault.code, fault.fault.ticket) for fault in faults])
         return m
 

@@ -10,7 +10,6 @@ from amaranth.lib.wiring import In, Out
 
 from hw.buffers.read_port import ReadPort
 from hw.interfaces import FeatureMapRead
-from hw.window.queue import HeadQueue
 from isa.config import MachineConfig
 
 TURN = data.StructLayout({"last": unsigned(1), "opens": unsigned(1), "closes": unsigned(1)})
@@ -20,8 +19,7 @@ ANSWERS = 8
 
 
 def request_layout(config: MachineConfig) -> data.StructLayout:
-    """``outside``: the word is not in the buffer."""
-    return data.StructLayout({"addr": unsigned(config.fm_address_bits), "outside": unsigned(1), "turn": TURN})
+    return data.StructLayout({"addr": unsigned(config.fm_address_bits), "turn": TURN})
 
 
 class OperandFetch(wiring.Component):
@@ -29,7 +27,7 @@ class OperandFetch(wiring.Component):
 
     One word per cycle, ``READ_LATENCY + 2`` cycles from request to answer when the bank is free. The queues let one
     operand run ahead of the other, so that two operands that share a bank take turns only at the start and then walk one
-    bank apart. A word outside the buffer is not read, and nothing may be asked for behind it.
+    bank apart.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -43,15 +41,13 @@ class OperandFetch(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.requests = requests = HeadQueue(request_layout(self.config), AHEAD)
-        m.submodules.port = port = ReadPort(self.config, 1, TURN, ANSWERS, always=True)
-        wiring.connect(m, wiring.flipped(self.i), requests.i)
+        m.submodules.port = port = ReadPort(self.config, 1, TURN, ANSWERS, ahead=AHEAD, always=True)
         wiring.connect(m, port.fm_read[0], wiring.flipped(self.fm_read))
         m.d.comb += [
-            port.i.valid.eq(requests.o.valid & ~requests.o.payload.outside),
-            requests.o.ready.eq(port.i.ready),
-            port.i.payload.addr[0].eq(requests.o.payload.addr),
-            port.i.payload.tag.eq(requests.o.payload.turn),
+            port.i.valid.eq(self.i.valid),
+            self.i.ready.eq(port.i.ready),
+            port.i.payload.addr[0].eq(self.i.payload.addr),
+            port.i.payload.tag.eq(self.i.payload.turn),
             self.o.valid.eq(port.o.valid),
             port.o.ready.eq(self.o.ready),
             self.o.payload.word.eq(port.o.payload.words[0]),

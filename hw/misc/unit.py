@@ -8,6 +8,7 @@ from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.small import at_least
 from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
 from hw.misc.arithmetic import Arithmetic
@@ -76,7 +77,7 @@ class MiscUnit(wiring.Component):
         self._begin(m, settings, a, b, slicer, results)
         self._compute(m, slicer, outputs, results)
         self._write(m, results)
-        m.d.comb += self.wait_bank.eq(Cat(lane.valid & ~lane.ready for lane in (*self.fm_read, *self.fm_write)).any())
+        m.d.sync += self.wait_bank.eq(Cat(lane.valid & ~lane.ready for lane in (*self.fm_read, *self.fm_write)).any())
         return m
 
     def _accept(self, m: Module, walk: Walk, settings: RamQueue) -> None:
@@ -99,15 +100,15 @@ class MiscUnit(wiring.Component):
         m.d.comb += self.busy.eq(running != 0)
 
     def _request(self, m: Module, walk: Walk, a: OperandFetch, b: OperandFetch, outputs: Queue) -> None:
-        """An iteration's three addresses leave together. Whether they are in the buffer goes along with each of them, so that
-        what is not is never asked for; the fault is told a cycle later, and nothing leaves behind it."""
+        """An iteration's three addresses leave together, but for those that are not in the buffer: the output says so where it
+        goes, an operand is never asked for. The fault is told a cycle later, and nothing leaves behind it."""
         iteration = walk.o.payload
         words = self.config.fm_words
         leave = Signal()
         stop = Signal()
         wrong = Signal()
         ticket = Signal(TICKET_BITS)
-        beyond = {name: iteration[name] >= words for name in ("a", "b", "o")}
+        beyond = {name: at_least(iteration[name], words) for name in ("a", "b", "o")}
         m.d.sync += [
             stop.eq(self.halt | self.fault.valid | wrong),
             wrong.eq(leave & (beyond["a"] | (iteration.reads_b & beyond["b"]) | beyond["o"])),
@@ -116,13 +117,11 @@ class MiscUnit(wiring.Component):
         m.d.comb += [
             walk.o.ready.eq(a.i.ready & b.i.ready & outputs.i.ready & ~stop & ~wrong),
             leave.eq(walk.o.valid & walk.o.ready),
-            a.i.valid.eq(leave),
+            a.i.valid.eq(leave & ~beyond["a"]),
             a.i.payload.addr.eq(iteration.a),
-            a.i.payload.outside.eq(beyond["a"]),
-            b.i.payload.outside.eq(beyond["b"]),
             outputs.i.payload.outside.eq(beyond["o"]),
             a.i.payload.turn.eq(iteration.turn),
-            b.i.valid.eq(leave & iteration.reads_b),
+            b.i.valid.eq(leave & iteration.reads_b & ~beyond["b"]),
             b.i.payload.addr.eq(iteration.b),
             outputs.i.valid.eq(leave & iteration.writes),
             outputs.i.payload.addr.eq(iteration.o),

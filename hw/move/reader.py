@@ -34,10 +34,11 @@ def read_context(config: MachineConfig) -> data.StructLayout:
 
 
 class WordReader(wiring.Component):
-    """One word per cycle from the feature maps; a piece ``READ_LATENCY`` + 1 cycles after its word's grant.
+    """One word per cycle from the feature maps; asked for a cycle after it comes, a piece ``READ_LATENCY`` + 1 cycles after
+    its grant.
 
     ``pieces`` can be stalled: no more than ``ROOM`` words are asked for ahead. A word outside the buffer is not asked
-    for: ``outside`` strobes. With ``halt`` nothing is asked for.
+    for: ``outside`` strobes once those before it have been read. With ``halt`` no other word is taken.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -59,14 +60,14 @@ class WordReader(wiring.Component):
         m.submodules.port = port = ReadPort(self.config, 1, tag, ROOM, always=True)
         connect(m, port.fm_read[0], flipped(self.fm_read))
         may_read = Signal()
-        grant = Signal()
+        take = Signal()
         m.d.comb += [
             may_read.eq(~word.outside & ~self.halt),
-            self.outside.eq(self.words.valid & word.outside),
+            self.outside.eq(self.words.valid & word.outside & ~port.pending),
             port.i.valid.eq(self.words.valid & may_read),
             port.i.payload.addr[0].eq(word.addr),
             self.words.ready.eq(port.i.ready & may_read),
-            grant.eq(port.i.valid & port.i.ready),
+            take.eq(port.i.valid & port.i.ready),
         ]
 
         kept = {name: Signal(lane_shape, name=f"{name}_kept") for name in ("lane", "pixel", "row")}
@@ -74,7 +75,7 @@ class WordReader(wiring.Component):
         next_row = Signal(lane_shape)
         next_pixel = Signal(lane_shape)
         m.d.comb += [next_row.eq(row + context.row_step), next_pixel.eq(pixel + context.pixel_step)]
-        with m.If(grant):
+        with m.If(take):
             m.d.sync += [kept["row"].eq(row), kept["pixel"].eq(pixel), kept["lane"].eq(lane + word.count)]
             with m.If(word.end_row):
                 m.d.sync += [signal.eq(next_row) for signal in kept.values()]

@@ -37,7 +37,7 @@ class SaveUnit(wiring.Component):
                      +-> words -> reader -> unpacker ----^
                                     fm_read
 
-    The first read is asked for 3 cycles after the instruction, its beat is on the bus 6 cycles after the grant, and
+    The first read is asked for 4 cycles after the instruction, its beat is on the bus 6 cycles after the grant, and
     ``done`` follows the last response on the bus by two cycles. The bound is one beat per cycle and one word per
     cycle. The addresses of one instruction are on their way while the words of the one before are read.
     """

@@ -10,7 +10,6 @@ from hw.arithmetic.small import at_least
 from hw.buffers.read_port import ReadPort
 from hw.interfaces import FaultSignature, FeatureMapRead, operand_layout
 from hw.window.generator import step_layout
-from hw.window.queue import HeadQueue
 from isa.config import MachineConfig
 from isa.faults import Fault
 
@@ -46,7 +45,6 @@ class WindowFetch(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.steps = waiting = HeadQueue(self.steps)
         m.submodules.port = port = ReadPort(self.config, self.lanes, self.tag)
         for inner, outer in zip(port.fm_read, self.fm_read, strict=True):
             wiring.connect(m, inner, wiring.flipped(outer))
@@ -55,9 +53,8 @@ class WindowFetch(wiring.Component):
         """A step outside was seen: it waits for those before it, and is dropped, as all that follow are."""
         m.d.comb += [
             outside.eq(Cat(lane.read & at_least(lane.addr, self.config.fm_words) for lane in self.i.p.lanes).any()),
-            waiting.i.valid.eq(self.i.valid & ~outside & ~wrong),
-            self.i.ready.eq(waiting.i.ready),
-            waiting.i.p.eq(self.i.p),
+            port.i.valid.eq(self.i.valid & ~outside & ~wrong),
+            self.i.ready.eq(port.i.ready),
         ]
         with m.If(self.i.valid & outside & ~wrong):
             m.d.sync += [
@@ -65,13 +62,11 @@ class WindowFetch(wiring.Component):
                 self.fault.fault.code.eq(Fault.FM_ADDRESS),
                 self.fault.fault.ticket.eq(self.i.p.ticket),
             ]
-        with m.If(wrong & ~waiting.o.valid):
+        with m.If(wrong & ~port.pending):
             m.d.sync += self.fault.valid.eq(1)
 
-        step = waiting.o.p
+        step = self.i.p
         m.d.comb += [
-            port.i.valid.eq(waiting.o.valid),
-            waiting.o.ready.eq(port.i.ready),
             port.i.p.fill.eq(step.pad_value),
             port.i.p.read.eq(Cat(lane.read for lane in step.lanes)),
             *(port.i.p.addr[p].eq(lane.addr) for p, lane in enumerate(step.lanes)),

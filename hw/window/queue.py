@@ -55,19 +55,24 @@ class Queue(wiring.Component):
                 m.d.sync += written.eq(written + 1)
             with m.If(pop):
                 m.d.sync += taken.eq(taken + 1)
+            room = Signal(init=1)
+            nearly = Signal()
+            """One more, and it is full."""
             m.d.comb += [
+                nearly.eq((written + 1)[: len(written)] ^ taken == self.depth),
                 write.addr.eq(written),
                 read.addr.eq(taken),
-                self.i.ready.eq((written ^ taken) != self.depth),
+                self.i.ready.eq(room),
                 self.o.valid.eq(written != taken),
             ]
+            m.d.sync += room.eq(pop | (room & ~(push & nearly)))
             return m
         level = Signal(range(self.depth + 1))
         m.d.comb += [self.i.ready.eq(level != self.depth), self.o.valid.eq(level != 0)]
         with m.If(push):
-            m.d.sync += write.addr.eq(_next(write.addr, self.depth))
+            m.d.sync += write.addr.eq(following_entry(write.addr, self.depth))
         with m.If(pop):
-            m.d.sync += read.addr.eq(_next(read.addr, self.depth))
+            m.d.sync += read.addr.eq(following_entry(read.addr, self.depth))
         m.d.sync += level.eq(stepped(level, push, pop, self.depth))
         return m
 
@@ -98,62 +103,7 @@ class RamQueue(wiring.Component):
         return m
 
 
-class HeadQueue(wiring.Component):
-    """A ``Queue`` whose head is a register: for a reader that has no time to look it up. Otherwise the same.
-
-    ``depth`` entries with the head; an entry that finds the others gone becomes the head at once.
-    """
-
-    def __init__(self, shape: ShapeLike, depth: int = 2) -> None:
-        if depth < 2:
-            raise ValueError(f"queue depth {depth}: expected at least 2, or the queue halves the rate")
-        self.depth = depth
-        self.shape = shape
-        super().__init__({
-            "i": In(stream.Signature(shape)),
-            "o": Out(stream.Signature(shape)),
-        })
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        behind = self.depth - 1
-        level = Signal(range(behind + 1))
-        """Entries behind the head."""
-        push = Signal()
-        free = Signal()
-        pull = Signal()
-        m.d.comb += [
-            self.i.ready.eq(level != behind),
-            push.eq(self.i.valid & self.i.ready),
-            free.eq(~self.o.valid | self.o.ready),
-            pull.eq(free & (level != 0)),
-        ]
-        # What is offered is written behind the head even where it becomes the head, and then is no entry: for ``free`` is late.
-        store = push & (~free | (level != 0))
-        if behind == 1:
-            waiting = Signal(self.shape, reset_less=True)
-            with m.If(self.i.ready):
-                m.d.sync += waiting.eq(self.i.payload)
-            entry: Value = Value.cast(waiting)
-        else:
-            m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=behind, init=[])
-            write, read = storage.write_port(), storage.read_port(domain="comb")
-            m.d.comb += [write.en.eq(push), write.data.eq(self.i.payload)]
-            with m.If(store):
-                m.d.sync += write.addr.eq(_next(write.addr, behind))
-            with m.If(pull):
-                m.d.sync += read.addr.eq(_next(read.addr, behind))
-            entry = Value.cast(read.data)
-        with m.If(free):
-            m.d.sync += [
-                self.o.valid.eq((level != 0) | push),
-                Value.cast(self.o.payload).eq(Mux(level != 0, entry, Value.cast(self.i.payload))),
-            ]
-        m.d.sync += level.eq(stepped(level, store, pull, behind))
-        return m
-
-
-def _next(pointer: Signal, depth: int) -> Value:
+def following_entry(pointer: Signal, depth: int) -> Value:
     """The pointer after this one; it wraps by itself when the depth is a power of two."""
     if depth & (depth - 1) == 0:
         return pointer + 1

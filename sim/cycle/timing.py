@@ -68,10 +68,11 @@ BURSTS_AHEAD = DRAM_QUEUE + 4
 LOAD_AHEAD_BEATS = 127
 """Beats that may be on their way when another burst is asked for (``READ_AHEAD_BEATS``)."""
 
-SAVE_WRITE = 10
-"""From acceptance of a SAVE to the DRAM write of its first beat: walk (2), read (2), queue (2), unpacker, W, slice, DRAM."""
-SAVE_READ = 2
-"""From the cycle after acceptance, or after the last word's walk of the SAVE before, to the first read: walk (2)."""
+SAVE_WRITE = 11
+"""From acceptance of a SAVE to the DRAM write of its first beat: walk (2), queue, read (2), queue (2), unpacker, W, slice,
+DRAM."""
+SAVE_READ = 3
+"""From the cycle after acceptance, or after the last word's walk of the SAVE before, to the first read: walk (2), queue."""
 SAVE_ADDRESS = 8
 """The same by way of the address, but for the time that a row's length takes: runs, splitter (2), AW, lengths, W, DRAM."""
 SAVE_TAIL = 3

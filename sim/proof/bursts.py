@@ -14,7 +14,7 @@ from isa.config import MachineConfig
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
-from sim.proof.streams import queue_holds
+from sim.proof.streams import queue_holds, room_is_known
 
 BORDER = 4096
 """Bytes: no burst of AXI4 crosses a multiple of it."""
@@ -145,6 +145,8 @@ def writes_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
     checks.if_then(checks.past(leaves), number == 0)
     checks.if_then(w.valid, lengths.signal("r_rdy"))
     checks.holds(inside.part("open_bursts").signal("out") == owed)
+    for fifo, depth in ((lengths, AHEAD_BURSTS), (responses, OPEN_BURSTS)):
+        room_is_known(checks, fifo, depth - 1)
     held = responses.signal("inner_level") + responses.signal("r_rdy")
     checks.holds(held == owed)
     checks.holds(owed <= OPEN_BURSTS)
@@ -172,6 +174,7 @@ def fetch_has_room(checks: Checks, part: Any, inside: Inside) -> None:
     checks.if_then(ar.valid, (ar.payload.addr % config.axi_bytes == 0) & (beats <= part.burst))
     checks.if_then(ar.valid, ar.payload.addr % window + beats * config.axi_bytes <= window)
     level, word = queue.signal("inner_level"), queue.signal("r_rdy")
+    room_is_known(checks, queue, 2 * part.burst - 1)
     taken, outstanding = (inside.part(name).signal("out") for name in ("taken", "outstanding"))
     checks.holds(taken == outstanding + level + word)
     checks.holds(outstanding == coming + Mux(ar.valid, beats, 0))

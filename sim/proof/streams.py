@@ -11,6 +11,7 @@ from amaranth.lib.fifo import SyncFIFO, SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hw.axi.slice import RegisterSlice
+from hw.buffers.fifo import RoomFifo
 from isa.config import MachineConfig
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
@@ -120,6 +121,17 @@ def fifo_answers(checks: Checks, part: Any, inside: Inside) -> None:
     checks.if_then(checks.past(read), part.w_rdy)
 
 
+def room_fifo_answers(checks: Checks, part: Any, inside: Inside) -> None:
+    fifo = inside.part("fifo")
+    room_is_known(checks, fifo, DEPTH - 1)
+    fifo_answers(checks, part, inside)
+
+
+def room_is_known(checks: Checks, fifo: Inside, most: int) -> None:
+    """The register of a ``RoomFifo`` says whether its memory of ``most`` words is full."""
+    checks.holds(fifo.signal("w_rdy") == (fifo.signal("inner_level") != most))
+
+
 def _queue(fifo: type) -> Any:
     return lambda config: Queue(fifo, DEPTH)
 
@@ -130,6 +142,7 @@ def _slice(config: MachineConfig) -> Any:
 
 SLICE = "hw.axi.slice"
 FIFO = "amaranth.lib.fifo"
+ROOM = "hw.buffers.fifo"
 PROOFS = (
     Proof(
         "slice-order", SLICE, "every item once, in order, unchanged; VALID and payload steady until READY", _slice,
@@ -161,6 +174,20 @@ PROOFS = (
         _queue(SyncFIFOBuffered), fifo_answers,
         (Fault(FIFO, "with m.If(do_inner_read):\n            m.d.sync += self.r_rdy.eq(1)",
                "with m.If(do_inner_read & do_write):\n            m.d.sync += self.r_rdy.eq(1)"),),
+        depth=4,
+    ),
+    Proof(
+        "room-fifo-order", ROOM, "RoomFifo: every item once, in order, unchanged; levels within bounds", _queue(RoomFifo),
+        buffered_fifo_keeps_order,
+        (
+            Fault(ROOM, "(inner_level != 0) & (~self.r_rdy | self.r_en)", "inner_level != 0"),
+            Fault(ROOM, "room.eq(inner_level != most - 1)", "room.eq(1)"),
+        )
+    ),
+    Proof(
+        "room-fifo-flow", ROOM, "RoomFifo: what is written is there two cycles later; what is read makes room",
+        _queue(RoomFifo), room_fifo_answers,
+        (Fault(ROOM, "inner_level.eq(inner_level - 1), room.eq(1)", "inner_level.eq(inner_level - 1)"),),
         depth=4,
     ),
 )  # fmt: skip

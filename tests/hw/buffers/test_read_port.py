@@ -31,8 +31,9 @@ def run(config: MachineConfig, port: ReadPort, requests: list[Request], grant: f
         for number, request in enumerate(requests):
             asked = port.i.payload
             ctx.set(asked.tag, number & 0xFF)
-            ctx.set(asked.fill, FILL)
-            ctx.set(asked.read, sum(1 << lane for lane, addr in enumerate(request) if addr is not None))
+            if not port.always:
+                ctx.set(asked.fill, FILL)
+                ctx.set(asked.read, sum(1 << lane for lane, addr in enumerate(request) if addr is not None))
             for lane, addr in enumerate(request):
                 ctx.set(asked.addr[lane], rng.getrandbits(config.fm_address_bits) if addr is None else addr)
             ctx.set(port.i.valid, 1)
@@ -44,7 +45,7 @@ def run(config: MachineConfig, port: ReadPort, requests: list[Request], grant: f
         while True:
             found = []
             for lane in port.fm_read:
-                granted = rng.random() < grant
+                granted = not ctx.get(lane.valid) or rng.random() < grant
                 ctx.set(lane.ready, granted)
                 found.append(word(ctx.get(lane.addr)) if granted and ctx.get(lane.valid) else rng.getrandbits(16))
             await ctx.tick()
@@ -77,17 +78,17 @@ def expected(requests: list[Request]) -> list[tuple[int, ...]]:
     return [(n & 0xFF, *(filled if addr is None else word(addr) for addr in request)) for n, request in enumerate(requests)]
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 4])
+@pytest.mark.parametrize(("lanes", "ahead"), [(1, 2), (2, 2), (4, 2), (1, 3), (2, 4), (1, 5)])
 @pytest.mark.parametrize(("grant", "take"), [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
-def test_every_word_in_order_whatever_stalls(lanes: int, grant: float, take: float) -> None:
+def test_every_word_in_order_whatever_stalls(lanes: int, ahead: int, grant: float, take: float) -> None:
     rng = random.Random(lanes)
     limit = 1 << CONFIG.fm_address_bits
     requests: list[Request] = [[rng.choice([None, rng.randrange(limit)]) for _ in range(lanes)] for _ in range(80)]
-    got = run(CONFIG, ReadPort(CONFIG, lanes, 8), requests, grant, take)
+    got = run(CONFIG, ReadPort(CONFIG, lanes, 8, ahead=ahead), requests, grant, take)
     assert [answer[1:] for answer in got] == expected(requests)
 
 
-def test_a_port_that_always_reads_ignores_the_mask() -> None:
+def test_a_port_that_always_reads_has_no_mask() -> None:
     requests: list[Request] = [[n] for n in range(20)]
     port = ReadPort(CONFIG, 1, 8, always=True)
     got = run(CONFIG, port, requests, 1.0, 1.0)
@@ -97,4 +98,4 @@ def test_a_port_that_always_reads_ignores_the_mask() -> None:
 def test_one_answer_per_cycle_after_the_latency() -> None:
     requests: list[Request] = [[n, n + 1] for n in range(30)]
     got = run(CONFIG, ReadPort(CONFIG, 2, 8), requests, 1.0, 1.0)
-    assert [answer[0] for answer in got] == list(range(READ_LATENCY + 1, READ_LATENCY + 31))
+    assert [answer[0] for answer in got] == list(range(READ_LATENCY + 2, READ_LATENCY + 32))

@@ -118,9 +118,11 @@ def run(
                 fields = {name: program[issued].get(name, 0) for name in names}
                 ctx.set(dut.instruction.p, {"ticket": (1 + issued) % 16, "op": {"CONV": fields}})
             ctx.set(dut.instruction.valid, issued < len(program))
-            grants = [rng.random() < grant for _ in range(len(granted_now))]
+            idle = [not ctx.get(port.valid) for port in dut.fm_read] + [False] * len(dut.fm_write)
+            grants = [rng.random() < grant or free for free in idle]
             if banked:
-                grants = free_banks(ctx, c, dut.fm_read) + free_banks(ctx, c, dut.fm_write)
+                found = free_banks(ctx, c, dut.fm_read) + free_banks(ctx, c, dut.fm_write)
+                grants = [grant or free for grant, free in zip(found, idle, strict=True)]
             ctx.set(granted_now, sum(g << n for n, g in enumerate(grants)))
             if ctx.get(dut.instruction.ready):
                 issued += issued < len(program)

@@ -80,8 +80,8 @@ def test_latency_from_instruction_to_bus_and_back() -> None:
 
     save = MoveBench(config, Unit.SAVE, AxiMemory(config, noise(), latency=64), {})
     save.run([Op("SAVE", {"rows": 1, "pixels": 4, "run": 16, "step": 16, "s_xs": 1})])
-    assert save.first_access == save.accepted[0] + 3
-    assert save.memory.write_beats[0] - save.accepted[0] == 9
+    assert save.first_access == save.accepted[0] + 4
+    assert save.memory.write_beats[0] - save.accepted[0] == 10
 
 
 def test_activity_adds_up() -> None:

@@ -83,7 +83,7 @@ def run_pool(
             asks, addr = ctx.get(port.valid), ctx.get(port.addr)
             bank = addr % c.fm_phases + addr // c.fm_phases // c.fm_depth * c.fm_phases
             granted = asks and bank not in taken and rng.random() < grant
-            ctx.set(port.ready, granted)
+            ctx.set(port.ready, granted or not asks)
             if granted:
                 taken.add(bank)
                 run.first_read = cycle if run.first_read is None else run.first_read

@@ -56,7 +56,7 @@ def run(
         while True:
             reads = []
             for port in dut.fm_read:
-                granted = rng.random() < grant
+                granted = not ctx.get(port.valid) or rng.random() < grant
                 ctx.set(port.ready, granted)
                 hit = granted and ctx.get(port.valid)
                 reads.append(word(ctx.get(port.addr), c.ic_p) if hit else rng.randrange(1 << 8 * c.ic_p))

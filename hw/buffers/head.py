@@ -1,0 +1,61 @@
+"""A queue's head in registers, in the module of the one that reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, Mux, Signal, Value
+from amaranth.hdl import ShapeLike
+from amaranth.lib import memory
+
+from hw.arithmetic.small import stepped
+from hw.window.queue import following_entry
+
+
+class Head:
+    """The first of ``depth`` entries in a register, those behind it in a register or LUT RAM; an entry that finds no other
+    becomes the head at once.
+
+    Latency 1, one entry per cycle; ``i.ready`` comes from registers alone. What becomes the head with the next move is seen
+    beforehand (``next``, ``next_valid``), so that its reader can have ready in registers what it makes of it. No component:
+    ``free`` comes late, and a module of its own would cost it a LUT.
+    """
+
+    def __init__(self, m: Module, i: Any, shape: ShapeLike, depth: int) -> None:
+        if depth < 2:
+            raise ValueError(f"queue depth {depth}: expected at least 2, or the queue halves the rate")
+        self.free = Signal(name="head_is_free")
+        """Drive this: the head is not ``valid``, or its reader is through with it."""
+        self.valid = Signal(name="head_valid")
+        self.payload: Any = Signal(shape, name="head", reset_less=True)
+        self.next: Any = Signal(shape, name="next_head")
+        self.next_valid = Signal(name="next_head_valid")
+        behind = depth - 1
+        level = Signal(range(behind + 1), name="behind_head")
+        push, pull, free = Signal(name="head_push"), Signal(name="head_pull"), self.free
+        m.d.comb += [
+            i.ready.eq(level != behind),
+            push.eq(i.valid & i.ready),
+            pull.eq(free & (level != 0)),
+            self.next_valid.eq((level != 0) | push),
+        ]
+        # What is offered is written behind the head even where it becomes the head, and then is no entry: for ``free`` is late.
+        store = push & (~free | (level != 0))
+        if behind == 1:
+            waiting = Signal(shape, name="second", reset_less=True)
+            with m.If(i.ready):
+                m.d.sync += Value.cast(waiting).eq(Value.cast(i.payload))
+            entry: Value = Value.cast(waiting)
+        else:
+            m.submodules.behind = storage = memory.Memory(shape=shape, depth=behind, init=[])
+            write, read = storage.write_port(), storage.read_port(domain="comb")
+            m.d.comb += [write.en.eq(push), Value.cast(write.data).eq(Value.cast(i.payload))]
+            with m.If(store):
+                m.d.sync += write.addr.eq(following_entry(write.addr, behind))
+            with m.If(pull):
+                m.d.sync += read.addr.eq(following_entry(read.addr, behind))
+            entry = Value.cast(read.data)
+        m.d.comb += Value.cast(self.next).eq(Mux(level != 0, entry, Value.cast(i.payload)))
+        with m.If(free):
+            m.d.sync += [self.valid.eq(self.next_valid), Value.cast(self.payload).eq(Value.cast(self.next))]
+        m.d.sync += level.eq(stepped(level, store, pull, behind))
