@@ -44,7 +44,9 @@ class Lane:
         if not self.decoded:
             return Cat(other.asks & self._excludes(other) for other in before).any()
         port = self.port
-        line, way, others = [], [], []
+        line: list[Lane] = []
+        way: list[Lane] = []
+        others: list[Lane] = []
         for other in before:
             kind = others if other.way is not self.way else way if other.line != self.line else line
             kind.append(other)
