@@ -16,12 +16,12 @@ class Head:
     """The first of ``depth`` entries in a register, those behind it in a register or LUT RAM; an entry that finds no other
     becomes the head at once.
 
-    Latency 1, one entry per cycle; ``i.ready`` comes from registers alone. What becomes the head with the next move is seen
+    Latency 1, one entry per cycle; ``i.ready`` is a register. What becomes the head with the next move is seen
     beforehand (``next``, ``next_valid``), so that its reader can have ready in registers what it makes of it. No component:
-    ``free`` comes late, and a module of its own would cost it a LUT.
+    ``free`` comes late, and a module of its own would cost it a LUT. The count, which hangs on it, is in ``late``, its module.
     """
 
-    def __init__(self, m: Module, i: Any, shape: ShapeLike, depth: int) -> None:
+    def __init__(self, m: Module, late: Module, i: Any, shape: ShapeLike, depth: int) -> None:
         if depth < 2:
             raise ValueError(f"queue depth {depth}: expected at least 2, or the queue halves the rate")
         self.free = Signal(name="head_is_free")
@@ -32,9 +32,10 @@ class Head:
         self.next_valid = Signal(name="next_head_valid")
         behind = depth - 1
         level = Signal(range(behind + 1), name="behind_head")
+        room = Signal(name="room_behind_head", init=1)
         push, pull, free = Signal(name="head_push"), Signal(name="head_pull"), self.free
         m.d.comb += [
-            i.ready.eq(level != behind),
+            i.ready.eq(room),
             push.eq(i.valid & i.ready),
             pull.eq(free & (level != 0)),
             self.next_valid.eq((level != 0) | push),
@@ -58,4 +59,6 @@ class Head:
         m.d.comb += Value.cast(self.next).eq(Mux(level != 0, entry, Value.cast(i.payload)))
         with m.If(free):
             m.d.sync += [self.valid.eq(self.next_valid), Value.cast(self.payload).eq(Value.cast(self.next))]
-        m.d.sync += level.eq(stepped(level, store, pull, behind))
+        next_level = Signal.like(level, name="next_behind_head")
+        late.d.comb += next_level.eq(stepped(level, store, pull, behind))
+        late.d.sync += [level.eq(next_level), room.eq(next_level != behind)]

@@ -41,13 +41,17 @@ class ReadPort(wiring.Component):
     Lanes are granted one by one; a lane that was granted early keeps its word until the others have theirs. A request
     begins only when ``answers`` has room for it, so that read data, which cannot be refused, always has a place: the
     reader of ``o`` may stall at any time. ``ahead`` requests wait, the one that asks among them; of that one the banks that it
-    still wants are in registers, known when it becomes the first. With ``always`` every lane reads in every request.
+    still wants are in registers, known when it becomes the first. With ``always`` every lane reads in every request. An answer
+    that is taken has room for another ``at_once``; else in the next cycle, so that the reader's ``ready`` does not reach the
+    banks: then one answer more keeps the rate.
     """
 
     def __init__(
-        self, config: MachineConfig, lanes: int, tag: ShapeLike, answers: int = ANSWERS, *, ahead: int = 2, always: bool = False
-    ) -> None:
+        self, config: MachineConfig, lanes: int, tag: ShapeLike, answers: int = ANSWERS, *, ahead: int = 2,
+        always: bool = False, at_once: bool = True,
+    ) -> None:  # fmt: skip
         self.config = config
+        self.at_once = at_once
         self.always = always
         self.lanes = lanes
         self.tag = tag
@@ -66,7 +70,9 @@ class ReadPort(wiring.Component):
         m = Module()
         m.submodules.waiting = waiting = Queue(answer_layout(self.config, self.lanes, self.tag), self.answers)
         wiring.connect(m, waiting.o, wiring.flipped(self.o))
-        head = Head(m, self.i, self.request, self.ahead)
+        # What hangs on the grants is in a module of its own, which synthesis keeps as short as it can: they come late.
+        m.submodules.late = late = Module()
+        head = Head(m, late, self.i, self.request, self.ahead)
         room = Signal(range(self.answers + 1), init=self.answers)
         begun = Signal()
         """The head asks: there is room for its answer."""
@@ -79,9 +85,6 @@ class ReadPort(wiring.Component):
             leave.eq(self.o.valid & self.o.ready),
             self.pending.eq(head.valid),
         ]
-        m.d.sync += room.eq(stepped(room, leave, complete, self.answers))
-        # What hangs on the grants is in a module of its own, which synthesis keeps as short as it can: they come late.
-        m.submodules.late = late = Module()
         ready = Cat(port.ready for port in self.fm_read)
         late.d.comb += [
             complete.eq(begun & ready.all()),
@@ -89,7 +92,9 @@ class ReadPort(wiring.Component):
             head.free.eq(~head.valid | (begun & ready.all())),
             self.wait_bank.eq(begun & ~ready.all()),
         ]
-        self._ask(m, late, head, begun, move, leave | Mux(begun, room > 1, room != 0))
+        late.d.sync += room.eq(stepped(room, leave, complete, self.answers))
+        free = Mux(begun, room > 1, room != 0)
+        self._ask(m, late, head, begun, move, leave | free if self.at_once else free)
         self._collect(m, complete, granted, self._read(head.payload), head.payload, waiting)
         return m
 

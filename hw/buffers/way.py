@@ -29,6 +29,10 @@ class Lane:
         return self.port.valid & ~self.back
 
     @property
+    def may_stand_back(self) -> bool:
+        return not isinstance(self.back, Const)
+
+    @property
     def decoded(self) -> bool:
         """It says in bits what it wants."""
         return "bank" in self.port.signature.members
@@ -41,8 +45,10 @@ class Lane:
 
     def waits_for(self, before: Sequence[Lane]) -> Value:
         """One of these lanes, which go before this one, asks for what both cannot have in one cycle."""
-        if not self.decoded:
-            return Cat(other.asks & self._excludes(other) for other in before).any()
+        return Cat(other.asks & self._excludes(other) for other in before).any()
+
+    def terms(self, before: Sequence[Lane]) -> list[_Term]:
+        """The same of lanes that are decoded; any of these bits."""
         port = self.port
         line: list[Lane] = []
         way: list[Lane] = []
@@ -50,11 +56,11 @@ class Lane:
         for other in before:
             kind = others if other.way is not self.way else way if other.line != self.line else line
             kind.append(other)
-        return _any(
-            [port.valid & other.asks for other in line]
-            + _meetings(port.phase, [(other.port.phase, other.back) for other in way])
-            + _meetings(port.bank, [(other.port.bank, other.back) for other in others])
-        )
+        return [
+            *(_Term(port.valid & other.asks, 2 + other.may_stand_back) for other in line),
+            *_meetings(port.phase, [(other.port.phase, other) for other in way]),
+            *_meetings(port.bank, [(other.port.bank, other) for other in others]),
+        ]
 
     def _excludes(self, other: Lane) -> Value:
         if self.way is not other.way:
@@ -143,22 +149,65 @@ class Way:
 
 def arbitrate(m: Module, order: Sequence[Lane]) -> None:
     """Grant every lane unless it stands back, or one before it in the order asks for the same bank, for the same phase by the
-    same way, or for anything on the same line."""
+    same way, or for anything on the same line.
+
+    What a lane that is decoded waits for is a tree of LUTs of its own, three deep for up to 216 pairs of bits (four phases, 16
+    banks: at most 30 LUTs), and in a module of its own, lest synthesis share between lanes what then is a level deeper.
+    """
     for place, lane in enumerate(order):
-        back = lane.back & lane.port.valid if lane.decoded else lane.back
-        m.d.comb += lane.port.ready.eq(~(back | lane.waits_for(order[:place])))
+        if lane.decoded:
+            m.submodules[f"lane{place}"] = alone = Module()
+            alone.d.comb += lane.port.ready.eq(~_any([
+                *([_Term(lane.back & lane.port.valid, 2)] if lane.may_stand_back else []), *lane.terms(order[:place])
+            ]))
+        else:
+            m.d.comb += lane.port.ready.eq(~(lane.back | lane.waits_for(order[:place])))
 
 
-def _meetings(own: Value, others: Sequence[tuple[Value, Value]]) -> list[Value]:
-    """For each bit: it is set in ``own`` and in another that does not stand back."""
-    wanted = [bits if isinstance(back, Const) else bits & (~back).replicate(len(bits)) for bits, back in others]
-    return [own[n] & Cat(bits[n] for bits in wanted).any() for n in range(len(own))] if wanted else []
+@dataclass(frozen=True)
+class _Term:
+    """A bit that hangs on so many others."""
+
+    value: Value
+    inputs: int
 
 
-def _any(pairs: Sequence[Value]) -> Value:
-    """Any of the pairs, of which a LUT takes three."""
-    threes = [Cat(pairs[n : n + 3]).any() for n in range(0, len(pairs), 3)]
-    return Cat(Cat(threes[n : n + 6]).any() for n in range(0, len(threes), 6)).any() if threes else Const(0, 1)
+_LUT = 6
+"""Inputs of a LUT."""
+
+
+def _meetings(own: Value, others: Sequence[tuple[Value, Lane]]) -> list[_Term]:
+    """For each bit: it is set in ``own`` and in another that does not stand back; in terms of a LUT at most."""
+    terms = []
+    for n in range(len(own)):
+        asked: list[Value] = []
+        inputs = 1
+        for bits, lane in others:
+            more = 1 + lane.may_stand_back
+            if inputs + more > _LUT:
+                terms.append(_Term(own[n] & Cat(asked).any(), inputs))
+                asked, inputs = [], 1
+            asked.append(bits[n] & ~lane.back if lane.may_stand_back else bits[n])
+            inputs += more
+        if asked:
+            terms.append(_Term(own[n] & Cat(asked).any(), inputs))
+    return terms
+
+
+def _any(terms: Sequence[_Term]) -> Value:
+    """Any of the terms, of which a LUT takes as many as it has inputs for."""
+    luts: list[tuple[list[Value], int]] = []
+    for term in sorted(terms, key=lambda term: -term.inputs):
+        for index, (values, inputs) in enumerate(luts):
+            if inputs + term.inputs <= _LUT:
+                luts[index] = ([*values, term.value], inputs + term.inputs)
+                break
+        else:
+            luts.append(([term.value], term.inputs))
+    level: list[Value] = [Cat(values).any() for values, _ in luts]
+    while len(level) > 1:
+        level = [Cat(level[n : n + _LUT]).any() for n in range(0, len(level), _LUT)]
+    return level[0] if level else Const(0, 1)
 
 
 def on_line(lanes: Sequence[Lane], options: Sequence[Value]) -> Value:

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.small import at_least
-from hw.buffers.read_port import ReadPort
+from hw.buffers.read_port import ANSWERS, ReadPort
 from hw.interfaces import FaultSignature, FeatureMapRead, operand_layout
 from hw.window.generator import step_layout
 from isa.config import MachineConfig
@@ -45,7 +45,7 @@ class WindowFetch(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.port = port = ReadPort(self.config, self.lanes, self.tag)
+        m.submodules.port = port = ReadPort(self.config, self.lanes, self.tag, ANSWERS + 1, at_once=False)
         for inner, outer in zip(port.fm_read, self.fm_read, strict=True):
             wiring.connect(m, inner, wiring.flipped(outer))
         outside = Signal()
