@@ -18,7 +18,7 @@ class Head:
 
     Latency 1, one entry per cycle; ``i.ready`` is a register. What becomes the head with the next move is seen
     beforehand (``next``, ``next_valid``), so that its reader can have ready in registers what it makes of it. No component:
-    ``free`` comes late, and a module of its own would cost it a LUT. The count, which hangs on it, is in ``late``, its module.
+    ``free`` comes late, and a module of its own would cost it a LUT; what hangs on it is in ``late``, its module.
     """
 
     def __init__(self, m: Module, late: Module, i: Any, shape: ShapeLike, depth: int) -> None:
@@ -33,32 +33,32 @@ class Head:
         behind = depth - 1
         level = Signal(range(behind + 1), name="behind_head")
         room = Signal(name="room_behind_head", init=1)
+        some = Signal(name="some_behind_head")
         push, pull, free = Signal(name="head_push"), Signal(name="head_pull"), self.free
-        m.d.comb += [
-            i.ready.eq(room),
-            push.eq(i.valid & i.ready),
-            pull.eq(free & (level != 0)),
-            self.next_valid.eq((level != 0) | push),
-        ]
+        m.d.comb += [i.ready.eq(room), push.eq(i.valid & room)]
+        late.d.comb += [pull.eq(free & some), self.next_valid.eq(some | (i.valid & room))]
         # What is offered is written behind the head even where it becomes the head, and then is no entry: for ``free`` is late.
-        store = push & (~free | (level != 0))
+        store = push & (~free | some)
         if behind == 1:
             waiting = Signal(shape, name="second", reset_less=True)
-            with m.If(i.ready):
+            with m.If(room):
                 m.d.sync += Value.cast(waiting).eq(Value.cast(i.payload))
             entry: Value = Value.cast(waiting)
         else:
             m.submodules.behind = storage = memory.Memory(shape=shape, depth=behind, init=[])
             write, read = storage.write_port(), storage.read_port(domain="comb")
             m.d.comb += [write.en.eq(push), Value.cast(write.data).eq(Value.cast(i.payload))]
-            with m.If(store):
-                m.d.sync += write.addr.eq(following_entry(write.addr, behind))
-            with m.If(pull):
-                m.d.sync += read.addr.eq(following_entry(read.addr, behind))
+            with late.If(store):
+                late.d.sync += write.addr.eq(following_entry(write.addr, behind))
+            with late.If(pull):
+                late.d.sync += read.addr.eq(following_entry(read.addr, behind))
             entry = Value.cast(read.data)
-        m.d.comb += Value.cast(self.next).eq(Mux(level != 0, entry, Value.cast(i.payload)))
+        m.d.comb += Value.cast(self.next).eq(Mux(some, entry, Value.cast(i.payload)))
         with m.If(free):
-            m.d.sync += [self.valid.eq(self.next_valid), Value.cast(self.payload).eq(Value.cast(self.next))]
+            m.d.sync += Value.cast(self.payload).eq(Value.cast(self.next))
         next_level = Signal.like(level, name="next_behind_head")
         late.d.comb += next_level.eq(stepped(level, store, pull, behind))
-        late.d.sync += [level.eq(next_level), room.eq(next_level != behind)]
+        late.d.sync += [
+            self.valid.eq(Mux(free, self.next_valid, self.valid)),
+            level.eq(next_level), room.eq(next_level != behind), some.eq(next_level != 0),
+        ]  # fmt: skip

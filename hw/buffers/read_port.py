@@ -9,7 +9,6 @@ from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.arithmetic.small import stepped
 from hw.buffers.bank import one_hot_place
 from hw.buffers.head import Head
 from hw.interfaces import READ_LATENCY, FeatureMapRead
@@ -42,8 +41,8 @@ class ReadPort(wiring.Component):
     begins only when ``answers`` has room for it, so that read data, which cannot be refused, always has a place: the
     reader of ``o`` may stall at any time. ``ahead`` requests wait, the one that asks among them; of that one the banks that it
     still wants are in registers, known when it becomes the first. With ``always`` every lane reads in every request. An answer
-    that is taken has room for another ``at_once``; else in the next cycle, so that the reader's ``ready`` does not reach the
-    banks: then one answer more keeps the rate.
+    that is taken has room for another ``at_once``; else two cycles later, so that the reader's ``ready`` does not reach the
+    banks: then two answers more keep the rate.
     """
 
     def __init__(
@@ -73,7 +72,8 @@ class ReadPort(wiring.Component):
         # What hangs on the grants is in a module of its own, which synthesis keeps as short as it can: they come late.
         m.submodules.late = late = Module()
         head = Head(m, late, self.i, self.request, self.ahead)
-        room = Signal(range(self.answers + 1), init=self.answers)
+        room = Signal(self.answers, init=-1)
+        """A bit for each answer that may still be asked for, the lowest bits."""
         begun = Signal()
         """The head asks: there is room for its answer."""
         granted = Signal(self.lanes)
@@ -92,9 +92,14 @@ class ReadPort(wiring.Component):
             head.free.eq(~head.valid | (begun & ready.all())),
             self.wait_bank.eq(begun & ~ready.all()),
         ]
-        late.d.sync += room.eq(stepped(room, leave, complete, self.answers))
-        free = Mux(begun, room > 1, room != 0)
-        self._ask(m, late, head, begun, move, leave | free if self.at_once else free)
+        more, free = leave, leave | Mux(begun, room[1], room[0])
+        if not self.at_once:
+            more, free = Signal(name="left"), Mux(begun, room[1], room[0])
+            m.d.sync += more.eq(leave)
+        late.d.sync += room.eq(Mux(
+            more & ~complete, Cat(Const(1), room[:-1]), Mux(complete & ~more, Cat(room[1:], Const(0)), room)
+        ))  # fmt: skip
+        self._ask(m, late, head, begun, move, free)
         self._collect(m, complete, granted, self._read(head.payload), head.payload, waiting)
         return m
 
@@ -106,7 +111,8 @@ class ReadPort(wiring.Component):
         that had no room so far, or the entry behind it. ``room``: there will be room then."""
         held = Signal()
         begins = Signal()
-        m.d.comb += [held.eq(head.valid & ~begun), begins.eq((head.next_valid | held) & room)]
+        m.d.comb += held.eq(head.valid & ~begun)
+        late.d.comb += begins.eq((head.next_valid | held) & room)
         with late.If(move):
             late.d.sync += begun.eq(begins)
         request: Any = Signal(self.request, name="candidate")

@@ -232,6 +232,10 @@ class ConvUnit(wiring.Component):
             self.done.eq(unfinished.o.valid & unfinished.o.ready),
             self.busy.eq(unfinished.o.valid),
         ]
+        # Of a write is known late that it was granted: what counts it is in a module of its own, which keeps it short.
+        m.submodules.finished = late = Module()
         for n, event in enumerate((written, stored)):
-            count = stepped(waiting[n], event, self.done & head[n], _UNFINISHED)
-            m.d.sync += [waiting[n].eq(count), some[n].eq(count != 0)]
+            reported = Signal(name=f"{waiting[n].name}_reported")
+            m.d.comb += reported.eq(self.done & head[n])
+            count = stepped(waiting[n], event, reported, _UNFINISHED)
+            late.d.sync += [waiting[n].eq(count), some[n].eq(count != 0)]

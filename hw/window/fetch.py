@@ -45,7 +45,7 @@ class WindowFetch(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.port = port = ReadPort(self.config, self.lanes, self.tag, ANSWERS + 1, at_once=False)
+        m.submodules.port = port = ReadPort(self.config, self.lanes, self.tag, ANSWERS + 2, at_once=False)
         for inner, outer in zip(port.fm_read, self.fm_read, strict=True):
             wiring.connect(m, inner, wiring.flipped(outer))
         outside = Signal()
