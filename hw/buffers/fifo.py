@@ -49,9 +49,9 @@ class RoomFifo(SyncFIFOBuffered):
             self.r_level.eq(self.level),
         ]
         with m.If(push):
-            m.d.sync += produce.eq(_next(produce, most))
+            m.d.sync += produce.eq(following_entry(produce, most))
         with m.If(pull):
-            m.d.sync += [consume.eq(_next(consume, most)), self.r_rdy.eq(1)]
+            m.d.sync += [consume.eq(following_entry(consume, most)), self.r_rdy.eq(1)]
         with m.Elif(self.r_en):
             m.d.sync += self.r_rdy.eq(0)
         with m.If(push & ~pull):
@@ -74,5 +74,8 @@ class RamFifo(RoomFifo):
         return m
 
 
-def _next(pointer: Signal, depth: int) -> Value:
-    return pointer + 1 if depth & (depth - 1) == 0 else Mux(pointer == depth - 1, 0, pointer + 1)
+def following_entry(pointer: Signal, depth: int) -> Value:
+    """The pointer after this one; it wraps by itself when the depth is a power of two."""
+    if depth & (depth - 1) == 0:
+        return pointer + 1
+    return Mux(pointer == depth - 1, 0, pointer + 1)

@@ -9,7 +9,7 @@ from amaranth.hdl import ShapeLike
 from amaranth.lib import memory
 
 from hw.arithmetic.small import stepped
-from hw.window.queue import following_entry
+from hw.buffers.fifo import following_entry
 
 
 class Head:

@@ -151,8 +151,8 @@ def arbitrate(m: Module, order: Sequence[Lane]) -> None:
     """Grant every lane unless it stands back, or one before it in the order asks for the same bank, for the same phase by the
     same way, or for anything on the same line.
 
-    What a lane that is decoded waits for is a tree of LUTs of its own, three deep for up to 216 pairs of bits (four phases, 16
-    banks: at most 30 LUTs), and in a module of its own, lest synthesis share between lanes what then is a level deeper.
+    What a lane that is decoded waits for is a tree of LUTs of its own, three deep as long as its terms fill no more than 36,
+    and in a module of its own, lest synthesis share between lanes what then is a level deeper.
     """
     for place, lane in enumerate(order):
         if lane.decoded:

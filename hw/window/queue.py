@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Shape, Signal, Value
+from amaranth import Module, Shape, Signal, Value
 from amaranth.hdl import ShapeLike
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hw.arithmetic.small import stepped
-from hw.buffers.fifo import RamFifo
+from hw.buffers.fifo import RamFifo, following_entry
 from isa.config import MachineConfig
 
 MANY = 16
@@ -101,10 +101,3 @@ class RamQueue(wiring.Component):
             fifo.r_en.eq(self.o.ready),
         ]
         return m
-
-
-def following_entry(pointer: Signal, depth: int) -> Value:
-    """The pointer after this one; it wraps by itself when the depth is a power of two."""
-    if depth & (depth - 1) == 0:
-        return pointer + 1
-    return Mux(pointer == depth - 1, 0, pointer + 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from hw.buffers.read_port import ReadPort
+from hw.buffers.read_port import ANSWERS, ReadPort
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig, config_from_dict
 
@@ -88,6 +88,16 @@ def test_every_word_in_order_whatever_stalls(lanes: int, ahead: int, grant: floa
     assert [answer[1:] for answer in got] == expected(requests)
 
 
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize(("grant", "take"), [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
+def test_answers_whose_room_comes_back_later_are_none_the_fewer(lanes: int, grant: float, take: float) -> None:
+    """With as few answers as may be, too: it is slower then, and loses nothing."""
+    requests: list[Request] = [[n + lane for lane in range(lanes)] for n in range(60)]
+    for answers in (2, ANSWERS + 2):
+        got = run(CONFIG, ReadPort(CONFIG, lanes, 8, answers, at_once=False), requests, grant, take)
+        assert [answer[1:] for answer in got] == expected(requests)
+
+
 def test_a_port_that_always_reads_has_no_mask() -> None:
     requests: list[Request] = [[n] for n in range(20)]
     port = ReadPort(CONFIG, 1, 8, always=True)
@@ -99,3 +109,10 @@ def test_one_answer_per_cycle_after_the_latency() -> None:
     requests: list[Request] = [[n, n + 1] for n in range(30)]
     got = run(CONFIG, ReadPort(CONFIG, 2, 8), requests, 1.0, 1.0)
     assert [answer[0] for answer in got] == list(range(READ_LATENCY + 2, READ_LATENCY + 32))
+
+
+@pytest.mark.parametrize(("answers", "rate"), [(ANSWERS + 1, False), (ANSWERS + 2, True)])
+def test_two_answers_more_keep_the_rate_where_room_comes_back_later(answers: int, rate: bool) -> None:
+    requests: list[Request] = [[n, n + 1] for n in range(30)]
+    got = run(CONFIG, ReadPort(CONFIG, 2, 8, answers, at_once=False), requests, 1.0, 1.0)
+    assert ([answer[0] for answer in got] == list(range(READ_LATENCY + 2, READ_LATENCY + 32))) == rate
