@@ -78,7 +78,7 @@ def walk(
     None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
     """
     tasks = tasks_of(config, group, way, residence, loads)
-    made = {name: int(end[-1]) for name, end in way.ranges.end.items()}
+    made = {name: end[-1] for name, end in way.ranges.ends.items()}
     walker = Walker(waiting_weights(config, residence), beats_of(group, made))
     engine = walker.engines[_busiest(group)]
     steps = way.ranges.steps
