@@ -103,12 +103,12 @@ class Onward(Walker):
         work = rows * task.cost
         part = work / -(-rows // task.piece)
         ready, all_free = task.given[step] if task.given else (0.0, 0.0)
-        for other, ago in task.room:
+        for firsts, lasts, ago in task.room:
             if step >= ago:
-                ready, all_free = max(ready, other.first[step - ago]), max(all_free, other.last[step - ago])
-        for other, ago in task.after:
+                ready, all_free = max(ready, firsts[step - ago]), max(all_free, lasts[step - ago])
+        for lasts, ago in task.after:
             if step >= ago:
-                ready = max(ready, other.last[step - ago])
+                ready = max(ready, lasts[step - ago])
         first, end = self.dram.take(ready, work, part, -(-rows // task.piece))
         task.first.append(first + AFTER_LOAD)
         task.last.append(max(end, all_free + part) + AFTER_LOAD)
@@ -117,8 +117,8 @@ class Onward(Walker):
         rows = task.rows[step]
         work = rows * task.cost
         part = work / -(-rows // task.piece)
-        begin = max([self.saved, *(source.first[step] for source in task.sources)])
-        all_given = max(source.last[step] for source in task.sources)
+        begin = max([self.saved, *[firsts[step] for firsts, _ in task.sources]])
+        all_given = max([lasts[step] for _, lasts in task.sources])
         self.dram.take(begin, work, part, 0)
         self.saved = max(begin + work, all_given + part)
         task.first.append(begin + part + AFTER)
