@@ -30,7 +30,7 @@ from compiler.planning.plan import Plan
 from compiler.search.best import best, best_of_weighed
 from compiler.search.cost import Evaluator, Groups
 from compiler.search.partition import partition_by, price_of
-from compiler.search.splice import Behind, Path, splice
+from compiler.search.splice import Behind, Path, pairs_of, splice
 from compiler.search.strategies import CONTENDERS
 from compiler.stretches import Stretch, stretches
 from compiler.timing import Timed, keep_ends, program_ends, stretch_ends
@@ -53,6 +53,7 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     near = contenders(evaluator, neighbours)
     if len(near) == 1:
         return neighbours.steps(near[0])
+    neighbours.walk_ahead(pairs_of(near))
     tried = Tried(evaluator, neighbours)
     seconds = 0.0
     while asked := promising(near, neighbours, tried.told)[: effort.programs - len(tried.told)]:
