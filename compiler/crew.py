@@ -1,9 +1,9 @@
 """The second core: a copy of this process that works through the same list from its other end.
 
-Two things take nearly all of a compilation, and come in lists whose items have nothing to do with each other: plans of groups,
-level by level, and whole programs on the cycle model. A fork knows all that this process knows, so an item is a few numbers,
-and so is a result: nothing else is sent. Whoever computes an item computes the same, and results come in the order of the
-items: a program does not depend on how many cores there were.
+Three things take nearly all of a compilation, and come in lists whose items have nothing to do with each other: plans of
+groups, level by level, walks of pairs of groups, and whole programs on the cycle model. A fork knows all that this process
+knows, so an item is a few numbers, and so is a result: nothing else is sent. Whoever computes an item computes the same, and
+results come in the order of the items: a program does not depend on how many cores there were.
 
 What it can reach at best (Amdahl), of processor seconds on `base`: of GoogLeNet's 14.0 it halves 8.9 of plans and 3.1 of
 programs, so 8.0 are left; of MobileNetV2's 6.0 it halves 0.8 and 3.6, so 3.8 are left; of ResNet-50's 8.0 it halves 1.4 and

@@ -23,14 +23,15 @@ from math import inf
 from time import perf_counter
 
 from compiler.crew import Team
-from compiler.emit.places import APART
+from compiler.emit.places import APART, Sharing
 from compiler.neighbours import Neighbours
+from compiler.ordering import smaller
 from compiler.planning.objective import CYCLES, DRAM, LEAN
 from compiler.planning.plan import Plan
 from compiler.search.best import best, best_of_weighed
 from compiler.search.cost import Evaluator, Groups
 from compiler.search.partition import partition_by, price_of
-from compiler.search.splice import Behind, Path, splice
+from compiler.search.splice import Behind, Path, pairs_of, splice
 from compiler.search.strategies import CONTENDERS
 from compiler.stretches import Stretch, stretches
 from compiler.timing import Timed, keep_ends, program_ends, stretch_ends
@@ -53,6 +54,7 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     near = contenders(evaluator, neighbours)
     if len(near) == 1:
         return neighbours.steps(near[0])
+    neighbours.walk_ahead(pairs_of(near))
     tried = Tried(evaluator, neighbours)
     seconds = 0.0
     while asked := promising(near, neighbours, tried.told)[: effort.programs - len(tried.told)]:
@@ -71,6 +73,7 @@ class Work:
 
     path: Path
     part: Stretch | None = None
+    sharing: Sharing = APART
 
 
 class Tried:
@@ -100,21 +103,32 @@ class Tried:
     def fastest(self) -> Path:
         """By what was told; it was timed as a whole, and no other is told to be faster."""
         while (path := min(self.told, key=self.told.__getitem__)) not in self._whole:
-            self._do([Work(path)])
+            self._do([*self._asked_next(path), Work(path)])
         return path
+
+    def _asked_next(self, path: Path) -> list[Work]:
+        """What will be asked of a program that is taken: how long it takes in less DRAM, if that is what it is emitted for.
+
+        Only where a helper times it as it is at the same time.
+        """
+        evaluator = self._evaluator
+        sharing = None if self._team.helper is None else smaller(evaluator.graph, self._neighbours.steps(path))
+        return [] if sharing is None else [Work(path, sharing=sharing)]
 
     def _time(self, work: Work) -> Timed | list[int]:
         config, graph = self._evaluator.config, self._evaluator.graph
         steps = self._neighbours.steps(work.path)
         if work.part is None:
-            return program_ends(config, graph, tuple(steps), APART)
+            return program_ends(config, graph, tuple(steps), work.sharing)
         return stretch_ends(config, graph, steps[work.part.start : work.part.stop])
 
     def _do(self, every: Sequence[Work]) -> None:
         config, graph = self._evaluator.config, self._evaluator.graph
         for work, found in zip(every, self._team.each(every), strict=True):
             if isinstance(found, Timed):
-                keep_ends((config, graph, tuple(self._neighbours.steps(work.path)), APART), found)
+                keep_ends((config, graph, tuple(self._neighbours.steps(work.path)), work.sharing), found)
+                if work.sharing != APART:
+                    continue
                 self._neighbours.note(work.path, found.ends)
                 self._whole.add(work.path)
                 self.told[work.path] = sum(max(ends.values()) for ends in found.ends)

@@ -8,7 +8,7 @@ two. Of groups that were in no program yet the walk's time is a hope; what their
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from statistics import fmean
 
@@ -22,6 +22,9 @@ from compiler.search.cost import Evaluator
 from compiler.stretches import Stretch
 from compiler.xgraph.ops import Cpu, Op
 
+FEW = 16
+"""Pairs that are walked before another process would have been started for them."""
+
 
 class Neighbours:
     """Steps of programs as masks, CPU parts behind the machine's operations."""
@@ -32,6 +35,7 @@ class Neighbours:
         self._rows: dict[Mask, Row] = {}
         """Machines that have done a group, or nothing, from rest."""
         self._walked: dict[Hashable, int] = {}
+        self._walkers = evaluator.crew.team(self._walk)
         self._took: dict[Hashable, int] = {}
         """Pairs that were in a program."""
         self._beyond: dict[Hashable, int] = {}
@@ -85,14 +89,29 @@ class Neighbours:
         """By the walk alone."""
         pair = self._pair(first, second)
         if pair not in self._walked:
-            if first not in self._rows:
-                self._rows[first] = Row(self.evaluator.config, kin_of(self.evaluator.graph))
-                if first:
-                    self._rows[first].add(self._plan(first, upwards=True))
-            row = self._rows[first].copy()
-            before = round(row.end)
-            self._walked[pair] = row.add(self._plan(second, upwards=False)) - before
+            self._walked[pair] = self._walk((first, second))
         return self._walked[pair]
+
+    def walk_ahead(self, pairs: Iterable[tuple[Mask, Mask]]) -> None:
+        """All that will be asked for, in this order: those that are not known yet are walked by all of the crew."""
+        missing: dict[Hashable, tuple[Mask, Mask]] = {}
+        for first, second in pairs:
+            both = first & self._machine, second & self._machine
+            pair = self._pair(*both)
+            if both[1] and pair not in self._walked:
+                missing.setdefault(pair, both)
+        if len(missing) >= FEW:
+            self._walked.update(zip(missing, self._walkers.each([*missing.values()]), strict=True))
+
+    def _walk(self, pair: tuple[Mask, Mask]) -> int:
+        first, second = pair
+        if first not in self._rows:
+            self._rows[first] = Row(self.evaluator.config, kin_of(self.evaluator.graph))
+            if first:
+                self._rows[first].add(self._plan(first, upwards=True))
+        row = self._rows[first].copy()
+        before = round(row.end)
+        return row.add(self._plan(second, upwards=False)) - before
 
     def unknown(self, path: Sequence[Mask]) -> list[bool | None]:
         """Of each group whether it was in no program behind the one before it; of CPU parts None."""

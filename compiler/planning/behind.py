@@ -47,7 +47,7 @@ class _Saved(NamedTuple):
     """Rows of a map in DRAM: of each step, how many there are in all, and when the first and the last of them came."""
 
     height: int
-    ends: list[int]
+    ends: Sequence[int]
     first: list[float]
     last: list[float]
 
@@ -145,7 +145,7 @@ class Row:
         for saved in [self._saved[other] for other in self.kin.get(name, (name,)) if other in self._saved]:
             first, last = [], []
             begin = 0
-            for end in ranges.end[name].tolist():
+            for end in ranges.ends[name]:
                 some, every = (min(end, begin + task.piece), end) if saved.height == height else (saved.height,) * 2
                 first.append(saved.when(some))
                 last.append(saved.when(every))
@@ -175,7 +175,7 @@ class Row:
         self._weights = sorted([*self._weights, *self._walker.in_use()])
         for name in group.outputs:
             task = tasks[f"save {name}"]
-            ends = ranges.end[name].tolist()
+            ends = ranges.ends[name]
             self._saved[name] = _Saved(group.tensors[name].height, ends, task.first, task.last)
 
     def _rows(self, placed: Placed) -> Times:

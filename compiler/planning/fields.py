@@ -15,10 +15,10 @@ def within_fields(group: Group, ranges: Ranges) -> bool:
     Pixels beyond the reach of an instruction need not be told apart from padding: of a map that is taller, it is told that
     there are ``MOST_SIDE`` rows. So the rows that one step reads must be fewer, wherever it begins.
     """
-    if max(group.tensors[name].height for name in group.tensors) <= MOST_SIDE:
-        return max(group.width(name) for name in group.tensors) <= MOST_SIDE
-    if max(group.width(name) for name in group.tensors) > MOST_SIDE:
+    if group.widest > MOST_SIDE:
         return False
+    if group.highest <= MOST_SIDE:
+        return True
     if max(ranges.most_made(name) for name in group.maps) > MOST_SIDE:
         return False
     for layer in group.layers:

@@ -7,7 +7,9 @@ before saves, while parameters that nothing keeps waiting overtake it, as the or
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from compiler.planning.recurrence import AFTER, AFTER_LOAD, Task, Walker
 from isa.instructions import Unit
@@ -19,13 +21,16 @@ The order of the program lets 48 of one unit overtake (``schedule/order.py``), b
 naive MobileNetV2 on ``base`` was told 10 % too short, with 12 it is 7 %."""
 
 
+_END = itemgetter(1)
+
+
 @dataclass
 class Bus:
     """DRAM's time: taken up to ``free``, but for the gaps."""
 
     free: float = 0.0
     gaps: list[tuple[float, float, int]] = field(default_factory=list)
-    """From, to, and how many loads stand in the program before the one that left it."""
+    """From, to, and how many loads stand in the program before the one that left it; in the order of time, none empty."""
     loads: int = 0
 
     def forget(self, until: float) -> None:
@@ -40,14 +45,15 @@ class Bus:
         left, some = size, None
         number = self.loads
         self.loads += loads
-        kept: list[tuple[float, float, int]] = []
         gaps = self.gaps
-        for place, (begin, end, before) in enumerate(gaps):
-            start = max(begin, ready)
-            if start >= end:
-                kept.append((begin, end, before))
-                continue
-            if start > begin:
+        place = over = bisect_right(gaps, ready, key=_END)
+        kept: list[tuple[float, float, int]] = []
+        while place < len(gaps):
+            begin, end, before = gaps[place]
+            place += 1
+            start = begin
+            if ready > begin:
+                start = ready
                 kept.append((begin, start, before))
             taken = min(left, end - start)
             if some is None and size - left + taken >= first:
@@ -56,11 +62,11 @@ class Bus:
             if left <= 0.0:
                 if start + taken < end:
                     kept.append((start + taken, end, before))
-                self.gaps = kept + gaps[place + 1 :]
+                gaps[over:place] = kept
                 return some if some is not None else start + taken, start + taken
-        self.gaps = kept
+        gaps[over:] = kept
         if ready > self.free:
-            self.gaps = [*kept, (self.free, ready, number)]
+            gaps.append((self.free, ready, number))
             self.free = ready
         if some is None:
             some = self.free + first - (size - left)
@@ -103,12 +109,12 @@ class Onward(Walker):
         work = rows * task.cost
         part = work / -(-rows // task.piece)
         ready, all_free = task.given[step] if task.given else (0.0, 0.0)
-        for other, ago in task.room:
+        for firsts, lasts, ago in task.room:
             if step >= ago:
-                ready, all_free = max(ready, other.first[step - ago]), max(all_free, other.last[step - ago])
-        for other, ago in task.after:
+                ready, all_free = max(ready, firsts[step - ago]), max(all_free, lasts[step - ago])
+        for lasts, ago in task.after:
             if step >= ago:
-                ready = max(ready, other.last[step - ago])
+                ready = max(ready, lasts[step - ago])
         first, end = self.dram.take(ready, work, part, -(-rows // task.piece))
         task.first.append(first + AFTER_LOAD)
         task.last.append(max(end, all_free + part) + AFTER_LOAD)
@@ -117,8 +123,8 @@ class Onward(Walker):
         rows = task.rows[step]
         work = rows * task.cost
         part = work / -(-rows // task.piece)
-        begin = max([self.saved, *(source.first[step] for source in task.sources)])
-        all_given = max(source.last[step] for source in task.sources)
+        begin = max([self.saved, *[firsts[step] for firsts, _ in task.sources]])
+        all_given = max([lasts[step] for _, lasts in task.sources])
         self.dram.take(begin, work, part, 0)
         self.saved = max(begin + work, all_given + part)
         task.first.append(begin + part + AFTER)

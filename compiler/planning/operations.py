@@ -80,6 +80,16 @@ class Group:
         return self.folds[tensor].columns if tensor in self.folds else self.tensors[tensor].width
 
     @cached_property
+    def widest(self) -> int:
+        """Columns of the widest map."""
+        return max(self.width(name) for name in self.tensors)
+
+    @cached_property
+    def highest(self) -> int:
+        """Rows of the highest map."""
+        return max(tensor.height for tensor in self.tensors.values())
+
+    @cached_property
     def beats(self) -> dict[Unit, int]:
         """What each unit must do at least."""
         beats: dict[Unit, int] = {}

@@ -19,6 +19,39 @@ POOL_IS_BUSY = 4
 """CONV's beats of a group are at most so many times POOL's."""
 
 
+class Ring(NamedTuple):
+    """What a ring is in however many steps, as long as the same layers run behind."""
+
+    planes: Sequence[tuple[str, int, int]]
+    """Of each map that lies in it: the first of its channel vectors, and how many."""
+    lives: Sequence[tuple[str, str, int]]
+    """What is made into it, what is read from it, and by how many steps later; none: its map is kept in full."""
+    least: int
+    height: int
+    pitch: int
+    vectors: int
+    of_pool: bool
+    """Whether POOL reads it."""
+
+    def rows(self, ranges: Ranges) -> int:
+        """That it has at least."""
+        if not self.lives:
+            return self.height
+        return min(self.height, max([self.least, *[ranges.rows_kept(*life) for life in self.lives]]))
+
+
+def rings_of(config: MachineConfig, group: Group, skew: Mapping[str, int], held: Collection[str] = ()) -> list[Ring]:
+    """``skew``: steps by which layers, loads and saves run behind. ``held``: maps that are kept in full."""
+    of_pool = {name for layer in group.layers if layer.unit is Unit.POOL for name in group.sources(layer)}
+    found = []
+    for tenancy in tenancies(config, group):
+        lives = [(life.first, life.last, life.lag(skew)) for life in tenancy.lives if tenancy.lives[0].first not in held]
+        height = group.tensors[tenancy.planes[0][0]].height
+        read_by_pool = any(name in of_pool for name, _, _ in tenancy.planes)
+        found.append(Ring(tenancy.planes, lives, tenancy.least_ring, height, tenancy.pitch, tenancy.vectors, read_by_pool))
+    return found
+
+
 class _Room(NamedTuple):
     """A ring, and the maps that lie in it."""
 
@@ -43,7 +76,7 @@ class _Room(NamedTuple):
 
 
 def place(
-    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str] = ()
+    config: MachineConfig, group: Group, ranges: Ranges, rings: Sequence[Ring], upwards: bool
 ) -> dict[str, Placed] | None:
     """Rings one after another; None if they do not fit.
 
@@ -51,16 +84,16 @@ def place(
     reads in other bank groups than all others, so that it does not meet CONV, which goes first: in a group of point-wise and
     depthwise convolutions both read in every cycle, in others POOL has time to wait. Else only planes apart; else as they come.
 
-    ``skew``: steps by which layers, loads and saves run behind. ``upwards``: from the buffer's bottom, else from its top.
-    ``held``: maps that are kept in full.
+    ``upwards``: from the buffer's bottom, else from its top.
     """
-    rooms = []
+    rows = []
     left = config.fm_words
-    for room in _rooms(config, group, ranges, skew, held):
-        left -= room.words(0)
+    for ring in rings:
+        rows.append(ring.rows(ranges))
+        left -= rows[-1] * ring.pitch * ring.vectors
         if left < 0:
             return None
-        rooms.append(room)
+    rooms = [_Room(ring.planes, count, ring.pitch, ring.vectors, ring.of_pool) for ring, count in zip(rings, rows, strict=True)]
     nowhere, everywhere = set[int](), set(range(len(rooms)))
     ways = [(rooms, everywhere, config.fm_phases), (rooms, nowhere, config.fm_phases), (rooms, nowhere, 1)]
     if POOL_IS_BUSY * group.beats.get(Unit.POOL, 0) >= group.beats.get(Unit.CONV, 0) > 0:
@@ -95,7 +128,8 @@ def place_shared(
     """Rings that share words, and the layers that slide (``Way.sliding``); only where no layer runs behind another."""
     if any(skew.values()):
         return None
-    return share(config, group, ranges, [room.ring for room in _rooms(config, group, ranges, skew, held)], upwards, held)
+    rings = [ring.rows(ranges) for ring in rings_of(config, group, skew, held)]
+    return share(config, group, ranges, rings, upwards, held)
 
 
 def place_as(
@@ -106,7 +140,10 @@ def place_as(
     Refused where one is too short, too narrow, or destroys another.
     """
     assert wanted.rings is not None
-    rooms = {room.planes[0][0]: room for room in _rooms(config, group, ranges, skew, held)}
+    rooms = {
+        ring.planes[0][0]: _Room(ring.planes, ring.rows(ranges), ring.pitch, ring.vectors, ring.of_pool)
+        for ring in rings_of(config, group, skew, held)
+    }
     for name in (*wanted.rings, *rooms):
         if name not in rooms:
             raise wanted.refused(f"rings.{name}", f"no ring begins with map {name!r}; expected {', '.join(rooms)}")
@@ -153,15 +190,3 @@ def _placed(group: Group, bases: Sequence[tuple[_Room, int, int, int]]) -> Itera
         for name, first, planes in room.planes:
             height = group.tensors[name].height
             yield name, Placed(base + first * plane, room.pitch, room.ring, height, group.width(name), planes, apart, shift)
-
-
-def _rooms(
-    config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str]
-) -> Iterator[_Room]:
-    of_pool = {name for layer in group.layers if layer.unit is Unit.POOL for name in group.sources(layer)}
-    for tenancy in tenancies(config, group):
-        ring = height = group.tensors[tenancy.planes[0][0]].height
-        if tenancy.lives[0].first not in held:
-            kept = [ranges.rows_kept(life.first, life.last, life.lag(skew)) for life in tenancy.lives]
-            ring = min(height, max(tenancy.least_ring, *kept))
-        yield _Room(tenancy.planes, ring, tenancy.pitch, tenancy.vectors, any(name in of_pool for name, _, _ in tenancy.planes))

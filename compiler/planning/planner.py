@@ -12,7 +12,7 @@ from compiler.planning.misfit import misfit
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.operations import Group
 from compiler.planning.parts import passes, whole
-from compiler.planning.placement import place
+from compiler.planning.placement import place, rings_of
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.selection import Planner
 from compiler.planning.wanted import check_held, parts_as
@@ -112,7 +112,7 @@ def turned(config: MachineConfig, plan: Plan) -> Plan:
     other, way = not plan.upwards, plan.way
     placed = None
     if plan.wanted is FREE and plan.bands == 1 and not way.in_turn:
-        placed = place(config, plan.widest, way.ranges, way.skew, other, plan.held)
+        placed = place(config, plan.widest, way.ranges, rings_of(config, plan.widest, way.skew, plan.held), other)
     if placed is None:
         return plan_group(config, plan.group, upwards=other, wanted=plan.wanted, bands=plan.bands)
     there = replace(way, placed=placed)

@@ -7,10 +7,10 @@ nothing is computed or loaded twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from operator import sub
+from functools import cache, cached_property
+from operator import itemgetter, sub
 
 import numpy as np
 
@@ -24,18 +24,21 @@ parts, so that computation starts when the first of them is loaded, and saves be
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """Per map and step: rows made by the end of the step, and the first row that this step still reads, be it made or not."""
+    """Per map and step: rows made by the end of the step, and the first row that this step still reads, be it made or not.
+
+    Kept as plain numbers: there are few steps, too few for arrays to pay where one number after the other is asked for.
+    """
 
     steps: int
-    end: Mapping[str, Ends]
-    reads: Mapping[str, Ends]
+    ends: Mapping[str, Sequence[int]]
+    reads: Mapping[str, Sequence[int]]
     _kept: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """Passes of any number ask the same of the same steps."""
 
     def made(self, tensor: str, step: int) -> tuple[int, int]:
         """The rows that a step adds."""
-        end = self.end[tensor]
-        return (int(end[step - 1]) if step else 0), int(end[step])
+        end = self.ends[tensor]
+        return (end[step - 1] if step else 0), end[step]
 
     def most_made(self, tensor: str) -> int:
         """Rows of the greatest step."""
@@ -43,47 +46,36 @@ class Ranges:
 
     def piece(self, tensor: str) -> int:
         """Rows of a piece, of which the greatest step has up to ``PIECES``."""
-        return -(-self.most_made(tensor) // PIECES)
+        return -(-self._most_made[tensor] // PIECES)
 
     def coarser(self, steps: int) -> Ranges:
         """In fewer steps, if the steps of these are single rows of all outputs."""
-        last = -(-self.steps * np.arange(1, steps + 1, dtype=np.int64) // steps) - 1
-        first = np.concatenate([np.zeros(1, np.int64), last[:-1] + 1])
-        ends, reads = zip(self.end, self._ends[:, last], strict=True), zip(self.end, self._reads[:, first], strict=True)
-        return Ranges(steps, dict(ends), dict(reads))
+        last, first = _merged(self.steps, steps)
+        ends = {name: last(end) for name, end in self.ends.items()}
+        return Ranges(steps, ends, {name: first(reads) for name, reads in self.reads.items()})
 
     @cached_property
-    def _ends(self) -> Ends:
-        """Of all maps, in one array: there are few steps, so that many small ones would take ten times as long."""
-        return np.array([*self.end.values()])
-
-    @cached_property
-    def _reads(self) -> Ends:
-        return np.array([self.reads[name] for name in self.end])
+    def end(self) -> dict[str, Ends]:
+        """``ends`` as arrays."""
+        return {name: np.array(end) for name, end in self.ends.items()}
 
     @cached_property
     def begin(self) -> dict[str, Ends]:
-        """The first row that is kept for this step, or a later one."""
-        return dict(zip(self.end, self._begins, strict=True))
+        """The first row that is kept for this step, or a later one; as arrays."""
+        return {name: np.array(self._begins(name)) for name in self.ends}
 
-    @cached_property
-    def _begins(self) -> Ends:
-        return np.minimum(self._ends, self._reads)
-
-    @cached_property
-    def _kept_rows(self) -> dict[str, tuple[list[int], list[int]]]:
-        """Of each map: rows made by the end of each step, and the first that is kept for it."""
-        return dict(zip(self.end, zip(self._ends.tolist(), self._begins.tolist(), strict=True), strict=True))
+    def _begins(self, name: str) -> list[int]:
+        return [*map(min, self.ends[name], self.reads[name])]
 
     @cached_property
     def rows(self) -> dict[str, list[int]]:
         """Of each map: how many rows each step adds."""
-        return dict(zip(self.end, np.diff(self._ends, prepend=0).tolist(), strict=True))
+        return {name: [*map(sub, end, (0, *end))] for name, end in self.ends.items()}
 
     @cached_property
     def working(self) -> dict[str, int]:
         """Steps that add rows to each map: not those at the end that only need what is there, nor all before an upsampling."""
-        return {name: sum(count > 0 for count in rows) for name, rows in self.rows.items()}
+        return {name: self.steps - rows.count(0) for name, rows in self.rows.items()}
 
     @cached_property
     def _most_made(self) -> dict[str, int]:
@@ -100,10 +92,9 @@ class Ranges:
         """
         asked = first, last, lag
         if asked not in self._kept:
-            # There are few steps: too few for arrays to pay.
-            end, (made, begin) = self._kept_rows[first][0], self._kept_rows[last]
+            end, begin = self.ends[first], self._begins(last)
             if not lag:
-                begin = [*map(min, begin, [0, *made[:-1]])]
+                begin = [*map(min, begin, (0, *self.ends[last]))]
             kept = max([1, *map(sub, end[lag:], begin)])
             if lag:
                 kept = max(kept, end[min(lag, self.steps) - 1], end[-1] - begin[max(0, self.steps - lag)])
@@ -132,7 +123,21 @@ def deduce(group: Group, steps: int) -> Ranges:
             needed = layer.input_begin(index, first)
             for name in group.joined.get(read, (read,)):
                 reads[name] = np.minimum(reads[name], needed)
-    return Ranges(steps, end, reads)
+    return Ranges(steps, _listed(end), _listed(reads))
+
+
+def _listed(found: Mapping[str, Ends]) -> dict[str, list[int]]:
+    return {name: rows.tolist() for name, rows in found.items()}
+
+
+@cache
+def _merged(fine: int, steps: int) -> tuple[Callable[[Sequence[int]], Sequence[int]], Callable[[Sequence[int]], Sequence[int]]]:
+    """Of what ``fine`` steps have: what the last, and what the first has of those that are one step of fewer."""
+    last = [-(-fine * step // steps) - 1 for step in range(1, steps + 1)]
+    first = [0, *(step + 1 for step in last[:-1])]
+    if steps == 1:
+        return lambda rows: rows[-1:], lambda rows: rows[:1]
+    return itemgetter(*last), itemgetter(*first)
 
 
 def _before(end: Ends) -> Ends:

@@ -27,11 +27,13 @@ class Task:
     """Cycles of a row."""
     piece: int
     """Rows that are done together, at the edges of a step."""
-    sources: list[Task] = field(default_factory=list)
-    room: list[tuple[Task, int]] = field(default_factory=list)
-    """Those who must be done with the rows that it overwrites, and how many steps ago these were theirs."""
-    after: list[tuple[Task, int]] = field(default_factory=list)
-    """Those who must be done with words that it takes over from other maps, and how many steps ago they used them."""
+    sources: list[tuple[list[float], list[float]]] = field(default_factory=list)
+    """``first`` and ``last`` of those whose rows it takes. Tasks do not hold each other: they would be rings of objects, which
+    only the collector of cycles frees."""
+    room: list[tuple[list[float], list[float], int]] = field(default_factory=list)
+    """The same of those who must be done with the rows that it overwrites, and how many steps ago these were theirs."""
+    after: list[tuple[list[float], int]] = field(default_factory=list)
+    """``last`` of those who must be done with words that it takes over from other maps, and how long ago, in steps."""
     blocks: int = 1
     kept: float = 0.0
     """Cycles of loading the parameters that stay, until they are loaded."""
@@ -57,7 +59,9 @@ class Task:
 
     def begin_again(self) -> None:
         """With another image."""
-        self.first, self.last, self.given = [], [], []
+        self.first.clear()
+        self.last.clear()
+        self.given = []
 
 
 @dataclass(slots=True, eq=False)
@@ -104,16 +108,16 @@ class Walker:
         part = work / pieces
         begin = self.loaded
         all_free = 0.0
-        for other, ago in task.room:
+        for firsts, lasts, ago in task.room:
             if step >= ago:
-                first, last = other.first[step - ago], other.last[step - ago]
+                first, last = firsts[step - ago], lasts[step - ago]
                 if first > begin:
                     begin = first
                 if last > all_free:
                     all_free = last
-        for other, ago in task.after:
-            if step >= ago and other.last[step - ago] > begin:
-                begin = other.last[step - ago]
+        for lasts, ago in task.after:
+            if step >= ago and lasts[step - ago] > begin:
+                begin = lasts[step - ago]
         if all_free > begin + work * (pieces - 1) / pieces:
             self.loaded += work
         else:
@@ -131,8 +135,8 @@ class Walker:
         part = work / -(-rows // task.piece)
         begin = self.saved
         all_given = 0.0
-        for source in task.sources:
-            first, last = source.first[step], source.last[step]
+        for firsts, lasts in task.sources:
+            first, last = firsts[step], lasts[step]
             if first > begin:
                 begin = first
             if last > all_given:
@@ -160,22 +164,22 @@ class Walker:
             first, all_free = task.given[step]
             if first > begin:
                 begin = first
-        for source in task.sources:
-            first, last = source.first[step], source.last[step]
+        for firsts, lasts in task.sources:
+            first, last = firsts[step], lasts[step]
             if first > begin:
                 begin = first
             if last > all_given:
                 all_given = last
-        for other, ago in task.room:
+        for firsts, lasts, ago in task.room:
             if step >= ago:
-                first, last = other.first[step - ago], other.last[step - ago]
+                first, last = firsts[step - ago], lasts[step - ago]
                 if first > begin:
                     begin = first
                 if last > all_free:
                     all_free = last
-        for other, ago in task.after:
-            if step >= ago and other.last[step - ago] > begin:
-                begin = other.last[step - ago]
+        for lasts, ago in task.after:
+            if step >= ago and lasts[step - ago] > begin:
+                begin = lasts[step - ago]
         size = task.streamed + task.kept
         task.kept = 0.0
         all_there = 0.0

@@ -35,6 +35,11 @@ class Residence:
     """In each step."""
 
     @cached_property
+    def streams(self) -> dict[str, int]:
+        """``streamed_bytes`` of the layers that have any."""
+        return {name: size for name, size in self.streamed_bytes.items() if size}
+
+    @cached_property
     def weights(self) -> int:
         """Words of the weight buffer that all blocks would take."""
         return sum(block.sizes.get(Buffer.WEIGHT, 0) for own in self.blocks.values() for block in own)

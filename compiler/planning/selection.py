@@ -14,7 +14,7 @@ from compiler.planning.fields import within_fields
 from compiler.planning.objective import Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.parts import Parts, tiles
-from compiler.planning.placement import place, place_as, place_shared
+from compiler.planning.placement import Ring, place, place_as, place_shared, rings_of
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.ranges import Ranges, deduce
 from compiler.planning.residence import PARAMETER_BUFFERS, Residence, residences
@@ -58,10 +58,12 @@ class Planner:
         """Those that change the rows of a step."""
         self._finest = deduce(group, height)
         self._ranges = {height: self._finest}
-        self.rows = {name: int(end[-1]) for name, end in self._finest.end.items()}
+        self.rows = {name: end[-1] for name, end in self._finest.ends.items()}
         """That are needed of each map."""
         self._known: dict[tuple[Group, bool, int | None], list[Residence]] = {}
         self._skews: dict[bool, dict[str, int]] = {}
+        self._rings: dict[tuple[Group, bool, bool], list[Ring]] = {}
+        """Of a group, pipelined or not, with all maps held that can be or none."""
         self._walks: dict[tuple[Way, Residence, int], int] = {}
         self._moves: dict[tuple[Group, int], tuple[int, int]] = {}
         self._leasts: dict[tuple[int, Residence, int, bool], Cost] = {}
@@ -123,9 +125,9 @@ class Planner:
                     return None
                 known[alike] = found
             cost += known[alike][0]
-            streamed = known[alike][1].streamed_bytes
-            again = {name: self._rounds(way.ranges.working[name], held) - 1 for name in streamed}
-            reloaded += sum(size * again[name] for name, size in streamed.items()) * (self.batch if held else 1)
+            streams = known[alike][1].streams
+            again = {name: self._rounds(way.ranges.working[name], held) - 1 for name in streams}
+            reloaded += sum(size * again[name] for name, size in streams.items()) * (self.batch if held else 1)
 
         def make(number: int) -> Pass:
             group = part(number)
@@ -246,7 +248,10 @@ class Planner:
         if shared:
             found = place_shared(self.config, group, ranges, skew, self.upwards, held)
             return None if found is None else Way(ranges, skew, found[0], True, found[1])
-        placed = place(self.config, group, ranges, skew, self.upwards, held)
+        alike = group, pipelined, bool(held)
+        if alike not in self._rings:
+            self._rings[alike] = rings_of(self.config, group, skew, held)
+        placed = place(self.config, group, ranges, self._rings[alike], self.upwards)
         return None if placed is None else Way(ranges, skew, placed)
 
     def _ranges_in(self, steps: int) -> Ranges:
@@ -318,12 +323,13 @@ class Planner:
 
     def _least(self, group: Group, steps: int, residence: Residence, loads: Sequence[str], held: Sequence[str]) -> Cost:
         """Bytes that a pass moves for the whole batch, and cycles that it cannot undercut."""
-        known = steps, residence, len(loads), bool(held)
+        # Where nothing streams, it is the same in however many steps.
+        known = steps if residence.streams else 0, residence, len(loads), bool(held)
         if known not in self._leasts:
             maps, bus = self._maps(group, loads)
             once = sum(residence.kept_bytes.values()) + len(group.tables) * self.config.buffer_dram_bytes("TABLE")
-            working = self._ranges_in(steps).working
-            streamed = sum(size * working[name] for name, size in residence.streamed_bytes.items())
+            working = self._ranges_in(steps).working if residence.streams else {}
+            streamed = sum(size * working[name] for name, size in residence.streams.items())
             parameters = streamed * self.batch + once * (self.batch if held else 1)
             busy = bus * self.batch + parameters // self.config.axi_bytes
             self._leasts[known] = Cost(max(self._beats_of(group), busy), maps * self.batch + parameters)

@@ -78,7 +78,7 @@ def walk(
     None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
     """
     tasks = tasks_of(config, group, way, residence, loads)
-    made = {name: int(end[-1]) for name, end in way.ranges.end.items()}
+    made = {name: end[-1] for name, end in way.ranges.ends.items()}
     walker = Walker(waiting_weights(config, residence), beats_of(group, made))
     engine = walker.engines[_busiest(group)]
     steps = way.ranges.steps
@@ -173,7 +173,8 @@ def tasks_of(
     tasks: dict[str, Task] = {}
     rows, skew, ranges = way.ranges.rows, way.skew, way.ranges
     for key, name, unit, cost, sources, is_layer in _turns(config, group, tuple(loads), way.in_turn):
-        task = tasks[key] = Task(unit, skew[key], rows[name], cost, ranges.piece(name), [tasks[source] for source in sources])
+        given = [(maker.first, maker.last) for maker in [tasks[source] for source in sources]]
+        task = tasks[key] = Task(unit, skew[key], rows[name], cost, ranges.piece(name), given)
         if is_layer:
             own = residence.blocks[name]
             if not own[0].divisible:
@@ -186,7 +187,8 @@ def tasks_of(
         for life in tenancy.lives:
             if way.placed[life.first].wraps and life.maker in tasks:
                 ago = life.lag(skew) + 1
-                tasks[life.maker].room = [(tasks[reader], ago) for reader in life.readers]
+                readers = [tasks[reader] for reader in life.readers]
+                tasks[life.maker].room = [(reader.first, reader.last, ago) for reader in readers]
     if way.in_turn:
         _wait_for_words(config, group, way, tasks)
     return list(tasks.values())
@@ -203,7 +205,7 @@ def _wait_for_words(config: MachineConfig, group: Group, way: Way, tasks: Mappin
             for maker in (life.maker for life in own.lives if life.maker in tasks):
                 for reader in (reader for life in other.lives for reader in life.readers):
                     if tasks[reader].unit is not tasks[maker].unit:
-                        tasks[maker].after.append((tasks[reader], int(place[reader] > place[maker])))
+                        tasks[maker].after.append((tasks[reader].last, int(place[reader] > place[maker])))
 
 
 @lru_cache(maxsize=16)

@@ -21,14 +21,7 @@ Behind = Callable[[Mask, Mask], int]
 
 def splice(paths: Sequence[Sequence[Mask]], behind: Behind) -> Path:
     """The shortest of all paths that go on, from any set on the way, as one of the given ones does there."""
-    arrivals: dict[Mask, set[Mask]] = {}
-    """By the finished set: the groups that finished it."""
-    onward: dict[Mask, set[Mask]] = {}
-    for path in paths:
-        for done, last, group in _steps(path):
-            arrivals.setdefault(done, set()).add(last)
-            onward.setdefault(done, set()).add(group)
-        arrivals.setdefault(sum(path), set()).add(path[-1])
+    arrivals, onward = _meeting(paths)
     best: dict[tuple[Mask, Mask], tuple[int, Path]] = {(0, 0): (0, ())}
     for done in sorted(onward, key=int.bit_count):
         for last in arrivals[done]:
@@ -40,6 +33,26 @@ def splice(paths: Sequence[Sequence[Mask]], behind: Behind) -> Path:
                     best[key] = found
     everything = max(arrivals, key=int.bit_count)
     return min(best[everything, last] for last in arrivals[everything])[1]
+
+
+def pairs_of(paths: Sequence[Sequence[Mask]]) -> list[tuple[Mask, Mask]]:
+    """All of which ``splice`` asks what the second takes behind the first, in its order."""
+    arrivals, onward = _meeting(paths)
+    return [
+        (last, group) for done in sorted(onward, key=int.bit_count) for last in arrivals[done] for group in onward[done]
+    ]  # fmt: skip
+
+
+def _meeting(paths: Sequence[Sequence[Mask]]) -> tuple[dict[Mask, set[Mask]], dict[Mask, set[Mask]]]:
+    """By the finished set: the groups that finished it, and those that come next."""
+    arrivals: dict[Mask, set[Mask]] = {}
+    onward: dict[Mask, set[Mask]] = {}
+    for path in paths:
+        for done, last, group in _steps(path):
+            arrivals.setdefault(done, set()).add(last)
+            onward.setdefault(done, set()).add(group)
+        arrivals.setdefault(sum(path), set()).add(path[-1])
+    return arrivals, onward
 
 
 def _steps(path: Sequence[Mask]) -> Iterator[tuple[Mask, Mask, Mask]]:

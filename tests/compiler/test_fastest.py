@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.fastest import GAIN, Tried, fastest
+from compiler.crew import Crew
+from compiler.emit.places import Sharing
+from compiler.fastest import GAIN, Tried, Work, fastest
 from compiler.neighbours import Neighbours
+from compiler.ordering import smaller
 from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
+from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.partition import partition_by
 from compiler.search.strategies import CONTENDERS
-from compiler.timing import program_cycles
+from compiler.timing import program_cycles, program_ends
 from isa.config import preset
 from sim.cycle.timing import END_TAIL
 from tests.compiler.search.partitions import random_graph
@@ -44,6 +48,26 @@ def test_what_is_taken_was_timed_whole_and_nothing_is_told_to_be_faster(seed: in
     path = tried.fastest()
     assert tried.told[path] == program_cycles(NANO, graph, neighbours.steps(path)) - END_TAIL
     assert tried.told[path] == min(tried.told.values())
+
+
+def test_while_a_helper_times_the_program_that_is_taken_it_is_timed_in_less_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_graph(1)
+    with Crew(2) as crew:
+        evaluator = Evaluator(NANO, graph, crew=crew)
+        neighbours = Neighbours(evaluator)
+        path = neighbours.path([(op,) for op in evaluator.sets.ops])
+        steps = neighbours.steps(path)
+        sharing = Sharing(overlap=True)
+        assert smaller(graph, steps) in (None, sharing)
+        monkeypatch.setattr("compiler.fastest.smaller", lambda graph, steps: sharing)
+        tried = Tried(evaluator, neighbours)
+        tried.ask([path, neighbours.path(evaluator.whole(partition_by(best, graph, evaluator, CYCLES).groups))])
+        tried._whole.clear()
+        taken = tried.fastest()
+        timed = {work: tried._time(work) for work in (Work(taken), Work(taken, sharing=sharing))}
+    assert tried.told[taken] == program_cycles(NANO, graph, neighbours.steps(taken)) - END_TAIL
+    monkeypatch.setattr("compiler.timing._timed", None)
+    assert program_ends(NANO, graph, tuple(neighbours.steps(taken)), sharing) == timed[Work(taken, sharing=sharing)]
 
 
 def test_a_program_of_known_neighbours_is_not_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from compiler.crew import Crew
 from compiler.emit.places import APART
-from compiler.neighbours import Neighbours
+from compiler.neighbours import FEW, Neighbours
 from compiler.search.cost import Evaluator
 from compiler.stretches import AROUND, Stretch
 from compiler.timing import program_ends, stretch_ends
@@ -34,6 +35,19 @@ def test_a_program_that_was_timed_is_told_as_long_as_it_took(seed: int) -> None:
     if len(shapes) == len(pairs):
         assert sum(neighbours.hoped(*pair) for pair in pairs) == whole.cycles - END_TAIL
     assert all(neighbours.feared(*pair) == neighbours.hoped(*pair) for pair in pairs), "what was timed is not feared"
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_pairs_that_are_walked_ahead_take_what_they_take_one_by_one(cores: int) -> None:
+    graph = random_graph(3)
+    alone = Neighbours(Evaluator(NANO, graph))
+    masks = [1 << n for n in range(len(alone.evaluator.sets.ops))]
+    pairs = [(first, second) for second in masks for first in (0, *masks) if first != second]
+    with Crew(cores) as crew:
+        ahead = Neighbours(Evaluator(NANO, graph, crew=crew))
+        ahead.walk_ahead(pairs)
+        assert len({ahead.evaluator.shapes.together([*filter(None, pair)]) for pair in pairs}) >= FEW
+        assert [ahead.walked(*pair) for pair in pairs] == [alone.walked(*pair) for pair in pairs]
 
 
 def test_what_a_group_took_beyond_the_walk_it_takes_behind_others_too() -> None:
