@@ -24,16 +24,13 @@ READ_LATENCY = 3
 class FeatureMapRead(wiring.Signature):
     """One read lane, seen from the unit that reads.
 
-    ``bank`` and ``phase`` have a bit for each: that of the word while ``valid``, else none. Give them from registers, for who
-    asks for the same bank is all that a grant depends on. A lane that asks for nothing is ``ready``.
+    Give ``valid`` and ``addr`` from registers: the banks' arbitration hangs on them. A lane that asks for nothing is ``ready``.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         super().__init__({
             "valid": Out(1),
             "addr": Out(config.fm_address_bits),
-            "bank": Out(config.fm_banks),
-            "phase": Out(config.fm_phases),
             "ready": In(1),
             "data": In(8 * config.ic_p),
         })

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 from typing import Any, NamedTuple
 
-from amaranth import Cat, Module, Signal, Value
+from amaranth import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -34,14 +34,6 @@ def split_address(config: MachineConfig, addr: Value) -> Place:
     group_bits = ceil_log2(config.fm_banks // config.fm_phases)
     row_end = phase_bits + row_bits
     return Place(addr[:phase_bits], addr[row_end : row_end + group_bits], addr[phase_bits:row_end])
-
-
-def one_hot_place(config: MachineConfig, addr: Value) -> tuple[Value, Value]:
-    """Where the word lies with a bit for each phase, and one for each bank."""
-    place = split_address(config, addr)
-    phases = [place.phase == phase for phase in range(config.fm_phases)]
-    banks = [phases[bank % config.fm_phases] & (place.group == bank // config.fm_phases) for bank in range(config.fm_banks)]
-    return Cat(phases), Cat(banks)
 
 
 class Bank(wiring.Component):

@@ -9,7 +9,6 @@ from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.buffers.bank import one_hot_place
 from hw.buffers.head import Head
 from hw.interfaces import READ_LATENCY, FeatureMapRead
 from hw.window.queue import Queue
@@ -39,8 +38,8 @@ class ReadPort(wiring.Component):
 
     Lanes are granted one by one; a lane that was granted early keeps its word until the others have theirs. A request
     begins only when ``answers`` has room for it, so that read data, which cannot be refused, always has a place: the
-    reader of ``o`` may stall at any time. ``ahead`` requests wait, the one that asks among them; of that one the banks that it
-    still wants are in registers, known when it becomes the first. With ``always`` every lane reads in every request. An answer
+    reader of ``o`` may stall at any time. ``ahead`` requests wait, the one that asks among them, from registers: what its lanes
+    still want is known when it becomes the first. With ``always`` every lane reads in every request. An answer
     that is taken has room for another ``at_once``; else two cycles later, so that the reader's ``ready`` does not reach the
     banks: then two answers more keep the rate.
     """
@@ -115,18 +114,10 @@ class ReadPort(wiring.Component):
         late.d.comb += begins.eq((head.next_valid | held) & room)
         with late.If(move):
             late.d.sync += begun.eq(begins)
-        request: Any = Signal(self.request, name="candidate")
-        m.d.comb += Value.cast(request).eq(Mux(held, Value.cast(head.payload), Value.cast(head.next)))
+        reads = Mux(held, self._read(head.payload), self._read(head.next))
         for lane, port in enumerate(self.fm_read):
-            phase, bank = one_hot_place(self.config, request.addr[lane])
-            reads = self._read(request)[lane]
-            for wanted, these in ((port.valid, Const(1)), (port.phase, phase), (port.bank, bank)):
-                register = Signal(len(wanted), name=f"{wanted.name}{lane}")
-                fresh = Signal(len(wanted), name=f"fresh_{wanted.name}{lane}")
-                m.d.comb += fresh.eq(these & reads.replicate(len(wanted)))
-                still = register & (~port.ready).replicate(len(wanted)) if self.lanes > 1 else register
-                late.d.sync += register.eq(Mux(move, fresh & begins.replicate(len(wanted)), still))
-                m.d.comb += wanted.eq(register)
+            still = port.valid & ~port.ready if self.lanes > 1 else port.valid
+            late.d.sync += port.valid.eq(Mux(move, reads[lane] & begins, still))
             m.d.comb += port.addr.eq(head.payload.addr[lane])
 
     def _collect(

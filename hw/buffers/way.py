@@ -11,6 +11,9 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value
 from hw.buffers.bank import Place, split_address
 from isa.config import MachineConfig
 
+_LUT = 6
+"""Inputs of a LUT."""
+
 
 @dataclass(frozen=True)
 class Lane:
@@ -28,46 +31,29 @@ class Lane:
     def asks(self) -> Value:
         return self.port.valid & ~self.back
 
-    @property
-    def may_stand_back(self) -> bool:
-        return not isinstance(self.back, Const)
-
-    @property
-    def decoded(self) -> bool:
-        """It says in bits what it wants."""
-        return "bank" in self.port.signature.members
-
     def of_phase(self, phase: int) -> Value:
         """It asks for a word of that phase."""
-        if self.decoded:
-            return self.port.phase[phase] & ~self.back
         return self.asks & (self.place.phase == phase)
 
-    def waits_for(self, before: Sequence[Lane]) -> Value:
-        """One of these lanes, which go before this one, asks for what both cannot have in one cycle."""
-        return Cat(other.asks & self._excludes(other) for other in before).any()
-
-    def terms(self, before: Sequence[Lane]) -> list[_Term]:
-        """The same of lanes that are decoded; any of these bits."""
-        port = self.port
-        line: list[Lane] = []
-        way: list[Lane] = []
-        others: list[Lane] = []
-        for other in before:
-            kind = others if other.way is not self.way else way if other.line != self.line else line
-            kind.append(other)
-        return [
-            *(_Term(port.valid & other.asks, 2 + other.may_stand_back) for other in line),
-            *_meetings(port.phase, [(other.port.phase, other) for other in way]),
-            *_meetings(port.bank, [(other.port.bank, other) for other in others]),
-        ]
-
-    def _excludes(self, other: Lane) -> Value:
+    def bars(self, other: Lane) -> list[Value]:
+        """It asks for what it and ``other``, if that asks, cannot both have in one cycle: when all of these factors are set,
+        each of which is a LUT at most."""
+        asks = [self.port.valid] if isinstance(self.back, Const) else [self.port.valid, ~self.back]
         if self.way is not other.way:
-            return Cat(self.place.phase, self.place.group) == Cat(other.place.phase, other.place.group)
-        if self.line != other.line:
-            return self.place.phase == other.place.phase
-        return Const(1)
+            same = [*zip(Cat(self.place.phase, self.place.group), Cat(other.place.phase, other.place.group), strict=True)]
+        elif self.line != other.line:
+            same = [*zip(self.place.phase, other.place.phase, strict=True)]
+        else:
+            same = []
+        factors = [Cat(asks).all()]
+        room = _LUT - len(asks)
+        for mine, its in same:
+            if room < 2:
+                factors.append(Const(1, 1))
+                room = _LUT
+            factors[-1] &= mine == its
+            room -= 2
+        return factors
 
 
 @dataclass(frozen=True)
@@ -149,65 +135,28 @@ class Way:
 
 def arbitrate(m: Module, order: Sequence[Lane]) -> None:
     """Grant every lane unless it stands back, or one before it in the order asks for the same bank, for the same phase by the
-    same way, or for anything on the same line.
+    same way, or for anything on the same line. A lane that asks for nothing is granted it.
 
-    What a lane that is decoded waits for is a tree of LUTs of its own, three deep as long as its terms fill no more than 36,
-    and in a module of its own, lest synthesis share between lanes what then is a level deeper.
+    Each lane has a tree of LUTs, three deep: factors, products of them, their sum, as long as there are no more than 24 to 30
+    factors; in a module of its own, lest synthesis share between lanes what then is a level deeper.
     """
     for place, lane in enumerate(order):
-        if lane.decoded:
-            m.submodules[f"lane{place}"] = alone = Module()
-            alone.d.comb += lane.port.ready.eq(~_any([
-                *([_Term(lane.back & lane.port.valid, 2)] if lane.may_stand_back else []), *lane.terms(order[:place])
-            ]))
-        else:
-            m.d.comb += lane.port.ready.eq(~(lane.back | lane.waits_for(order[:place])))
+        m.submodules[f"lane{place}"] = alone = Module()
+        back = [] if isinstance(lane.back, Const) else [lane.back]
+        waits = Cat(back, _sums([other.bars(lane) for other in order[:place]])).any()
+        alone.d.comb += lane.port.ready.eq(~(lane.port.valid & waits))
 
 
-@dataclass(frozen=True)
-class _Term:
-    """A bit that hangs on so many others."""
-
-    value: Value
-    inputs: int
-
-
-_LUT = 6
-"""Inputs of a LUT."""
-
-
-def _meetings(own: Value, others: Sequence[tuple[Value, Lane]]) -> list[_Term]:
-    """For each bit: it is set in ``own`` and in another that does not stand back; in terms of a LUT at most."""
-    terms = []
-    for n in range(len(own)):
-        asked: list[Value] = []
-        inputs = 1
-        for bits, lane in others:
-            more = 1 + lane.may_stand_back
-            if inputs + more > _LUT:
-                terms.append(_Term(own[n] & Cat(asked).any(), inputs))
-                asked, inputs = [], 1
-            asked.append(bits[n] & ~lane.back if lane.may_stand_back else bits[n])
-            inputs += more
-        if asked:
-            terms.append(_Term(own[n] & Cat(asked).any(), inputs))
-    return terms
-
-
-def _any(terms: Sequence[_Term]) -> Value:
-    """Any of the terms, of which a LUT takes as many as it has inputs for."""
+def _sums(products: Sequence[Sequence[Value]]) -> list[Value]:
+    """The products, of which a LUT takes as many as it has inputs for their factors."""
     luts: list[tuple[list[Value], int]] = []
-    for term in sorted(terms, key=lambda term: -term.inputs):
-        for index, (values, inputs) in enumerate(luts):
-            if inputs + term.inputs <= _LUT:
-                luts[index] = ([*values, term.value], inputs + term.inputs)
-                break
+    for factors in sorted(products, key=len, reverse=True):
+        value, inputs = Cat(factors).all(), len(factors)
+        if luts and luts[-1][1] + inputs <= _LUT:
+            luts[-1] = ([*luts[-1][0], value], luts[-1][1] + inputs)
         else:
-            luts.append(([term.value], term.inputs))
-    level: list[Value] = [Cat(values).any() for values, _ in luts]
-    while len(level) > 1:
-        level = [Cat(level[n : n + _LUT]).any() for n in range(0, len(level), _LUT)]
-    return level[0] if level else Const(0, 1)
+            luts.append(([value], inputs))
+    return [Cat(values).any() for values, _ in luts]
 
 
 def on_line(lanes: Sequence[Lane], options: Sequence[Value]) -> Value:

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from amaranth import Module, Mux
 from amaranth.sim import Simulator
 
-from hw.buffers.bank import one_hot_place, write_granularity
+from hw.buffers.bank import write_granularity
 from hw.buffers.feature_map import FeatureMap
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig, preset
@@ -92,12 +91,7 @@ def random_mask(config: MachineConfig, rng: random.Random) -> int:
 
 
 def run(dut: FeatureMap, process: Any) -> None:
-    m = Module()
-    m.submodules.dut = dut
-    for lane in lanes_of(dut, "read"):
-        phase, bank = one_hot_place(dut.config, lane.addr)
-        m.d.comb += [lane.phase.eq(Mux(lane.valid, phase, 0)), lane.bank.eq(Mux(lane.valid, bank, 0))]
-    sim = Simulator(m)
+    sim = Simulator(dut)
     sim.add_clock(1e-6)
     sim.add_testbench(process)
     sim.run()

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from amaranth import Module, Mux
+from amaranth import Module
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from hw.buffers.bank import one_hot_place
 from hw.buffers.feature_map import FeatureMap
 from hw.interfaces import READ_LATENCY
 from hw.misc.unit import MiscUnit
@@ -71,9 +70,6 @@ class Bench:
         for lane in range(2):
             wiring.connect(self.module, self.unit.fm_read[lane], getattr(self.memory, f"read_misc_{'ab'[lane]}")[0])
         wiring.connect(self.module, self.unit.fm_write[0], self.memory.write_misc[0])
-        other = self.memory.read_other[0]
-        phase, bank = one_hot_place(config, other.addr)
-        self.module.d.comb += [other.phase.eq(Mux(other.valid, phase, 0)), other.bank.eq(Mux(other.valid, bank, 0))]
 
     def simulate(self, process: Any) -> None:
         sim = Simulator(self.module)
