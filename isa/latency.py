@@ -98,6 +98,12 @@ def array_latency(config: MachineConfig) -> int:
     return 2 + (cascade_start(config) + FAST_OPERAND_LATENCY + config.cascade_length) // 2 + tree
 
 
+def raster_rounds(lanes: int) -> int:
+    """Cycles that a raster takes to double its multiples of a step until it has as many as ``lanes``, after it was given the
+    step, and twice that."""
+    return max(0, (lanes - 1).bit_length() - 1)
+
+
 def cascade_start(config: MachineConfig) -> int:
     """Cycles of twice the clock by which a cascade begins later, so that its first sum comes in the first half of a cycle."""
     return (FAST_OPERAND_LATENCY + config.cascade_length) % 2

@@ -103,7 +103,7 @@ class WindowGenerator(wiring.Component):
     address row + column
     ======  ==========================================================================
 
-    Latency ``px_p + 7`` from instruction to first step; stalls with ``o.ready``.
+    Latency 9 and the raster's rounds from instruction to first step; stalls with ``o.ready``.
 
     **Several taps in a step.** With ``taps`` = T there are T - 1 ports beside those of the pixels, and a step takes up to T
     taps of a kernel row if the instruction allows ``several``. Port ``p`` reads the first tap of pixel ``p``, and

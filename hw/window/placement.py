@@ -48,7 +48,7 @@ class Placement(wiring.Component):
     that knows nothing of row ends. An output channel vector takes ``chunks_per_word`` outer iterations,
     or an outer iteration fills ``words_per_chunk`` vectors.
 
-    No cycle is lost between instructions of more than a few steps. Latency ``lanes + 6``; ``o.valid``
+    No cycle is lost between instructions of more than a few steps. Latency 8 and the raster's rounds; ``o.valid``
     comes from a register, and stalls reach no further than a queue of two.
     """
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from amaranth import Cat, Module, Mux, Shape, Signal, Value, signed, unsigned
+from amaranth import Cat, Const, Module, Mux, Shape, Signal, Value, signed, unsigned
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -15,6 +16,7 @@ from hw.arithmetic.choice import pick
 from hw.window.fields import greatest
 from hw.window.near import Near
 from isa.config import MachineConfig
+from isa.latency import raster_rounds
 
 ROW_NUMBER = signed(bits_for(greatest("o_h") * greatest("s_y") + greatest("k_h") * greatest("d_y")) + 1)
 """Input row numbers: from the first padding row to the last tap of the last row."""
@@ -36,8 +38,8 @@ class Widths:
     def y(self) -> Shape:
         return ROW_NUMBER if self.numbered else unsigned(1)
 
-    def ring_add(self, a: Value, b: Value, ring: Value) -> Value:
-        return ring_add(a, b, ring) if self.numbered else a + b
+    def ring_sum(self, total: Value, ring: Value) -> Value:
+        return in_ring(total, ring) if self.numbered else total
 
     @classmethod
     def of_input(cls, config: MachineConfig) -> Widths:
@@ -52,9 +54,13 @@ class Widths:
 
 
 def ring_add(a: Value, b: Value, ring: Value) -> Value:
-    """``a + b``, within the ring if there is one: both operands are, so one subtraction suffices, whose sign tells whether it
-    was due. That of no ring (0) changes nothing."""
-    total = a + b
+    """``a + b``, within the ring if there is one."""
+    return in_ring(a + b, ring)
+
+
+def in_ring(total: Value, ring: Value) -> Value:
+    """A sum of two numbers that are in the ring, so one subtraction suffices, whose sign tells whether it was due. That of no
+    ring (0) changes nothing."""
     less = total - ring
     return Mux(less[-1], total, less)[: len(total)]
 
@@ -110,16 +116,17 @@ class RasterWalk(wiring.Component):
     takes groups of three pixels in two steps). Lanes beyond the advance are invalid, and a walk ends only
     with the last step of the list.
 
-    Three stages, each with its own copy of the settings it needs, taken along with a walk's first group:
+    Four stages, each with its own copy of the settings it needs, taken along with a walk's first group:
 
     ======  =========================================================================================
-    setup   multiples of the three steps, one per cycle, while the previous walk still runs
+    setup   multiples of the three steps, twice as many in each cycle, while the previous walk still runs
     place   for every lane, how many row ends lie before it and which column follows the last of them
-    add     the lanes' address parts: last group's pixel plus the multiples chosen by ``place``
+    choose  for every lane, the multiples that its place asks for
+    add     the lanes' address parts: last group's pixel plus these
     ======  =========================================================================================
 
     So the recurrence from group to group is a look at a few bits in ``place`` (``Near``) and one addition in ``add``,
-    whatever the number of lanes. Latency ``lanes + 3``; stalls with ``o.ready``.
+    whatever the number of lanes. Latency 5 and a cycle for each of the ``raster_rounds``; stalls with ``o.ready``.
     """
 
     def __init__(self, widths: Widths, lanes: int, advances: Sequence[int], carried: ShapeLike) -> None:
@@ -135,11 +142,12 @@ class RasterWalk(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        starts, release, accept = Signal(), Signal(), Signal()
-        """The first group of a walk is next; it goes into ``place``; whatever is next does."""
+        release, accept, move = Signal(), Signal(), Signal()
+        """The first group of a walk goes into ``place``; whatever is next does; what is there goes into ``choose``."""
         s, steps, armed = self._setup(m, release)
-        place, placed = self._place(m, s, armed, starts, release, accept)
-        self._add(m, s, steps, starts, release, place, placed, accept)
+        place, placed = self._place(m, s, armed, release, accept)
+        chosen = self._choose(m, s, steps, release, place, placed, accept, move)
+        self._add(m, place, chosen, move)
         return m
 
     def _setup(self, m: Module, release: Signal) -> tuple[data.View, data.View, Signal]:
@@ -148,30 +156,35 @@ class RasterWalk(wiring.Component):
         loaded = Signal()
         s = Signal(self.i.p.shape())
         steps = Signal(_multiples(self.widths, self.lanes))
-        count = Signal(range(self.lanes + 1))
-        m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == self.lanes))]
+        rounds = raster_rounds(self.lanes)
+        count = Signal(range(rounds + 1))
+        m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == rounds))]
         m.d.sync += loaded.eq(Mux(loaded, ~release, self.i.valid))
+
+        def sums(known: int, row: Any, y: Any, column: Any, ring: Value) -> None:
+            """From the multiples up to ``known`` those up to twice as much."""
+            for k in range(1, min(known, self.lanes - known) + 1):
+                m.d.sync += [
+                    steps.row[known + k].eq(self.widths.ring_sum(_sum(row, known, k), ring)),
+                    steps.y[known + k].eq(_sum(y, known, k) if self.widths.numbered else 0),
+                    steps.column[known + k].eq(_sum(column, known, k)),
+                ]
+
         with m.If(~loaded):
-            m.d.sync += [
-                s.eq(self.i.p),
-                count.eq(1),
-                steps.row[1].eq(self.i.p.row_step),
-                steps.y[1].eq(self.i.p.y_step),
-                steps.column[1].eq(self.i.p.column_step),
-            ]
+            first = self.i.p.row_step, self.i.p.y_step, self.i.p.column_step
+            m.d.sync += [s.eq(self.i.p), count.eq(0)]
+            m.d.sync += [steps[part][1].eq(step) for part, step in zip(("row", "y", "column"), first, strict=True)]
+            row, y, column = ((step, step) for step in first)
+            sums(1, row, y, column, self.i.p.ring)
         with m.Else(), m.Switch(count):
-            for k in range(1, self.lanes):
+            for k in range(rounds):
                 with m.Case(k):
-                    m.d.sync += [
-                        count.eq(k + 1),
-                        steps.row[k + 1].eq(self.widths.ring_add(steps.row[k], s.row_step, s.ring)),
-                        steps.y[k + 1].eq(steps.y[k] + s.y_step if self.widths.numbered else 0),
-                        steps.column[k + 1].eq(steps.column[k] + s.column_step),
-                    ]
+                    m.d.sync += count.eq(k + 1)
+                    sums(2 << k, steps.row, steps.y, steps.column, s.ring)
         return s, steps, armed
 
     def _place(
-        self, m: Module, s: data.View, armed: Signal, starts: Signal, release: Signal, accept: Signal
+        self, m: Module, s: data.View, armed: Signal, release: Signal, accept: Signal
     ) -> tuple[data.View, Signal]:
         """Go through the rows; a group is put out whenever ``accept`` is high."""
         n = self.lanes
@@ -200,6 +213,8 @@ class RasterWalk(wiring.Component):
         final_phase = phase == len(self.advances) - 1
         repeat_over = Signal()
         walk_over = Signal()
+        starts = Signal()
+        """The first group of a walk is next."""
         m.d.comb += [
             repeat_over.eq(final_phase & near.rows_over),
             walk_over.eq(repeat_over & final),
@@ -253,59 +268,120 @@ class RasterWalk(wiring.Component):
                 near.step()
         return place, placed
 
-    def _add(
-        self, m: Module, s: data.View, s_steps: data.View, starts: Signal, release: Signal, place: data.View, placed: Signal,
-        accept: Signal,
-    ) -> None:  # fmt: skip
-        """Turn each group's places into addresses. Registers take anything where nothing is ``placed``: no walk has begun."""
+    def _choose(
+        self, m: Module, s: data.View, s_steps: data.View, release: Signal, place: data.View, placed: Signal, accept: Signal,
+        move: Signal,
+    ) -> _Chosen:  # fmt: skip
+        """Take of each lane the multiples that its place asks for; ``move``: the next stage takes them."""
         n = self.lanes
         steps = Signal(_multiples(self.widths, n))
-        start_layout = _start_layout(self.widths)
-        start = Signal(start_layout)
-        base = Signal(start_layout)
+        start = Signal(_start_layout(self.widths))
         ring = Signal.like(s.ring)
         carried = Signal.like(s.carried)
+        with m.If(release):
+            m.d.sync += [steps.eq(s_steps), ring.eq(s.ring), carried.eq(s.carried)]
+            m.d.sync += [start[name].eq(s[name]) for name in start.shape().members]
+        chosen = Signal(data.StructLayout({
+            "rises": data.ArrayLayout(_rise_layout(self.widths, n), n + 1),
+            "from": start.shape(),
+            "carried": carried.shape(),
+            **{name: place.shape()[name].shape for name in ("valid", "phase", "first", "last_of_repeat", "last")},
+        }))
+        valid = Signal()
+        m.d.comb += accept.eq(~placed | move)
+        with m.If(move):
+            m.d.sync += valid.eq(placed)
+            m.d.sync += [chosen[name].eq(place[name]) for name in ("valid", "phase", "first", "last_of_repeat", "last")]
+            with m.If(place.first):
+                m.d.sync += [chosen["from"].eq(start), chosen.carried.eq(carried)]
+            for p in range(n + 1):
+                rise = chosen.rises[p]
+                row, y = (pick([0, *(steps[part][k] for k in range(1, p + 1))], place.wraps[p]) for part in ("row", "y"))
+                wrapped = place.wraps[p] != 0
+                m.d.sync += [
+                    rise.row.eq(row),
+                    rise.y.eq(y),
+                    rise.wrapped.eq(wrapped),
+                    rise.beside.eq(pick([0, *(steps.column[k] for k in range(1, p + 1))], Mux(wrapped, place.after[p], p))),
+                ]
+                if self.widths.numbered:
+                    m.d.sync += rise.row_less.eq(row - ring)
+        return _Chosen(chosen, valid, start)
+
+    def _add(self, m: Module, place: data.View, chosen: _Chosen, move: Signal) -> None:
+        """Turn each group's places into addresses. Registers take anything where nothing is chosen: no walk has begun."""
+        n = self.lanes
+        group = chosen.group
+        base = Signal(_start_layout(self.widths))
         lanes = []
         for p in range(n + 1):
-            lane = Signal(start_layout, name=f"lane{p}")
-            wrapped = place.wraps[p] != 0
-            rise = [pick([0, *(steps[part][k] for k in range(1, p + 1))], place.wraps[p]) for part in ("row", "y")]
-            beside = pick([0, *(steps.column[k] for k in range(1, p + 1))], Mux(wrapped, place.after[p], p))
+            lane = Signal(base.shape(), name=f"lane{p}")
+            rise = group.rises[p]
+            row = base.row + rise.row
+            if self.widths.numbered:
+                # Within the ring, as ``in_ring``; the difference does not wait for the sum.
+                less = base.row + rise.row_less
+                row = Mux(less[-1], row, less)
             m.d.comb += [
-                lane.row.eq(self.widths.ring_add(base.row, rise[0], ring)),
-                lane.y.eq(base.y + rise[1] if self.widths.numbered else 0),
-                lane.column.eq(Mux(wrapped, start.column, base.column) + beside),
+                lane.row.eq(row),
+                lane.y.eq(base.y + rise.y if self.widths.numbered else 0),
+                lane.column.eq(Mux(rise.wrapped, group["from"].column, base.column) + rise.beside),
             ]
             lanes.append(lane)
-        first = Cat(s[name] for name in start_layout.members)
-        following = pick([lanes[a].as_value() for a in self.advances], place.phase)
-        ready = Signal()
-        m.d.comb += [ready.eq(~self.o.valid | self.o.ready), accept.eq(~placed | ready)]
+        following = pick([lanes[a].as_value() for a in self.advances], group.phase)
+        m.d.comb += move.eq(~chosen.valid | ~self.o.valid | self.o.ready)
         out = self.o.p
-        with m.If(ready):
+        with m.If(~self.o.valid | self.o.ready):
             for p in range(n):
                 m.d.sync += [
-                    out.pixels[p].valid.eq(place.valid[p]),
+                    out.pixels[p].valid.eq(group.valid[p]),
                     out.pixels[p].row.eq(lanes[p].row),
                     out.pixels[p].y.eq(lanes[p].y),
                     out.pixels[p].column.eq(lanes[p].column),
                 ]
             m.d.sync += [
-                self.o.valid.eq(placed),
-                out.one_row.eq((place.wraps[n - 1] == 0) & place.valid[n - 1]),
-                out.first.eq(place.first),
-                out.last_of_repeat.eq(place.last_of_repeat),
-                out.last.eq(place.last),
-                out.carried.eq(carried),
+                self.o.valid.eq(chosen.valid),
+                out.one_row.eq(~group.rises[n - 1].wrapped & group.valid[n - 1]),
+                out.first.eq(group.first),
+                out.last_of_repeat.eq(group.last_of_repeat),
+                out.last.eq(group.last),
+                out.carried.eq(group.carried),
             ]
-        with m.If(release):
-            m.d.sync += [steps.eq(s_steps), ring.eq(s.ring), carried.eq(s.carried), start.eq(first)]
-        with m.If(accept):
-            m.d.sync += base.eq(Mux(starts, first, Mux(place.last_of_repeat, start.as_value(), following)))
+        start = chosen.start.as_value()
+        with m.If(move):
+            m.d.sync += base.eq(Mux(place.first, start, Mux(group.last_of_repeat, group["from"].as_value(), following)))
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What the stage ``choose`` holds."""
+
+    group: data.View
+    valid: Signal
+    start: data.View
+    """Where the walk in ``place`` begins."""
+
+
+def _sum(multiples: Any, a: int, b: int) -> Value:
+    """Of two multiples; twice the same needs no adder."""
+    return Cat(Const(0, 1), multiples[a]) if a == b else multiples[a] + multiples[b]
 
 
 def _start_layout(widths: Widths) -> data.StructLayout:
     return data.StructLayout({"row": unsigned(widths.row), "y": widths.y, "column": unsigned(widths.column)})
+
+
+def _rise_layout(widths: Widths, lanes: int) -> data.StructLayout:
+    """By what a lane's pixel is further on than the first, in rows; its column is so far ``beside`` that one's, or beside the
+    row's start, where it ``wrapped``. ``row_less``: the same within the ring, where the sum with ``row`` is beyond its end."""
+    multiples = _multiples(widths, lanes)
+    return data.StructLayout({
+        "row": unsigned(widths.row),
+        **({"row_less": signed(widths.row + 1)} if widths.numbered else {}),
+        "y": multiples["y"].shape.elem_shape,
+        "beside": multiples["column"].shape.elem_shape,
+        "wrapped": unsigned(1),
+    })
 
 
 def _multiples(widths: Widths, lanes: int) -> data.StructLayout:

@@ -36,16 +36,18 @@ QUEUE = 3
 OFFER = 1
 """From the move into the offer to the first cycle in which the unit may accept."""
 
-RASTER_TO_BEAT = 11
-"""From the first pixel group leaving the raster to its first beat: raster (2), loop, sum, wrap, address, fetch (5)."""
-RASTER_AHEAD = 2
+RASTER_START = 2
+"""From acceptance to the first pixel group leaving the raster's counters, but for the ``raster_rounds`` before it."""
+RASTER_TO_BEAT = 12
+"""From there to the first beat: raster (3), loop, sum, wrap, address, fetch (5)."""
+RASTER_AHEAD = 3
 """Pixel groups between the raster's counters and the loop over taps: the next walk begins when the loop takes so many."""
 READ_TO_BEAT = 4
 """From the grant of a beat's last word to the beat: bank's address, bank, its output register, queue."""
 LOOP_TO_BEAT = 9
 """From the loop over taps to the beat: loop, sum, wrap, address, fetch (5)."""
-PLACES_AHEAD = 5
-"""Places between the placement's counters and the write port: raster (2), sum, address, queue."""
+PLACES_AHEAD = 6
+"""Places between the placement's counters and the write port: raster (3), sum, address, queue."""
 
 LOAD_READ = 6 + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat: front, runs, splitter (2), AR, register slice."""
@@ -132,8 +134,6 @@ def pool_drain_of(config: MachineConfig) -> Drain:
 class Timing:
     """The latencies that depend on the configuration."""
 
-    raster: int
-    """From acceptance to the first pixel group leaving the raster."""
     conv_done: int
     """From the last beat to ``done``."""
     conv_stored: int
@@ -145,7 +145,6 @@ class Timing:
     def of(cls, config: MachineConfig) -> Timing:
         array = array_latency(config)
         return cls(
-            raster=config.px_p + 1,
             conv_done=array + conv_post_latency(config) + 5 + drain_of(config).last,
             conv_stored=array + 3,
             pool_done=pool_latency(config) + post_latency(config) + 5 + pool_drain_of(config).last,

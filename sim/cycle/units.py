@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from isa.config import MachineConfig
+from isa.latency import raster_rounds
 from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.costs import MiscCost, WindowCost
 from sim.cycle.timing import (
@@ -18,6 +19,7 @@ from sim.cycle.timing import (
     MISC_TURN,
     PLACES_AHEAD,
     RASTER_AHEAD,
+    RASTER_START,
     RASTER_TO_BEAT,
     READ_TO_BEAT,
     Drain,
@@ -96,8 +98,8 @@ class WindowPipeline(_Worker):
     ) -> None:  # fmt: skip
         super().__init__(contended, rivals)
         self._costs = costs
-        self._raster = config.px_p + 1
-        self._placement = drain.port + 1
+        self._raster = RASTER_START + raster_rounds(config.px_p)
+        self._placement = RASTER_START + raster_rounds(drain.port)
         self._places = drain.entries
         self._drain = drain.cycles
         self._lag = READ_TO_BEAT + done - drain.last - drain.every + drain.words + drain.parts - 1

@@ -47,7 +47,7 @@ def test_a_step_in_every_cycle_also_between_instructions(lanes: int) -> None:
     assert cycles == list(range(cycles[0], cycles[0] + len(cycles)))
 
 
-@pytest.mark.parametrize(("lanes", "latency"), [(1, 8), (2, 9), (4, 11)])
+@pytest.mark.parametrize(("lanes", "latency"), [(1, 9), (2, 9), (4, 10)])
 def test_latency_to_the_first_step(lanes: int, latency: int) -> None:
     _, cycles = run([plain_window(o_w=5)], lanes)
     assert cycles[0] == latency

@@ -84,4 +84,4 @@ def test_one_place_per_cycle_also_between_instructions() -> None:
     got, cycles = run_walks(Placement(PRESETS["nano"], 2, (2,)), walks, place_of, len(expected))
     assert got == expected
     assert cycles == list(range(cycles[0], cycles[0] + len(cycles)))
-    assert cycles[0] == 2 + 6
+    assert cycles[0] == 8
