@@ -9,6 +9,7 @@ from amaranth import Module, Mux, Signal, Value
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.memory import Memory
 
+from hw.arithmetic.small import stepped
 from isa.config import MachineConfig
 from isa.ram import ram_attributes
 
@@ -33,11 +34,11 @@ class RoomFifo(SyncFIFOBuffered):
         m.submodules.storage = storage = Memory(shape=self.width, depth=most, init=[])
         write, read = storage.write_port(), storage.read_port()
         push, pull = Signal(), Signal()
-        room = Signal(init=1)
+        room, some = Signal(init=1), Signal()
         m.d.comb += [
             self.w_rdy.eq(room),
             push.eq(self.w_rdy & self.w_en),
-            pull.eq((inner_level != 0) & (~self.r_rdy | self.r_en)),
+            pull.eq(some & (~self.r_rdy | self.r_en)),
             write.addr.eq(produce),
             write.data.eq(self.w_data),
             write.en.eq(push),
@@ -54,10 +55,11 @@ class RoomFifo(SyncFIFOBuffered):
             m.d.sync += [consume.eq(following_entry(consume, most)), self.r_rdy.eq(1)]
         with m.Elif(self.r_en):
             m.d.sync += self.r_rdy.eq(0)
+        m.d.sync += inner_level.eq(stepped(inner_level, push, pull, most))
         with m.If(push & ~pull):
-            m.d.sync += [inner_level.eq(inner_level + 1), room.eq(inner_level != most - 1)]
+            m.d.sync += [room.eq(inner_level != most - 1), some.eq(1)]
         with m.Elif(pull & ~push):
-            m.d.sync += [inner_level.eq(inner_level - 1), room.eq(1)]
+            m.d.sync += [room.eq(1), some.eq(inner_level != 1)]
         return m
 
 

@@ -109,7 +109,7 @@ class LoadUnit(wiring.Component):
         connect(m, feeder.chunks, packer.chunks)
         connect(m, walk.o, words.i)
         connect(m, words.o, packer.words)
-        m.d.comb += packer.next_count.eq(words.next.count)
+        m.d.comb += packer.next_more.eq(words.next.more)
         connect(m, packer.o, packed.i)
         over = self.halt | self.fault.valid
         stop = Signal()
@@ -145,9 +145,15 @@ class LoadUnit(wiring.Component):
         ]
 
         write = self.fm_write
+        offered = Signal()
+        """The word on ``packed.o`` is to be written: a register, for all that write wait for what the banks make of it."""
+        with m.If(~packed.o.valid | packed.o.ready):
+            m.d.sync += offered.eq((packed.i.valid | ~packed.i.ready) & packed.next.write & ~over)
+        with m.Else():
+            m.d.sync += offered.eq(offered & ~over)
         load_done = Signal()
         m.d.comb += [
-            write.valid.eq(packed.o.valid & packed.o.payload.write & ~stop),
+            write.valid.eq(offered),
             write.addr.eq(packed.o.payload.addr),
             write.data.eq(packed.o.payload.data),
             write.mask.eq(~0),

@@ -63,7 +63,7 @@ class Packer(wiring.Component):
     at least as wide as chunks, whatever the lengths and the alignment.
 
     Whether a word goes is looked up from registers, of which ``reach``, its last byte, is one: it is worked out a cycle before,
-    for the word that stays and for the one behind it, of which ``next_count`` says how long it is. A segment's first word
+    for the word that stays and for the one behind it, of which ``next_more`` says how long it is. A segment's first word
     is ``known`` as soon as the first chunk is there, a transfer's first word a cycle after it came.
 
     ``error`` strobes, with ``error_ticket``, when a chunk that DRAM reported as bad is passed. ``starved``: a word waits
@@ -78,7 +78,7 @@ class Packer(wiring.Component):
         super().__init__({
             "chunks": In(stream.Signature(chunk_layout(config))),
             "words": In(stream.Signature(word_layout(config, cut_context(config)))),
-            "next_count": In(config.ic_p.bit_length()),
+            "next_more": In(word_layout(config, 0)["more"].shape),
             "o": Out(stream.Signature(packed_layout(config))),
             "starved": Out(1),
             "error": Out(1),
@@ -127,7 +127,7 @@ class Packer(wiring.Component):
             self.starved.eq(self.words.valid & ~fed & ~purge),
         ]
         with m.If(self.words.valid & word.begin):
-            m.d.sync += jump.eq(word.context.step + _less_one(word.count))
+            m.d.sync += jump.eq(word.context.step + word.more)
 
         # Whether the word goes is known last: what follows from it is worked out for both cases before.
         go = _outcome(position, "go")
@@ -136,7 +136,7 @@ class Packer(wiring.Component):
         m.d.comb += next_base.eq(base + word.context.step)
         gone = {name: Signal(position, name=f"{name}_gone") for name in ("base", "start", "reach")}
         stop = Signal(position)
-        m.d.comb += stop.eq(start + word.count)
+        m.d.comb += stop.eq(reach + 1)
         with m.If(~word.context.window):
             m.d.comb += [gone["base"].eq(stop), gone["start"].eq(stop)]
         with m.Elif(word.end_pixel):
@@ -144,18 +144,21 @@ class Packer(wiring.Component):
         with m.Else():
             m.d.comb += [gone["base"].eq(base), gone["start"].eq(stop)]
         over = word.context.window & word.end_pixel
-        wraps = Mux(word.context.window, word.end_pixel & (next_base >= size), stop >= size)
+        step = word.context.step
+        passed = step[size_bits:].any() | _carry(base[:size_bits], step[:size_bits])
+        wraps = Mux(word.context.window, word.end_pixel & passed, reach[size_bits:].any() | reach[:size_bits].all())
         """``base`` leaves chunk 0: it lies there, where a word goes."""
-        m.d.comb += gone["reach"].eq(Mux(over, base, reach) + Mux(over, jump, self.next_count))
+        behind = Cat(~over, Mux(over, base, reach)) + Cat(~over, Mux(over, jump, self.next_more))
+        m.d.comb += gone["reach"].eq(behind[1:])
 
         last = first.last
         here: dict[str, Signal] = {"base": base, "start": start, "reach": reach}
-        for case, restart, skip, count, kept in (
-            (go, end_segment, Mux(spent, head_stays, head_goes), self.next_count, gone),
-            (stay, purge | fresh, Mux(purge, head_goes, head_stays), word.count, here),
+        for case, restart, skip, more, kept in (
+            (go, end_segment, Mux(spent, head_stays, head_goes), self.next_more, gone),
+            (stay, purge | fresh, Mux(purge, head_goes, head_stays), word.more, here),
         ):
             begun = Signal(position)
-            m.d.comb += begun.eq(skip + _less_one(count))
+            m.d.comb += begun.eq(skip + more)
             for name, value in kept.items():
                 moved = Mux(case.drop, _earlier(value, size_bits), value)
                 m.d.comb += case[name].eq(Mux(restart, begun if name == "reach" else skip, moved))
@@ -208,7 +211,7 @@ class Packer(wiring.Component):
                 done.eq(come.finished & Mux(purge, purge_end, word.end)),
                 addr.eq(word.addr),
                 shift.eq(within),
-                used.eq(Cat(~spent & (n < word.count) for n in range(lanes))),
+                used.eq(Cat(~spent & (n <= word.more) for n in range(lanes))),
                 fill.eq(word.context.fill),
                 self.o.valid.eq(write | done),
                 self.o.payload.write.eq(write),
@@ -299,9 +302,12 @@ def _earlier(position: Value, size_bits: int) -> Value:
     return Cat(position[:size_bits], pick([C((n - 1) % numbers, len(chunk)) for n in range(numbers)], chunk))
 
 
-def _less_one(count: Value) -> Value:
-    """``count - 1``, for a count of at least one."""
-    return _sum(count, C((1 << len(count)) - 1, len(count)), 0)
+def _carry(a: Value, b: Value) -> Value:
+    """Of the sum of two numbers as long as each other, in gates: for so few bits no carry chain is as quick."""
+    carry: Value = C(0)
+    for one, other in zip(a, b, strict=True):
+        carry = (one & other) | (carry & (one | other))
+    return carry
 
 
 def _sum(value: Value, other: Value, more: int) -> Value:

@@ -56,7 +56,8 @@ class WordReader(wiring.Component):
         word = self.words.payload
         context = word.context
         lane_shape = context.lane.shape()
-        tag = data.StructLayout({"count": word.count.shape(), "lane": lane_shape, "last": unsigned(1), "flip": unsigned(1)})
+        count = piece_layout(self.config)["count"].shape
+        tag = data.StructLayout({"count": count, "lane": lane_shape, "last": unsigned(1), "flip": unsigned(1)})
         m.submodules.port = port = ReadPort(self.config, 1, tag, ROOM, always=True)
         connect(m, port.fm_read[0], flipped(self.fm_read))
         may_read = Signal()
@@ -76,7 +77,7 @@ class WordReader(wiring.Component):
         next_pixel = Signal(lane_shape)
         m.d.comb += [next_row.eq(row + context.row_step), next_pixel.eq(pixel + context.pixel_step)]
         with m.If(take):
-            m.d.sync += [kept["row"].eq(row), kept["pixel"].eq(pixel), kept["lane"].eq(lane + word.count)]
+            m.d.sync += [kept["row"].eq(row), kept["pixel"].eq(pixel), kept["lane"].eq(lane + word.more + 1)]
             with m.If(word.end_row):
                 m.d.sync += [signal.eq(next_row) for signal in kept.values()]
             with m.Elif(word.end_pixel):
@@ -85,7 +86,7 @@ class WordReader(wiring.Component):
         asked, answer = port.i.payload.tag, port.o.payload
         flips = Mux(answer.tag.flip, sum(0x80 << 8 * n for n in range(self.config.ic_p)), 0)
         m.d.comb += [
-            asked.count.eq(word.count),
+            asked.count.eq(word.more + 1),
             asked.lane.eq(lane),
             asked.last.eq(word.end_row | (context.apart & word.end_pixel)),
             asked.flip.eq(context.flip),

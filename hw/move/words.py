@@ -8,6 +8,7 @@ from amaranth import Module, Mux, Signal, unsigned
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
 from isa.config import MachineConfig
 
@@ -28,10 +29,10 @@ def walk_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
 
 
 def word_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
-    """A word and the bytes in use; ``begin`` and ``end`` of the transfer, ``end_row``, ``end_pixel``."""
+    """A word and the bytes in use, one and ``more``; ``begin`` and ``end`` of the transfer, ``end_row``, ``end_pixel``."""
     return data.StructLayout({
         "addr": unsigned(config.fm_address_bits),
-        "count": unsigned(config.ic_p.bit_length()),
+        "more": unsigned(bits_for(config.ic_p - 1)),
         "begin": unsigned(1),
         "end_pixel": unsigned(1),
         "end_row": unsigned(1),
@@ -85,7 +86,7 @@ class WordWalk(wiring.Component):
             m.d.sync += [
                 self.o.valid.eq(valid),
                 self.o.payload.addr.eq(word),
-                self.o.payload.count.eq(Mux(end_pixel, bytes_left, lanes)),
+                self.o.payload.more.eq(Mux(end_pixel, bytes_left - 1, lanes - 1)),
                 self.o.payload.begin.eq(begin),
                 self.o.payload.end_pixel.eq(end_pixel),
                 self.o.payload.end_row.eq(end_row),

@@ -174,7 +174,8 @@ class WindowGenerator(wiring.Component):
         side_by_side = Signal()
         second = t.several if self.taps > self.lanes else Const(0)
         steps = _Steps(self.taps, side_by_side, second)
-        step = Mux(side_by_side, self.taps, t.d_x << second) if self.taps > 1 else t.d_x
+        step = Signal(range(max(self.taps, greatest("d_x") << (self.taps > self.lanes)) + 1)) if self.taps > 1 else t.d_x
+        """Columns between the taps of one step and those of the next."""
         m.d.comb += [
             tap.side_by_side.eq(side_by_side),
             tap.count.eq(Mux(last_columns, columns, steps.most)),
@@ -216,7 +217,8 @@ class WindowGenerator(wiring.Component):
             with m.If(raster.o.valid):
                 if self.taps > 1:
                     m.d.comb += beside.eq(fresh.neighbours & new.one_row)
-                    m.d.sync += side_by_side.eq(beside)
+                    apart = fresh.d_x << fresh.several if self.taps > self.lanes else fresh.d_x
+                    m.d.sync += [side_by_side.eq(beside), step.eq(Mux(beside, self.taps, apart))]
                 m.d.sync += [to.eq(few) for to in (few_columns, last_columns)]
                 m.d.sync += [
                     pixels.eq(new.pixels),
