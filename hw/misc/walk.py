@@ -60,6 +60,7 @@ class Walk(wiring.Component):
         now = Signal(unit_layout(Unit.MISC, self.config))
         idle = Signal(init=1)
         walking = Signal()
+        """``~idle``, a register as well: what is asked of the banks hangs on it."""
         final = Signal(LOOPS)
         opens = Signal()
         alone = Signal()
@@ -68,7 +69,6 @@ class Walk(wiring.Component):
         step = Signal()
         moves = Signal(LOOPS)
         m.d.comb += [
-            walking.eq(~idle),
             self.o.valid.eq(walking),
             self.o.payload.turn.last.eq(last),
             self.o.payload.turn.opens.eq(opens),
@@ -91,12 +91,13 @@ class Walk(wiring.Component):
         with m.If(idle):
             m.d.sync += [
                 idle.eq(~self.i.valid),
+                walking.eq(self.i.valid),
                 now.eq(self.i.payload),
                 alone.eq(is_one_of(taken.mode, *MISC_ALONE)),
                 reduces.eq(is_one_of(taken.mode, *MISC_REDUCTIONS)),
             ]
         with m.Elif(step & last):
-            m.d.sync += idle.eq(1)
+            m.d.sync += [idle.eq(1), walking.eq(0)]
         return m
 
     def _count(self, m: Module, taken: Any, fields: Any, final: Signal, moves: Signal, idle: Signal, step: Signal) -> Signal:

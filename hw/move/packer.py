@@ -94,9 +94,6 @@ class Packer(wiring.Component):
         push = Signal()
         present, queue, came = self._queue(m, push, drop)
         first, newest = queue[0], came.newest
-        # Chunk 0 of the next cycle, if this one's stays and if it goes.
-        head_stays, head_goes = Mux(present[0], first.skip, newest.skip), Mux(present[1], queue[1].skip, newest.skip)
-
         position = unsigned((size + max(self.config.window_bytes, lanes) + lanes).bit_length())
         base = Signal(position)
         start = Signal(position)
@@ -129,6 +126,12 @@ class Packer(wiring.Component):
         with m.If(self.words.valid & word.begin):
             m.d.sync += jump.eq(word.context.step + word.more)
 
+        # Chunk 0 of the next cycle if this one's stays, and if it goes: in a module of its own, for sums hang on them.
+        m.submodules.heads = heads = Module()
+        goes, stays = Signal(size_bits), Signal(size_bits)
+        head_stays, head_goes = Mux(present[0], first.skip, newest.skip), Mux(present[1], queue[1].skip, newest.skip)
+        heads.d.comb += [goes.eq(Mux(spent, head_stays, head_goes)), stays.eq(Mux(purge, head_goes, head_stays))]
+
         # Whether the word goes is known last: what follows from it is worked out for both cases before.
         go = _outcome(position, "go")
         stay = _outcome(position, "stay")
@@ -154,8 +157,8 @@ class Packer(wiring.Component):
         last = first.last
         here: dict[str, Signal] = {"base": base, "start": start, "reach": reach}
         for case, restart, skip, more, kept in (
-            (go, end_segment, Mux(spent, head_stays, head_goes), self.next_more, gone),
-            (stay, purge | fresh, Mux(purge, head_goes, head_stays), word.more, here),
+            (go, end_segment, goes, self.next_more, gone),
+            (stay, purge | fresh, stays, word.more, here),
         ):
             begun = Signal(position)
             m.d.comb += begun.eq(skip + more)
@@ -262,12 +265,14 @@ class Packer(wiring.Component):
         chosen = [Signal(_COLUMN_BITS * size, name=f"chosen{read}") for read in range(reads)]
         mine = Signal(reads + 1)
         m.d.comb += mine.eq((own >> first_chunk)[: reads + 1])
+        # In a module of their own, for memories hang on them.
+        m.submodules.rows = addresses = Module()
         row = [Signal(range(rows), name=f"row{ahead}") for ahead in range(reads + 1)]
-        m.d.comb += [address.eq(_sum(head, first_chunk, ahead)) for ahead, address in enumerate(row)]
+        addresses.d.comb += [address.eq(_sum(head, first_chunk, ahead)) for ahead, address in enumerate(row)]
         chunk = self.chunks.payload
         for column in range(size):
             beyond = Signal(name=f"beyond{column}")
-            m.d.comb += beyond.eq(column < within)
+            addresses.d.comb += beyond.eq(column < within)
             for read in range(reads):
                 memory = Memory(shape=_COLUMN_BITS, depth=rows, init=[])
                 m.submodules[f"byte{column}_{read}"] = memory
@@ -276,8 +281,8 @@ class Packer(wiring.Component):
                     write.en.eq(push),
                     write.addr.eq(tail),
                     write.data.eq(Cat(chunk.data.word_select(column, 8), chunk.real[column])),
-                    look.addr.eq(Mux(beyond, row[read + 1], row[read])),
                 ]
+                addresses.d.comb += look.addr.eq(Mux(beyond, row[read + 1], row[read]))
                 real = look.data[8] & Mux(beyond, mine[read + 1], mine[read])
                 with m.If(advance):
                     m.d.sync += chosen[read].word_select(column, _COLUMN_BITS).eq(Cat(look.data[:8], real))
