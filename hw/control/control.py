@@ -93,10 +93,16 @@ class Control(wiring.Component):
             m.d.comb += [unfinished.begun.eq(dispatch.begun[number]), unfinished.finished.eq(receiver.trace.finish)]
             idle.append(unfinished.none)
 
+        complete, expired = Signal(), Signal()
+        """A cycle late, as nothing that they tell of passes: what was complete stays so, and what expired stands still."""
+        m.d.sync += [
+            complete.eq(sequencer.running & dispatch.ended & Cat(*idle).all() & fetch.idle & self.activity.drained),
+            expired.eq(watchdog.expired),
+        ]
         drained = Signal(init=1)
         """As the watchdog sees it, a cycle late like the progress that it sees."""
         m.d.sync += drained.eq(self.activity.drained)
-        self._report(m, dispatch, receivers, watchdog, faults, sequencer, registers, drained)
+        self._report(m, dispatch, receivers, faults, sequencer, registers, expired, drained)
         self._name(m, dispatch, receivers, faults, registers)
         self._connect_fetch(m, fetch, dispatch, sequencer, registers)
         self._watch(m, watchdog, dispatch, receivers, sequencer, registers, drained)
@@ -111,10 +117,10 @@ class Control(wiring.Component):
             sequencer.reset.eq(registers.reset),
             registers.wipe.eq(sequencer.wipe),
             registers.idle.eq(sequencer.idle),
-            sequencer.complete.eq(dispatch.ended & Cat(*idle).all() & fetch.idle & self.activity.drained),
+            sequencer.complete.eq(complete),
             sequencer.fault.eq(faults.valid),
             sequencer.drained.eq(self.activity.drained & fetch.idle),
-            sequencer.expired.eq(watchdog.expired),
+            sequencer.expired.eq(expired),
             registers.busy.eq(sequencer.busy),
             registers.done.eq(sequencer.done),
             registers.error.eq(sequencer.error),
@@ -154,8 +160,8 @@ class Control(wiring.Component):
         m.d.comb += [counters.events[counter_number(unit, counter)].eq(events[counter]) for counter in Counter]
 
     def _report(
-        self, m: Module, dispatch: Dispatch, receivers: list[Receiver], watchdog: Watchdog, faults: Faults,
-        sequencer: Sequencer, registers: Registers, drained: Signal,
+        self, m: Module, dispatch: Dispatch, receivers: list[Receiver], faults: Faults, sequencer: Sequencer,
+        registers: Registers, expired: Signal, drained: Signal,
     ) -> None:  # fmt: skip
         reports = iter(faults.reports)
 
@@ -172,28 +178,30 @@ class Control(wiring.Component):
         stuck: tuple[Value, Value] = (Const(0), Const(NO_UNIT))
         owing = stuck
         for unit, receiver in reversed([*zip(self._units, receivers, strict=True)]):
-            stuck = Mux(receiver.stuck, receiver.stuck_ticket, stuck[0]), Mux(receiver.stuck, int(unit), stuck[1])
+            is_stuck, stuck_ticket = _later(m, receiver.stuck), _later(m, receiver.stuck_ticket)
+            stuck = Mux(is_stuck, stuck_ticket, stuck[0]), Mux(is_stuck, int(unit), stuck[1])
             if unit in (Unit.LOAD, Unit.SAVE):
                 owing = Mux(receiver.at_work, receiver.oldest_ticket, owing[0]), Mux(receiver.at_work, int(unit), owing[1])
-        expired = watchdog.expired & ~sequencer.complete
-        for quiet, code, culprit in ((drained, Fault.WATCHDOG, stuck), (~drained, Fault.BUS_TIMEOUT, owing)):
+        stopped = expired & sequencer.running & ~sequencer.complete
+        was_drained = _later(m, drained)
+        for quiet, code, culprit in ((was_drained, Fault.WATCHDOG, stuck), (~was_drained, Fault.BUS_TIMEOUT, owing)):
             ticket, unit = Signal(TICKET_BITS, name=f"{code.name}_ticket"), Signal(range(NO_UNIT + 1), name=f"{code.name}_unit")
             m.d.sync += [ticket.eq(culprit[0]), unit.eq(culprit[1])]
-            report(expired & quiet, code, ticket, unit)
+            report(stopped & quiet, code, ticket, unit)
         report(registers.abort & sequencer.running & ~sequencer.complete, Fault.ABORTED)
 
     def _name(
         self, m: Module, dispatch: Dispatch, receivers: list[Receiver], faults: Faults, registers: Registers
     ) -> None:
-        """The pc of the instruction that the first fault is about, a cycle after the fault, or after the unit in question,
+        """The pc of the instruction that the first fault is about, two cycles after the fault, or after the unit in question,
         which may still finish others, has looked up theirs. It stays until the next program."""
         pc = Signal(32)
         others = Signal()
         m.d.comb += [receiver.look.eq(faults.first.ticket) for receiver in receivers]
-        with m.If(faults.valid), m.Switch(faults.first.unit):
+        with m.If(_later(m, faults.valid)), m.Switch(faults.first.unit):
             for unit, receiver in zip(self._units, receivers, strict=True):
                 with m.Case(int(unit)):
-                    m.d.comb += [pc.eq(receiver.pc), others.eq(receiver.trace.finish)]
+                    m.d.comb += [pc.eq(_later(m, receiver.pc)), others.eq(_later(m, receiver.trace.finish))]
             with m.Default():
                 m.d.comb += pc.eq(dispatch.pc)
         with m.If(~others):
@@ -220,13 +228,20 @@ class Control(wiring.Component):
     ) -> None:  # fmt: skip
         """While a program runs anything that moves is progress, while it halts only the bus is. As long as DRAM owes an
         answer it may take the time that it has for itself."""
-        moves = [dispatch.moved, *(self._unit(unit).active for unit in self._units)]
+        events = [dispatch.moved, *(self._unit(unit).active for unit in self._units)]
         for receiver in receivers:
-            moves += [receiver.trace.start, receiver.trace.finish]
-        progress = Signal()
-        m.d.sync += progress.eq(self.activity.handshake | (sequencer.running & Cat(*moves).any()))
+            events += [receiver.trace.start, receiver.trace.finish]
+        moves, progress = Signal(len(events)), Signal()
+        m.d.sync += [moves.eq(Cat(*events)), progress.eq(self.activity.handshake | (sequencer.running & moves.any()))]
         m.d.comb += [
             watchdog.run.eq((sequencer.running & ~self.halt) | sequencer.halting),
             watchdog.progress.eq(progress),
             watchdog.limit.eq(Mux(drained, registers.watchdog, registers.bus_watchdog)),
         ]
+
+
+def _later(m: Module, value: Value) -> Signal:
+    """The same a cycle later."""
+    register = Signal(len(value), name="later")
+    m.d.sync += register.eq(value)
+    return register

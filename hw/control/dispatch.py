@@ -6,6 +6,7 @@ from amaranth import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.axi.slice import RegisterSlice
 from hw.control.units import HEADER_LAYOUT
 from isa.capabilities import built_units
 from isa.config import MachineConfig
@@ -16,12 +17,19 @@ FETCHED_LAYOUT = data.StructLayout({"word": unsigned(32), "error": unsigned(1)})
 """A program word as it was fetched; ``error``: DRAM refused it."""
 
 
+def _known_layout(units: int) -> data.StructLayout:
+    """A program word, and what it would be as a header: of which units ``to`` it belongs, a bit each; whether its opcode is
+    ``unknown``, and whether its fields are ``illegal``."""
+    return data.StructLayout({"word": 32, "error": 1, "to": units, "unknown": 1, "illegal": 1})
+
+
 class Dispatch(wiring.Component):
     """Hands each instruction to its unit's queue: its pc, then its header, then its other words.
 
     One word per cycle goes into a queue, so an instruction of w words takes w + 1 cycles: the header is checked in
-    the cycle that sends the pc. What is sent waits in a register in front of the queues; a full queue stalls the dispatcher,
-    and with it all that comes later in the program. ``begun`` strobes for the unit whose instruction was begun a cycle ago.
+    the cycle that sends the pc. Words come by a register slice, on whose way to it they are looked at as if they were headers.
+    What is sent waits in a register in front of the queues; a full queue stalls the dispatcher, and with it all that comes
+    later in the program. ``begun`` strobes for the unit whose instruction was begun a cycle ago.
 
     Checks and their order are those of ``isa.codec.decode``, so that the first fault in the program is the one
     reported: opcode (of a unit that was built), length, reserved bits of the header, tokens of START and END, the end
@@ -63,40 +71,43 @@ class Dispatch(wiring.Component):
         last = Signal()
         """``index`` is that of the instruction's last word."""
 
-        word = self.words.payload.word
-        incoming = data.View(HEADER_LAYOUT, word)
+        m.submodules.words = words = RegisterSlice(_known_layout(len(self._units)))
+        m.d.comb += [words.i.valid.eq(self.words.valid), self.words.ready.eq(words.i.ready)]
+        self._look(m, words.i.payload)
+        now = words.o.payload
+        incoming = data.View(HEADER_LAYOUT, now.word)
         header_code = Signal(4)
         body_code = Signal(4)
-        self._check_header(m, incoming, remaining, header_code)
+        self._check_header(m, now, incoming, remaining, header_code)
         reserved = Signal(32)
         """Bits of the word at hand; of the header they are checked apart."""
         reserved_behind = self._reserved_behind(m, header, index)
-        self._check_word(m, header, reserved, last, first, body_code)
+        self._check_word(m, now, header, reserved, last, first, body_code)
 
         send = Signal()
         begin = Signal()
         sent = Signal(32)
-        target = Signal(HEADER_LAYOUT["opcode"].shape)
+        to, kept_to = Signal(len(self._units)), Signal(len(self._units))
         free = Signal()
-        self._connect_queues(m, target, send, begin, sent, free)
+        self._connect_queues(m, to, send, begin, sent, free)
 
         def fail(code: Signal) -> None:
             m.d.sync += [self.fault.eq(1), self.code.eq(code)]
             m.next = "IDLE"
 
-        m.d.comb += self.moved.eq(self.words.valid & self.words.ready)
+        m.d.comb += self.moved.eq(words.o.valid & words.o.ready)
         with m.FSM():
             with m.State("IDLE"), m.If(self.start):
                 m.d.sync += [self.pc.eq(0), remaining.eq(self.program_words), first.eq(1), self.ended.eq(0)]
                 m.next = "HEADER"
 
             with m.State("HEADER"):
-                m.d.sync += [header.eq(incoming), reserved.eq(0), index.eq(0)]
+                m.d.sync += [header.eq(incoming), kept_to.eq(now.to), reserved.eq(0), index.eq(0)]
                 m.d.sync += [left.eq(incoming.length), last.eq(incoming.length == 1)]
-                m.d.comb += [target.eq(incoming.opcode), sent.eq(self.pc)]
+                m.d.comb += [to.eq(now.to), sent.eq(self.pc)]
                 with m.If(self.halt):
                     m.next = "IDLE"
-                with m.Elif((remaining == 0) | self.words.valid):
+                with m.Elif((remaining == 0) | words.o.valid):
                     with m.If(header_code != Fault.NONE):
                         fail(header_code)
                     with m.Else():
@@ -105,10 +116,10 @@ class Dispatch(wiring.Component):
                             m.next = "BODY"
 
             with m.State("BODY"):
-                m.d.comb += [target.eq(header.opcode), sent.eq(word), self.words.ready.eq(free & ~self.halt)]
+                m.d.comb += [to.eq(kept_to), sent.eq(now.word), words.o.ready.eq(free & ~self.halt)]
                 with m.If(self.halt):
                     m.next = "IDLE"
-                with m.Elif(self.words.valid):
+                with m.Elif(words.o.valid):
                     with m.If(body_code != Fault.NONE):
                         fail(body_code)
                     with m.Else():
@@ -124,25 +135,35 @@ class Dispatch(wiring.Component):
                             m.next = "IDLE"
         return m
 
-    def _check_header(self, m: Module, header: data.View, remaining: Signal, code: Signal) -> None:
-        """``code`` is the fault of an instruction that begins with this header, with ``remaining`` words to come."""
+    def _look(self, m: Module, known: data.View) -> None:
+        """The word that comes, and what it would be as a header."""
+        fetched = self.words.payload
+        header = data.View(HEADER_LAYOUT, fetched.word)
         expected = Signal(HEADER_LAYOUT["length"].shape)
-        known = Signal()
         tokens = Signal()
+        m.d.comb += [known.word.eq(fetched.word), known.error.eq(fetched.error), known.unknown.eq(1)]
         with m.Switch(header.opcode):
             for row in self._known:
                 with m.Case(row.opcode):
-                    m.d.comb += [known.eq(1), expected.eq(row.length), tokens.eq(row.unit is not None)]
+                    m.d.comb += [known.unknown.eq(0), expected.eq(row.length), tokens.eq(row.unit is not None)]
+                    if row.unit is not None:
+                        m.d.comb += known.to.eq(1 << self._units.index(row.unit))
         tokens_asked = header.wait.any() | header.signal.any()
+        m.d.comb += known.illegal.eq((header.length != expected) | header.reserved.any() | (tokens_asked & ~tokens))
+
+    def _check_header(self, m: Module, now: data.View, header: data.View, remaining: Signal, code: Signal) -> None:
+        """``code`` is the fault of an instruction that begins with this header, with ``remaining`` words to come. Its length
+        counts where it is legal, hence that of its opcode."""
+        bits = len(header.length)
         with m.If(remaining == 0):
             m.d.comb += code.eq(Fault.PROGRAM_END)
-        with m.Elif(self.words.payload.error):
+        with m.Elif(now.error):
             m.d.comb += code.eq(Fault.FETCH_ERROR)
-        with m.Elif(~known):
+        with m.Elif(now.unknown):
             m.d.comb += code.eq(Fault.ILLEGAL_OPCODE)
-        with m.Elif((header.length != expected) | header.reserved.any() | (tokens_asked & ~tokens)):
+        with m.Elif(now.illegal):
             m.d.comb += code.eq(Fault.ILLEGAL_FIELD)
-        with m.Elif(~remaining[len(expected) :].any() & (remaining[: len(expected)] < expected)):
+        with m.Elif(~remaining[bits:].any() & (remaining[:bits] < header.length)):
             m.d.comb += code.eq(Fault.PROGRAM_END)
 
     def _reserved_behind(self, m: Module, header: data.View, index: Signal) -> Signal:
@@ -157,29 +178,22 @@ class Dispatch(wiring.Component):
         return reserved
 
     def _check_word(
-        self, m: Module, header: data.View, reserved: Signal, last: Signal, first: Signal, code: Signal
+        self, m: Module, now: data.View, header: data.View, reserved: Signal, last: Signal, first: Signal, code: Signal
     ) -> None:
         """``code`` is the fault that a word of the instruction shows, which may be its ``last``."""
-        word = self.words.payload.word
         start = BY_NAME["START"]
-        wrong = (header.opcode == start.opcode) & (word != self.config.hash)
-        with m.If(self.words.payload.error):
+        wrong = (header.opcode == start.opcode) & (now.word != self.config.hash)
+        with m.If(now.error):
             m.d.comb += code.eq(Fault.FETCH_ERROR)
-        with m.Elif((word & reserved).any()):
+        with m.Elif((now.word & reserved).any()):
             m.d.comb += code.eq(Fault.ILLEGAL_FIELD)
         with m.Elif(last & (wrong | (first & (header.opcode != start.opcode)))):
             m.d.comb += code.eq(Fault.CONFIG_MISMATCH)
 
-    def _connect_queues(self, m: Module, target: Signal, send: Signal, begin: Signal, sent: Signal, free: Signal) -> None:
-        """Send to the queue of opcode ``target``, when the register is ``free``; what belongs to no unit vanishes."""
-        to = Signal(len(self._units))
+    def _connect_queues(self, m: Module, to: Signal, send: Signal, begin: Signal, sent: Signal, free: Signal) -> None:
+        """Send ``to`` a queue, when the register is ``free``; what belongs to no unit vanishes."""
         waiting = Signal(len(self._units))
         payload = Signal(32)
-        with m.Switch(target):
-            for row in self._known:
-                if row.unit is not None:
-                    with m.Case(row.opcode):
-                        m.d.comb += to.eq(1 << self._units.index(row.unit))
         m.d.comb += free.eq(~Cat(waiting[number] & ~queue.ready for number, queue in enumerate(self.queues)).any())
         m.d.sync += self.begun.eq(Mux(begin & free, to, 0))
         with m.If(free):

@@ -25,8 +25,9 @@ class Fetch(wiring.Component):
     Two bursts are on their way or waiting in the prefetch queue at any time: a burst is asked for only when the queue
     has room for all of it, so R is never held up. Bursts end at multiples of their size, hence never cross 4 KB.
 
-    Latency: AR three cycles after ``start``; a beat's first word four cycles after the beat, from a register. One word per
-    cycle. The last beat may bring words from behind the program; the dispatcher knows the length and leaves them.
+    Latency: AR three cycles after ``start``; a beat's first word three cycles after the beat. One word per cycle, which the
+    reader takes into a register. The last beat may bring words from behind the program; the dispatcher knows the length and
+    leaves them.
 
     ``stop`` asks for no further burst; ``idle`` is high when none is under way. A new program needs a reset.
     """
@@ -59,11 +60,13 @@ class Fetch(wiring.Component):
 
         size = Signal(range(self.burst + 1))
         """Of the next burst; 0 in the cycle after the counters were set. They rest in the cycle in which AR is shown."""
+        asks = Signal()
+        """``size`` is not 0."""
         to_boundary = self.burst - beat_addr % self.burst
         few = len(size)
-        m.d.sync += size.eq(Mux(~left[few:].any() & (left[:few] < to_boundary), left, to_boundary))
+        m.d.sync += [size.eq(Mux(~left[few:].any() & (left[:few] < to_boundary), left, to_boundary)), asks.eq(left.any())]
         issue = Signal()
-        m.d.comb += issue.eq(~ar.valid & ~self.stop & (size != 0) & (taken.out <= depth - self.burst))
+        m.d.comb += issue.eq(~ar.valid & ~self.stop & asks & (taken.out <= depth - self.burst))
         with m.If(self.start):
             m.d.sync += [
                 beat_addr.eq(self.program[beat_shift:]),
@@ -99,16 +102,11 @@ class Fetch(wiring.Component):
         """A beat leaves the queue with its last word."""
         beat = queue.r_data[:-1]
         position = Signal(range(words_per_beat))
-        advance = Signal()
         m.d.comb += [
-            advance.eq(~self.words.valid | self.words.ready),
-            leaves.eq(queue.r_rdy & advance & (position == words_per_beat - 1)),
+            self.words.valid.eq(queue.r_rdy),
+            self.words.payload.word.eq(pick([beat[n : n + 32] for n in range(0, len(beat), 32)], position)),
+            self.words.payload.error.eq(queue.r_data[-1]),
+            leaves.eq(queue.r_rdy & self.words.ready & (position == words_per_beat - 1)),
             queue.r_en.eq(leaves),
         ]
-        with m.If(advance):
-            m.d.sync += [
-                self.words.valid.eq(queue.r_rdy),
-                self.words.payload.word.eq(pick([beat[n : n + 32] for n in range(0, len(beat), 32)], position)),
-                self.words.payload.error.eq(queue.r_data[-1]),
-                position.eq(position + queue.r_rdy),
-            ]
+        m.d.sync += position.eq(position + (self.words.valid & self.words.ready))

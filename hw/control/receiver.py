@@ -6,12 +6,12 @@ from typing import Any
 
 from amaranth import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from hw.control.legality import fields_legal
 from hw.control.units import HEADER_LAYOUT, TraceSignature, unit_rows
 from hw.interfaces import TICKET_BITS, unit_layout
+from hw.window.queue import Queue
 from isa.config import MachineConfig
 from isa.instructions import Unit
 from isa.table import Placed
@@ -122,7 +122,7 @@ class Receiver(wiring.Component):
         with m.Elif(accepted):
             m.d.sync += full.eq(0)
 
-        in_flight = m.submodules.in_flight = SyncFIFO(width=_UNITS, depth=IN_FLIGHT)
+        in_flight = m.submodules.in_flight = Queue(unsigned(_UNITS), IN_FLIGHT)
         m.submodules.pcs = pcs = memory.Memory(shape=unsigned(32), depth=1 << TICKET_BITS, init=[])
         write, read = pcs.write_port(), pcs.read_port(domain="comb")
 
@@ -133,21 +133,19 @@ class Receiver(wiring.Component):
         room = Signal()
         pay = Signal()
         m.d.comb += [
-            have.eq((wait & ~self.available) == 0),
             taking.eq(full & legal & ~taken & have & ~self.halt),
             self.take.eq(Mux(taking, wait, 0)),
             self.instruction.payload.eq(offered),
-            self.instruction.valid.eq(full & legal & (taken | have) & in_flight.w_rdy & ~self.halt),
             self.illegal.eq(full & ~legal),
             self.waiting.eq(full & legal & ~taken & ~have),
             self.head_ticket.eq(offered.ticket),
-            self.at_work.eq(in_flight.r_rdy),
-            in_flight.w_data.eq(signal),
-            in_flight.w_en.eq(accepted),
-            room.eq((in_flight.r_data & self.full) == 0),
+            self.at_work.eq(in_flight.o.valid),
+            in_flight.i.payload.eq(signal),
+            in_flight.i.valid.eq(accepted),
+            room.eq((in_flight.o.payload & self.full) == 0),
             pay.eq((self.done | (unpaid != 0)) & room),
-            in_flight.r_en.eq(pay),
-            self.give.eq(Mux(pay, in_flight.r_data, 0)),
+            in_flight.o.ready.eq(pay),
+            self.give.eq(Mux(pay, in_flight.o.payload, 0)),
             self.stuck.eq(self.waiting | ((unpaid != 0) & ~room)),
             self.stuck_ticket.eq(Mux(unpaid != 0, self.oldest_ticket, offered.ticket)),
             write.en.eq(move),
@@ -159,6 +157,12 @@ class Receiver(wiring.Component):
             self.trace.start_pc.eq(offered_pc),
             self.trace.finish.eq(pay),
             self.trace.finish_pc.eq(read.data),
+        ]
+        # In a module of its own: the unit's queues hang on it.
+        m.submodules.offer = offer = Module()
+        offer.d.comb += [
+            have.eq((wait & ~self.available) == 0),
+            self.instruction.valid.eq(full & legal & (taken | have) & in_flight.i.ready & ~self.halt),
         ]
         m.d.sync += [unpaid.eq(unpaid + self.done - pay), self.oldest_ticket.eq(self.oldest_ticket + pay)]
         with m.If(taking & ~accepted):

@@ -27,7 +27,8 @@ class Sequencer(wiring.Component):
     still on its way then would meet the next program, so that none is begun before it has come: only a reset of machine
     and bus together ends a wait in drain for what never comes.
 
-    ``finished`` strobes in the last busy cycle of every program that is not stopped by a reset.
+    ``running`` (in run) and ``halting`` (in halt) are registers. ``finished`` strobes in the last busy cycle of every program
+    that is not stopped by a reset.
     """
 
     def __init__(self) -> None:
@@ -72,22 +73,21 @@ class Sequencer(wiring.Component):
                 m.next = "IDLE"
             with m.State("CLEAR"):
                 m.d.comb += self.clear.eq(1)
-                m.d.sync += self.begin.eq(1)
+                m.d.sync += [self.begin.eq(1), self.running.eq(1)]
                 m.next = "RUN"
             with m.State("RUN"):
-                m.d.comb += self.running.eq(1)
                 m.d.sync += self.begin.eq(0)
                 with m.If(self.fault):
+                    m.d.sync += [self.running.eq(0), self.halting.eq(1)]
                     m.next = "HALT"
                 with m.Elif(self.complete):
                     m.d.comb += self.finished.eq(~self.reset)
-                    m.d.sync += [self.busy.eq(0), self.done.eq(1)]
+                    m.d.sync += [self.running.eq(0), self.busy.eq(0), self.done.eq(1)]
                     m.next = "IDLE"
             with m.State("HALT"):
-                m.d.comb += self.halting.eq(1)
                 with m.If(still | self.expired):
                     m.d.comb += self.finished.eq(~self.reset)
-                    m.d.sync += [self.busy.eq(0), self.error.eq(1)]
+                    m.d.sync += [self.halting.eq(0), self.busy.eq(0), self.error.eq(1)]
                     m.next = "DRAIN"
                 with m.If(still):
                     m.next = "IDLE"

@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 class Unfinished(wiring.Component):
     """Counts up to ``most`` instructions from ``begun`` to ``finished``; ``none``, from a register, tells that there is none.
 
-    Latency one cycle. Whatever an instruction goes through is between the two, so that nobody else need be asked.
+    Latency one cycle from ``begun``, two from ``finished``, which comes late. Whatever an instruction goes through is between
+    the two, so that nobody else need be asked.
     """
 
     def __init__(self, most: int) -> None:
@@ -20,9 +21,11 @@ class Unfinished(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         count = Signal(range(self.most + 1))
-        with m.If(self.begun ^ self.finished):
+        finished = Signal(name="finished_before")
+        m.d.sync += finished.eq(self.finished)
+        with m.If(self.begun ^ finished):
             m.d.sync += [
-                count.eq(count + Cat(Const(1, 1), self.finished.replicate(len(count) - 1))),
-                self.none.eq(self.finished & (count == 1)),
+                count.eq(count + Cat(Const(1, 1), finished.replicate(len(count) - 1))),
+                self.none.eq(finished & (count == 1)),
             ]
         return m

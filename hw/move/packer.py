@@ -246,7 +246,9 @@ class Packer(wiring.Component):
                 queue[n].eq(Mux(drop, Mux(above, queue[min(n + 1, depth - 1)], newest), Mux(present[n], queue[n], newest))),
             ]
         full, nearly = present[-1] | (came.valid & present[-2]), present[-2] | (came.valid & present[-3])
-        m.d.sync += room.eq(Mux(drop, ~(push & full), ~full & ~(push & nearly)))
+        # In a module of its own, for chunks come late.
+        m.submodules.room = late = Module()
+        late.d.sync += room.eq(Mux(drop, ~(push & full), ~full & ~(push & nearly)))
         return present, queue, came
 
     def _read(self, m: Module, push: Value, drop: Value, start: Value, own: Value, advance: Value) -> list[Signal]:

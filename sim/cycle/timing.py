@@ -88,8 +88,9 @@ MISC_NOTICE = 1
 """From the first cycle in which a MISC is offered to its acceptance, at least."""
 MISC_TURN = 1
 """From the cycle in which a MISC's last iteration leaves the loops to the acceptance of the next, at least."""
-END_TAIL = -1
-"""From the last ``done`` to the count of cycles, which begins two cycles later than the trace."""
+END_TAIL = 1
+"""From the last ``done`` to the count of cycles, which begins two cycles later than the trace: count of instructions (2),
+complete."""
 
 
 @dataclass(frozen=True)

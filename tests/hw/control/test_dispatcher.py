@@ -86,7 +86,7 @@ def dispatch(
             ctx.set(dut.words.valid, offered)
             if offered:
                 ctx.set(dut.words.payload, {"word": words[position], "error": position == refused})
-            position += ctx.get(dut.moved)
+            position += ctx.get(dut.words.valid & dut.words.ready)
             for unit, queue, is_ready in zip(units, dut.queues, ready, strict=True):
                 if is_ready and ctx.get(queue.valid):
                     outcome.queues[unit].append(ctx.get(queue.payload))
@@ -114,7 +114,7 @@ def test_a_legal_program_reaches_the_queues_word_for_word(seed: int | None) -> N
     assert outcome.queues == expected.queues
     if seed is None:
         instructions = len(BODY) + 2
-        assert outcome.cycles == len(words) + instructions, "one cycle per word and one per instruction"
+        assert outcome.cycles == 1 + len(words) + instructions, "the slice, and one cycle per word and one per instruction"
 
 
 def test_each_reserved_bit_of_each_instruction_is_refused() -> None:
