@@ -186,10 +186,11 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             (_fm("d_cs", "words from one channel vector to the next"), reserved(12)),
         ),
         (
-            Rule("step > run (pixels apart in DRAM) needs lead = 0", lambda f, c: (f.step <= f.run) | (f.lead == 0)),
+            # One number is less than another, and not that: at most as great would cost hardware whether they are equal.
+            Rule("step > run (pixels apart in DRAM) needs lead = 0", lambda f, c: ((f.step > f.run) == 0) | (f.lead == 0)),
             Rule(
                 "step < run (overlapping windows) needs run <= window_bytes of the configuration",
-                lambda f, c: (f.run <= f.step) | (f.run <= c.window_bytes),
+                lambda f, c: ((f.step < f.run) == 0) | (f.run <= c.window_bytes),
             ),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Mux, Signal, Value
+from amaranth import Cat, Const, Mux, Signal, Value
 from amaranth.utils import bits_for
 
 from hw.arithmetic.choice import pick
@@ -30,8 +30,21 @@ def at_least(value: Value, least: int) -> Value:
 def stepped(level: Signal, up: Value, down: Value, most: int) -> Value:
     """The level after one more (``up``), one less (``down``), or both; it stays within 0 and ``most``."""
     if len(level) > _COUNT_BITS:
-        return level + up - down
+        return Mux(up ^ down, level + Cat(Const(1, 1), down.replicate(len(level) - 1)), level)
     numbers = range(1 << len(level))
     more = pick([min(number + 1, most) for number in numbers], level)
     less = pick([max(number - 1, 0) for number in numbers], level)
     return Mux(up & ~down, more, Mux(down & ~up, less, level))
+
+
+def summed(value: Value, other: Value, more: int = 0) -> Value:
+    """``value + other + more`` modulo the range of ``value``, in gates: for so few bits no carry chain is as quick."""
+    for term in (other, Const(more, len(value))) if more else (other,):
+        carry: Value = Const(0)
+        bits = []
+        for n in range(len(value)):
+            right = term[n] if n < len(term) else Const(0)
+            bits.append(value[n] ^ right ^ carry)
+            carry = (value[n] & right) | (carry & (value[n] ^ right))
+        value = Cat(bits)
+    return value

@@ -93,11 +93,12 @@ class Control(wiring.Component):
             m.d.comb += [unfinished.begun.eq(dispatch.begun[number]), unfinished.finished.eq(receiver.trace.finish)]
             idle.append(unfinished.none)
 
-        complete, expired = Signal(), Signal()
-        """A cycle late, as nothing that they tell of passes: what was complete stays so, and what expired stands still."""
+        complete, expired, still = Signal(), Signal(), Signal()
+        """A cycle late: what was complete stays so, what expired stands still, and a halt waits for more cycles than one."""
         m.d.sync += [
             complete.eq(sequencer.running & dispatch.ended & Cat(*idle).all() & fetch.idle & self.activity.drained),
             expired.eq(watchdog.expired),
+            still.eq(self.activity.drained & fetch.idle),
         ]
         drained = Signal(init=1)
         """As the watchdog sees it, a cycle late like the progress that it sees."""
@@ -119,7 +120,7 @@ class Control(wiring.Component):
             registers.idle.eq(sequencer.idle),
             sequencer.complete.eq(complete),
             sequencer.fault.eq(faults.valid),
-            sequencer.drained.eq(self.activity.drained & fetch.idle),
+            sequencer.drained.eq(still),
             sequencer.expired.eq(expired),
             registers.busy.eq(sequencer.busy),
             registers.done.eq(sequencer.done),

@@ -136,20 +136,22 @@ class Dispatch(wiring.Component):
         return m
 
     def _look(self, m: Module, known: data.View) -> None:
-        """The word that comes, and what it would be as a header."""
+        """The word that comes, and what it would be as a header: in a module of its own, between two memories."""
+        m.submodules.look = look = Module()
         fetched = self.words.payload
         header = data.View(HEADER_LAYOUT, fetched.word)
         expected = Signal(HEADER_LAYOUT["length"].shape)
         tokens = Signal()
-        m.d.comb += [known.word.eq(fetched.word), known.error.eq(fetched.error), known.unknown.eq(1)]
-        with m.Switch(header.opcode):
+        m.d.comb += [known.word.eq(fetched.word), known.error.eq(fetched.error)]
+        look.d.comb += known.unknown.eq(1)
+        with look.Switch(header.opcode):
             for row in self._known:
-                with m.Case(row.opcode):
-                    m.d.comb += [known.unknown.eq(0), expected.eq(row.length), tokens.eq(row.unit is not None)]
+                with look.Case(row.opcode):
+                    look.d.comb += [known.unknown.eq(0), expected.eq(row.length), tokens.eq(row.unit is not None)]
                     if row.unit is not None:
-                        m.d.comb += known.to.eq(1 << self._units.index(row.unit))
+                        look.d.comb += known.to.eq(1 << self._units.index(row.unit))
         tokens_asked = header.wait.any() | header.signal.any()
-        m.d.comb += known.illegal.eq((header.length != expected) | header.reserved.any() | (tokens_asked & ~tokens))
+        look.d.comb += known.illegal.eq((header.length != expected) | header.reserved.any() | (tokens_asked & ~tokens))
 
     def _check_header(self, m: Module, now: data.View, header: data.View, remaining: Signal, code: Signal) -> None:
         """``code`` is the fault of an instruction that begins with this header, with ``remaining`` words to come. Its length

@@ -106,7 +106,9 @@ class Fetch(wiring.Component):
             self.words.valid.eq(queue.r_rdy),
             self.words.payload.word.eq(pick([beat[n : n + 32] for n in range(0, len(beat), 32)], position)),
             self.words.payload.error.eq(queue.r_data[-1]),
-            leaves.eq(queue.r_rdy & self.words.ready & (position == words_per_beat - 1)),
             queue.r_en.eq(leaves),
         ]
+        # In a module of its own: the queue's counts hang on it.
+        m.submodules.cut = cut = Module()
+        cut.d.comb += leaves.eq(queue.r_rdy & self.words.ready & (position == words_per_beat - 1))
         m.d.sync += position.eq(position + (self.words.valid & self.words.ready))

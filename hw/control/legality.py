@@ -1,4 +1,8 @@
-"""The legality rules of the instruction table as logic: the hardware's ``isa.codec.broken_rule``."""
+"""The legality rules of the instruction table as logic: the hardware's ``isa.codec.broken_rule``.
+
+An instruction is legal if both functions say so. ``fields`` holds the value of each of the row's fields; pure logic over them,
+no state.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,9 @@ from isa.config import MachineConfig
 from isa.table import Instruction
 
 
-def fields_legal(row: Instruction, fields: Mapping[str, Any], config: MachineConfig) -> Any:
-    """One bit: counts are not zero, enumerations have a name, and every rule of the row holds.
-
-    ``fields`` holds the value of each of the row's fields. Pure logic over them, no state.
-    """
-    checks: list[Any] = []
-    names = SimpleNamespace(**fields)
+def values_legal(row: Instruction, fields: Mapping[str, Any]) -> Any:
+    """One bit: counts are not zero, and enumerations have a name."""
+    checks = [Const(1, 1)]
     for name, f in row.fields.items():
         if f.nonzero:
             checks.append(fields[name].any())
@@ -28,6 +28,11 @@ def fields_legal(row: Instruction, fields: Mapping[str, Any], config: MachineCon
             named = {int(member) for member in f.enum}
             if len(named) < 1 << f.bits:
                 checks.append(fields[name].matches(*sorted(named)))
-    for rule in row.rules:
-        checks.append(rule.holds(names, config))
+    return reduce(and_, checks)
+
+
+def rules_hold(row: Instruction, fields: Mapping[str, Any], config: MachineConfig) -> Any:
+    """One bit: every rule of the row holds. These compare numbers, and come later than ``values_legal``."""
+    names = SimpleNamespace(**fields)
+    checks = [rule.holds(names, config) for rule in row.rules]
     return reduce(and_, (check.bool() if hasattr(check, "bool") else Const(int(check), 1) for check in checks), Const(1, 1))

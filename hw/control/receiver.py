@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Mux, Signal, Value, unsigned
+from amaranth import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.control.legality import fields_legal
+from hw.arithmetic.small import stepped
+from hw.control.legality import rules_hold, values_legal
 from hw.control.units import HEADER_LAYOUT, TraceSignature, unit_rows
 from hw.interfaces import TICKET_BITS, unit_layout
 from hw.window.queue import Queue
@@ -98,6 +99,13 @@ class Receiver(wiring.Component):
 
         accepted = Signal()
         m.d.comb += accepted.eq(self.instruction.valid & self.instruction.ready)
+        fields = {row.name: {place.field.name: _field(place, body) for place in row.placed} for row in rows}
+        # Comparisons are in a module of their own, which synthesis keeps short behind their carries.
+        m.submodules.rules = rules = Module()
+        holding, valued, lawful, chosen = (Signal(len(rows)) for _ in range(4))
+        """A bit for each row: its rules hold for the words at hand; of what is offered, whether its values are legal, whether it
+        keeps the rules, and whether it is one."""
+        rules.d.comb += holding.eq(Cat(rules_hold(row, fields[row.name], self.config) for row in rows))
         move = Signal()
         offered_pc = Signal(32)
         ticket = Signal(TICKET_BITS)
@@ -114,11 +122,14 @@ class Receiver(wiring.Component):
                 taken.eq(header.wait == 0),
                 complete.eq(0),
             ]
+            m.d.sync += [
+                lawful.eq(holding),
+                valued.eq(Cat(values_legal(row, fields[row.name]) for row in rows)),
+                chosen.eq(Cat(header.opcode == row.opcode for row in rows) if len(rows) > 1 else 1),
+            ]
             for row in rows:
-                fields = {place.field.name: _field(place, body) for place in row.placed}
                 with m.If(header.opcode == row.opcode):
-                    m.d.sync += [offered.op[row.name][name].eq(value) for name, value in fields.items()]
-                    m.d.sync += legal.eq(fields_legal(row, fields, self.config))
+                    m.d.sync += [offered.op[row.name][name].eq(value) for name, value in fields[row.name].items()]
         with m.Elif(accepted):
             m.d.sync += full.eq(0)
 
@@ -128,13 +139,13 @@ class Receiver(wiring.Component):
 
         have = Signal()
         taking = Signal()
-        unpaid = Signal(range(IN_FLIGHT + 1))
-        """Finished instructions whose tokens are still to be given."""
-        room = Signal()
+        unpaid, owed = Signal(range(IN_FLIGHT + 1)), Signal()
+        """Finished instructions whose tokens are still to be given, and that there are any."""
+        lacking = in_flight.o.payload & self.full
         pay = Signal()
+        blocked = Signal(2)
+        """Of the units that get tokens from the oldest, whether one among the first, or among the others, has no room."""
         m.d.comb += [
-            taking.eq(full & legal & ~taken & have & ~self.halt),
-            self.take.eq(Mux(taking, wait, 0)),
             self.instruction.payload.eq(offered),
             self.illegal.eq(full & ~legal),
             self.waiting.eq(full & legal & ~taken & ~have),
@@ -142,12 +153,11 @@ class Receiver(wiring.Component):
             self.at_work.eq(in_flight.o.valid),
             in_flight.i.payload.eq(signal),
             in_flight.i.valid.eq(accepted),
-            room.eq((in_flight.o.payload & self.full) == 0),
-            pay.eq((self.done | (unpaid != 0)) & room),
+            owed.eq(unpaid != 0),
             in_flight.o.ready.eq(pay),
             self.give.eq(Mux(pay, in_flight.o.payload, 0)),
-            self.stuck.eq(self.waiting | ((unpaid != 0) & ~room)),
-            self.stuck_ticket.eq(Mux(unpaid != 0, self.oldest_ticket, offered.ticket)),
+            self.stuck.eq(self.waiting | (owed & (blocked != 0))),
+            self.stuck_ticket.eq(Mux(owed, self.oldest_ticket, offered.ticket)),
             write.en.eq(move),
             write.addr.eq(ticket),
             write.data.eq(pc),
@@ -158,13 +168,21 @@ class Receiver(wiring.Component):
             self.trace.finish.eq(pay),
             self.trace.finish_pc.eq(read.data),
         ]
-        # In a module of its own: the unit's queues hang on it.
+        # In modules of their own: the unit's queues, tokens and counts hang on them.
         m.submodules.offer = offer = Module()
         offer.d.comb += [
+            legal.eq((lawful & valued & chosen).any()),
             have.eq((wait & ~self.available) == 0),
+            taking.eq(full & legal & ~taken & have & ~self.halt),
+            self.take.eq(Mux(taking, wait, 0)),
             self.instruction.valid.eq(full & legal & (taken | have) & in_flight.i.ready & ~self.halt),
         ]
-        m.d.sync += [unpaid.eq(unpaid + self.done - pay), self.oldest_ticket.eq(self.oldest_ticket + pay)]
+        # Whether there is room is known before ``done``, by halves a LUT deep.
+        m.submodules.payment = payment = Module()
+        m.submodules.room = halves = Module()
+        halves.d.comb += blocked.eq(Cat(part.any() for part in (lacking[: _UNITS // 2], lacking[_UNITS // 2 :])))
+        payment.d.comb += pay.eq((self.done | owed) & (blocked == 0))
+        m.d.sync += [unpaid.eq(stepped(unpaid, self.done, pay, IN_FLIGHT)), self.oldest_ticket.eq(self.oldest_ticket + pay)]
         with m.If(taking & ~accepted):
             m.d.sync += taken.eq(1)
         return m

@@ -36,7 +36,7 @@ class Registers(wiring.Component):
 
     Registers that set up a program keep what they hold while the machine is not ``idle``, so that nothing changes under
     a program: a write is ignored, and so is START; the status tells it until the next start. ``misaligned`` says that the
-    program or a base is no multiple of the AXI beat.
+    program or a base was no multiple of the AXI beat a cycle ago: a program begins later than that.
     Writes to read-only registers do nothing. Address bits that the machine's AXI does not have read as zero, and so do
     the counters of units that are not built.
     """
@@ -120,14 +120,15 @@ class Registers(wiring.Component):
 
         lanes = (1 << (self.config.axi_bytes - 1).bit_length()) - 1
         addresses = [self.program, *(self.bases[region] for region in Region)]
-        m.d.comb += self.misaligned.eq(Cat(*((address & lanes).any() for address in addresses)).any())
+        m.d.sync += self.misaligned.eq(Cat(*((address & lanes).any() for address in addresses)).any())
 
         control = Signal(3)
         byte0 = endpoint.write & endpoint.write_strobe[0]
         m.d.comb += [
             control.eq(Mux(byte0 & (endpoint.write_addr == Register.CONTROL), endpoint.write_data, 0)),
-            self.start.eq((control == Control.START.value) & self.idle),
         ]
+        # A cycle later: no other write comes so soon.
+        m.d.sync += self.start.eq((control == Control.START.value) & self.idle)
         for request, bits in ((self.abort, Control.ABORT | Control.RESET), (self.reset, Control.RESET)):
             with m.If((control & bits.value).any()):
                 m.d.sync += request.eq(1)

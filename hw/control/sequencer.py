@@ -55,21 +55,24 @@ class Sequencer(wiring.Component):
         m = Module()
         settled = Signal(range(SETTLE_CYCLES))
         still = Signal()
+        resting = Signal(init=1)
+        """The state is idle: what is written to registers hangs on it."""
+        m.d.comb += self.idle.eq(resting & ~self.reset)
         m.d.comb += still.eq(self.drained & (settled == SETTLE_CYCLES - 1))
         m.d.sync += settled.eq(settled + 1)
         with m.If(~self.drained | self.running):
             m.d.sync += settled.eq(0)
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += self.idle.eq(~self.reset)
                 with m.If(self.reset):
+                    m.d.sync += resting.eq(0)
                     m.next = "WIPE"
                 with m.Elif(self.start):
-                    m.d.sync += [self.done.eq(0), self.error.eq(0), self.busy.eq(1)]
+                    m.d.sync += [resting.eq(0), self.done.eq(0), self.error.eq(0), self.busy.eq(1)]
                     m.next = "CLEAR"
             with m.State("WIPE"):
                 m.d.comb += [self.clear.eq(1), self.wipe.eq(1)]
-                m.d.sync += [self.done.eq(0), self.error.eq(0)]
+                m.d.sync += [resting.eq(1), self.done.eq(0), self.error.eq(0)]
                 m.next = "IDLE"
             with m.State("CLEAR"):
                 m.d.comb += self.clear.eq(1)
@@ -82,7 +85,7 @@ class Sequencer(wiring.Component):
                     m.next = "HALT"
                 with m.Elif(self.complete):
                     m.d.comb += self.finished.eq(~self.reset)
-                    m.d.sync += [self.running.eq(0), self.busy.eq(0), self.done.eq(1)]
+                    m.d.sync += [resting.eq(1), self.running.eq(0), self.busy.eq(0), self.done.eq(1)]
                     m.next = "IDLE"
             with m.State("HALT"):
                 with m.If(still | self.expired):
@@ -90,7 +93,9 @@ class Sequencer(wiring.Component):
                     m.d.sync += [self.halting.eq(0), self.busy.eq(0), self.error.eq(1)]
                     m.next = "DRAIN"
                 with m.If(still):
+                    m.d.sync += resting.eq(1)
                     m.next = "IDLE"
             with m.State("DRAIN"), m.If(still):
+                m.d.sync += resting.eq(1)
                 m.next = "IDLE"
         return m

@@ -228,12 +228,12 @@ class ConvUnit(wiring.Component):
         head = Signal(2)
         m.d.comb += [
             head.eq(Mux(unfinished.o.p, 0b10, 0b01)),
-            unfinished.o.ready.eq(Mux(unfinished.o.p, some[1], some[0])),
-            self.done.eq(unfinished.o.valid & unfinished.o.ready),
+            unfinished.o.ready.eq(self.done),
             self.busy.eq(unfinished.o.valid),
         ]
         # Of a write is known late that it was granted: what counts it is in a module of its own, which keeps it short.
         m.submodules.finished = late = Module()
+        late.d.comb += self.done.eq(unfinished.o.valid & Mux(unfinished.o.p, some[1], some[0]))
         for n, event in enumerate((written, stored)):
             reported = Signal(name=f"{waiting[n].name}_reported")
             m.d.comb += reported.eq(self.done & head[n])

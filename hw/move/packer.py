@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import C, Cat, Module, Mux, Shape, Signal, Value, unsigned
+from amaranth import C, Cat, Const, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hw.arithmetic.choice import pick
+from hw.arithmetic.small import summed
 from hw.interfaces import TICKET_BITS
 from hw.move.chunks import chunk_layout
 from hw.move.words import word_layout
@@ -148,7 +149,7 @@ class Packer(wiring.Component):
             m.d.comb += [gone["base"].eq(base), gone["start"].eq(stop)]
         over = word.context.window & word.end_pixel
         step = word.context.step
-        passed = step[size_bits:].any() | _carry(base[:size_bits], step[:size_bits])
+        passed = step[size_bits:].any() | summed(Cat(base[:size_bits], Const(0)), step[:size_bits])[-1]
         wraps = Mux(word.context.window, word.end_pixel & passed, reach[size_bits:].any() | reach[:size_bits].all())
         """``base`` leaves chunk 0: it lies there, where a word goes."""
         behind = Cat(~over, Mux(over, base, reach)) + Cat(~over, Mux(over, jump, self.next_more))
@@ -270,7 +271,7 @@ class Packer(wiring.Component):
         # In a module of their own, for memories hang on them.
         m.submodules.rows = addresses = Module()
         row = [Signal(range(rows), name=f"row{ahead}") for ahead in range(reads + 1)]
-        addresses.d.comb += [address.eq(_sum(head, first_chunk, ahead)) for ahead, address in enumerate(row)]
+        addresses.d.comb += [address.eq(summed(head, first_chunk, ahead)) for ahead, address in enumerate(row)]
         chunk = self.chunks.payload
         for column in range(size):
             beyond = Signal(name=f"beyond{column}")
@@ -307,27 +308,6 @@ def _earlier(position: Value, size_bits: int) -> Value:
     chunk = position[size_bits:]
     numbers = 1 << len(chunk)
     return Cat(position[:size_bits], pick([C((n - 1) % numbers, len(chunk)) for n in range(numbers)], chunk))
-
-
-def _carry(a: Value, b: Value) -> Value:
-    """Of the sum of two numbers as long as each other, in gates: for so few bits no carry chain is as quick."""
-    carry: Value = C(0)
-    for one, other in zip(a, b, strict=True):
-        carry = (one & other) | (carry & (one | other))
-    return carry
-
-
-def _sum(value: Value, other: Value, more: int) -> Value:
-    """``value + other + more`` modulo the range of ``value``, in gates: for so few bits no carry chain is as quick."""
-    for term in (other, C(more, len(value))):
-        carry: Value = C(0)
-        bits = []
-        for n in range(len(value)):
-            right = term[n] if n < len(term) else C(0)
-            bits.append(value[n] ^ right ^ carry)
-            carry = (value[n] & right) | (carry & (value[n] ^ right))
-        value = Cat(bits)
-    return value
 
 
 def _turned_back(columns: Value, shift: Value, lanes: int) -> Value:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import C, Cat, Module, Mux, Signal, unsigned
+from amaranth import C, Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hw.arithmetic.small import summed
 from hw.axi.write_engine import strobed_layout
 from isa.config import MachineConfig
 
@@ -61,7 +62,7 @@ class Unpacker(wiring.Component):
             leave.eq(self.o.valid & self.o.ready),
             finish.eq(leave & ending & within[0]),
             self.i.ready.eq(Mux(ending, finish, ~full[0] | (leave & ~(full[1] if beats > 1 else C(0))))),
-            total.eq(piece.lane + piece.count),
+            total.eq(summed(Cat(piece.count, Const(0, len(total) - len(piece.count))), piece.lane)),
             take.eq(self.i.valid & self.i.ready),
         ]
 

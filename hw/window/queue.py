@@ -68,12 +68,19 @@ class Queue(wiring.Component):
             m.d.sync += room.eq(pop | (room & ~(push & nearly)))
             return m
         level = Signal(range(self.depth + 1))
-        m.d.comb += [self.i.ready.eq(level != self.depth), self.o.valid.eq(level != 0)]
+        room, some = Signal(init=1), Signal()
+        m.d.comb += [self.i.ready.eq(room), self.o.valid.eq(some)]
+        # In a module of its own: what comes and goes is known late.
+        m.submodules.count = late = Module()
+        with late.If(push & ~pop):
+            late.d.sync += [room.eq(level != self.depth - 1), some.eq(1)]
+        with late.Elif(pop & ~push):
+            late.d.sync += [room.eq(1), some.eq(level != 1)]
+        late.d.sync += level.eq(stepped(level, push, pop, self.depth))
         with m.If(push):
             m.d.sync += write.addr.eq(following_entry(write.addr, self.depth))
         with m.If(pop):
             m.d.sync += read.addr.eq(following_entry(read.addr, self.depth))
-        m.d.sync += level.eq(stepped(level, push, pop, self.depth))
         return m
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from amaranth import Cat, Signal
 
 from hw.control.dispatch import Dispatch
-from hw.control.legality import fields_legal
+from hw.control.legality import rules_hold, values_legal
 from hw.control.receiver import IN_FLIGHT, Receiver
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME, Unit
@@ -113,10 +113,10 @@ PROOFS = (
         (
             Fault(RECEIVER, "taking.eq(full & legal & ~taken & have & ~self.halt)",
                   "taking.eq(full & legal & have & ~self.halt)"),
-            Fault(RECEIVER, "room.eq((in_flight.r_data & self.full) == 0)", "room.eq(1)"),
-            Fault(RECEIVER, "full & legal & (taken | have) & in_flight.w_rdy & ~self.halt",
-                  "full & legal & in_flight.w_rdy & ~self.halt"),
+            Fault(RECEIVER, "(self.done | owed) & (blocked == 0)", "self.done | owed"),
+            Fault(RECEIVER, "full & legal & (taken | have) & in_flight.i.ready & ~self.halt",
+                  "full & legal & in_flight.i.ready & ~self.halt"),
         ),
-        free=(fields_legal,),
+        free=(values_legal, rules_hold),
     ),
 )  # fmt: skip

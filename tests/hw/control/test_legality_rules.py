@@ -10,7 +10,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator, SimulatorContext
 
-from hw.control.legality import fields_legal
+from hw.control.legality import rules_hold, values_legal
 from isa.codec import Op, broken_rule
 from isa.config import MachineConfig, preset
 from isa.instructions import BY_NAME, INSTRUCTIONS
@@ -30,7 +30,8 @@ class Legality(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.legal.eq(fields_legal(self.row, {n: self.fields[n] for n in self.row.fields}, self.config))
+        fields = {n: self.fields[n] for n in self.row.fields}
+        m.d.comb += self.legal.eq(values_legal(self.row, fields) & rules_hold(self.row, fields, self.config))
         return m
 
 
