@@ -103,8 +103,8 @@ class Receiver(wiring.Component):
         # Comparisons are in a module of their own, which synthesis keeps short behind their carries.
         m.submodules.rules = rules = Module()
         holding, valued, lawful, chosen = (Signal(len(rows)) for _ in range(4))
-        """A bit for each row: its rules hold for the words at hand; of what is offered, whether its values are legal, whether it
-        keeps the rules, and whether it is one."""
+        """A bit for each row: its rules hold for the words at hand; of what is offered, whether its values are legal, whether
+        it keeps the rules, and whether it is one."""
         rules.d.comb += holding.eq(Cat(rules_hold(row, fields[row.name], self.config) for row in rows))
         move = Signal()
         offered_pc = Signal(32)

@@ -313,6 +313,7 @@ def test_halt_lasts_until_the_next_program_and_the_units_are_reset_before_it() -
         await bench.execute(ctx, encode(Op("END")))
         assert ctx.get(bench.dut.halt)
         await bench.start(ctx, assemble(NANO, op("SAVE")))
+        await ctx.tick()
         assert not ctx.get(bench.dut.halt)
         assert await bench.finish(ctx) == (Status.DONE, Fault.NONE, 0)
 

@@ -304,6 +304,7 @@ def test_start_strobes_once_and_only_alone_and_while_idle() -> None:
         assert sum(strobes) == 0
         assert await driver.read(ctx, Register.STATUS) == (Status.IDLE | Status.REFUSED, OKAY)
         await driver.write(ctx, Register.CONTROL, Control.START)
+        await ctx.tick()
         assert sum(strobes) == 1
         ctx.set(dut.busy, 1)
         ctx.set(dut.idle, 0)
