@@ -34,7 +34,8 @@ class RoomFifo(SyncFIFOBuffered):
         m.submodules.storage = storage = Memory(shape=self.width, depth=most, init=[])
         write, read = storage.write_port(), storage.read_port()
         push, pull = Signal(), Signal()
-        room, some = Signal(init=1), Signal()
+        room = Signal(init=1)
+        some = Signal()
         m.d.comb += [
             self.w_rdy.eq(room),
             push.eq(self.w_rdy & self.w_en),

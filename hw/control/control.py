@@ -93,7 +93,7 @@ class Control(wiring.Component):
             m.d.comb += [unfinished.begun.eq(dispatch.begun[number]), unfinished.finished.eq(receiver.trace.finish)]
             idle.append(unfinished.none)
 
-        complete, expired, still = Signal(), Signal(), Signal()
+        complete, expired, still = (Signal(name=name) for name in ("complete", "expired", "still"))
         """A cycle late: what was complete stays so, what expired stands still, and a halt waits for more cycles than one."""
         m.d.sync += [
             complete.eq(sequencer.running & dispatch.ended & Cat(*idle).all() & fetch.idle & self.activity.drained),
@@ -232,7 +232,8 @@ class Control(wiring.Component):
         events = [dispatch.moved, *(self._unit(unit).active for unit in self._units)]
         for receiver in receivers:
             events += [receiver.trace.start, receiver.trace.finish]
-        moves, progress = Signal(len(events)), Signal()
+        moves = Signal(len(events))
+        progress = Signal()
         m.d.sync += [moves.eq(Cat(*events)), progress.eq(self.activity.handshake | (sequencer.running & moves.any()))]
         m.d.comb += [
             watchdog.run.eq((sequencer.running & ~self.halt) | sequencer.halting),

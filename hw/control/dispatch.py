@@ -87,7 +87,7 @@ class Dispatch(wiring.Component):
         send = Signal()
         begin = Signal()
         sent = Signal(32)
-        to, kept_to = Signal(len(self._units)), Signal(len(self._units))
+        to, kept_to = (Signal(len(self._units), name=name) for name in ("to", "kept_to"))
         free = Signal()
         self._connect_queues(m, to, send, begin, sent, free)
 

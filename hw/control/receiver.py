@@ -102,7 +102,7 @@ class Receiver(wiring.Component):
         fields = {row.name: {place.field.name: _field(place, body) for place in row.placed} for row in rows}
         # Comparisons are in a module of their own, which synthesis keeps short behind their carries.
         m.submodules.rules = rules = Module()
-        holding, valued, lawful, chosen = (Signal(len(rows)) for _ in range(4))
+        holding, valued, lawful, chosen = (Signal(len(rows), name=name) for name in ("holding", "valued", "lawful", "chosen"))
         """A bit for each row: its rules hold for the words at hand; of what is offered, whether its values are legal, whether
         it keeps the rules, and whether it is one."""
         rules.d.comb += holding.eq(Cat(rules_hold(row, fields[row.name], self.config) for row in rows))
@@ -139,8 +139,10 @@ class Receiver(wiring.Component):
 
         have = Signal()
         taking = Signal()
-        unpaid, owed = Signal(range(IN_FLIGHT + 1)), Signal()
-        """Finished instructions whose tokens are still to be given, and that there are any."""
+        unpaid = Signal(range(IN_FLIGHT + 1))
+        """Finished instructions whose tokens are still to be given."""
+        owed = Signal()
+        """There are any."""
         lacking = in_flight.o.payload & self.full
         pay = Signal()
         blocked = Signal(2)

@@ -129,7 +129,7 @@ class Packer(wiring.Component):
 
         # Chunk 0 of the next cycle if this one's stays, and if it goes: in a module of its own, for sums hang on them.
         m.submodules.heads = heads = Module()
-        goes, stays = Signal(size_bits), Signal(size_bits)
+        goes, stays = (Signal(size_bits, name=name) for name in ("goes", "stays"))
         head_stays, head_goes = Mux(present[0], first.skip, newest.skip), Mux(present[1], queue[1].skip, newest.skip)
         heads.d.comb += [goes.eq(Mux(spent, head_stays, head_goes)), stays.eq(Mux(purge, head_goes, head_stays))]
 

@@ -68,7 +68,8 @@ class Queue(wiring.Component):
             m.d.sync += room.eq(pop | (room & ~(push & nearly)))
             return m
         level = Signal(range(self.depth + 1))
-        room, some = Signal(init=1), Signal()
+        room = Signal(init=1)
+        some = Signal()
         m.d.comb += [self.i.ready.eq(room), self.o.valid.eq(some)]
         # In a module of its own: what comes and goes is known late.
         m.submodules.count = late = Module()

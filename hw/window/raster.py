@@ -142,7 +142,7 @@ class RasterWalk(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        release, accept, move = Signal(), Signal(), Signal()
+        release, accept, move = (Signal(name=name) for name in ("release", "accept", "move"))
         """The first group of a walk goes into ``place``; whatever is next does; what is there goes into ``choose``."""
         s, steps, armed = self._setup(m, release)
         place, placed = self._place(m, s, armed, release, accept)

@@ -170,6 +170,7 @@ def fetch_has_room(checks: Checks, part: Any, inside: Inside) -> None:
     started, issued = checks.past(part.start), checks.past(inside.signal("issue"))
     checks.holds(started | issued | (inside.signal("size") == Mux(left < room, left, room)))
     checks.if_then(started, inside.signal("size") == 0)
+    checks.holds(inside.signal("asks") == (inside.signal("size") != 0))
     checks.if_then(issued, ar.valid)
     checks.if_then(ar.valid, (ar.payload.addr % config.axi_bytes == 0) & (beats <= part.burst))
     checks.if_then(ar.valid, ar.payload.addr % window + beats * config.axi_bytes <= window)

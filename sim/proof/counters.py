@@ -55,8 +55,10 @@ def unfinished_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
     checks.m.d.sync += count.eq(count + part.begun - part.finished)
     checks.given(~part.finished | (count != 0))
     checks.given(~part.begun | (count != part.most))
-    checks.holds((inside.signal("count") == count) & (count <= part.most))
-    checks.holds(part.none == (count == 0))
+    late = inside.signal("finished_before")
+    checks.holds((inside.signal("count") == count + late) & (count <= part.most) & (inside.signal("count") <= part.most))
+    checks.if_then(part.none, count == 0)
+    checks.if_then((count == 0) & ~late, part.none)
 
 
 def watchdog_expires(checks: Checks, part: Any, inside: Inside) -> None:
@@ -109,6 +111,7 @@ def program_lives(checks: Checks, part: Any, inside: Inside) -> None:
     ended = checks.past(part.busy) & ~part.busy & ~checks.past(part.reset)
     checks.holds(checks.past(part.finished) == ended)
     settled = inside.signal("settled")
+    checks.holds(inside.signal("resting") == (state == 0))
     _life_invariants(checks, part, state, settled, rest, owing)
 
 
@@ -117,6 +120,7 @@ def _life_invariants(checks: Checks, part: Any, state: Any, settled: Any, rest: 
     checks.holds(state <= drain)
     checks.holds(part.busy == ((state == clear) | (state == run) | (state == halt)))
     checks.if_then(part.begin, state == run)
+    checks.holds((part.running == (state == run)) & (part.halting == (state == halt)))
     checks.if_then((state == halt) | (state == drain), owing)
     checks.if_then((state == halt) | (state == drain), settled == rest)
     checks.if_then((state == run) | (state == clear), ~owing)
@@ -141,9 +145,9 @@ PROOFS = (
         )
     ),
     Proof(
-        "unfinished", UNFINISHED, "none is high while as many instructions are finished as were begun",
+        "unfinished", UNFINISHED, "none is high while as many instructions are finished as were begun, and not before",
         lambda _: Unfinished(MOST), unfinished_are_counted,
-        (Fault(UNFINISHED, "with m.If(self.begun ^ self.finished):", "with m.If(self.begun):"),),
+        (Fault(UNFINISHED, "with m.If(self.begun ^ finished):", "with m.If(self.begun):"),),
     ),
     Proof(
         "watchdog", WATCHDOG, "expires in the limit-th quiet cycle in a row, not before, until progress", lambda _: Watchdog(),

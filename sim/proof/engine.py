@@ -27,7 +27,7 @@ SCRIPT = """\
 read_rtlil proof.il
 hierarchy -top top
 flatten
-proc
+proc -norom
 opt_clean
 memory_collect
 memory_nordff
@@ -38,6 +38,7 @@ dffunmap
 opt_clean
 write_smt2 -wires proof.smt2
 """
+"""No memories for tables of constants: by induction their words could be anything."""
 
 
 @dataclass(frozen=True)

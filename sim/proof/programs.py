@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth import Cat, Signal
+from amaranth.lib.data import View
 
 from hw.control.dispatch import Dispatch
 from hw.control.legality import rules_hold, values_legal
 from hw.control.receiver import IN_FLIGHT, Receiver
+from hw.control.units import HEADER_LAYOUT
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME, Unit
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
-from sim.proof.streams import queue_holds
+from sim.proof.streams import short_queue_holds
 
 IDLE, HEADER, BODY = range(3)
 
@@ -22,6 +24,9 @@ IDLE, HEADER, BODY = range(3)
 def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
     """Each word taken is the next of the program, and goes into the queue of its instruction, behind that one's place."""
     m = checks.m
+    words = inside.part("words")
+    now, spare = words.view("o__payload"), words.view("spare")
+    there, ready = words.signal("o__valid"), inside.signal("o__ready")
     state, index, header = (inside.signal(name) for name in ("fsm_state", "index", "header"))
     fields = inside.view("header")
     taken, kept = Signal(32), Signal(32)
@@ -31,16 +36,21 @@ def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
         m.d.sync += taken.eq(0)
     with m.Elif(part.moved):
         m.d.sync += taken.eq(taken + 1)
-    with m.If((state == HEADER) & part.words.valid):
-        m.d.sync += kept.eq(part.words.payload.word)
-    word = part.words.payload.word
+    word = now.word
+    with m.If((state == HEADER) & there):
+        m.d.sync += kept.eq(word)
     checks.holds(state <= BODY)
-    checks.holds(part.moved == (part.words.valid & part.words.ready))
+    checks.holds(part.moved == (there & ready))
+    checks.if_then(~words.signal("free"), there)
     checks.if_then(state == HEADER, part.pc == taken)
     checks.if_then(state == BODY, ((part.pc + index)[:32] == taken) & (index < fields.length) & (header == kept))
     left = inside.signal("left")
     checks.if_then(state == BODY, (left == fields.length - index) & (inside.signal("last") == (left == 1)))
     waiting, payload = inside.signal("waiting"), inside.signal("payload")
+    for known, held in ((now, there), (spare, ~words.signal("free"))):
+        looked = View(HEADER_LAYOUT, known.word)
+        whole = Cat((looked.opcode == row.opcode) & (looked.length == row.length) for row in part._known).any()
+        checks.if_then(held & ~known.unknown & ~known.illegal, whole)
     checks.if_then(checks.past(~free), (waiting == checks.past(waiting)) & (payload == checks.past(payload)))
     checks.if_then(checks.past(free & ~send), ~waiting.any())
     loads = send & free
@@ -48,13 +58,17 @@ def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
         mine = [row.opcode for row in part._known if row.unit is unit]
         opcode = (state == BODY).replicate(4) & fields.opcode | (state == HEADER).replicate(4) & word[: len(fields.opcode)]
         goes = Cat(opcode == value for value in mine).any()
+        for known, held in ((now, there), (spare, ~words.signal("free"))):
+            of_word = Cat(known.word[: len(fields.opcode)] == value for value in mine).any()
+            checks.if_then(held, known.to[number] == of_word)
+        checks.if_then(state == BODY, inside.signal("kept_to")[number] == Cat(fields.opcode == value for value in mine).any())
         checks.holds((queue.valid == waiting[number]) & (queue.payload == payload))
         checks.if_then(checks.past(loads), waiting[number] == checks.past(goes))
         checks.holds(part.begun[number] == checks.past(loads & goes & (state == HEADER)))
         checks.if_then(waiting[number] & ~queue.ready, ~free)
     checks.if_then(checks.past(loads & (state == HEADER)), payload == checks.past(taken))
     checks.if_then(checks.past(loads & (state == BODY)), payload == checks.past(word))
-    checks.if_then(send, (state == HEADER) | (state == BODY) & part.words.valid)
+    checks.if_then(send, (state == HEADER) | (state == BODY) & there)
     checks.if_then(part.moved, (state == BODY) & free & (send | fails))
     checks.if_then(send & (state == BODY) & free, part.moved & ~fails)
     checks.if_then(part.ended, state == IDLE)
@@ -67,12 +81,13 @@ def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
 def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None:
     """All tokens of an instruction are taken once, when all are there, before the unit gets it; those that it gives are
     given once, when it is done and there is room, oldest first."""
-    wait, signal, taken, full, legal = (inside.signal(name) for name in ("wait", "signal", "taken", "full", "legal"))
+    wait, signal, taken, full = (inside.signal(name) for name in ("wait", "signal", "taken", "full"))
+    legal = inside.part("offer").signal("legal")
     unpaid, flight = inside.signal("unpaid"), inside.part("in_flight")
     accepted = part.instruction.valid & part.instruction.ready
     pays = part.trace.finish
-    level = flight.signal("level")
-    item = queue_holds(checks, flight, IN_FLIGHT, accepted, signal, pays, registered=False)
+    level = flight.part("count").signal("level")
+    item = short_queue_holds(checks, flight, IN_FLIGHT, accepted, signal, pays)
     checks.given(~part.done | (unpaid < level))
     owns = Signal()
     with checks.m.If(part.take.any()):
@@ -103,8 +118,8 @@ PROOFS = (
         (
             Fault(DISPATCH, "self.pc.eq(self.pc + header.length)", "self.pc.eq(self.pc + index)"),
             Fault(DISPATCH, "fail(body_code)\n", "fail(body_code)\n                        m.d.comb += send.eq(1)\n"),
-            Fault(DISPATCH, "target.eq(header.opcode)", "target.eq(incoming.opcode)"),
-            Fault(DISPATCH, "self.words.ready.eq(free & ~self.halt)", "self.words.ready.eq(~self.halt)"),
+            Fault(DISPATCH, "to.eq(kept_to)", "to.eq(now.to)"),
+            Fault(DISPATCH, "words.o.ready.eq(free & ~self.halt)", "words.o.ready.eq(~self.halt)"),
         ),
     ),
     Proof(
