@@ -25,6 +25,8 @@ PHASES_TOLD_APART = 16
 LINE = np.uint64(1 << BANKS_TOLD_APART)
 """Of a way whose words take no phase."""
 NONE = np.uint64(0)
+MOST_ASKED = 1 << 14
+"""Walks that are known by themselves."""
 _Value = TypeVar("_Value", bound=np.generic)
 
 
@@ -44,8 +46,13 @@ class Kept:
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes, self.bytes = most_bytes, 0
         self._masks: dict[Walk, Masks] = {}
+        self._asked: dict[int, tuple[Walk, Masks]] = {}
+        """By the identity of who asked, for a walk's hash takes longer than all else here; held, so that no other has it."""
 
     def of(self, walk: _Walk, make: Callable[[_Walk], Masks]) -> Masks:
+        asked = self._asked.get(id(walk))
+        if asked is not None:
+            return asked[1]
         masks = self._masks.pop(walk, None)
         if masks is None:
             masks = make(walk)
@@ -53,6 +60,10 @@ class Kept:
         self._masks[walk] = masks
         while self.bytes > self.most_bytes and len(self._masks) > 1:
             self.bytes -= self._masks.pop(next(iter(self._masks))).nbytes
+            self._asked.clear()
+        if len(self._asked) >= MOST_ASKED:
+            self._asked.clear()
+        self._asked[id(walk)] = walk, masks
         return masks
 
 
