@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from math import gcd
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -104,14 +105,21 @@ class Banks:
 
     def bits(self, words: Ints) -> Masks:
         """What each word takes, as a mask."""
-        phase = words % self.phases
-        by_way = _bit(BANKS_TOLD_APART + phase % PHASES_TOLD_APART)
-        if self.way is Way.SHARED_WRITE:
-            return by_way
-        bank = _bit((words // self.phases // self.depth * self.phases + phase) % BANKS_TOLD_APART)
-        if self.way is Way.OPERAND:
-            return bank | LINE
-        return bank | by_way if self.way is Way.SHARED_READ else bank
+        return _bits(self).take(words, mode="wrap")
+
+
+@lru_cache(maxsize=4)
+def _bits(banks: Banks) -> Masks:
+    """Of each word, until they come again: a look-up takes a fraction of the divisions."""
+    words = np.arange(banks.phases * banks.depth * (BANKS_TOLD_APART // gcd(BANKS_TOLD_APART, banks.phases)))
+    phase = words % banks.phases
+    by_way = _bit(BANKS_TOLD_APART + phase % PHASES_TOLD_APART)
+    if banks.way is Way.SHARED_WRITE:
+        return by_way
+    bank = _bit((words // banks.phases // banks.depth * banks.phases + phase) % BANKS_TOLD_APART)
+    if banks.way is Way.OPERAND:
+        return bank | LINE
+    return bank | by_way if banks.way is Way.SHARED_READ else bank
 
 
 def _bit(numbers: Ints) -> Masks:
@@ -280,11 +288,11 @@ def _places(walk: PlaceWalk) -> Masks:
     pixels = np.arange(groups)[:, None, None] * walk.lanes + lane
     valid = (lane < walk.lanes) & (pixels < walk.o_h * walk.o_w)
     words = walk.base + pixels // walk.o_w * walk.o_ys + pixels % walk.o_w * walk.o_xs
-    found = []
-    for outer in range(walk.outer):
-        first = outer // walk.parts * walk.vectors
-        planes = (first + np.arange(walk.vectors)) * walk.o_cs
-        bits = np.where(valid[:, :, None, :], walk.banks.bits(words[:, :, None, :] + planes[:, None]), NONE)
-        masks = np.bitwise_or.reduce(bits, axis=3)
-        found.append(np.pad(masks, ((0, 0), (0, 0), (walk.every - walk.vectors, 0))).ravel())
-    return np.concatenate(found)
+    # Of all outer iterations that fill the same vectors one is looked at.
+    first = np.arange(-(-walk.outer // walk.parts)) * walk.vectors
+    planes = (first[:, None] + np.arange(walk.vectors)) * walk.o_cs
+    bits = walk.banks.bits(words[:, :, None, :] + planes[:, None, None, :, None])
+    masks = np.zeros((len(first), groups, turns, walk.every), np.uint64)
+    offered = masks[..., walk.every - walk.vectors :]
+    np.bitwise_or.reduce(np.where(valid[:, :, None, :], bits, NONE), axis=4, out=offered)
+    return np.repeat(masks, walk.parts, axis=0)[: walk.outer].ravel()
