@@ -76,6 +76,7 @@ def test_rows_above_a_map_are_counted_down_from_its_first(make: Callable[..., Op
         from_ops(config, [make(i_addr=base, i_off=offset, pad_t=1)]).costs[1]
         for base, offset in ((4100, -32 % (1 << 24)), (4100 - 32, 0))
     )  # fmt: skip
-    assert isinstance(above, WindowCost) and isinstance(below, WindowCost)
+    assert isinstance(above, WindowCost)
+    assert isinstance(below, WindowCost)
     assert above.reads.masks().any()
     assert np.array_equal(above.reads.masks(), below.reads.masks())
