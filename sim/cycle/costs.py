@@ -23,6 +23,8 @@ from sim.cycle.timing import Drain, drain_of, pool_drain_of
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Walk, Way, WindowWalk
 
+ADDRESS_MODULUS = 1 << 24
+"""Of offsets of rows: negative ones come as what is missing to it."""
 Ints = npt.NDArray[np.int64]
 Fields = Mapping[str, Ints]
 """The fields of instructions of one kind: an entry for each of them."""
@@ -274,8 +276,10 @@ def _window_walks(
 
 
 def _taps(config: MachineConfig, f: Fields, n: int) -> Taps:
-    """The window of the ``n``-th instruction."""
-    return Taps(config.px_p, *(int(f[name][n]) for name in _GEOMETRY))
+    """The window of the ``n``-th instruction; its first row may lie above the map, whose words then come before the base."""
+    taps = Taps(config.px_p, *(int(f[name][n]) for name in _GEOMETRY))
+    above = not taps.i_ring and taps.i_off >= ADDRESS_MODULUS // 2
+    return replace(taps, i_off=taps.i_off - ADDRESS_MODULUS) if above else taps
 
 
 _GEOMETRY = (
@@ -310,7 +314,7 @@ def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
     """The bank groups of the rows that are read, those from ``i_off`` on; of a ring also what lies beyond its end."""
     touched = np.minimum(f["i_h"], (f["o_h"] - 1) * f["s_y"] + (f["k_h"] - 1) * f["d_y"] + 1)
     words = np.maximum(touched * f["i_ys"] // f["s_y"], f["i_w"])
-    begin = np.where(f["i_off"] >> 23, 0, f["i_off"])  # Modulo 2^24: a negative one leads to rows above the first.
+    begin = np.where(f["i_off"] >= ADDRESS_MODULUS // 2, 0, f["i_off"])  # A negative one leads to rows above the first.
     found = _masks(config, f["i_addr"] + begin, words + (f["vectors"] - 1) * f["i_cs"])
     for n in np.flatnonzero(f["i_ring"]):
         ring, start, planes = int(f["i_ring"][n]), int(f["i_off"][n]), int(f["vectors"][n])

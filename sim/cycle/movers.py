@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Reversible
 from math import ceil
 
 from sim.cycle.bus import EPSILON, NEVER, Bus, Stream, Transfer
@@ -26,7 +26,7 @@ from sim.cycle.timing import (
     SAVE_TAIL,
     SAVE_WRITE,
 )
-from sim.cycle.trails import Stretch, Trail
+from sim.cycle.trails import Latest, Stretch, Trail
 from sim.cycle.units import KEPT
 
 
@@ -54,10 +54,10 @@ class _Mover(ABC):
             self._next = max(self._next, ceil(self._bus.now) + LOAD_NEXT)
         return self._next
 
-    def reads(self) -> Sequence[Trail]:
+    def reads(self) -> Reversible[Trail]:
         return ()
 
-    def writes(self) -> Sequence[Trail]:
+    def writes(self) -> Reversible[Trail]:
         return ()
 
     def finished(self, transfer: Transfer, cycle: float) -> int:
@@ -126,9 +126,11 @@ class LoadPipeline(_Mover):
         self._walked = 0.0 if transfer.last else self._walked + transfer.bursts / cost.bursts
         return finish
 
-    def writes(self) -> Sequence[Trail]:
+    def writes(self) -> Reversible[Trail]:
         current = self._stream.current
-        return self._moved if current is None else (*self._moved, *self._trail(current, self._coming(self._bus.speeds[0])))
+        if current is None:
+            return self._moved
+        return Latest(self._moved, self._trail(current, self._coming(self._bus.speeds[0])))
 
     def _trail(self, transfer: Transfer, end: float) -> tuple[Trail, ...]:
         cost = self._cost(transfer.index)
@@ -175,12 +177,12 @@ class SavePipeline(_Mover):
         self._begins[index] = begin + SAVE_READ
         self._next = max(begin + 1, cycle + LOAD_NEXT + max(0, cost.address_wait))
 
-    def reads(self) -> Sequence[Trail]:
+    def reads(self) -> Reversible[Trail]:
         current = self._stream.current
         if current is None:
             return self._moved
-        queued = (trail for transfer in self._stream.queue for trail in self._trail(transfer, 0.0))
-        return (*self._moved, *self._trail(current, self._coming(self._bus.speeds[1])), *queued)
+        queued = [trail for transfer in self._stream.queue for trail in self._trail(transfer, 0.0)]
+        return Latest(self._moved, [*self._trail(current, self._coming(self._bus.speeds[1])), *queued])
 
     def finished(self, transfer: Transfer, cycle: float) -> int:
         finish = super().finished(transfer, cycle)

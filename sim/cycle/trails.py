@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Reversible, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -35,21 +36,40 @@ class Stretch:
         low, high = max(first, self.begin), min(first + len(taken), self.end)
         if low >= high:
             return
-        if self.period == 1.0:
-            found = self.walk.masks()[self.skip + low - self.begin : self.skip + high - self.begin]
+        masks, skip, begin, per, period = self.walk.masks(), self.skip, self.begin, self.per, self.period
+        if period == 1.0:
+            found = masks[skip + low - begin : skip + high - begin]
             taken[low - first : low - first + len(found)] |= found
-            return
-        cycles, masks = self.entries(low, high)
-        taken[cycles - first] |= masks
+        elif per <= period and period.is_integer():
+            # Each access of a bunch by itself: every so many cycles, every so many masks.
+            apart = int(period)
+            for number in range(per):
+                start = begin + number
+                bunch = max(0, -((start - low) // apart))
+                count = min(-((start - high) // apart), (len(masks) - skip - number + per - 1) // per) - bunch
+                if count > 0:
+                    at, of = start + bunch * apart - first, skip + number + bunch * per
+                    taken[at : at + count * apart : apart] |= masks[of : of + count * per : per][:count]
+        else:
+            cycles, found = self.entries(low, high)
+            taken[cycles - first] |= found
 
     def entries(self, low: int = 0, high: int = 1 << 62) -> tuple[Ints, Masks]:
         """Cycles and banks of the accesses between two cycles."""
         low, high = max(low, self.begin), min(high, self.end)
-        masks = self.walk.masks()
-        bunch = int((low - self.begin) / self.period)
-        stop = min(len(masks) - self.skip, (int((high - self.begin) / self.period) + 1) * self.per)
-        numbers = np.arange(bunch * self.per, stop)
-        cycles = self.begin + (numbers // self.per * self.period).astype(np.int64) + numbers % self.per
+        masks, per, period = self.walk.masks(), self.per, self.period
+        bunch = int((low - self.begin) / period)
+        first = bunch * per
+        stop = min(len(masks) - self.skip, (int((high - self.begin) / period) + 1) * per)
+        if per <= period:
+            cycles = (np.arange(bunch, -(-stop // per)) * period).astype(np.int64)
+            cycles += self.begin
+            if per > 1:
+                cycles = (cycles[:, None] + np.arange(per)).ravel()[: max(0, stop - first)]
+            begin, end = cycles.searchsorted((low, high)).tolist()
+            return cycles[begin:end], masks[self.skip + first + begin : self.skip + first + end]
+        numbers = np.arange(first, stop)
+        cycles = self.begin + (numbers // per * period).astype(np.int64) + numbers % per
         inside = (cycles >= low) & (cycles < high)
         return cycles[inside], masks[self.skip + numbers[inside]]
 
@@ -72,7 +92,21 @@ class Record:
 Trail = Stretch | Record
 
 
-def taken_by(rivals: Iterable[Sequence[Trail]], groups: Groups, first: int, end: int) -> Masks | None:
+@dataclass(slots=True)
+class Latest:
+    """Trails that are remembered, and what follows them; not put together, for who looks at them begins at the end."""
+
+    before: Sequence[Trail]
+    last: Sequence[Trail]
+
+    def __iter__(self) -> Iterator[Trail]:
+        return chain(self.before, self.last)
+
+    def __reversed__(self) -> Iterator[Trail]:
+        return chain(reversed(self.last), reversed(self.before))
+
+
+def taken_by(rivals: Iterable[Reversible[Trail]], groups: Groups, first: int, end: int) -> Masks | None:
     """The banks that are taken in each cycle from ``first`` to ``end`` in these groups; None: none ever.
 
     The trails of a rival are in the order of time.

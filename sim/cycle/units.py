@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Reversible, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -44,10 +44,10 @@ class Pipeline(Protocol):
     def accept(self, index: int, cycle: int) -> int | None:
         """Take the instruction in that cycle; when it is done, or None if that is not known yet."""
 
-    def reads(self) -> Sequence[Trail]:
+    def reads(self) -> Reversible[Trail]:
         """What its last instructions read, for the units that come after it."""
 
-    def writes(self) -> Sequence[Trail]:
+    def writes(self) -> Reversible[Trail]:
         """What they write."""
 
 
@@ -79,10 +79,10 @@ class _Worker(ABC):
         return self._index, finish
 
     def _taken_reads(self, groups: Groups, first: int, end: int) -> Masks | None:
-        return taken_by((rival.reads() for rival in self._rivals), groups, first, end)
+        return taken_by([rival.reads() for rival in self._rivals], groups, first, end)
 
     def _taken_writes(self, groups: Groups, first: int, end: int) -> Masks | None:
-        return taken_by((rival.writes() for rival in self._rivals), groups, first, end)
+        return taken_by([rival.writes() for rival in self._rivals], groups, first, end)
 
     @abstractmethod
     def _close(self) -> int:
@@ -146,10 +146,10 @@ class WindowPipeline(_Worker):
             self._writes.append(Stretch(offered, offered + cost.cycles, use.writes, cost.writes, per, period))
         return self._end(first + cost.cycles)
 
-    def reads(self) -> Sequence[Trail]:
+    def reads(self) -> Reversible[Trail]:
         return self._reads
 
-    def writes(self) -> Sequence[Trail]:
+    def writes(self) -> Reversible[Trail]:
         return self._writes
 
     def _waits(self, late: float, begin: int, end: int) -> float:
@@ -236,10 +236,10 @@ class MiscPipeline(_Worker):
         self._read_over = (max(first + reads, last - (ANSWERS - 1) * parts + 1),) * 2
         return last + self._pace.pipe + 1
 
-    def reads(self) -> Sequence[Trail]:
+    def reads(self) -> Reversible[Trail]:
         return ()
 
-    def writes(self) -> Sequence[Trail]:
+    def writes(self) -> Reversible[Trail]:
         return ()
 
     def _close(self) -> int:

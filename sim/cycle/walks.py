@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from math import gcd
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -25,6 +26,8 @@ PHASES_TOLD_APART = 16
 LINE = np.uint64(1 << BANKS_TOLD_APART)
 """Of a way whose words take no phase."""
 NONE = np.uint64(0)
+MOST_ASKED = 1 << 14
+"""Walks that are known by themselves."""
 _Value = TypeVar("_Value", bound=np.generic)
 
 
@@ -44,8 +47,13 @@ class Kept:
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes, self.bytes = most_bytes, 0
         self._masks: dict[Walk, Masks] = {}
+        self._asked: dict[int, tuple[Walk, Masks]] = {}
+        """By the identity of who asked, for a walk's hash takes longer than all else here; held, so that no other has it."""
 
     def of(self, walk: _Walk, make: Callable[[_Walk], Masks]) -> Masks:
+        asked = self._asked.get(id(walk))
+        if asked is not None:
+            return asked[1]
         masks = self._masks.pop(walk, None)
         if masks is None:
             masks = make(walk)
@@ -53,6 +61,10 @@ class Kept:
         self._masks[walk] = masks
         while self.bytes > self.most_bytes and len(self._masks) > 1:
             self.bytes -= self._masks.pop(next(iter(self._masks))).nbytes
+            self._asked.clear()
+        if len(self._asked) >= MOST_ASKED:
+            self._asked.clear()
+        self._asked[id(walk)] = walk, masks
         return masks
 
 
@@ -93,14 +105,21 @@ class Banks:
 
     def bits(self, words: Ints) -> Masks:
         """What each word takes, as a mask."""
-        phase = words % self.phases
-        by_way = _bit(BANKS_TOLD_APART + phase % PHASES_TOLD_APART)
-        if self.way is Way.SHARED_WRITE:
-            return by_way
-        bank = _bit((words // self.phases // self.depth * self.phases + phase) % BANKS_TOLD_APART)
-        if self.way is Way.OPERAND:
-            return bank | LINE
-        return bank | by_way if self.way is Way.SHARED_READ else bank
+        return _bits(self).take(words, mode="wrap")
+
+
+@lru_cache(maxsize=4)
+def _bits(banks: Banks) -> Masks:
+    """Of each word, until they come again: a look-up takes a fraction of the divisions."""
+    words = np.arange(banks.phases * banks.depth * (BANKS_TOLD_APART // gcd(BANKS_TOLD_APART, banks.phases)))
+    phase = words % banks.phases
+    by_way = _bit(BANKS_TOLD_APART + phase % PHASES_TOLD_APART)
+    if banks.way is Way.SHARED_WRITE:
+        return by_way
+    bank = _bit((words // banks.phases // banks.depth * banks.phases + phase) % BANKS_TOLD_APART)
+    if banks.way is Way.OPERAND:
+        return bank | LINE
+    return bank | by_way if banks.way is Way.SHARED_READ else bank
 
 
 def _bit(numbers: Ints) -> Masks:
@@ -269,11 +288,11 @@ def _places(walk: PlaceWalk) -> Masks:
     pixels = np.arange(groups)[:, None, None] * walk.lanes + lane
     valid = (lane < walk.lanes) & (pixels < walk.o_h * walk.o_w)
     words = walk.base + pixels // walk.o_w * walk.o_ys + pixels % walk.o_w * walk.o_xs
-    found = []
-    for outer in range(walk.outer):
-        first = outer // walk.parts * walk.vectors
-        planes = (first + np.arange(walk.vectors)) * walk.o_cs
-        bits = np.where(valid[:, :, None, :], walk.banks.bits(words[:, :, None, :] + planes[:, None]), NONE)
-        masks = np.bitwise_or.reduce(bits, axis=3)
-        found.append(np.pad(masks, ((0, 0), (0, 0), (walk.every - walk.vectors, 0))).ravel())
-    return np.concatenate(found)
+    # Of all outer iterations that fill the same vectors one is looked at.
+    first = np.arange(-(-walk.outer // walk.parts)) * walk.vectors
+    planes = (first[:, None] + np.arange(walk.vectors)) * walk.o_cs
+    bits = walk.banks.bits(words[:, :, None, :] + planes[:, None, None, :, None])
+    masks = np.zeros((len(first), groups, turns, walk.every), np.uint64)
+    offered = masks[..., walk.every - walk.vectors :]
+    np.bitwise_or.reduce(np.where(valid[:, :, None, :], bits, NONE), axis=4, out=offered)
+    return np.repeat(masks, walk.parts, axis=0)[: walk.outer].ravel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from isa.codec import Op
 from isa.config import preset
 from isa.instructions import Unit
 from sim.cycle.control import Execution
+from sim.cycle.costs import WindowCost
 from sim.cycle.geometry import Taps
 from sim.cycle.model import CycleModel
 from sim.cycle.program import Costs, from_ops
@@ -65,3 +66,17 @@ def test_windows_that_are_alike_read_the_same(seed: int) -> None:
     further = replace(taps, i_h=like.i_h + 5) if like.i_h < taps.i_h else taps
     assert further.alike() == (like, moved)
     assert taps.alike(several=True) == (taps, 0)
+
+
+@pytest.mark.parametrize("make", [conv, pool])
+def test_rows_above_a_map_are_counted_down_from_its_first(make: Callable[..., Op]) -> None:
+    """An offset is modulo 2^24; the words of the rows that are there are the same wherever offsets are counted from."""
+    config = preset("base")
+    above, below = (
+        from_ops(config, [make(i_addr=base, i_off=offset, pad_t=1)]).costs[1]
+        for base, offset in ((4100, -32 % (1 << 24)), (4100 - 32, 0))
+    )  # fmt: skip
+    assert isinstance(above, WindowCost)
+    assert isinstance(below, WindowCost)
+    assert above.reads.masks().any()
+    assert np.array_equal(above.reads.masks(), below.reads.masks())
