@@ -26,8 +26,6 @@ PHASES_TOLD_APART = 16
 LINE = np.uint64(1 << BANKS_TOLD_APART)
 """Of a way whose words take no phase."""
 NONE = np.uint64(0)
-MOST_ASKED = 1 << 14
-"""Walks that are known by themselves."""
 _Value = TypeVar("_Value", bound=np.generic)
 
 
@@ -41,19 +39,38 @@ class Walk(Protocol):
 _Walk = TypeVar("_Walk", bound=Walk)
 
 
+class _Hashed:
+    """What has looked for its hash remembers it: for a walk that takes longer than all else that ``Kept`` does."""
+
+    __slots__ = ("known_hash",)
+    known_hash: int
+
+
+_Class = TypeVar("_Class", bound=type[_Hashed])
+
+
+def _hash_once(kind: _Class) -> _Class:
+    find = kind.__hash__
+
+    def known(walk: _Hashed) -> int:
+        try:
+            return walk.known_hash
+        except AttributeError:
+            object.__setattr__(walk, "known_hash", find(walk))
+            return walk.known_hash
+
+    kind.__hash__ = known  # type: ignore[assignment]
+    return kind
+
+
 class Kept:
     """Masks that were asked for last, in so many bytes: a search times the same groups in many programs."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes, self.bytes = most_bytes, 0
         self._masks: dict[Walk, Masks] = {}
-        self._asked: dict[int, tuple[Walk, Masks]] = {}
-        """By the identity of who asked, for a walk's hash takes longer than all else here; held, so that no other has it."""
 
     def of(self, walk: _Walk, make: Callable[[_Walk], Masks]) -> Masks:
-        asked = self._asked.get(id(walk))
-        if asked is not None:
-            return asked[1]
         masks = self._masks.pop(walk, None)
         if masks is None:
             masks = make(walk)
@@ -61,10 +78,6 @@ class Kept:
         self._masks[walk] = masks
         while self.bytes > self.most_bytes and len(self._masks) > 1:
             self.bytes -= self._masks.pop(next(iter(self._masks))).nbytes
-            self._asked.clear()
-        if len(self._asked) >= MOST_ASKED:
-            self._asked.clear()
-        self._asked[id(walk)] = walk, masks
         return masks
 
 
@@ -127,8 +140,9 @@ def _bit(numbers: Ints) -> Masks:
     return bits
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class WindowWalk:
+class WindowWalk(_Hashed):
     """What CONV or POOL reads: ``outer`` times all pixel groups, their taps, and ``inner`` vectors.
 
     Every ``period`` outer iterations the input moves on by ``outer_step`` words. A step whose lanes meet in a phase is
@@ -151,8 +165,9 @@ class WindowWalk:
         return _KEPT.of(self, _window)
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class PlaceWalk:
+class PlaceWalk(_Hashed):
     """What CONV or POOL writes: for each outer iteration and pixel group its ``lanes`` pixels, ``port`` in ``every`` cycles.
 
     An output vector takes ``parts`` outer iterations, or an outer iteration fills ``vectors`` of them.
@@ -176,8 +191,9 @@ class PlaceWalk:
         return _KEPT.of(self, _places)
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class LoopWalk:
+class LoopWalk(_Hashed):
     """Nested loops, the first outermost: the operands of MISC, and the words of LOAD and SAVE."""
 
     banks: Banks
@@ -191,8 +207,9 @@ class LoopWalk:
         return _KEPT.of(self, _loop)
 
 
+@_hash_once
 @dataclass(frozen=True, slots=True)
-class RoundWalk:
+class RoundWalk(_Hashed):
     """Word after word through the banks of some groups: for an instruction that does not say how it walks."""
 
     banks: Banks
