@@ -118,10 +118,12 @@ class Way:
         return [lane.of_phase(phase) for lane in self.lanes]
 
     def _granted(self, phase: int) -> Signal:
-        """Some lane was granted a word of that phase."""
+        """Some lane was granted a word of that phase: a LUT or two behind the grants, in a module of its own."""
         valid = Signal(name=f"{self._name}_valid{phase}")
-        grants = [hit & lane.port.ready for hit, lane in zip(self._hits(phase), self.lanes, strict=True)]
-        self._m.d.sync += valid.eq(Cat(grants).any())
+        hits = Signal(len(self.lanes), name=f"{self._name}_hits{phase}")
+        self._m.d.comb += hits.eq(Cat(self._hits(phase)))
+        self._m.submodules[f"{self._name}_granted{phase}"] = late = Module()
+        late.d.sync += valid.eq((hits & Cat(lane.port.ready for lane in self.lanes)).any())
         return valid
 
     def _registered(self, group: Value, row: Value, suffix: str) -> tuple[Signal, Signal]:

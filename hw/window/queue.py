@@ -71,13 +71,14 @@ class Queue(wiring.Component):
         room = Signal(init=1)
         some = Signal()
         m.d.comb += [self.i.ready.eq(room), self.o.valid.eq(some)]
-        # In a module of its own: what comes and goes is known late.
+        # In a module of its own: what comes and goes is known late, and is put together there once more.
         m.submodules.count = late = Module()
-        with late.If(push & ~pop):
+        comes, goes = self.i.valid & room, self.o.ready & some
+        with late.If(comes & ~goes):
             late.d.sync += [room.eq(level != self.depth - 1), some.eq(1)]
-        with late.Elif(pop & ~push):
+        with late.Elif(goes & ~comes):
             late.d.sync += [room.eq(1), some.eq(level != 1)]
-        late.d.sync += level.eq(stepped(level, push, pop, self.depth))
+        late.d.sync += level.eq(stepped(level, comes, goes, self.depth))
         with m.If(push):
             m.d.sync += write.addr.eq(following_entry(write.addr, self.depth))
         with m.If(pop):

@@ -18,8 +18,8 @@ DRAM_QUEUE = 16
 IN_FLIGHT = 8
 """Instructions that a receiver lets its unit have unfinished (``hw/control/receiver.py``)."""
 
-BEGIN = 3
-"""From the start of the trace to the sequencer's ``begin``: register, idle to clear, clear to run."""
+BEGIN = 4
+"""From the start of the trace to the sequencer's ``begin``: register, start, idle to clear, clear to run."""
 FETCH_BEGIN = 4
 """From ``begin`` to DRAM taking the first address: counters, size of the burst, AR, register slice."""
 FETCH_ADDRESS = 2
@@ -88,8 +88,8 @@ MISC_NOTICE = 1
 """From the first cycle in which a MISC is offered to its acceptance, at least."""
 MISC_TURN = 1
 """From the cycle in which a MISC's last iteration leaves the loops to the acceptance of the next, at least."""
-END_TAIL = 1
-"""From the last ``done`` to the count of cycles, which begins two cycles later than the trace: count of instructions (2),
+END_TAIL = 0
+"""From the last ``done`` to the count of cycles, which begins three cycles later than the trace: count of instructions (2),
 complete."""
 
 
