@@ -46,26 +46,35 @@ class Kept:
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes, self.bytes = most_bytes, 0
-        self._masks: dict[Walk, Masks] = {}
-        self._asked: dict[int, tuple[Walk, Masks]] = {}
-        """By the identity of who asked, for a walk's hash takes longer than all else here; held, so that no other has it."""
+        self._masks: dict[int, tuple[Walk, Masks]] = {}
+        """By the numbers of walks, the last asked for at the end."""
+        self._numbers: dict[Walk, int] = {}
+        self._next = 0
+        self._asked: dict[int, tuple[Walk, int]] = {}
+        """Numbers by the identity of who asked, for a walk's hash takes longer than all else here; held, so that no other has
+        it."""
 
     def of(self, walk: _Walk, make: Callable[[_Walk], Masks]) -> Masks:
         asked = self._asked.get(id(walk))
-        if asked is not None:
-            return asked[1]
-        masks = self._masks.pop(walk, None)
-        if masks is None:
-            masks = make(walk)
-            self.bytes += masks.nbytes
-        self._masks[walk] = masks
+        number = -1 if asked is None else asked[1]
+        if number not in self._masks:
+            number = self._numbers.get(walk, -1)
+        found = self._masks.pop(number, None)
+        if found is None:
+            self._next = number = self._next + 1
+            found = walk, make(walk)
+            self._numbers[walk] = number
+            self.bytes += found[1].nbytes
+        self._masks[number] = found
         while self.bytes > self.most_bytes and len(self._masks) > 1:
-            self.bytes -= self._masks.pop(next(iter(self._masks))).nbytes
-            self._asked.clear()
-        if len(self._asked) >= MOST_ASKED:
-            self._asked.clear()
-        self._asked[id(walk)] = walk, masks
-        return masks
+            first, masks = self._masks.pop(next(iter(self._masks)))
+            del self._numbers[first]
+            self.bytes -= masks.nbytes
+        if asked is None or asked[1] != number:
+            if len(self._asked) >= MOST_ASKED:
+                self._asked.clear()
+            self._asked[id(walk)] = walk, number
+        return found[1]
 
 
 _KEPT = Kept(64 << 20)
