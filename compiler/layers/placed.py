@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from compiler.schedule.instruction import Access, Space
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True)
 class Rows:
-    """Rows ``begin .. end - 1`` of a map. Never changed; not frozen, for that would double the time to make one."""
+    """Rows ``begin .. end - 1`` of a map."""
 
     begin: int
     end: int
@@ -24,12 +24,9 @@ class Rows:
             yield Rows(begin, min(self.end, begin + most))
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True)
 class Placed:
-    """Row ``y`` of plane ``v`` starts at word ``base + v * plane + ((y + shift) mod ring) * pitch``.
-
-    Never changed, and not frozen, as ``Rows``.
-    """
+    """Row ``y`` of plane ``v`` starts at word ``base + v * plane + ((y + shift) mod ring) * pitch``."""
 
     base: int
     pitch: int
