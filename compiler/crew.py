@@ -5,9 +5,10 @@ groups, level by level, walks of pairs of groups, and whole programs on the cycl
 knows, so an item is a few numbers, and so is a result: nothing else is sent. Whoever computes an item computes the same, and
 results come in the order of the items: a program does not depend on how many cores there were.
 
-What it can reach at best (Amdahl), of processor seconds on `base`: of GoogLeNet's 14.0 it halves 8.9 of plans and 3.1 of
-programs, so 8.0 are left; of MobileNetV2's 6.0 it halves 0.8 and 3.6, so 3.8 are left; of ResNet-50's 8.0 it halves 1.4 and
-3.7, so 5.5 are left. A third process would have little to do: programs come in pairs, for each pair tells what to try next.
+What it can reach at best (Amdahl), of processor seconds with one core on `base`: of GoogLeNet's 7.8 it halves 3.9 of plans and
+walks and 2.4 of programs, so 4.7 are left; of MobileNetV2's 3.3 it halves 0.8 and 1.6, so 2.1 are left; of ResNet-50's 6.9 it
+halves 1.2 and 3.9, so 4.4 are left. A third process would have little to do: programs come in pairs, for each pair tells what
+to try next.
 """
 
 from __future__ import annotations

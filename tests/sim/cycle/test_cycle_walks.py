@@ -159,3 +159,16 @@ def test_masks_are_kept_by_their_bytes_the_last_asked_for_longest() -> None:
     assert made == [10, 12, 14, 12]
     kept.of(RoundWalk(Banks(4, 16), 1, 99), make)
     assert kept.bytes == 8 * 99
+
+
+def test_masks_of_equal_walks_are_kept_once() -> None:
+    """Whoever of them asks, before and after they were given up."""
+    rng = random.Random(3)
+    kept = Kept(8 * 30)
+    walks = [RoundWalk(Banks(4, 16), 1, count) for count in (8, 8, 9, 9, 10, 10, 11)]
+    for _ in range(500):
+        walk = rng.choice(walks)
+        assert np.array_equal(kept.of(walk, RoundWalk.masks), walk.masks())
+        assert kept.bytes <= kept.most_bytes
+    assert sum(masks.nbytes for _, masks in kept._masks.values()) == kept.bytes
+    assert len({*kept._numbers}) == len(kept._masks) <= 3
