@@ -152,8 +152,10 @@ class Packer(wiring.Component):
         passed = step[size_bits:].any() | summed(Cat(base[:size_bits], Const(0)), step[:size_bits])[-1]
         wraps = Mux(word.context.window, word.end_pixel & passed, reach[size_bits:].any() | reach[:size_bits].all())
         """``base`` leaves chunk 0: it lies there, where a word goes."""
-        behind = Cat(~over, Mux(over, base, reach)) + Cat(~over, Mux(over, jump, self.next_more))
-        m.d.comb += gone["reach"].eq(behind[1:])
+        # In a module of its own: the next word's bytes come late.
+        m.submodules.behind = behind = Module()
+        last_byte = Cat(~over, Mux(over, base, reach)) + Cat(~over, Mux(over, jump, self.next_more))
+        behind.d.comb += gone["reach"].eq(last_byte[1:])
 
         last = first.last
         here: dict[str, Signal] = {"base": base, "start": start, "reach": reach}

@@ -171,4 +171,4 @@ def test_masks_of_equal_walks_are_kept_once() -> None:
         assert np.array_equal(kept.of(walk, RoundWalk.masks), walk.masks())
         assert kept.bytes <= kept.most_bytes
     assert sum(masks.nbytes for masks in kept._masks.values()) == kept.bytes
-    assert len({*kept._numbers}) == len(kept._masks) <= 3
+    assert len(kept._masks) <= 3
