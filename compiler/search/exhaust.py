@@ -18,11 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
 from compiler.fusion.grow import extensions
 from compiler.fusion.legal import Mask, OpSets, bits_of
@@ -32,6 +31,8 @@ from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.search.certify import Certificate, certify
 from compiler.search.cost import Evaluator
 from compiler.search.partition import price_or_none
+from compiler.search.reloads import Reloads
+from compiler.search.words import Members, Reals
 from compiler.solver import solver
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise
 
@@ -43,7 +44,6 @@ AT_ONCE = 100
 """Groups that are planned before the relaxation is solved again."""
 SLACK = 1e-6
 """By which part of the value a reduced cost may be off."""
-Reals = NDArray[np.float64]
 
 
 def all_legal(
@@ -74,10 +74,25 @@ class Least:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator, self.sets = evaluator, evaluator.sets
 
-    def of(self, mask: Mask, objective: Objective) -> int:
-        moved = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
+    def of(self, mask: Mask, objective: Objective, again: int = 0) -> int:
+        """``again``: bytes of parameters that it loads more than once."""
+        once = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
         beats = max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values())
-        return objective(Cost(max(beats, moved // self.evaluator.config.axi_bytes), moved))
+        # Maps and parameters are rounded to whole beats by themselves.
+        bus = max(once // self.evaluator.config.axi_bytes, (once + again) // self.evaluator.config.axi_bytes - 1)
+        return objective(Cost(max(beats, bus), once + again))
+
+    def of_all(self, masks: Sequence[Mask], members: Members, objective: Objective) -> Reals:
+        """Infinite: the group fits at no tiling."""
+        found = np.full(len(masks), inf)
+        for number, again in enumerate(self.reloads.of(members)):
+            if again < inf:
+                found[number] = self.of(masks[number], objective, int(again))
+        return found
+
+    @cached_property
+    def reloads(self) -> Reloads:
+        return Reloads(self.evaluator)
 
     def may_fit(self, mask: Mask) -> bool:
         """Whether the buffer holds, for each operation by itself, one row of its result and the rows under it.
@@ -207,15 +222,16 @@ def cheapest_of_all(
     least = Least(evaluator)
     masks = sorted(set(groups) | set(known))
     member = np.array([[mask >> n & 1 for n in range(len(evaluator.sets.ops))] for mask in masks], np.float64)
-    floor = np.array([least.of(mask, objective) for mask in masks], np.float64)
+    floor = least.of_all(masks, member > 0, objective)
     sizes = member.sum(axis=1)
     # What fits at no tiling fits with more operations neither, but for those that bring tiles of columns.
     narrow = np.array([(mask & evaluator.narrow).bit_count() for mask in masks])
-    unasked = np.ones(len(masks), bool)
+    unasked = np.isfinite(floor)
     prices: dict[Mask, int] = {}
     relaxation = _Relaxation(len(evaluator.sets.ops))
 
     def ask(numbers: Sequence[int]) -> None:
+        evaluator.plan_all([masks[number] for number in numbers if unasked[number]], objective)
         for number in numbers:
             if not unasked[number]:
                 continue
