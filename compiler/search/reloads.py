@@ -11,35 +11,17 @@ makes, in tiles of columns, in images, or in parts of one long row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.layers.lower import is_depthwise
 from compiler.planning.residence import PARAMETER_BUFFERS, SHARES
 from compiler.search.cost import Evaluator
-from compiler.search.words import Counts, InUse, Members, Reals, Words
+from compiler.search.words import Counts, Ends, Members, Reals, Words
 from compiler.xgraph.ops import Conv, ConvTranspose
 
-AT_ONCE = 2048
+AT_ONCE = 256
 """Groups whose rows are deduced together: as many as do not need much memory."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Groups:
-    """Some groups, and what is the same in however many steps."""
-
-    members: Members
-    outputs: Members
-    rings: Sequence[InUse]
-    words: Reals
-    """Of all rows in use at the worst moment, if there are several steps."""
-
-    def those(self, chosen: Counts) -> _Groups:
-        rings = [InUse(r.words[chosen], r.first[chosen], r.last[chosen], r.kept, r.where[chosen]) for r in self.rings]
-        return _Groups(self.members[chosen], self.outputs[chosen], rings, self.words[chosen])
 
 
 class Reloads:
@@ -95,19 +77,23 @@ class Reloads:
         return found
 
     def _least(self, members: Members) -> Reals:
-        words = self._words
-        rings, outputs = words.rings(members), words.outputs(members)
-        groups = _Groups(members, outputs, rings, words.most(members, rings, in_one_step=False))
-        too_many = self._too_many(members)
+        words, room = self._words, self._config.fm_words
+        outputs, too_many = words.outputs(members), self._too_many(members)
         best = np.full(len(members), np.inf)
-        best[words.most(members, rings, in_one_step=True) <= self._config.fm_words] = 0
+        ends = self._ends(members, outputs, 1)
+        best[words.in_use(members, words.rings(members, in_one_step=True), ends, 1) <= room] = 0
+        rings = words.rings(members, in_one_step=False)
+        # In some step at least an equal share of all rows is in use.
+        fewest = words.in_use(members, rings, ends, 1) / room
         highest = np.where(outputs, words.heights, 0).max(axis=1)
         for height in np.unique(highest).tolist():
             for steps in sorted({-(-height // rows) for rows in range(1, height)}):
-                open_yet = (highest == height) & (best > 0) & (groups.words <= steps * self._config.fm_words)
-                if open_yet.any():
-                    chosen = np.flatnonzero(open_yet)
-                    best[chosen] = np.minimum(best[chosen], self._in_steps(groups.those(chosen), steps, too_many[chosen]))
+                chosen = np.flatnonzero((highest == height) & (best > 0) & (fewest <= steps))
+                if len(chosen):
+                    some, ends = members[chosen], self._ends(members[chosen], outputs[chosen], steps)
+                    fits = words.in_use(some, [ring.those(chosen) for ring in rings], ends, steps) <= room
+                    again = np.where(fits, too_many[chosen] * (self._fewest(some, ends) - 1), np.inf)
+                    best[chosen] = np.minimum(best[chosen], again)
         return best
 
     def _too_many(self, members: Members) -> Reals:
@@ -121,38 +107,24 @@ class Reloads:
             found += np.where(needed > depth, needed - held, 0) * self._config.buffer_dram_bytes(buffer.name)
         return found
 
-    def _in_steps(self, groups: _Groups, steps: int, too_many: Reals) -> Reals:
-        """In more than one."""
-        ends = self._ends(groups, steps)
-        fewest = np.full(len(groups.members), np.inf)
-        between: dict[int, Counts] = {}
+    def _fewest(self, members: Members, ends: Ends) -> Reals:
+        """In how many steps the layer works that has parameters and works in the fewest."""
+        found = np.full(len(members), np.inf)
         for n, end in ends.items():
-            # Once it has begun, and before it is done, its windows keep rows from step to step.
-            between[n] = ((end[:, :-1] > 0) & (end[:, :-1] < end[:, -1:])).sum(axis=1)
             if self._has_parameters[n]:
                 works = 1.0 + (np.diff(end, axis=1) > 0).sum(axis=1)
-                fewest = np.where(groups.members[:, n], np.minimum(fewest, works), fewest)
-        words = groups.words.copy()
-        for ring in groups.rings:
-            kept = np.zeros(len(words))
-            for n, size in ring.kept:
-                if size and n in between:
-                    kept = np.where(groups.members[:, n] & ring.where, np.maximum(kept, size * between[n]), kept)
-            words += kept
-        fits = words <= steps * self._config.fm_words
-        again = np.where(np.isinf(fewest), 0, too_many * (np.where(np.isinf(fewest), 1, fewest) - 1))
-        found: Reals = np.where(fits, again, np.inf)
-        return found
+                found = np.where(members[:, n], np.minimum(found, works), found)
+        return np.where(np.isinf(found), 1, found)
 
-    def _ends(self, groups: _Groups, steps: int) -> dict[int, Counts]:
-        """Rows of each operation's result by the end of each step, backwards from what the groups leave."""
+    def _ends(self, members: Members, outputs: Members, steps: int) -> Ends:
+        """Backwards from what the groups leave."""
         count = np.arange(1, steps + 1)
         found: dict[int, Counts] = {}
-        for n in reversed(range(groups.members.shape[1])):
-            if groups.members[:, n].any():
-                end = groups.outputs[:, n, None] * -(-self._words.heights[n] * count // steps)
+        for n in reversed(range(members.shape[1])):
+            if members[:, n].any():
+                end = outputs[:, n, None] * -(-self._words.heights[n] * count // steps)
                 for user, index in self._readers[n]:
-                    has = groups.members[:, user] & groups.members[:, n]
+                    has = members[:, user] & members[:, n]
                     if has.any():
                         needed = self._words.layers[user].input_end(index, found[user][has])
                         end[has] = np.maximum(end[has], needed)
