@@ -1,0 +1,157 @@
+"""What groups load again at least, beside what the planner makes of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+
+from compiler.fusion.legal import Mask
+from compiler.planning.objective import DRAM, OBJECTIVES
+from compiler.search.cost import Evaluator
+from compiler.search.exhaust import Least
+from compiler.search.reloads import Reloads
+from compiler.search.words import Reals, Words
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Concat, EltwiseKind, PoolKind, Upsample
+from isa.config import MachineConfig, config_from_dict
+from tests.compiler.graphs import Builder
+from tests.compiler.search.partitions import all_groups, random_graph
+
+SEEDS = range(10)
+
+
+def machine(weight_depth: int, fm_depth: int) -> MachineConfig:
+    fields = {"base": "nano", "name": "small", "weight_depth": weight_depth, "fm_depth": fm_depth}
+    return config_from_dict(fields, origin="test")
+
+
+def uneven_graph(seed: int) -> XGraph:
+    """Maps of several sizes: what strides, kernels, factors and crops make of them."""
+    rng = random.Random(seed)
+    b = Builder(seed)
+    maps = [b.input(13, 9, 3)]
+    for number in range(rng.randint(4, 6)):
+        x = rng.choice(maps[-3:])
+        _, h, w, c = b.tensors[x].shape
+        kind = rng.choice(["conv", "stride", "sampled", "wide", "depthwise", "pool", "resize", "transpose", "add", "join"])
+        if kind == "conv":
+            maps.append(b.conv(x, rng.choice([4, 8])))
+        elif kind in ("stride", "sampled") and h > 2:
+            maps.append(b.conv(x, 8, (3, 3) if kind == "stride" else (1, 1), (2, 2)))
+        elif kind == "wide":
+            maps.append(b.conv(x, 4, (5, 1)))
+        elif kind == "depthwise":
+            maps.append(b.conv(x, c, groups=c))
+        elif kind == "pool" and h > 3:
+            maps.append(b.pool(x, PoolKind.MAX, 3, 2, 1))
+        elif kind == "resize" and h < 8:
+            maps.append(b.view(Upsample, f"up{number}", (x,), (1, 2 * h, 2 * w, c), factor=(2, 2)))
+        elif kind == "transpose" and h < 8:
+            maps.append(b.transpose(x, 4))
+        elif kind == "add":
+            maps.append(b.eltwise(EltwiseKind.ADD, x, b.conv(x, c, (1, 1))))
+        elif kind == "join":
+            parts = b.conv(x, 5, (1, 1)), b.conv(x, 6)
+            maps.append(b.conv(b.view(Concat, f"join{number}", parts, (1, h, w, 11)), 8, (1, 1)))
+        else:
+            maps.append(b.conv(x, 12, (1, 1)))
+    read = {name for op in b.ops for name in op.inputs}
+    return b.graph(*[op.output for op in b.ops if op.output not in read])
+
+
+@cache
+def evaluator(graph: str, seed: int, weight_depth: int, fm_depth: int) -> Evaluator:
+    made = random_graph(seed) if graph == "random" else uneven_graph(seed)
+    return Evaluator(machine(weight_depth, fm_depth), made)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("graph", "weight_depth", "fm_depth", "objective"),
+    [
+        ("random", 48, 16, "dram"), ("random", 24, 16, "energy"), ("random", 24, 32, "cycles"),
+        ("uneven", 48, 16, "dram"), ("uneven", 16, 64, "cycles"),
+    ],
+)  # fmt: skip
+def test_no_group_loads_less_and_none_that_fits_is_said_not_to(
+    graph: str, weight_depth: int, fm_depth: int, objective: str, seed: int
+) -> None:  # fmt: skip
+    known, wanted = evaluator(graph, seed, weight_depth, fm_depth), OBJECTIVES[objective]
+    least, groups = Least(known), all_groups(known.sets, known.sets.joins)
+    for mask, again in zip(groups, all_again(known, groups), strict=True):
+        cost = known.cost_of(mask, wanted)
+        if cost is not None:
+            assert again < np.inf
+            assert least.of(mask, wanted, int(again)) <= wanted(cost)
+
+
+@pytest.mark.parametrize("graph", ["random", "uneven"])
+def test_something_is_said_of_many_groups(graph: str) -> None:
+    told = fits_not = 0
+    for seed in SEEDS:
+        known = evaluator(graph, seed, 24, 16)
+        found = all_again(known, all_groups(known.sets, known.sets.joins))
+        told += int((found > 0).sum())
+        fits_not += int(np.isinf(found).sum())
+    assert told > fits_not > 10
+
+
+def all_again(known: Evaluator, groups: Sequence[Mask]) -> Reals:
+    return Reloads(known).of(np.array([[mask >> n & 1 for n in range(len(known.sets.ops))] for mask in groups], bool))
+
+
+def chain(*channels: int, kernel: tuple[int, int] = (1, 1)) -> Evaluator:
+    """On 8 x 8 pixels, from 8 channels."""
+    b = Builder(0)
+    x = b.input(8, 8, 8)
+    for number in channels:
+        x = b.conv(x, number, kernel)
+    return Evaluator(machine(48, 32), b.graph(x))
+
+
+def again(known: Evaluator, mask: int) -> float:
+    return float(all_again(known, [mask])[0])
+
+
+def test_what_is_too_much_for_the_weights_comes_once_more_with_each_further_step() -> None:
+    """3x3 from 8 to 16 channels and back: 9 * 2 * 4 words each, where 48 hold a third of 144.
+
+    Both maps of 8 rows of 16 vectors each, and the middle one of 32, are more than 192 words at a time.
+    """
+    known = chain(16, 8, kernel=(3, 3))
+    cost, plan = known.cost_of(0b11, DRAM), known.plan(0b11, DRAM)
+    assert cost is not None
+    assert plan is not None
+    assert plan.steps > 1
+    found = again(known, 0b11)
+    assert 0 < found <= plan.reloaded
+    width = known.config.buffer_dram_bytes("WEIGHT")
+    held = 48 - 2 * (48 // 3 // 16)
+    parameters = (144 - held) * width
+    assert found % parameters == 0, "whole rounds over what is too much"
+
+
+def test_where_all_stays_or_one_step_is_enough_nothing_comes_again() -> None:
+    assert again(chain(8, 8), 0b11) == 0
+    assert again(chain(16, 8, kernel=(3, 3)), 0b01) == 0, "alone it may run in passes over channels"
+
+
+def test_words_in_use_by_hand() -> None:
+    """Two 3x3 convolutions of 8 and 12 channels in four steps of two rows; a row of 8 pixels takes 16 and 24 words.
+
+    Of the input 3 rows are made in the first step, 2 in the next ones but the last, which needs 1; with 2 that are read again.
+    """
+    known = chain(8, 12, kernel=(3, 3))
+    words, members = Words(known), np.array([[True, True]])
+    rings = words.rings(members, in_one_step=False)
+    ends = {1: np.array([[2, 4, 6, 8]]), 0: np.array([[3, 5, 7, 8]])}
+    # The second step: the input's rows 2 to 5, and the two rows of the middle map that are read again.
+    first = (2 + 2) * 16 + 2 * 16
+    # Then the middle map's rows 1 to 4, two rows of the input that stay, and the result's two where the layer cannot slide.
+    slides = words._slides[1][1]
+    second = (2 + 2) * 16 + 2 * 16 + (0 if slides else 2 * 24)
+    assert words.in_use(members, rings, ends, 4)[0] == max(first, second)
