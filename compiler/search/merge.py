@@ -15,30 +15,26 @@ from compiler.search.partition import price_of, price_or_none
 
 
 def merged(evaluator: Evaluator, objective: Objective, groups: Sequence[Mask]) -> list[Mask]:
-    """A partition that is not dearer, in which no two groups are worth joining."""
+    """A partition that is not dearer, in which no two groups are worth joining; groups fit."""
     sets = evaluator.sets
     left = sorted(groups)
-    savings: dict[Mask, int] = {}
-    """Of pairs that are legal together and fit, by what they hold."""
-    refused: set[Mask] = set()
+    illegal: set[Mask] = set()
     while True:
         pairs = [
-            (one | other, one, other) for one, other in combinations(left, 2)
-            if union(sets.joins, one) & other and one | other not in refused
+            (one, other) for one, other in combinations(left, 2)
+            if union(sets.joins, one) & other and one | other not in illegal
         ]  # fmt: skip
-        new = [both for both, _, _ in pairs if both not in savings and sets.legal(both)]
-        evaluator.plan_all(new, objective)
-        for both, one, other in pairs:
-            if both in savings:
-                continue
-            price = price_or_none(evaluator, objective, both) if sets.legal(both) else None
-            if price is None:
-                refused.add(both)
-            else:
-                savings[both] = sum(price_of(evaluator, objective, mask) for mask in (one, other)) - price
-        worth = sorted((-savings[both], both, one, other) for both, one, other in pairs if savings.get(both, 0) > 0)
-        for _, both, one, other in worth:
-            found = sorted([*(mask for mask in left if mask not in (one, other)), both])
+        illegal.update(one | other for one, other in pairs if not sets.legal(one | other))
+        pairs = [(one, other) for one, other in pairs if one | other not in illegal]
+        evaluator.plan_all([one | other for one, other in pairs], objective)
+        worth = []
+        for one, other in pairs:
+            price = price_or_none(evaluator, objective, one | other)
+            apart = price_of(evaluator, objective, one) + price_of(evaluator, objective, other)
+            if price is not None and price < apart:
+                worth.append((price - apart, one, other))
+        for _, one, other in sorted(worth):
+            found = sorted([*(mask for mask in left if mask not in (one, other)), one | other])
             # Others may wait for one of them, and be waited for by the other.
             if sets.in_order(found) is not None:
                 left = found
