@@ -58,9 +58,12 @@ class Ring:
     """Of a row."""
     first: Counts
     last: Counts
+    slides: Flags
+    """Whether its last reader frees its rows one by one."""
 
     def those(self, chosen: Counts) -> Ring:
-        return Ring(self.readers, self.makers, self.words[chosen], self.first[chosen], self.last[chosen])
+        first, last = self.first[chosen], self.last[chosen]
+        return Ring(self.readers, self.makers, self.words[chosen], first, last, self.slides[chosen])
 
 
 class Words:
@@ -100,6 +103,8 @@ class Words:
     def rings(self, members: Members, in_one_step: bool) -> list[Ring]:
         """Of maps by themselves, and of those that are put together on chip. In one step, parameters come in thirds."""
         together, outputs = self._together(members), self.outputs(members)
+        part = 3 if in_one_step else 1
+        slides = np.array(self._slides[part], bool)
         found = []
         for name in dict.fromkeys([*self._readers, *self.sets.index]):
             readers, maker = self._readers.get(name, []), self.sets.index.get(name)
@@ -118,10 +123,11 @@ class Words:
             if maker is not None:
                 made = some[:, maker]
                 words[made] = self._row[maker]
-                apart = self._apart(members, outputs, together, maker, 3 if in_one_step else 1)
+                apart = self._apart(members, outputs, together, maker, part)
                 first[made] = 2 * maker + 1 - apart[made]
                 last[made] = np.maximum(last[made], 2 * maker + 1)
-            found.append(Ring(readers, [] if maker is None else [maker], words, first, last))
+            makers = [] if maker is None else [maker]
+            found.append(Ring(readers, makers, words, first, last, slides[last // 2] & (last % 2 == 0)))
         return found
 
     def _together(self, members: Members) -> dict[str, Flags]:
@@ -148,7 +154,8 @@ class Words:
         last[last >= 0] += 1
         for part in parts:
             first[members[:, part]] = np.minimum(first[members[:, part]], 2 * part)
-        return Ring(readers, parts, np.full(len(members), float(sum(self._row[part] for part in parts))), first, last)
+        words = np.full(len(members), float(sum(self._row[part] for part in parts)))
+        return Ring(readers, parts, words, first, last, np.zeros(len(members), bool))
 
     def _apart(self, members: Members, outputs: Members, together: Mapping[str, Flags], maker: int, part: int) -> Flags:
         """In which groups what a layer makes cannot lie in the place of what it reads."""
@@ -171,20 +178,21 @@ class Words:
         for ring in rings:
             used = np.flatnonzero(ring.last >= 0)
             if len(used):
-                before, during, after = self._rows(members[used], used, ring, ends, steps)
+                before, during, ending, after = self._rows(members[used], used, ring, ends, steps)
                 words, first, last = ring.words[used, None], ring.first[used, None], ring.last[used, None]
                 change[used, :, 0] += before * words
                 change[used[:, None], each_step, first] += (during - before) * words
-                change[used[:, None], each_step, last + 1] += (after - during) * words
+                change[used[:, None], each_step, last] += (ending - during) * words
+                change[used[:, None], each_step, last + 1] += (after - ending) * words
         found: Reals = np.cumsum(change, axis=2).max(axis=(1, 2))
         return found
 
     def _rows(
         self, members: Members, used: Counts, ring: Ring, ends: Ends, steps: int
-    ) -> tuple[Counts, Counts, Counts]:  # fmt: skip
-        """In use before the first moment of each step, from then on to the last, and after it."""
+    ) -> tuple[Counts, Counts, Counts, Counts]:  # fmt: skip
+        """In use before the first moment of each step, from then on to the last, at the last, and after it."""
         made = np.zeros((len(used), steps), np.int64)
-        kept = np.full((len(used), steps), np.iinfo(np.int64).max)
+        kept, at_last = np.full((2, len(used), steps), np.iinfo(np.int64).max)
         inside = np.zeros(len(used), bool)
         for maker in ring.makers:
             has = members[:, maker]
@@ -200,11 +208,15 @@ class Words:
                     made[has] = np.maximum(made[has], np.where(inside[has, None], layer.input_end(each.index, end), end))
                     continue
                 made[has] = np.maximum(made[has], layer.input_end(each.index, end))
-                kept[has] = np.minimum(kept[has], layer.input_begin(each.index, _before(end)))
+                begin = layer.input_begin(each.index, _before(end))
+                kept[has] = np.minimum(kept[has], begin)
+                still = (ring.last[used[has], None] == 2 * each.number) & (_before(end) < end)
+                at_last[has] = np.where(still, np.minimum(at_last[has], begin), at_last[has])
         ahead = _before(made)
         begin = np.minimum(kept, ahead)
         later = np.minimum(made, np.concatenate([kept[:, 1:], made[:, -1:]], axis=1))
-        return ahead - begin, made - begin, made - later
+        ending = np.where(ring.slides[used, None], np.minimum(at_last, later), begin)
+        return ahead - begin, made - begin, made - ending, made - later
 
 
 def _before(ends: Counts) -> Counts:

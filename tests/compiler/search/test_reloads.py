@@ -10,14 +10,20 @@ import numpy as np
 import pytest
 
 from compiler.fusion.legal import Mask
+from compiler.layers.layer import Block
 from compiler.planning.objective import DRAM, OBJECTIVES
+from compiler.planning.presence import presences
+from compiler.planning.ranges import deduce
+from compiler.planning.residence import PARAMETER_BUFFERS, residences
+from compiler.planning.tenancy import tenancies
 from compiler.search.cost import Evaluator
 from compiler.search.exhaust import Least
 from compiler.search.reloads import Reloads
-from compiler.search.words import Reals, Words
+from compiler.search.words import Members, Reals, Words
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, EltwiseKind, PoolKind, Upsample
 from isa.config import MachineConfig, config_from_dict
+from isa.instructions import Buffer
 from tests.compiler.graphs import Builder
 from tests.compiler.search.partitions import all_groups, random_graph
 
@@ -101,7 +107,51 @@ def test_something_is_said_of_many_groups(graph: str) -> None:
 
 
 def all_again(known: Evaluator, groups: Sequence[Mask]) -> Reals:
-    return Reloads(known).of(np.array([[mask >> n & 1 for n in range(len(known.sets.ops))] for mask in groups], bool))
+    return Reloads(known).of(of_masks(known, groups))
+
+
+def of_masks(known: Evaluator, groups: Sequence[Mask]) -> Members:
+    return np.array([[mask >> n & 1 for n in range(len(known.sets.ops))] for mask in groups], bool)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("graph", "weight_depth"), [("random", 24), ("uneven", 24), ("uneven", 96)])
+def test_rows_and_words_are_those_of_each_group_by_itself(graph: str, weight_depth: int, seed: int) -> None:
+    """Where no map is of another form in the group, and no layer computes its rows piece by piece, no fewer words, either."""
+    known = evaluator(graph, seed, weight_depth, 64)
+    sets, words, reloads = known.sets, Words(known), Reloads(known)
+    for mask in all_groups(sets, sets.joins):
+        group, members = known.group(mask), of_masks(known, [mask])
+        outputs, tenants = words.outputs(members), tenancies(known.config, group)
+        assert [*group.outputs] == [sets.ops[n].output for n in np.flatnonzero(outputs[0])]
+        height = max(group.tensors[name].height for name in group.outputs)
+        for steps in {1, 2, 3, height} & {-(-height // rows) for rows in range(1, height + 1)}:
+            ranges, ends = deduce(group, steps), reloads._ends(members, outputs, steps)
+            for n, end in ends.items():
+                if mask >> n & 1:
+                    assert end[0].tolist() == [*ranges.ends[sets.ops[n].output]]
+            for residence in residences(known.config, group, steps):
+                # Of what may slide in several steps, blocks of all weights decide; in one step those that there are.
+                blocks = [residence.blocks[x.output] if steps == 1 else x.blocks(depths(known)) for x in group.layers]
+                windows = zip(group.layers, blocks, strict=True)
+                sliding = {x.output for x, own in windows if x.window is not None and may_slide_in(own)}
+                present = presences(group, ranges, tenants, (), sliding)
+                sizes = [(p.end - p.begin) * (t.pitch * t.vectors) for p, t in zip(present, tenants, strict=True)]
+                least = int(np.sum(sizes, axis=0).max())
+                found = words.in_use(members, words.rings(members, in_one_step=steps == 1), ends, steps)[0]
+                assert found <= least
+                wide = all(t.pitch == group.width(t.planes[0][0]) for t in tenants)
+                if wide and not (group.folds or group.sampled or sliding):
+                    assert found == least
+                break
+
+
+def may_slide_in(blocks: Sequence[Block]) -> bool:
+    return len(blocks) == 1 and blocks[0].divisible
+
+
+def depths(known: Evaluator) -> dict[Buffer, int]:
+    return {b: known.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
 
 
 def chain(*channels: int, kernel: tuple[int, int] = (1, 1)) -> Evaluator:
