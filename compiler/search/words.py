@@ -29,6 +29,8 @@ Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Members = NDArray[np.bool_]
 """Of each group, a row, and each operation: whether the group holds it."""
+NEVER = np.iinfo(np.int64).max
+"""A row that is not reached."""
 Ends = Mapping[int, Counts]
 """Of operations: rows of the result by the end of each step, in each group."""
 
@@ -192,7 +194,8 @@ class Words:
     ) -> tuple[Counts, Counts, Counts, Counts]:  # fmt: skip
         """In use before the first moment of each step, from then on to the last, at the last, and after it."""
         made = np.zeros((len(used), steps), np.int64)
-        kept, at_last = np.full((2, len(used), steps), np.iinfo(np.int64).max)
+        kept, at_last = np.full((2, len(used), steps), NEVER)
+        readers = members[:, [each.number for each in ring.readers]].sum(axis=1)
         inside = np.zeros(len(used), bool)
         for maker in ring.makers:
             has = members[:, maker]
@@ -203,13 +206,13 @@ class Words:
             has = members[:, each.number]
             if has.any():
                 end, layer = ends[each.number][used[has]], self.layers[each.number]
+                needed, begin = layer.input_end(each.index, end), layer.input_begin(each.index, _before(end))
                 if each.sampled:
-                    # Rows of the map, or of those that are loaded: no fewer than it makes, and nothing is read again.
-                    made[has] = np.maximum(made[has], np.where(inside[has, None], layer.input_end(each.index, end), end))
-                    continue
-                made[has] = np.maximum(made[has], layer.input_end(each.index, end))
-                begin = layer.input_begin(each.index, _before(end))
-                kept[has] = np.minimum(kept[has], begin)
+                    # Of what is loaded for it alone. Beside others, which read the whole map: no fewer than it makes.
+                    loaded, alone = ~inside[has, None], readers[has, None] == 1
+                    needed = np.where(loaded, end, needed)
+                    begin = np.where(loaded, np.where(alone, _before(end), NEVER), begin)
+                made[has], kept[has] = np.maximum(made[has], needed), np.minimum(kept[has], begin)
                 still = (ring.last[used[has], None] == 2 * each.number) & (_before(end) < end)
                 at_last[has] = np.where(still, np.minimum(at_last[has], begin), at_last[has])
         ahead = _before(made)

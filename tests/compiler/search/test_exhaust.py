@@ -8,7 +8,8 @@ import pytest
 
 from compiler.planning.objective import OBJECTIVES
 from compiler.search.cost import Evaluator
-from compiler.search.exhaust import Least, all_legal, cheapest_of_all
+from compiler.search.exhaust import all_legal, cheapest_of_all
+from compiler.search.least import Least
 from isa.config import MachineConfig, config_from_dict
 from tests.compiler.graphs import Builder
 from tests.compiler.search.partitions import all_groups, all_partitions, random_graph

@@ -17,7 +17,7 @@ from compiler.planning.ranges import deduce
 from compiler.planning.residence import PARAMETER_BUFFERS, residences
 from compiler.planning.tenancy import tenancies
 from compiler.search.cost import Evaluator
-from compiler.search.exhaust import Least
+from compiler.search.least import Least
 from compiler.search.reloads import Reloads
 from compiler.search.words import Members, Reals, Words
 from compiler.xgraph.graph import XGraph
@@ -119,31 +119,58 @@ def of_masks(known: Evaluator, groups: Sequence[Mask]) -> Members:
 def test_rows_and_words_are_those_of_each_group_by_itself(graph: str, weight_depth: int, seed: int) -> None:
     """Where no map is of another form in the group, and no layer computes its rows piece by piece, no fewer words, either."""
     known = evaluator(graph, seed, weight_depth, 64)
+    for mask in all_groups(known.sets, known.sets.joins):
+        compare(known, mask)
+
+
+def compare(known: Evaluator, mask: Mask) -> None:
     sets, words, reloads = known.sets, Words(known), Reloads(known)
-    for mask in all_groups(sets, sets.joins):
-        group, members = known.group(mask), of_masks(known, [mask])
-        outputs, tenants = words.outputs(members), tenancies(known.config, group)
-        assert [*group.outputs] == [sets.ops[n].output for n in np.flatnonzero(outputs[0])]
-        height = max(group.tensors[name].height for name in group.outputs)
-        for steps in {1, 2, 3, height} & {-(-height // rows) for rows in range(1, height + 1)}:
-            ranges, ends = deduce(group, steps), reloads._ends(members, outputs, steps)
-            for n, end in ends.items():
-                if mask >> n & 1:
-                    assert end[0].tolist() == [*ranges.ends[sets.ops[n].output]]
-            for residence in residences(known.config, group, steps):
-                # Of what may slide in several steps, blocks of all weights decide; in one step those that there are.
-                blocks = [residence.blocks[x.output] if steps == 1 else x.blocks(depths(known)) for x in group.layers]
-                windows = zip(group.layers, blocks, strict=True)
-                sliding = {x.output for x, own in windows if x.window is not None and may_slide_in(own)}
-                present = presences(group, ranges, tenants, (), sliding)
-                sizes = [(p.end - p.begin) * (t.pitch * t.vectors) for p, t in zip(present, tenants, strict=True)]
-                least = int(np.sum(sizes, axis=0).max())
-                found = words.in_use(members, words.rings(members, in_one_step=steps == 1), ends, steps)[0]
-                assert found <= least
-                wide = all(t.pitch == group.width(t.planes[0][0]) for t in tenants)
-                if wide and not (group.folds or group.sampled or sliding):
-                    assert found == least
-                break
+    group, members = known.group(mask), of_masks(known, [mask])
+    outputs, tenants = words.outputs(members), tenancies(known.config, group)
+    assert [*group.outputs] == [sets.ops[n].output for n in np.flatnonzero(outputs[0])]
+    height = max(group.tensors[name].height for name in group.outputs)
+    for steps in {1, 2, 3, height} & {-(-height // rows) for rows in range(1, height + 1)}:
+        ranges, ends = deduce(group, steps), reloads._ends(members, outputs, steps)
+        for n, end in ends.items():
+            if mask >> n & 1:
+                assert end[0].tolist() == [*ranges.ends[sets.ops[n].output]]
+        # In several steps layers may slide whose parameters might come in one block; in one step those whose do.
+        held = next(residences(known.config, group, steps), None)
+        if held is None:
+            continue
+        blocks = [held.blocks[layer.output] if steps == 1 else layer.blocks(depths(known)) for layer in group.layers]
+        windows = zip(group.layers, blocks, strict=True)
+        sliding = {layer.output for layer, own in windows if layer.window is not None and may_slide_in(own)}
+        present = presences(group, ranges, tenants, (), sliding)
+        sizes = [(p.end - p.begin) * (t.pitch * t.vectors) for p, t in zip(present, tenants, strict=True)]
+        least = int(np.sum(sizes, axis=0).max())
+        found = words.in_use(members, words.rings(members, in_one_step=steps == 1), ends, steps)[0]
+        assert found <= least
+        wide = all(t.pitch == group.width(t.planes[0][0]) for t in tenants)
+        if wide and not (group.folds or group.sampled or sliding):
+            assert found == least
+
+
+@pytest.mark.parametrize("channels", [1, 16])
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+def test_what_is_loaded_in_another_form_takes_no_more_than_that(channels: int, kernel: int) -> None:
+    """Pixels of which every other one is read, and kernel columns that are folded."""
+    b = Builder(0)
+    x = b.conv(b.input(12, 12, channels), 8, (kernel, kernel), (2, 2))
+    known = Evaluator(machine(96, 64), b.graph(b.conv(x, 8)))
+    group = known.group(0b11)
+    assert bool(group.folds or group.sampled) == (kernel == 1 or channels == 1)
+    compare(known, 0b11)
+
+
+def test_the_layer_with_parameters_that_works_in_the_fewest_steps_counts() -> None:
+    b = Builder(0)
+    x = b.conv(b.pool(b.input(8, 8, 8), PoolKind.MAX, 3, 1, 1), 8)
+    known = Evaluator(machine(48, 32), b.graph(b.conv(x, 8)))
+    ends = {0: np.array([[8, 8, 8, 8]]), 1: np.array([[4, 6, 8, 8]]), 2: np.array([[2, 4, 6, 8]])}
+    assert Reloads(known)._fewest(of_masks(known, [0b111]), ends)[0] == 3
+    assert Reloads(known)._fewest(of_masks(known, [0b101]), ends)[0] == 4
+    assert Reloads(known)._fewest(of_masks(known, [0b001]), ends)[0] == 1
 
 
 def may_slide_in(blocks: Sequence[Block]) -> bool:
