@@ -10,6 +10,7 @@ from compiler.search.efficient_s import efficient_s
 from compiler.search.exhaust import least_of_all
 from compiler.search.fuse_and_shrink import fuse_and_shrink
 from compiler.search.greedy import greedy
+from compiler.search.merge import merged
 from compiler.search.naive import naive
 from compiler.search.optimus import MOST_OPS, most_of_a_size, optimus, priced, saving_over_alone
 from compiler.search.optimus_online import optimus_online
@@ -48,9 +49,12 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     found = certify(sets, priced(evaluator, objective, [*groups]))
     if found.groups is None:
         return min([*rivals, partition_by(optimus, graph, evaluator, objective)], key=lambda partition: partition.value)
+    masks = found.groups
+    if effort.proved and not grown.all:
+        masks = merged(evaluator, objective, masks)
     # A bound is one only if no group is missing: longer ones might be cheaper than all of their parts.
     return made_of(
-        evaluator, objective, found.groups, exact=grown.complete and found.exact, bound=found.bound if grown.all else bound,
+        evaluator, objective, masks, exact=grown.complete and found.exact, bound=found.bound if grown.all else bound,
         left_out=grown.left_out + grown.longer,
     )  # fmt: skip
 

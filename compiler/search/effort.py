@@ -26,7 +26,8 @@ class Effort:
     """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
     proved: bool = False
     """Whether groups of any size are looked at, and as many planned as it takes to prove that no partition costs less, where
-    the legal groups are few enough to be listed (``exhaust.py``)."""
+    the legal groups are few enough to be listed (``exhaust.py``); where they are not, or the proof is given up, neighbouring
+    groups are joined, to any size, as long as that saves anything (``merge.py``)."""
 
 
 EFFORTS = {

@@ -1,10 +1,12 @@
 """The cheapest of all partitions, though most groups are never planned: prices are asked for only where they could matter.
 
 Legal groups are found in no time; planning them is dear. What a group costs at least (``Least``) is cheap: its parameters, the
-maps that it reads and leaves, and the beats of its units. So groups are planned as columns of a linear programme are generated:
+maps that it reads and leaves, and the beats of its units; a little less cheap what it must load again (``reloads.py``). So
+groups are planned as columns of a linear programme are generated:
 
 1. The relaxation of the set partition (``certify``) over the groups that are planned gives each operation a worth, its dual.
-2. Groups that might cost less than their members are worth are planned, those that might save most first; again from 1.
+2. Groups that might cost less than their members are worth, even with what they load again, are planned, those that might save
+   most first, and as many small ones; again from 1.
 3. When there are none, no group of any size betters the relaxation: its value bounds all partitions. Groups that could still be
    in a partition better than the best one known are planned too, and the set partition over all of them is solved.
 
@@ -17,8 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
-from math import ceil
+from math import ceil, inf
 
 import highspy
 import numpy as np
@@ -26,14 +27,13 @@ from numpy.typing import NDArray
 
 from compiler.fusion.grow import extensions
 from compiler.fusion.legal import Mask, OpSets, bits_of
-from compiler.layers.lower import is_depthwise
-from compiler.planning.objective import Cost, Objective
-from compiler.planning.residence import PARAMETER_BUFFERS
+from compiler.planning.objective import Objective
 from compiler.search.certify import Certificate, certify
 from compiler.search.cost import Evaluator
+from compiler.search.least import Least
 from compiler.search.partition import price_or_none
+from compiler.search.words import Reals
 from compiler.solver import solver
-from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise
 
 MOST_LISTED = 200_000
 """Legal groups of a graph up to which they are listed."""
@@ -41,9 +41,11 @@ MOST_PLANNED = 30_000
 """Groups that are planned for a proof, until there is but a bound: some minutes."""
 AT_ONCE = 100
 """Groups that are planned before the relaxation is solved again."""
+LOOKED_AT = 8
+"""So many times as many are looked at more closely at once."""
 SLACK = 1e-6
 """By which part of the value a reduced cost may be off."""
-Reals = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 def all_legal(
@@ -66,106 +68,6 @@ def all_legal(
         if len(found) + len(level) > most:
             return None
     return found
-
-
-class Least:
-    """What groups cost at least, however they are executed."""
-
-    def __init__(self, evaluator: Evaluator) -> None:
-        self.evaluator, self.sets = evaluator, evaluator.sets
-
-    def of(self, mask: Mask, objective: Objective) -> int:
-        moved = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
-        beats = max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values())
-        return objective(Cost(max(beats, moved // self.evaluator.config.axi_bytes), moved))
-
-    def may_fit(self, mask: Mask) -> bool:
-        """Whether the buffer holds, for each operation by itself, one row of its result and the rows under it.
-
-        Other maps may share words with these. Where a dense layer reads what the group makes, neither passes over channels make
-        less of that, nor more operations.
-        """
-        if mask & self._narrow or not any(self._makers[n] & mask for n in bits_of(mask)):
-            return True
-        return max(self._words[n] for n in bits_of(mask)) <= self.evaluator.config.fm_words
-
-    @cached_property
-    def _narrow(self) -> Mask:
-        """Operations that alone fit only in tiles of columns: with them other groups may be tiled so, too."""
-        return self.evaluator.narrow
-
-    @cached_property
-    def _makers(self) -> list[Mask]:
-        """Of each dense layer: who makes what it reads."""
-        sets = self.sets
-        found = []
-        for op in sets.ops:
-            dense = isinstance(op, Conv | ConvTranspose) and not is_depthwise(op)
-            names = [part for name in op.inputs for part in sets.joined.get(name, (name,))] if dense else []
-            found.append(sum(1 << sets.index[name] for name in {*names} if name in sets.index))
-        return found
-
-    @cached_property
-    def _words(self) -> list[int]:
-        """Of each operation: words of a row of its result, which may lie in an operand's place if it is element-wise, and of
-        the rows of its operands that this needs."""
-        config = self.evaluator.config
-        found = []
-        for n, op in enumerate(self.sets.ops):
-            group = self.evaluator.group(1 << n)
-            (layer,) = group.layers
-            ends = np.arange(1, group.tensors[op.output].height + 1)
-            operands: dict[str, int] = {}
-            for index, name in enumerate(op.inputs):
-                if name not in self.sets.joined:
-                    window = int((layer.input_end(index, ends) - layer.input_begin(index, ends - 1)).max())
-                    rows = max(1, min(window, group.tensors[name].height))
-                    words = rows * group.vectors(config, name) * group.width(name)
-                    operands[name] = max(words, operands.get(name, 0))
-            result = 0 if isinstance(op, Eltwise) else group.vectors(config, op.output) * group.width(op.output)
-            found.append(result + sum(operands.values()))
-        return found
-
-    def _maps(self, mask: Mask) -> int:
-        """Bytes that come from outside, as the reader that needs most of each asks for them, and those that others need."""
-        sets = self.sets
-        read: dict[str, int] = {}
-        moved = 0
-        for n in bits_of(mask):
-            for name, size, parts in self._reads[n]:
-                if any(mask >> sets.index[part] & 1 for part in parts):
-                    for part in parts:
-                        if not mask >> sets.index[part] & 1:
-                            share = sets.graph.tensors[part].channels / sets.graph.tensors[name].channels
-                            read[part] = max(read.get(part, 0), int(size * share))
-                elif name not in sets.index or not mask >> sets.index[name] & 1:
-                    read[name] = max(read.get(name, 0), size)
-            if sets.kept[n] or sets.users[n] & ~mask:
-                moved += sets.graph.tensors[sets.ops[n].output].bytes
-        return moved + sum(read.values())
-
-    @cached_property
-    def _parameters(self) -> list[int]:
-        depth = {b: self.evaluator.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
-        alone = (self.evaluator.group(1 << n) for n in range(len(self.sets.ops)))
-        return [sum(block.bytes(self.evaluator.config) for block in group.layers[0].blocks(depth)) for group in alone]
-
-    @cached_property
-    def _reads(self) -> list[list[tuple[str, int, tuple[str, ...]]]]:
-        """Of each operation alone: the maps that it reads, the bytes of them that it needs, and their parts."""
-        found = []
-        for n, op in enumerate(self.sets.ops):
-            group = self.evaluator.group(1 << n)
-            (layer,) = group.layers
-            height = np.array([group.tensors[op.output].height])
-            own = []
-            for index, name in enumerate(op.inputs):
-                tensor = group.tensors[name]
-                rows = min(tensor.height, int(layer.input_end(index, height)[0]))
-                size = rows * tensor.width * self.sets.graph.tensors[name].channels * tensor.batch
-                own.append((name, size, tuple(self.sets.joined.get(name, ()))))
-            found.append(own)
-        return found
 
 
 class _Relaxation:
@@ -199,60 +101,92 @@ def least_of_all(evaluator: Evaluator, objective: Objective, known: Iterable[Mas
     return None if listed is None else cheapest_of_all(evaluator, objective, listed, sorted(known))
 
 
+class _Open:
+    """Groups that may still have to be planned, and what they cost at least."""
+
+    def __init__(self, evaluator: Evaluator, objective: Objective, masks: Sequence[Mask]) -> None:
+        self._least, self._objective, self.masks = Least(evaluator), objective, masks
+        self.place = {mask: number for number, mask in enumerate(masks)}
+        self.members = np.array([[mask >> n & 1 for n in range(len(evaluator.sets.ops))] for mask in masks], np.float64)
+        self._sizes = self.members.sum(axis=1)
+        # What fits at no tiling fits with more operations neither, but for those that bring tiles of columns.
+        self._narrow = np.array([(mask & evaluator.narrow).bit_count() for mask in masks])
+        self.floor = np.array([self._least.of(mask, objective) for mask in masks], np.float64)
+        self._looked, self.unasked = np.zeros(len(masks), bool), np.ones(len(masks), bool)
+
+    def look(self, numbers: Indices) -> None:
+        """What these load again is counted, too: that takes longer, but much less than to plan them."""
+        numbers = numbers[~self._looked[numbers]]
+        self._looked[numbers] = True
+        for number, again in zip(numbers, self._least.reloads.of(self.members[numbers] > 0), strict=True):
+            self.floor[number] = self._least.of(self.masks[number], self._objective, int(again)) if again < inf else inf
+        self.unasked[numbers[np.isinf(self.floor[numbers])]] = False
+
+    def hopeful(self, worths: Reals, slack: float) -> Indices:
+        """All that might cost less than they are worth by more than ``slack``."""
+        return np.flatnonzero(self.unasked & (worths - self.floor > slack))
+
+    def next(self, worths: Reals, slack: float) -> Indices:
+        """Those to be planned next, some of them small: they tell which of the others fit neither."""
+        while True:
+            hopeful = self.hopeful(worths, slack)
+            saving = (worths - self.floor)[hopeful]
+            dearest, smallest = np.argsort(-saving, kind="stable"), np.lexsort((-saving, self._sizes[hopeful]))
+            order = hopeful[np.stack([smallest, dearest], axis=1).reshape(-1)]
+            if self._looked[order[:AT_ONCE]].all():
+                return np.array([*dict.fromkeys(order[:AT_ONCE].tolist())], np.int64)
+            self.look(np.unique(order[: LOOKED_AT * AT_ONCE]))
+
+    def does_not_fit(self, number: int) -> None:
+        own = np.flatnonzero(self.members[number])
+        self.unasked[self.members[:, own].all(axis=1) & (self._narrow == self._narrow[number])] = False
+
+
 def cheapest_of_all(
     evaluator: Evaluator, objective: Objective, groups: Sequence[Mask], known: Sequence[Mask], most: int = MOST_PLANNED
 ) -> Certificate:
     """``groups``: all that are legal; ``known``: some that are planned anyway, each operation alone among them. When ``most``
     are planned, the cheapest partition into those is taken, with the bound that there is by then."""
-    least = Least(evaluator)
-    masks = sorted(set(groups) | set(known))
-    member = np.array([[mask >> n & 1 for n in range(len(evaluator.sets.ops))] for mask in masks], np.float64)
-    floor = np.array([least.of(mask, objective) for mask in masks], np.float64)
-    sizes = member.sum(axis=1)
-    # What fits at no tiling fits with more operations neither, but for those that bring tiles of columns.
-    narrow = np.array([(mask & evaluator.narrow).bit_count() for mask in masks])
-    unasked = np.ones(len(masks), bool)
+    left = _Open(evaluator, objective, sorted(set(groups) | set(known)))
     prices: dict[Mask, int] = {}
     relaxation = _Relaxation(len(evaluator.sets.ops))
 
-    def ask(numbers: Sequence[int]) -> None:
-        for number in numbers:
-            if not unasked[number]:
+    def ask(numbers: Iterable[int]) -> None:
+        wanted = [number for number in numbers if left.unasked[number]]
+        evaluator.plan_all([left.masks[number] for number in wanted], objective)
+        for number in wanted:
+            if not left.unasked[number]:
                 continue
-            unasked[number] = False
-            price = price_or_none(evaluator, objective, masks[number])
+            left.unasked[number] = False
+            price = price_or_none(evaluator, objective, left.masks[number])
             if price is not None:
-                prices[masks[number]] = price
-                relaxation.add(masks[number], price)
+                prices[left.masks[number]] = price
+                relaxation.add(left.masks[number], price)
             else:
-                own = np.flatnonzero(member[number])
-                unasked[member[:, own].all(axis=1) & (narrow == narrow[number])] = False
+                left.does_not_fit(number)
 
-    place = {mask: number for number, mask in enumerate(masks)}
-    ask([place[mask] for mask in known])
-    bound = 0
+    ask(left.place[mask] for mask in known)
     while True:
         value, worth = relaxation.solve()
-        worths = member @ worth
-        bound = max(bound, ceil(value * _part(floor[unasked], worths[unasked]) * (1 - SLACK)))
-        saving = np.where(unasked, worths - floor, -np.inf)
-        hopeful = np.flatnonzero(saving > SLACK * value)
-        if not len(hopeful):
+        worths = left.members @ worth
+        wanted = left.next(worths, SLACK * value)
+        if not len(wanted):
             break
         if len(prices) >= most:
+            left.look(left.hopeful(worths, SLACK * value))
+            bound = ceil(value * _part(left.floor[left.unasked], worths[left.unasked]) * (1 - SLACK))
             found = certify(evaluator.sets, prices)
             return replace(found, bound=bound if found.groups is None else min(bound, found.value))
-        # The small ones tell which of the others need not be asked about.
-        dearest, smallest = np.argsort(-saving[hopeful], kind="stable"), np.lexsort((-saving[hopeful], sizes[hopeful]))
-        ask([*dict.fromkeys(hopeful[np.concatenate((smallest[: AT_ONCE // 2], dearest[: AT_ONCE // 2]))].tolist())])
+        ask(wanted.tolist())
     found = certify(evaluator.sets, prices)
     if found.groups is None:
         return found
     # A group that is dearer than its worth by the gap would make any partition dearer than the one that is known.
     gap = found.value - value + SLACK * value
-    near = np.flatnonzero(unasked & (floor - member @ worth <= gap))
+    left.look(left.hopeful(worths, -gap))
+    near = left.hopeful(worths, -gap)
     if not len(near):
         return found
     ask(near.tolist())
-    dearer = {mask: price - float(member[place[mask]] @ worth) for mask, price in prices.items()}
+    dearer = {mask: price - float(worths[left.place[mask]]) for mask, price in prices.items()}
     return certify(evaluator.sets, {mask: price for mask, price in prices.items() if dearer[mask] <= gap})

@@ -15,7 +15,7 @@ from compiler.planning.schemes import Scheme
 from compiler.search import optimus_online
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
-from compiler.search.exhaust import Least
+from compiler.search.least import Least
 from compiler.search.optimus_online import group_size, keeps_readers_together, size_table
 from compiler.search.partition import made_of
 from compiler.xgraph.graph import XGraph

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from functools import cache
 
+import numpy as np
 import pytest
 
-from compiler.planning.objective import OBJECTIVES
+from compiler.fusion.legal import Mask
+from compiler.planning.objective import OBJECTIVES, Objective
+from compiler.search import exhaust
 from compiler.search.cost import Evaluator
-from compiler.search.exhaust import Least, all_legal, cheapest_of_all
+from compiler.search.exhaust import all_legal, cheapest_of_all
+from compiler.search.least import Least
+from compiler.search.reloads import Reloads
 from isa.config import MachineConfig, config_from_dict
 from tests.compiler.graphs import Builder
 from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
@@ -94,3 +100,38 @@ def test_a_proof_that_is_given_up_leaves_a_bound(seed: int, objective: str) -> N
     for most in (len(alone), len(alone) + 5):
         found = cheapest_of_all(known, wanted, listed, alone, most)
         assert 0 < found.bound <= least.value <= found.value
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_prices_of_any_kind_are_asked_for_as_far_as_they_matter(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups at random prices, of which a few are asked for at a time; what holds some of them does not fit, but in tiles."""
+    known, rng = evaluator(seed % 16), random.Random(seed)
+    sets = known.sets
+    alone = [1 << n for n in range(len(sets.ops))]
+    every = all_groups(sets, sets.joins)
+    large = [mask for mask in every if mask.bit_count() > 2]
+    barred = rng.sample(large, k=min(2, len(large))) if seed % 2 else []
+    narrow = rng.getrandbits(len(sets.ops))
+    monkeypatch.setitem(known.__dict__, "narrow", narrow)
+    prices = {
+        mask: rng.randint(50, 100) * (mask.bit_count() + 1) for mask in every
+        if not any(mask & other == other and not (mask & ~other & narrow) for other in barred)
+    }  # fmt: skip
+    floors = {mask: prices.get(mask, 0) * rng.choice([0.5, 0.9, 1.0]) for mask in every}
+    asked = []
+
+    def price(of: Evaluator, objective: Objective, mask: Mask) -> int | None:
+        asked.append(mask)
+        return prices.get(mask)
+
+    monkeypatch.setattr(exhaust, "price_or_none", price)
+    monkeypatch.setattr(exhaust, "AT_ONCE", 2)
+    monkeypatch.setattr(Least, "of", lambda least, mask, objective, again=0: int(floors[mask]))
+    monkeypatch.setattr(Reloads, "of", lambda reloads, members: np.zeros(len(members)))
+    found = cheapest_of_all(known, OBJECTIVES["dram"], every, alone)
+    runnable = [p for p in all_partitions(sets, list(prices)) if sets.in_order(p) is not None]
+    assert found.exact
+    assert found.value == min(sum(prices[group] for group in partition) for partition in runnable)
+    assert len(asked) == len({*asked})
+    bounded = cheapest_of_all(known, OBJECTIVES["dram"], every, alone, len(alone) + 1)
+    assert bounded.bound <= found.value

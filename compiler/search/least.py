@@ -1,0 +1,122 @@
+"""What one group costs at least, however it is executed: its parameters and maps once, and the beats of its units."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from compiler.fusion.legal import Mask, bits_of
+from compiler.layers.lower import is_depthwise
+from compiler.planning.objective import Cost, Objective
+from compiler.planning.residence import PARAMETER_BUFFERS
+from compiler.search.cost import Evaluator
+from compiler.search.reloads import Reloads
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise
+
+
+class Least:
+    """Of groups of one graph."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator, self.sets = evaluator, evaluator.sets
+
+    def of(self, mask: Mask, objective: Objective, again: int = 0) -> int:
+        """``again``: bytes of parameters that it loads more than once."""
+        once = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
+        beats = max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values())
+        # Maps and parameters are rounded to whole beats by themselves.
+        bus = max(once // self.evaluator.config.axi_bytes, (once + again) // self.evaluator.config.axi_bytes - 1)
+        return objective(Cost(max(beats, bus), once + again))
+
+    @cached_property
+    def reloads(self) -> Reloads:
+        return Reloads(self.evaluator)
+
+    def may_fit(self, mask: Mask) -> bool:
+        """Whether the buffer holds, for each operation by itself, one row of its result and the rows under it.
+
+        Other maps may share words with these. Where a dense layer reads what the group makes, neither passes over channels make
+        less of that, nor more operations.
+        """
+        if mask & self._narrow or not any(self._makers[n] & mask for n in bits_of(mask)):
+            return True
+        return max(self._words[n] for n in bits_of(mask)) <= self.evaluator.config.fm_words
+
+    @cached_property
+    def _narrow(self) -> Mask:
+        """Operations that alone fit only in tiles of columns: with them other groups may be tiled so, too."""
+        return self.evaluator.narrow
+
+    @cached_property
+    def _makers(self) -> list[Mask]:
+        """Of each dense layer: who makes what it reads."""
+        sets = self.sets
+        found = []
+        for op in sets.ops:
+            dense = isinstance(op, Conv | ConvTranspose) and not is_depthwise(op)
+            names = [part for name in op.inputs for part in sets.joined.get(name, (name,))] if dense else []
+            found.append(sum(1 << sets.index[name] for name in {*names} if name in sets.index))
+        return found
+
+    @cached_property
+    def _words(self) -> list[int]:
+        """Of each operation: words of a row of its result, which may lie in an operand's place if it is element-wise, and of
+        the rows of its operands that this needs."""
+        config = self.evaluator.config
+        found = []
+        for n, op in enumerate(self.sets.ops):
+            group = self.evaluator.group(1 << n)
+            (layer,) = group.layers
+            ends = np.arange(1, group.tensors[op.output].height + 1)
+            operands: dict[str, int] = {}
+            for index, name in enumerate(op.inputs):
+                if name not in self.sets.joined:
+                    window = int((layer.input_end(index, ends) - layer.input_begin(index, ends - 1)).max())
+                    rows = max(1, min(window, group.tensors[name].height))
+                    words = rows * group.vectors(config, name) * group.width(name)
+                    operands[name] = max(words, operands.get(name, 0))
+            result = 0 if isinstance(op, Eltwise) else group.vectors(config, op.output) * group.width(op.output)
+            found.append(result + sum(operands.values()))
+        return found
+
+    def _maps(self, mask: Mask) -> int:
+        """Bytes that come from outside, as the reader that needs most of each asks for them, and those that others need."""
+        sets = self.sets
+        read: dict[str, int] = {}
+        moved = 0
+        for n in bits_of(mask):
+            for name, size, parts in self._reads[n]:
+                if any(mask >> sets.index[part] & 1 for part in parts):
+                    for part in parts:
+                        if not mask >> sets.index[part] & 1:
+                            share = sets.graph.tensors[part].channels / sets.graph.tensors[name].channels
+                            read[part] = max(read.get(part, 0), int(size * share))
+                elif name not in sets.index or not mask >> sets.index[name] & 1:
+                    read[name] = max(read.get(name, 0), size)
+            if sets.kept[n] or sets.users[n] & ~mask:
+                moved += sets.graph.tensors[sets.ops[n].output].bytes
+        return moved + sum(read.values())
+
+    @cached_property
+    def _parameters(self) -> list[int]:
+        depth = {b: self.evaluator.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
+        alone = (self.evaluator.group(1 << n) for n in range(len(self.sets.ops)))
+        return [sum(block.bytes(self.evaluator.config) for block in group.layers[0].blocks(depth)) for group in alone]
+
+    @cached_property
+    def _reads(self) -> list[list[tuple[str, int, tuple[str, ...]]]]:
+        """Of each operation alone: the maps that it reads, the bytes of them that it needs, and their parts."""
+        found = []
+        for n, op in enumerate(self.sets.ops):
+            group = self.evaluator.group(1 << n)
+            (layer,) = group.layers
+            height = np.array([group.tensors[op.output].height])
+            own = []
+            for index, name in enumerate(op.inputs):
+                tensor = group.tensors[name]
+                rows = min(tensor.height, int(layer.input_end(index, height)[0]))
+                size = rows * tensor.width * self.sets.graph.tensors[name].channels * tensor.batch
+                own.append((name, size, tuple(self.sets.joined.get(name, ()))))
+            found.append(own)
+        return found
