@@ -8,6 +8,7 @@ from amaranth import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.small import stepped
 from hw.interfaces import FeatureMapWrite, TableWrite
 from hw.pool.layouts import FINISH_LAYOUT, param_read, pixel_layout
 from hw.post.activation import FINISH
@@ -83,7 +84,7 @@ class PixelFinish(wiring.Component):
             self.params.addr.eq(Cat(pixel.part, pixel.param)),
             self.param_outside.eq(asks & (pixel.param >= c.pool_param_depth)),
         ]
-        m.d.sync += room.eq(room - (take & (pixel.part == 0)) + leave)
+        m.d.sync += room.eq(stepped(room, leave, take & (pixel.part == 0), depth(c)))
 
         looked_up = Signal()
         sums = Signal.like(pixel.sums)

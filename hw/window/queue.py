@@ -65,7 +65,9 @@ class Queue(wiring.Component):
                 self.i.ready.eq(room),
                 self.o.valid.eq(written != taken),
             ]
-            m.d.sync += room.eq(pop | (room & ~(push & nearly)))
+            # In a module of its own, as below.
+            m.submodules.count = late = Module()
+            late.d.sync += room.eq((self.o.ready & self.o.valid) | (room & ~(push & nearly)))
             return m
         level = Signal(range(self.depth + 1))
         room = Signal(init=1)
