@@ -217,7 +217,7 @@ class Packer(wiring.Component):
                 done.eq(come.finished & Mux(purge, purge_end, word.end)),
                 addr.eq(word.addr),
                 shift.eq(within),
-                used.eq(Cat(~spent & (n <= word.more) for n in range(lanes))),
+                used.eq(Cat(~spent, *(~spent & (n <= word.more) for n in range(1, lanes)))),
                 fill.eq(word.context.fill),
                 self.o.valid.eq(write | done),
                 self.o.payload.write.eq(write),
