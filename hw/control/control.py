@@ -35,9 +35,9 @@ class Control(wiring.Component):
     AXI engines, so that a program always begins from the same state, also after an error. ``halt`` is high from a fault
     until then; an abort is a fault, too.
 
-    Faults are reported one cycle after they show; those of one cycle in the order dispatch, units (for one unit: its
-    running, its next instruction), watchdog, abort. A program or base between beats is one before all others: nothing
-    is fetched then.
+    Faults are reported one cycle after they show, that of the watchdog two; those of one cycle in the order dispatch, units
+    (for one unit: its running, its next instruction), watchdog, abort. A program or base between beats is one before all
+    others: nothing is fetched then. That a program is complete is known a cycle later: an abort in that cycle stops it.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -199,10 +199,11 @@ class Control(wiring.Component):
         pc = Signal(32)
         others = Signal()
         m.d.comb += [receiver.look.eq(faults.first.ticket) for receiver in receivers]
+        found = [(_later(m, receiver.pc), _later(m, receiver.trace.finish)) for receiver in receivers]
         with m.If(_later(m, faults.valid)), m.Switch(faults.first.unit):
-            for unit, receiver in zip(self._units, receivers, strict=True):
+            for unit, (its_pc, finished) in zip(self._units, found, strict=True):
                 with m.Case(int(unit)):
-                    m.d.comb += [pc.eq(_later(m, receiver.pc)), others.eq(_later(m, receiver.trace.finish))]
+                    m.d.comb += [pc.eq(its_pc), others.eq(finished)]
             with m.Default():
                 m.d.comb += pc.eq(dispatch.pc)
         with m.If(~others):

@@ -18,7 +18,7 @@ FETCHED_LAYOUT = data.StructLayout({"word": unsigned(32), "error": unsigned(1)})
 
 
 def _known_layout(units: int) -> data.StructLayout:
-    """A program word, and what it would be as a header: of which units ``to`` it belongs, a bit each; whether its opcode is
+    """A program word, and what it would be as a header: ``to`` which unit it goes, a bit for each; whether its opcode is
     ``unknown``, and whether its fields are ``illegal``."""
     return data.StructLayout({"word": 32, "error": 1, "to": units, "unknown": 1, "illegal": 1})
 

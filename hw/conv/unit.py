@@ -64,8 +64,8 @@ class ConvUnit(wiring.Component):
     Cycles, of which the start overlaps with the previous instruction's beats and the drain with the next one's:
 
     ==========================================  ================================
-    instruction to first read                   ``px_p + 8``
-    instruction to first beat                   ``px_p + 11``
+    instruction to first read                   10 and the window's ``raster_rounds``
+    instruction to first beat                   14 and these
     last beat to ``done``, writes granted       ``array_latency + conv_post_latency + 6``
     ==========================================  ================================
 

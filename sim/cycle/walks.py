@@ -59,6 +59,7 @@ def _hash_once(kind: _Class) -> _Class:
             object.__setattr__(walk, "known_hash", find(walk))
             return walk.known_hash
 
+    # A method is no variable to mypy; classes whose hash dataclasses have made can be changed only so.
     kind.__hash__ = known  # type: ignore[assignment]
     return kind
 

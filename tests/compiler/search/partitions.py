@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from compiler.fusion.legal import Mask, OpSets
 from compiler.memory.storage import VIEW_OPS
+from compiler.search.cost import Evaluator
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, EltwiseKind, Op, PoolKind, Reshape
+from isa.config import MachineConfig, config_from_dict
 from tests.compiler.graphs import Builder
 
 
@@ -44,6 +47,17 @@ def random_graph(seed: int, most: int = 7) -> XGraph:
     used = [name for name in b.inputs if name in read]
     tensors = {name: tensor for name, tensor in b.tensors.items() if name in used or name not in b.inputs}
     return XGraph("random", tensors, tuple(b.ops), tuple(used), tuple(outputs))
+
+
+def small() -> MachineConfig:
+    """Many groups of the random graphs do not fit."""
+    return config_from_dict({"base": "nano", "name": "small", "weight_depth": 48, "fm_depth": 16}, origin="test")
+
+
+@cache
+def evaluator(seed: int) -> Evaluator:
+    """Of a random graph, whose groups it remembers."""
+    return Evaluator(small(), random_graph(seed))
 
 
 def all_groups(sets: OpSets, joins: Sequence[Mask]) -> list[Mask]:

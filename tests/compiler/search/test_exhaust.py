@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from functools import cache
 
 import numpy as np
 import pytest
@@ -15,21 +14,10 @@ from compiler.search.cost import Evaluator
 from compiler.search.exhaust import all_legal, cheapest_of_all
 from compiler.search.least import Least
 from compiler.search.reloads import Reloads
-from isa.config import MachineConfig, config_from_dict
 from tests.compiler.graphs import Builder
-from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
+from tests.compiler.search.partitions import all_groups, all_partitions, evaluator, small
 
 SEEDS = range(16)
-
-
-def small() -> MachineConfig:
-    """Many groups of the random graphs do not fit."""
-    return config_from_dict({"base": "nano", "name": "small", "weight_depth": 48, "fm_depth": 16}, origin="test")
-
-
-@cache
-def evaluator(seed: int) -> Evaluator:
-    return Evaluator(small(), random_graph(seed))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from itertools import combinations
 
 import pytest
@@ -18,15 +17,9 @@ from compiler.search.naive import naive
 from compiler.search.partition import price_of
 from isa.config import preset
 from tests.compiler.graphs import pointwise_chain
-from tests.compiler.search.partitions import random_graph
-from tests.compiler.search.test_exhaust import small
+from tests.compiler.search.partitions import evaluator
 
 SEEDS = range(16)
-
-
-@cache
-def evaluator(seed: int) -> Evaluator:
-    return Evaluator(small(), random_graph(seed))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
