@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import C, Cat, Const, Module, Mux, Shape, Signal, Value, unsigned
+from amaranth import C, Cat, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -140,6 +140,7 @@ class Packer(wiring.Component):
         m.d.comb += next_base.eq(base + word.context.step)
         gone = {name: Signal(position, name=f"{name}_gone") for name in ("base", "start", "reach")}
         stop = Signal(position)
+        # Where a segment is spent, neither counts, and ``reach`` need not be right: its next one begins anew.
         m.d.comb += stop.eq(reach + 1)
         with m.If(~word.context.window):
             m.d.comb += [gone["base"].eq(stop), gone["start"].eq(stop)]
@@ -149,7 +150,7 @@ class Packer(wiring.Component):
             m.d.comb += [gone["base"].eq(base), gone["start"].eq(stop)]
         over = word.context.window & word.end_pixel
         step = word.context.step
-        passed = step[size_bits:].any() | summed(Cat(base[:size_bits], Const(0)), step[:size_bits])[-1]
+        passed = step[size_bits:].any() | summed(Cat(base[:size_bits], C(0)), step[:size_bits])[-1]
         wraps = Mux(word.context.window, word.end_pixel & passed, reach[size_bits:].any() | reach[:size_bits].all())
         """``base`` leaves chunk 0: it lies there, where a word goes."""
         # In a module of its own: the next word's bytes come late.
