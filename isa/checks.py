@@ -50,5 +50,23 @@ def check_finish(config: MachineConfig) -> None:
         )
 
 
+def check_leaky(config: MachineConfig) -> None:
+    """Lanes take turns at a multiplier in whole groups, and where they do not do so already."""
+    if not config.pool_leaky:
+        return
+    if config.array_clock > 1 or config.shares_finish:
+        found = "array_clock 2 lets two lanes share one" if config.array_clock > 1 else "shared_finish leaves POOL no lanes of its own"
+        raise ConfigError(
+            f"configuration field pool_leaky: {config.pool_leaky} multipliers for LEAKY are for lanes of POOL that have one each, "
+            f"and {found}; make pool_leaky 0"
+        )
+    if config.pool_finish % config.pool_leaky:
+        parts = [n for n in range(1, config.pool_finish + 1) if config.pool_finish % n == 0]
+        raise ConfigError(
+            f"configuration field pool_leaky: {config.pool_leaky} does not divide pool_finish = {config.pool_finish}; "
+            f"choose {_one_of(parts)}, or 0 for one in each lane"
+        )
+
+
 def _one_of(values: list[int]) -> str:
     return " or ".join(filter(None, (", ".join(map(str, values[:-1])), str(values[-1]))))
