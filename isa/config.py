@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError, ceil_pow2
-from isa.checks import check_array_clock, check_finish, check_leaky
+from isa.checks import check_lanes
 from isa.chips import CHIPS
 from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
@@ -139,12 +139,7 @@ class MachineConfig:
             raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
             raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
-        check_finish(self)
-        if self.ic_p % self.misc_lanes:
-            raise ConfigError(
-                f"configuration field misc_lanes: {self.misc_lanes} does not divide the {self.ic_p} lanes of a word (ic_p); "
-                f"choose one of {', '.join(str(n) for n in range(1, self.ic_p + 1) if self.ic_p % n == 0)}"
-            )
+        check_lanes(self)
         if self.fm_banks % self.fm_phases:
             raise ConfigError(
                 f"configuration field fm_banks: {self.fm_banks} is not a multiple of {self.fm_phases}, "
@@ -156,12 +151,6 @@ class MachineConfig:
                 f"configuration fields fm_banks x fm_depth: {self.fm_words} words are more than the "
                 f"{MAX_FM_WORDS} that an instruction can address; make the buffer smaller"
             )
-        if self.dsp_packing and self.px_p % 2 and self.oc_p % 2:
-            raise ConfigError(
-                "configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false"
-            )
-        check_array_clock(self)
-        check_leaky(self)
 
     def __hash__(self) -> int:
         """Of what machines differ in most: of all fields it takes longer than what is looked up by it."""
@@ -194,8 +183,7 @@ class MachineConfig:
 
     @cached_property
     def leaky_turns(self) -> int:
-        """POOL's finishing lanes that take turns at a multiplier for LEAKY: the cycles that a vector of an instruction with LEAKY
-        keeps them."""
+        """POOL's lanes that take turns at a multiplier for LEAKY, and the cycles from a vector with LEAKY to the next."""
         return self.pool_finish // self.pool_leaky if self.pool_leaky else 1
 
     def taps_at_once(self, s_x: int, d_x: int) -> int:

@@ -46,8 +46,8 @@ class Activate(wiring.Component):
     3       table
     ======  ==================================================================================================
 
-    With ``turns`` stages 0 and 1 only keep ``r``. Lanes below zero that LEAKY asks for go beside them (``hw/post/leaky.py``), out
-    of the registers that the vector came in; what comes back takes the place of what went through.
+    With ``turns`` stages 0 and 1 only keep ``r``. Lanes below zero of a vector with LEAKY also go beside all stages, one after
+    another (``hw/post/leaky.py``), while the vector stays at ``i``; their bytes take the place of those behind stage 3.
     """
 
     def __init__(self, config: MachineConfig, lanes: int, turns: int = 1) -> None:
@@ -91,12 +91,14 @@ class Activate(wiring.Component):
             m.d.sync += valid.eq(advance)
             m.d.comb += self.o.valid.eq(valid[-1])
         else:
-            late = looking.act == Activation.LEAKY.value
-            m.d.sync += valid.eq(Cat(advance[:-1], advance[-1] & ~late))
-            kept = [registered(m, value, name, advance[-2]) for value, name in ((least, "least_kept"), (most, "most_kept"))]
-            leaves, turned = self._by_turns(m, bounding.alpha, Bounds(*kept, looking.zp))
+            leaky = looking.act == Activation.LEAKY.value
+            m.d.sync += valid.eq(Cat(advance[:-1], advance[-1] & ~leaky))
+            kept_least, kept_most = (
+                registered(m, value, f"kept_{name}", advance[-2]) for value, name in ((least, "least"), (most, "most"))
+            )
+            leaves, turned = self._by_turns(m, bounding.alpha, Bounds(kept_least, kept_most, looking.zp))
             m.d.comb += self.o.valid.eq(valid[-1] | leaves)
-            instead = registered(m, late, "instead", advance[-1])
+            instead = registered(m, leaky, "instead", advance[-1])
             for lane, value in enumerate(plain):
                 negative = value.whole[15]
                 for n, enable in enumerate(advance[-2:]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Const, Module, Signal, signed, unsigned
+from amaranth import Const, Module, signed, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -18,12 +18,11 @@ LEAKY_STAGES = 4
 
 
 class LeakyLanes(wiring.Component):
-    """``clamp(leaky(r) + zp, lo, hi)`` of lanes below zero, one of them in each cycle, with one multiplier for all; the bytes of
-    other lanes are anything.
+    """``clamp(leaky(r) + zp, lo, hi)`` of lanes below zero, one of them in each cycle, with one multiplier for all. The bytes
+    of other lanes are anything.
 
-    Latency ``LEAKY_STAGES``; it never stalls. ``r`` is looked at in the cycle in which ``take`` is high, that of lane ``turn``;
-    its ``alpha`` a cycle later, and in the third the bounds, while ``there`` names the lane. A lane keeps its byte until its next
-    one.
+    Latency ``LEAKY_STAGES``; it never stalls. ``r`` of lane ``turn`` is looked at while ``take`` is high, ``alpha`` a cycle
+    later, and in the third the bounds, while ``there`` names the lane. A lane keeps its byte until its next one.
 
     ======  ==============================================
     0       the lane whose turn it is

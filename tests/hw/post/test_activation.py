@@ -30,7 +30,8 @@ module bench;
   wire signed [7:0] y [0:%(turns)d - 1];
   wire there;
   integer shown = 0, cycle = 0, n;
-  top dut (.clk(clk), .valid(cycle %% %(turns)d == 0), .r(r), .alpha(alpha), .zp(zp), .lo(lo), .hi(hi), .there(there), %(ports)s);
+  wire valid = cycle %% %(turns)d == 0;
+  top dut (.clk(clk), .valid(valid), .r(r), .alpha(alpha), .zp(zp), .lo(lo), .hi(hi), .there(there), %(ports)s);
   initial begin
     if (!$value$plusargs("alpha=%%d", alpha) || !$value$plusargs("zp=%%d", zp)) $finish;
     if (!$value$plusargs("lo=%%d", lo) || !$value$plusargs("hi=%%d", hi)) $finish;
