@@ -10,7 +10,7 @@ from isa.config import config_from_dict
 from isa.instructions import Activation, PoolMode, Region
 from sim.cycle.model import CycleModel
 from sim.rtl.machine import RtlMachine
-from tests.sim.cycle.cycle_programs import conv, pool, whole
+from tests.sim.cycle.cycle_programs import Values, conv, pool, whole
 
 TURNS = config_from_dict(
     {
@@ -21,20 +21,20 @@ TURNS = config_from_dict(
 )  # fmt: skip
 """A window of two pixels is four parts, with LEAKY of four cycles each."""
 BASES = {region: int(region) << 18 for region in Region}
-LEAKY = {"act": int(Activation.LEAKY), "alpha": 6554}
-AVERAGE = {"mode": int(PoolMode.AVERAGE)}
-ONE = {"k_h": 1, "k_w": 1}
+LEAKY: Values = {"act": int(Activation.LEAKY), "alpha": 6554}
+AVERAGE: Values = {"mode": int(PoolMode.AVERAGE)}
+ONE: Values = {"k_h": 1, "k_w": 1}
 PROGRAMS: dict[str, list[Op]] = {
-    "alone": [pool(**LEAKY)],
-    "twice": [pool(**LEAKY, **AVERAGE)] * 2,
-    "of one tap": [pool(**LEAKY, **ONE)] * 3,
-    "slower than turns": [pool(**LEAKY, k_h=5, k_w=5, o_w=28)] * 2,
-    "between windows of one tap": [pool(**ONE), pool(**LEAKY, **ONE), pool(**ONE)],
-    "short ones by turns": [pool(**ONE, o_h=1, o_w=3, **(LEAKY if n % 2 else {})) for n in range(8)],
+    "alone": [pool((), (), **LEAKY)],
+    "twice": [pool((), (), **LEAKY, **AVERAGE)] * 2,
+    "of one tap": [pool((), (), **LEAKY, **ONE)] * 3,
+    "slower than turns": [pool((), (), **LEAKY, k_h=5, k_w=5, o_w=28)] * 2,
+    "between windows of one tap": [pool((), (), **ONE), pool((), (), **LEAKY, **ONE), pool((), (), **ONE)],
+    "short ones by turns": [pool((), (), **ONE, o_h=1, o_w=3, **(LEAKY if n % 2 else {})) for n in range(8)],
 }
 NEARLY: dict[str, list[Op]] = {
-    "between others": [pool(), pool(**LEAKY), pool()],
-    "beside a convolution": [conv(o_addr=4096), pool(**LEAKY, i_addr=3072, o_addr=5000)],
+    "between others": [pool(), pool((), (), **LEAKY), pool()],
+    "beside a convolution": [conv(o_addr=4096), pool((), (), **LEAKY, i_addr=3072, o_addr=5000)],
 }
 """Windows behind those with LEAKY are reduced ahead by two, which the model leaves out."""
 
@@ -62,5 +62,5 @@ def test_where_others_are_at_work_it_is_within_a_percent(name: str, rtl: RtlMach
 
 
 def test_four_parts_in_four_cycles_each() -> None:
-    plain, leaky = (CycleModel(TURNS).run(whole([pool(**ONE, **more)], TURNS)).cycles for more in ({}, LEAKY))
+    plain, leaky = (CycleModel(TURNS).run(whole([pool((), (), **ONE, **more)], TURNS)).cycles for more in ({}, LEAKY))
     assert leaky - plain == 60 // 2 * 2 * (4 * 4 - 4)
