@@ -1,4 +1,4 @@
-"""What the fields of a configuration ask of each other where lanes take turns."""
+"""What the fields of a configuration ask of each other where lanes share work or take turns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,27 @@ from isa.bounds import ConfigError
 
 if TYPE_CHECKING:
     from isa.config import MachineConfig
+
+
+def check_lanes(config: MachineConfig) -> None:
+    """All that follows."""
+    for check in (check_finish, check_misc, check_packing, check_array_clock, check_leaky):
+        check(config)
+
+
+def check_misc(config: MachineConfig) -> None:
+    """MISC computes a word in equal slices."""
+    if config.ic_p % config.misc_lanes:
+        raise ConfigError(
+            f"configuration field misc_lanes: {config.misc_lanes} does not divide the {config.ic_p} lanes of a word (ic_p); "
+            f"choose one of {', '.join(str(n) for n in range(1, config.ic_p + 1) if config.ic_p % n == 0)}"
+        )
+
+
+def check_packing(config: MachineConfig) -> None:
+    """Products are packed in pairs, of two pixels or of two outputs."""
+    if config.dsp_packing and config.px_p % 2 and config.oc_p % 2:
+        raise ConfigError("configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false")
 
 
 def check_array_clock(config: MachineConfig) -> None:
@@ -47,6 +68,28 @@ def check_finish(config: MachineConfig) -> None:
         raise ConfigError(
             f"configuration field pool_finish: {config.pool_finish} does not divide ic_p = {config.ic_p}; "
             f"choose {_one_of(parts)}"
+        )
+
+
+def check_leaky(config: MachineConfig) -> None:
+    """Lanes take turns at a multiplier in whole groups, and where they do not do so already."""
+    if not config.pool_leaky:
+        return
+    if config.array_clock > 1:
+        raise ConfigError(
+            f"configuration field pool_leaky: {config.pool_leaky} multipliers are for lanes that have one each for LEAKY, and "
+            "with array_clock 2 there is one for two lanes already; make pool_leaky 0, or array_clock 1"
+        )
+    if config.shares_finish:
+        raise ConfigError(
+            f"configuration field pool_leaky: {config.pool_leaky} multipliers are for finishing lanes of POOL's own, and with "
+            "shared_finish it has none; make pool_leaky 0, or shared_finish false"
+        )
+    if config.pool_finish % config.pool_leaky:
+        parts = [n for n in range(1, config.pool_finish + 1) if config.pool_finish % n == 0]
+        raise ConfigError(
+            f"configuration field pool_leaky: {config.pool_leaky} does not divide pool_finish = {config.pool_finish}; "
+            f"choose {_one_of(parts)}, or 0 for one in each lane"
         )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError, ceil_pow2
-from isa.checks import check_array_clock, check_finish
+from isa.checks import check_lanes
 from isa.chips import CHIPS
 from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
@@ -29,7 +29,7 @@ ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
     *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock",
-    "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
+    "shared_finish", "pool_leaky", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
 )  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
 
@@ -100,6 +100,9 @@ class MachineConfig:
     for a second clock."""
     shared_finish: bool = False
     """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first."""
+    pool_leaky: int = 0
+    """Multipliers for LEAKY that POOL's finishing lanes share, a divisor of their number; 0: each lane has its own. Changes no
+    result; see ``leaky_turns``."""
     narrow_pairs: int = 0
     """Pairs of output lanes that share multipliers of 18 x 18 bits, for chips with few of them; as many as there are, and none
     with ``dsp_packing``. Changes no result."""
@@ -136,12 +139,7 @@ class MachineConfig:
             raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
             raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
-        check_finish(self)
-        if self.ic_p % self.misc_lanes:
-            raise ConfigError(
-                f"configuration field misc_lanes: {self.misc_lanes} does not divide the {self.ic_p} lanes of a word (ic_p); "
-                f"choose one of {', '.join(str(n) for n in range(1, self.ic_p + 1) if self.ic_p % n == 0)}"
-            )
+        check_lanes(self)
         if self.fm_banks % self.fm_phases:
             raise ConfigError(
                 f"configuration field fm_banks: {self.fm_banks} is not a multiple of {self.fm_phases}, "
@@ -153,11 +151,6 @@ class MachineConfig:
                 f"configuration fields fm_banks x fm_depth: {self.fm_words} words are more than the "
                 f"{MAX_FM_WORDS} that an instruction can address; make the buffer smaller"
             )
-        if self.dsp_packing and self.px_p % 2 and self.oc_p % 2:
-            raise ConfigError(
-                "configuration field dsp_packing: needs an even px_p or an even oc_p to pair products; make it false"
-            )
-        check_array_clock(self)
 
     def __hash__(self) -> int:
         """Of what machines differ in most: of all fields it takes longer than what is looked up by it."""
@@ -187,6 +180,11 @@ class MachineConfig:
     def pool_parts(self) -> int:
         """The same of POOL."""
         return self.ic_p // self.pool_finish
+
+    @cached_property
+    def leaky_turns(self) -> int:
+        """POOL's lanes that take turns at a multiplier for LEAKY, and the cycles from a vector with LEAKY to the next."""
+        return self.pool_finish // self.pool_leaky if self.pool_leaky else 1
 
     def taps_at_once(self, s_x: int, d_x: int) -> int:
         """Taps of a kernel row that POOL takes in a cycle, but for MAX, while all pixels are in one row."""
@@ -381,7 +379,7 @@ _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
     fm_banks=16, fm_depth=1024, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
-    weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
+    pool_leaky=2, weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
     name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=2, misc_lanes=4,

@@ -69,6 +69,7 @@ def _multipliers(config: MachineConfig) -> float:
         shared = config.dsp_packing and not pool_by_turns(config)
         found += config.ic_p * _pool_taps(config) * (-(-config.px_p // 2) if shared else config.px_p)
         lanes += [] if config.shares_finish else [config.pool_finish]
+        found -= config.pool_finish - config.pool_finish // config.leaky_turns
     found += sum(wide * count + ceil(narrow * count) for count in lanes)
     found -= wide * config.conv_finish if config.conv_shifts else 0
     if config.dsp_adders:

@@ -32,14 +32,16 @@ class PostProcess(wiring.Component):
 
     One vector per cycle, latency ``post_latency`` (if it only ``shifts``, ``conv_post_latency``). It never stalls: whoever
     feeds it has room for what comes out. With ``array_clock`` 2 its multipliers run at twice the clock: one for each lane's
-    product, one for LEAKY in two lanes.
+    product, one for LEAKY in two lanes. Where ``turns`` lanes share one, no vector comes in the ``turns - 1`` cycles after one
+    with LEAKY, which takes so many more.
     """
 
-    def __init__(self, config: MachineConfig, lanes: int, *, shifts: bool = False) -> None:
-        """``shifts``: scales are powers of two."""
+    def __init__(self, config: MachineConfig, lanes: int, *, shifts: bool = False, turns: int = 1) -> None:
+        """``shifts``: scales are powers of two; ``turns``: lanes that share a multiplier for LEAKY."""
         self._config = config
         self._lanes = lanes
         self._shifts = shifts
+        self._turns = turns
         super().__init__({
             "i": In(vectors(post_layout(lanes))),
             "o": Out(vectors(data.ArrayLayout(signed(8), lanes))),
@@ -48,7 +50,7 @@ class PostProcess(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.activate = activate = Activate(self._config, self._lanes)
+        m.submodules.activate = activate = Activate(self._config, self._lanes, self._turns)
         wiring.connect(m, wiring.flipped(self.o), activate.o)
         wiring.connect(m, wiring.flipped(self.table_write), activate.table_write)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Buffer, PoolMode
+from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Activation, Buffer, PoolMode
 from sim.cycle.geometry import Taps
 from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, operand_waits
 from sim.cycle.rivals import IDLE, Use
@@ -42,6 +42,7 @@ class WindowCost:
     use: Use
     reads: WindowWalk
     writes: PlaceWalk
+    drain: Drain
     stores: bool = False
     """Leaves its sums in the accumulators."""
 
@@ -111,9 +112,10 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     groups = f["chunks"] * pixel_groups
     one = np.ones_like(beats)
     reads = _window_walks(config, f, f["vectors"], f["i_cs"], f["chunks"], f["g_chunks"], f["g_step"], group, one)
-    places = _place_walks(config, f, f["chunks"], drain, config.chunks_per_word, config.words_per_chunk)
+    drains = [drain] * len(beats)
+    places = _place_walks(config, f, f["chunks"], drains, config.chunks_per_word, config.words_per_chunk)
     return [
-        WindowCost(n, size, n * b, w, Use(read, written), walk, place, bool(stores))
+        WindowCost(n, size, n * b, w, Use(read, written), walk, place, drain, bool(stores))
         for n, size, b, w, stores, read, written, walk, place in zip(
             *_lists(groups, group, beats, waits, f["acc_out"]), _reads(config, f), _conv_writes(config, f), reads, places,
             strict=True,
@@ -122,31 +124,34 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """Taps = vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one after the other."""
+    """Taps = vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one after the other, with LEAKY in
+    more cycles where lanes take turns for it."""
     pixel_groups = -(-f["o_h"] * f["o_w"] // config.px_p)
     groups = pixel_groups * f["vectors"]
     taps = f["k_h"] * f["k_w"]
     waits = _waits(config, f)
     one = np.ones_like(taps)
-    drain = pool_drain_of(config)
-    group = np.maximum(taps, drain.cycles)
+    kinds = [pool_drain_of(config, leaky=leaky) for leaky in (False, True)]
+    leaky = f["act"] == Activation.LEAKY
+    drains = [kinds[number] for number in leaky.tolist()]
+    group = np.maximum(taps, np.where(leaky, kinds[1].cycles, kinds[0].cycles))
     active = pixel_groups * taps
     several = np.where((f["mode"] != PoolMode.MAX) & (f["k_w"] > 1), config.pool_taps, 1)
     for n in np.flatnonzero(several > 1).tolist():
         window = _taps(config, f, n)
         counts = several_steps(window, config.pool_taps).counts
-        group[n] = max(int(counts.min()), drain.cycles)
+        group[n] = max(int(counts.min()), drains[n].cycles)
         active[n] = counts.sum()
-        waits[n] = np.maximum(counts, drain.cycles).sum() - group[n] * len(counts)
+        waits[n] = np.maximum(counts, drains[n].cycles).sum() - group[n] * len(counts)
         waits[n] += several_waits(window, config.pool_taps, config.fm_phases)
     waits *= f["vectors"]
     active *= f["vectors"]
     reads = _window_walks(config, f, one, 0 * one, f["vectors"], one, f["i_cs"], group, several)
-    places = _place_walks(config, f, f["vectors"], drain, 1, 1)
+    places = _place_walks(config, f, f["vectors"], drains, 1, 1)
     return [
-        WindowCost(n, size, a, w, Use(read, written), walk, place)
-        for n, size, a, w, read, written, walk, place in zip(
-            *_lists(groups, group, active, waits), _reads(config, f), _writes(config, f, f["vectors"]), reads, places,
+        WindowCost(n, size, a, w, Use(read, written), walk, place, drain)
+        for n, size, a, w, read, written, walk, place, drain in zip(
+            *_lists(groups, group, active, waits), _reads(config, f), _writes(config, f, f["vectors"]), reads, places, drains,
             strict=True,
         )
     ]
@@ -287,12 +292,16 @@ _GEOMETRY = (
 )  # fmt: skip
 
 
-def _place_walks(config: MachineConfig, f: Fields, outer: Ints, drain: Drain, parts: int, vectors: int) -> list[PlaceWalk]:
+def _place_walks(
+    config: MachineConfig, f: Fields, outer: Ints, drains: list[Drain], parts: int, vectors: int
+) -> list[PlaceWalk]:
     banks, lanes = Banks.of(config, Way.SHARED_WRITE), config.px_p
     names = ("o_addr", "o_h", "o_w", "o_ys", "o_xs", "o_cs")
     return [
         PlaceWalk(banks, lanes, drain.port, drain.every, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, vectors)
-        for base, o_h, o_w, o_ys, o_xs, o_cs, count in zip(*_lists(*(f[name] for name in names), outer), strict=True)
+        for drain, base, o_h, o_w, o_ys, o_xs, o_cs, count in zip(
+            drains, *_lists(*(f[name] for name in names), outer), strict=True
+        )
     ]
 
 

@@ -126,9 +126,9 @@ def drain_of(config: MachineConfig) -> Drain:
     return Drain(config.px_p // config.conv_ports, config.conv_ports, config.conv_parts, config.words_per_chunk)
 
 
-def pool_drain_of(config: MachineConfig) -> Drain:
-    """POOL's: one pixel at a time."""
-    return Drain(config.px_p, 1, config.pool_parts, 1)
+def pool_drain_of(config: MachineConfig, *, leaky: bool = False) -> Drain:
+    """POOL's: one pixel at a time, each part of it in several cycles where lanes take turns for LEAKY."""
+    return Drain(config.px_p, 1, config.pool_parts * (config.leaky_turns if leaky else 1), 1)
 
 
 @dataclass(frozen=True)
@@ -136,17 +136,17 @@ class Timing:
     """The latencies that depend on the configuration."""
 
     conv_done: int
-    """From the last beat to ``done``."""
+    """From the last beat to ``done``, less what the drain takes from its first result to its last word (``Drain.last``)."""
     conv_stored: int
-    """The same when sums are kept as accumulators."""
+    """From the last beat to ``done`` when sums are kept as accumulators."""
     pool_done: int
-    """From the last tap to ``done``."""
+    """From the last tap to ``done``, less the same."""
 
     @classmethod
     def of(cls, config: MachineConfig) -> Timing:
         array = array_latency(config)
         return cls(
-            conv_done=array + conv_post_latency(config) + 5 + drain_of(config).last,
+            conv_done=array + conv_post_latency(config) + 5,
             conv_stored=array + 3,
-            pool_done=pool_latency(config) + post_latency(config) + 5 + pool_drain_of(config).last,
+            pool_done=pool_latency(config) + post_latency(config) + 5,
         )

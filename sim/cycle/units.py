@@ -102,7 +102,6 @@ class WindowPipeline(_Worker):
         self._placement = RASTER_START + raster_rounds(drain.port)
         self._places = drain.entries
         self._drain = drain.cycles
-        self._lag = READ_TO_BEAT + done - drain.last - drain.every + drain.words + drain.parts - 1
         self._done, self._stored = done, stored
         self._raster_free = self._places_free = 0
         self._beats_over = 0
@@ -126,7 +125,8 @@ class WindowPipeline(_Worker):
         self._begin = max(cycle + self._raster, self._raster_free)
         first = max(self._begin + RASTER_TO_BEAT, self._beats_over)
         self._spans.append((first, first + cost.cycles, cost.groups))
-        per, lag = self._drain, self._lag
+        drain = cost.drain
+        per, lag = drain.cycles, READ_TO_BEAT + self._done - drain.every + drain.words + drain.parts - 1
         use = cost.use
         reads, writes = self._contended[index]
         late = 0.0
@@ -180,7 +180,8 @@ class WindowPipeline(_Worker):
         ahead = end - cost.wait_bank - RASTER_AHEAD * cost.group - LOOP_TO_BEAT
         self._raster_free = max(self._begin + cost.groups, ahead)
         self._next = self._begin + 1
-        done = max(self._last_done + 1, end - 1 - cost.wait_end + (self._stored if cost.stores else self._done), written)
+        drained = self._stored if cost.stores else self._done + cost.drain.last
+        done = max(self._last_done + 1, end - 1 - cost.wait_end + drained, written)
         if not cost.stores:
             places = max(self._accepted + self._placement, self._places_free)
             count = cost.groups * self._places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError
 from isa.chips import CHIPS
@@ -21,7 +22,8 @@ def random_config(seed: int) -> MachineConfig:
     rng = random.Random(seed)
     while True:
         try:
-            return config_from_dict(_drawn(rng, f"random{seed}"), origin=f"seed {seed}")
+            drawn = _drawn(rng, f"random{seed}")
+            return config_from_dict(drawn | _multipliers_for_leaky(drawn, seed), origin=f"seed {seed}")
         except ConfigError:
             continue  # finishing lanes, phases and packing ask something of each other
 
@@ -38,12 +40,19 @@ def any_config(seed: int) -> MachineConfig:
                 "pool_finish": rng.choice(_divisors(ic_p)), "misc_lanes": rng.choice(_divisors(ic_p)),
             }  # fmt: skip
         try:
-            return config_from_dict(drawn, origin=f"seed {seed}")
+            return config_from_dict(drawn | _multipliers_for_leaky(drawn, seed), origin=f"seed {seed}")
         except ConfigError:
             continue
 
 
-def _of_no_size(rng: random.Random) -> dict[str, object]:
+def _multipliers_for_leaky(drawn: dict[str, Any], seed: int) -> dict[str, int]:
+    """One for each lane, or fewer where lanes may share them; nothing else depends on what is drawn here."""
+    if drawn["array_clock"] > 1 or (drawn["shared_finish"] and drawn["build_pool"]):
+        return {}
+    return {"pool_leaky": random.Random(f"leaky {seed}").choice([0, *_divisors(drawn["pool_finish"])])}
+
+
+def _of_no_size(rng: random.Random) -> dict[str, Any]:
     bounded = {name: rng.randint(bound.low, bound.high) for name, bound in BOUNDS.items() if name in _FREE}
     return {
         **bounded, **{field: rng.choice(RAM_STYLES) for field in RAM_FIELDS}, "chip": rng.choice(["", *CHIPS]),
@@ -51,9 +60,9 @@ def _of_no_size(rng: random.Random) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _drawn(rng: random.Random, name: str) -> dict[str, object]:
+def _drawn(rng: random.Random, name: str) -> dict[str, Any]:
     ic_p, oc_p, px_p = rng.randint(LEAST_LANES, MOST_LANES), rng.randint(LEAST_LANES, MOST_LANES), rng.choice((1, 1, 2, 3, 4))
-    drawn: dict[str, object] = {
+    drawn: dict[str, Any] = {
         "base": "nano", "name": name, "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p,
         "conv_finish": rng.choice(_divisors(px_p * oc_p)), "pool_finish": rng.choice(_divisors(ic_p)),
         "pool_taps": rng.randint(1, 4), "misc_lanes": rng.choice(_divisors(ic_p)),

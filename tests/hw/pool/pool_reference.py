@@ -72,13 +72,14 @@ def _pixel(f: Fields, machine: Machine, v: int, oy: int, ox: int) -> Word:
 
 
 def small_config(
-    ic_p: int = 5, px_p: int = 3, pool_finish: int = 0, taps: int = 1, packed: bool = False, clock: int = 1
+    ic_p: int = 5, px_p: int = 3, pool_finish: int = 0, taps: int = 1, packed: bool = False, clock: int = 1, leaky: int = 0
 ) -> MachineConfig:
     phases = 1 if px_p == taps == 1 else 1 << (max(2 * px_p, px_p + taps - 1) - 1).bit_length()
     values = {
         "base": "nano", "ic_p": ic_p, "px_p": px_p, "fm_banks": phases, "fm_depth": 512 // phases, "taps_depth": 60,
         "pool_param_depth": 50, "pool_finish": pool_finish or ic_p,
-        "pool_taps": taps, "dsp_packing": packed, "array_clock": clock, "oc_p": 4,
+        "pool_taps": taps, "dsp_packing": packed, "array_clock": clock, "oc_p": 4, "pool_leaky": leaky,
+        "shared_finish": not leaky,
     }  # fmt: skip
     return config_from_dict(values, origin="test")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from amaranth import ClockDomain, Module, Signal, signed
 from amaranth.back import verilog
 from amaranth.hdl import Elaboratable
@@ -15,28 +16,33 @@ from hw.arithmetic.cascade import Dsp48Cascades
 from hw.post.activation import Activate
 from isa.config import preset
 from isa.instructions import Activation
-from isa.latency import activate_latency
 from tests.tools import needs
 
 MODEL = Path(__file__).parents[1] / "arithmetic" / "dsp48e2.v"
 CONFIG = preset("base")
 DSPS = SimpleNamespace(cascades=Dsp48Cascades())
-BENCH = f"""
+BENCH = """
 module bench;
   reg clk = 0;
   reg signed [15:0] r = -16'sd32768;
   reg [15:0] alpha;
   reg signed [7:0] zp, lo, hi;
-  wire signed [7:0] y;
-  integer left = 65536 + {activate_latency(CONFIG)}, shown = -{activate_latency(CONFIG)};
-  top dut (.clk(clk), .r(r), .alpha(alpha), .zp(zp), .lo(lo), .hi(hi), .y(y));
+  wire signed [7:0] y [0:%(turns)d - 1];
+  wire there;
+  integer shown = 0, cycle = 0, n;
+  wire valid = cycle %% %(turns)d == 0;
+  top dut (.clk(clk), .valid(valid), .r(r), .alpha(alpha), .zp(zp), .lo(lo), .hi(hi), .there(there), %(ports)s);
   initial begin
-    if (!$value$plusargs("alpha=%d", alpha) || !$value$plusargs("zp=%d", zp)) $finish;
-    if (!$value$plusargs("lo=%d", lo) || !$value$plusargs("hi=%d", hi)) $finish;
-    while (left > 0) begin
-      #1 clk = 1;
-      #1 if (shown >= 0) $display("%0d", y);
-      r = r + 1; shown = shown + 1; left = left - 1;
+    if (!$value$plusargs("alpha=%%d", alpha) || !$value$plusargs("zp=%%d", zp)) $finish;
+    if (!$value$plusargs("lo=%%d", lo) || !$value$plusargs("hi=%%d", hi)) $finish;
+    while (shown < 65536) begin
+      #1 if (there) for (n = 0; n < %(turns)d; n = n + 1) begin
+        $display("%%0d", y[n]);
+        shown = shown + 1;
+      end
+      clk = 1;
+      #1 cycle = cycle + 1;
+      if (cycle %% %(turns)d == 0) r = r + %(turns)d;
       clk = 0;
     end
   end
@@ -50,22 +56,29 @@ CASES = [
 """Half and three quarters make ties, some of which lie on a bound or beside one; of bounds that cross the upper one counts."""
 
 
-class Lane(Elaboratable):
-    """One lane, to which a vector comes in every cycle."""
+class Lanes(Elaboratable):
+    """Lanes that share a multiplier, to which a vector of neighbouring numbers comes in as many cycles."""
 
-    def __init__(self) -> None:
+    def __init__(self, turns: int) -> None:
         self.sync = ClockDomain("sync", reset_less=True)
+        self.valid, self.there = Signal(name="valid"), Signal(name="there")
         self.r, self.alpha = Signal(signed(16), name="r"), Signal(16, name="alpha")
-        self.zp, self.lo, self.hi, self.y = (Signal(signed(8), name=name) for name in ("zp", "lo", "hi", "y"))
+        self.zp, self.lo, self.hi = (Signal(signed(8), name=name) for name in ("zp", "lo", "hi"))
+        self.y = [Signal(signed(8), name=f"y{n}") for n in range(turns)]
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.domains += self.sync
-        part = Activate(CONFIG, 1)
+        turns = len(self.y)
+        part = Activate(CONFIG, turns, turns)
         m.submodules.part = part
-        m.d.comb += [part.i.valid.eq(1), part.i.p.act.eq(Activation.LEAKY.value), self.y.eq(part.o.p[0])]
+        m.d.comb += [part.i.p.act.eq(Activation.LEAKY.value), self.there.eq(part.o.valid)]
         m.d.comb += [part.i.p[name].eq(getattr(self, name)) for name in ("alpha", "zp", "lo", "hi")]
-        m.d.sync += part.i.p.r[0].eq(self.r)
+        m.d.sync += part.i.valid.eq(self.valid)
+        for n, y in enumerate(self.y):
+            m.d.comb += y.eq(part.o.p[n])
+            with m.If(self.valid):
+                m.d.sync += part.i.p.r[n].eq(self.r + n)
         return m
 
 
@@ -77,10 +90,12 @@ def finished(r: int, alpha: int, zp: int, lo: int, hi: int) -> int:
 
 
 @needs("iverilog")
-def test_every_value_is_clamped_after_it_is_rounded(tmp_path: Path) -> None:
-    lane = Lane()
-    ports = [lane.sync.clk, lane.r, lane.alpha, lane.zp, lane.lo, lane.hi, lane.y]
-    (tmp_path / "all.v").write_text(verilog.convert(lane, name="top", ports=ports, platform=DSPS) + MODEL.read_text() + BENCH)
+@pytest.mark.parametrize("turns", [1, 2, 4])
+def test_every_value_is_clamped_after_it_is_rounded(turns: int, tmp_path: Path) -> None:
+    lanes = Lanes(turns)
+    ports = [lanes.sync.clk, lanes.valid, lanes.r, lanes.alpha, lanes.zp, lanes.lo, lanes.hi, lanes.there, *lanes.y]
+    bench = BENCH % {"turns": turns, "ports": ", ".join(f".y{n}(y[{n}])" for n in range(turns))}
+    (tmp_path / "all.v").write_text(verilog.convert(lanes, name="top", ports=ports, platform=DSPS) + MODEL.read_text() + bench)
     subprocess.run(["iverilog", "-g2012", "-s", "bench", "-o", "sim", "all.v"], cwd=tmp_path, check=True)
     for alpha, zp, lo, hi in CASES:
         command = ["vvp", "-n", "sim", f"+alpha={alpha}", f"+zp={zp}", f"+lo={lo}", f"+hi={hi}"]

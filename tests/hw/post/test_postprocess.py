@@ -42,9 +42,10 @@ def expected_byte(r: int, side: Vector) -> int:
 
 
 def run(
-    dut: Any, config: MachineConfig, vectors: list[Vector], seed: int, *, pause: float
+    dut: Any, config: MachineConfig, vectors: list[Vector], seed: int, *, pause: float, turns: int = 1
 ) -> tuple[list[list[int]], list[int]]:
-    """Outputs, and the cycle in which each was there; the tables are written first."""
+    """Outputs, and the cycle in which each was there; the tables are written first. A vector with LEAKY stays for ``turns``
+    cycles."""
     outputs: list[list[int]] = []
     taken: list[int] = []
     rng = random.Random(seed)
@@ -61,19 +62,20 @@ def run(
 
     async def bench(ctx: Any) -> None:
         await write_tables(ctx)
-        fed, cycle = 0, 0
+        fed, cycle, free = 0, 0, 0
         while len(outputs) < len(vectors):
-            offered = fed < len(vectors) and rng.random() >= pause
+            offered = fed < len(vectors) and cycle >= free and rng.random() >= pause
             ctx.set(dut.i.valid, offered)
             if offered:
                 ctx.set(dut.i.p, vectors[fed])
+                free = cycle + (turns if vectors[fed]["act"] == Activation.LEAKY else 1)
                 fed += 1
             if ctx.get(dut.o.valid):
                 outputs.append([ctx.get(lane) for lane in dut.o.p])
                 taken.append(cycle)
             await ctx.tick()
             cycle += 1
-            assert cycle < 20 * len(vectors) + 100, "the pipeline hangs"
+            assert cycle < 20 * turns * len(vectors) + 100, "the pipeline hangs"
 
     sim = Simulator(dut)
     add_clocks(sim, config)
@@ -82,17 +84,17 @@ def run(
     return outputs, taken
 
 
-def activation_case(rng: random.Random) -> tuple[Vector, list[int]]:
+def activation_case(rng: random.Random, lanes: int = LANES) -> tuple[Vector, list[int]]:
     side = random_side(rng)
-    values = [saturate16(rng.getrandbits(rng.randrange(17)) * rng.choice((1, -1))) for _ in range(LANES)]
+    values = [saturate16(rng.getrandbits(rng.randrange(17)) * rng.choice((1, -1))) for _ in range(lanes)]
     return {"r": values, **side}, [expected_byte(r, side) for r in values]
 
 
-def post_case(rng: random.Random) -> tuple[Vector, list[int]]:
+def post_case(rng: random.Random, lanes: int = LANES) -> tuple[Vector, list[int]]:
     side = random_side(rng)
     bypass = rng.random() < 0.3
-    sums = [rng.getrandbits(rng.randrange(32)) * rng.choice((1, -1)) for _ in range(LANES)]
-    records = [(rng.randrange(-1000, 1000), rng.randrange(1 << 24), 24 + rng.randrange(24)) for _ in range(LANES)]
+    sums = [rng.getrandbits(rng.randrange(32)) * rng.choice((1, -1)) for _ in range(lanes)]
+    records = [(rng.randrange(-1000, 1000), rng.randrange(1 << 24), 24 + rng.randrange(24)) for _ in range(lanes)]
     results = [saturate16(a) if bypass else requantise(a, *r) for a, r in zip(sums, records, strict=True)]
     vector = {"acc": sums, "params": [record(*r) for r in records], "bypass": bypass, **side}
     return vector, [expected_byte(r, side) for r in results]
@@ -131,3 +133,30 @@ def test_one_vector_per_cycle_and_latency(machine: str) -> None:
     ):
         _, taken = run(dut, config, [case(rng)[0] for _ in range(20)], 0, pause=0)
         assert taken == list(range(latency, latency + 20))
+
+
+TURNS = [(2, 2), (6, 3), (8, 4), (5, 5)]
+"""Lanes, and how many of them share a multiplier."""
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.3])
+@pytest.mark.parametrize(("lanes", "turns"), TURNS)
+def test_lanes_that_take_turns_for_leaky(lanes: int, turns: int, pause: float) -> None:
+    rng = random.Random(lanes)
+    for dut, case in ((Activate(CONFIG, lanes, turns), activation_case), (PostProcess(CONFIG, lanes, turns=turns), post_case)):
+        vectors, expected = zip(*(case(rng, lanes) for _ in range(150)), strict=True)
+        outputs, _ = run(dut, CONFIG, list(vectors), 6, pause=pause, turns=turns)
+        assert outputs == list(expected)
+
+
+@pytest.mark.parametrize(("lanes", "turns"), TURNS)
+def test_only_a_vector_with_leaky_waits_for_turns(lanes: int, turns: int) -> None:
+    rng = random.Random(9)
+    vectors = [activation_case(rng, lanes)[0] for _ in range(40)]
+    _, taken = run(Activate(CONFIG, lanes, turns), CONFIG, vectors, 0, pause=0, turns=turns)
+    expected, cycle = [], activate_latency(CONFIG)
+    for vector in vectors:
+        leaky = vector["act"] == Activation.LEAKY
+        expected.append(cycle + (turns - 1) * leaky)
+        cycle += turns if leaky else 1
+    assert taken == expected
