@@ -48,9 +48,11 @@ class FeatureMap(wiring.Component):
 
     Write data are registered by line when granted and reach the bank in the next cycle. So a word written by a grant in cycle
     0 is seen by every read granted from cycle 1 on; a read of that word granted in cycle 0 returns anything. ``mask`` is
-    taken for whole groups of ``write_granularity`` bytes. A lane in ``filled`` that asks for nothing reads ``fill``, by a phase that
-    no lane of its requester asks for: there is one, for the requester has no more lanes than there are phases. Addresses at or above ``fm_words`` must not be presented with
+    taken for whole groups of ``write_granularity`` bytes. Addresses at or above ``fm_words`` must not be presented with
     ``valid``: the unit that asks checks them, for it knows the instruction.
+
+    A lane of a requester in ``filled`` that asks for nothing reads ``fill``, as if it had been granted: by a phase that
+    no lane of the requester asks for. There is one, for a requester has no more lanes than there are phases.
 
     Members: ``read_<name>`` and ``write_<name>``, arrays of lanes.
     """

@@ -119,7 +119,7 @@ class ReadPort(wiring.Component):
     def _collect(
         self, m: Module, complete: Signal, granted: Signal, read: Value, request: Any, waiting: Answers
     ) -> None:  # fmt: skip
-        """Send each complete request after its read latency into the queue of answers, and the word of each lane after its own."""
+        """Send each complete request after its read latency into the queue of answers, and every word after its own."""
         travelling = data.StructLayout({
             "complete": unsigned(1), "came": unsigned(self.lanes), "read": unsigned(self.lanes), "fill": unsigned(8),
             "tag": self.tag,

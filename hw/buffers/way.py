@@ -74,8 +74,8 @@ class Way:
     another wanted the line, too: neither side waits longer than a cycle for the other. What was granted is known by phase
     in the cycle after. A way of one line has the row and the group of its only word at every phase.
 
-    If it ``fills``, there is one group more, of words that are ``fill`` in every byte: it is the group of each phase that no lane
-    asks for, and the first of these is what a lane reads that asks for nothing.
+    If it ``fills``, there is one group more, of words that are ``fill`` in every byte: it is the group of each phase that no
+    lane asks for, and by the first of these comes what a lane reads that asks for nothing.
     """
 
     def __init__(
