@@ -72,11 +72,11 @@ class Unpacker(wiring.Component):
             counted.eq(Cat(n < piece.count for n in range(lanes))),
             placed_real.eq(counted << piece.lane),
         ]
-        # Only bytes of the first beat may stay as a piece is taken. The last beat's have nothing behind them.
+        # Only bytes of the first beat may stay as a piece is taken: those in front of it. The last beat's have nothing behind.
         for n, placed in enumerate(_placed(piece.data, piece.lane, span)):
             byte = held.word_select(n, 8)
             behind = held.word_select(n + size, 8) if n + size < span else byte
-            new = Mux(placed_real[n], placed, Mux(leave, behind, byte)) if n < size else placed
+            new = Mux(piece.lane > n, Mux(leave, behind, byte), placed) if n < size else placed
             with m.If(take):
                 m.d.sync += byte.eq(new)
             with m.Elif(leave):
