@@ -128,6 +128,7 @@ class Core(wiring.Component):
             reads={name: len(lanes) for name, lanes in reads.items() if lanes},
             writes={name: len(lanes) for name, lanes in writes.items() if lanes},
             shared=("save", "misc_a", "misc_b"),
+            filled=("conv", "pool") if self.config.ways.fill else (),
             slow=("conv", "pool", "misc") if self.config.ways.slow_writers else (),
             read_line=("save", "misc_a", "misc_b") if self.config.ways.serial_reads else (),
             write_line=("load", "misc") if self.config.ways.joint_writes else (),

@@ -27,6 +27,9 @@ class Ways:
     """CONV, POOL and MISC write so seldom that one way takes all their words without making them wait for long."""
     serial_reads: bool
     """The way of SAVE and MISC carries one word in a cycle, not one of each phase: they do not read more."""
+    fill: bool
+    """The ways of CONV and POOL have ``pad_value`` for lanes that read nothing, as one more group of a phase that none of their
+    lanes wants: there is an input left in the LUTs that choose among groups, and a LUT is saved for each bit of a lane."""
     joint_writes: bool
     """LOAD and MISC write one word in a cycle together: without a lane of their own for MISC, the word of a phase is
     chosen with a LUT less for each of its bits."""
@@ -42,6 +45,7 @@ class Ways:
         return cls(
             shared=shared,
             slow_writers=conv + Fraction(1, config.pool_parts) + misc <= 1,
+            fill=shared and (config.fm_banks // config.fm_phases - 1) % (CHOICE - 1) > 0,
             serial_reads=shared and config.build_misc and moved + 2 * misc <= 1,
             joint_writes=shared and config.build_misc and lanes > CHOICE and lanes % CHOICE == 1 and moved + misc <= 1,
         )

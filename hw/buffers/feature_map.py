@@ -51,18 +51,23 @@ class FeatureMap(wiring.Component):
     taken for whole groups of ``write_granularity`` bytes. Addresses at or above ``fm_words`` must not be presented with
     ``valid``: the unit that asks checks them, for it knows the instruction.
 
+    A lane of a requester in ``filled`` that asks for nothing reads ``fill``, as if it had been granted: by a phase that
+    no lane of the requester asks for. There is one, for a requester has no more lanes than there are phases.
+
     Members: ``read_<name>`` and ``write_<name>``, arrays of lanes.
     """
 
     def __init__(
         self, config: MachineConfig, *, reads: Mapping[str, int], writes: Mapping[str, int], shared: Iterable[str] = (),
-        slow: Iterable[str] = (), read_line: Iterable[str] = (), write_line: Iterable[str] = (),
+        slow: Iterable[str] = (), filled: Iterable[str] = (), read_line: Iterable[str] = (), write_line: Iterable[str] = (),
     ) -> None:  # fmt: skip
         """``shared``: the requesters that read by one way, where ways are shared; ``slow``: those that write by one way even
-        where there is one phase only. ``read_line`` and ``write_line``: requesters of one way that have one line together."""
+        where there is one phase only; ``filled``: those with a way of their own that read by it what they ask for in vain.
+        ``read_line`` and ``write_line``: requesters of one way that have one line together."""
         self.config = config
         self.shared = frozenset(shared)
         self.slow = frozenset(slow)
+        self.filled = frozenset(filled)
         self.on_one_line = {"read": frozenset(read_line), "write": frozenset(write_line)}
         self.reads = dict(reads)
         self.writes = dict(writes)
@@ -109,7 +114,8 @@ class FeatureMap(wiring.Component):
         lanes: dict[str, list[Lane]] = {}
         for names in users:
             ports = [port for name in names for port in getattr(self, f"{kind}_{name}")]
-            ways.append(way := Way(m, self.config, f"{kind}_{'_'.join(names)}", ports, self._lines(kind, names)))
+            fills = kind == "read" and self.filled.issuperset(names)
+            ways.append(way := Way(m, self.config, f"{kind}_{'_'.join(names)}", ports, self._lines(kind, names), fills=fills))
             left = iter(way.lanes)
             lanes |= {name: list(islice(left, lanes_of[name])) for name in names}
         m.submodules[f"{kind}_arbiter"] = arbiter = Module()
@@ -146,7 +152,7 @@ class FeatureMap(wiring.Component):
         word of each group first, for that takes fewer LUTs."""
         phases = []
         for index, line in enumerate(reader.lines):
-            asked = on_line(line, [lane.place.phase for lane in line])
+            asked = reader.phase_read(line)
             phases.append(delayed(m, asked, 3, f"{name}_phase{index}"))
         words = []
         if len(reader.lines) == 1:
@@ -160,7 +166,7 @@ class FeatureMap(wiring.Component):
             for phase, (request, same) in enumerate(zip(requests, banks, strict=True)):
                 group = delayed(m, request.group, 2, f"{name}_group{phase}")
                 word = Signal(8 * self.config.ic_p, name=f"{name}_word{phase}")
-                m.d.comb += word.eq(pick([bank.read_data for bank in same], group))
+                m.d.comb += word.eq(pick([*(bank.read_data for bank in same), *reader.fillings], group))
                 words.append(word)
             found = [pick(words, phase) for phase in phases]
         for line, data in zip(reader.lines, found, strict=True):

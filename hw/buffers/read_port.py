@@ -9,9 +9,9 @@ from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.buffers.answers import Answers, answer_layout
 from hw.buffers.head import Head
 from hw.interfaces import READ_LATENCY, FeatureMapRead
-from hw.window.queue import Queue
 from isa.config import MachineConfig
 
 ANSWERS = READ_LATENCY + 2
@@ -28,15 +28,11 @@ def request_layout(config: MachineConfig, lanes: int, tag: ShapeLike, *, always:
     })
 
 
-def answer_layout(config: MachineConfig, lanes: int, tag: ShapeLike) -> data.StructLayout:
-    return data.StructLayout({"words": data.ArrayLayout(8 * config.ic_p, lanes), "read": unsigned(lanes), "tag": tag})
-
-
 class ReadPort(wiring.Component):
     """One request per cycle while its lanes are granted at once; latency ``READ_LATENCY + 2`` from request to answer: queue,
     then grant, bank and queue.
 
-    Lanes are granted one by one; a lane that was granted early keeps its word until the others have theirs. A request
+    Lanes are granted one by one; the word of a lane that was granted early waits where the answer will be. A request
     begins only when ``answers`` has room for it, so that read data, which cannot be refused, always has a place: the
     reader of ``o`` may stall at any time. ``ahead`` requests wait, the one that asks among them, from registers: what its lanes
     still want is known when it becomes the first. With ``always`` every lane reads in every request. An answer
@@ -66,7 +62,7 @@ class ReadPort(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.waiting = waiting = Queue(answer_layout(self.config, self.lanes, self.tag), self.answers)
+        m.submodules.waiting = waiting = Answers(self.config, self.lanes, self.tag, self.answers)
         wiring.connect(m, waiting.o, wiring.flipped(self.o))
         # What hangs on the grants is in a module of its own, which synthesis keeps as short as it can: they come late.
         m.submodules.late = late = Module()
@@ -121,17 +117,17 @@ class ReadPort(wiring.Component):
             m.d.comb += port.addr.eq(head.payload.addr[lane])
 
     def _collect(
-        self, m: Module, complete: Signal, granted: Signal, read: Value, request: Any, waiting: Queue
+        self, m: Module, complete: Signal, granted: Signal, read: Value, request: Any, waiting: Answers
     ) -> None:  # fmt: skip
-        """Send each complete request after its read latency into the queue of answers."""
+        """Send each complete request after its read latency into the queue of answers, and every word after its own."""
         travelling = data.StructLayout({
-            "complete": unsigned(1), "granted": unsigned(self.lanes), "read": unsigned(self.lanes), "fill": unsigned(8),
+            "complete": unsigned(1), "came": unsigned(self.lanes), "read": unsigned(self.lanes), "fill": unsigned(8),
             "tag": self.tag,
         })  # fmt: skip
         now = Signal(travelling)
         m.d.comb += [
             now.complete.eq(complete),
-            now.granted.eq(granted),
+            now.came.eq(granted),
             now.read.eq(read),
             now.fill.eq(0 if self.always else request.fill),
             now.tag.eq(request.tag),
@@ -139,16 +135,16 @@ class ReadPort(wiring.Component):
         for age in range(READ_LATENCY):
             older = Signal(travelling, name=f"age{age + 1}")
             m.d.sync += older.eq(now)
+            if age == 1:
+                # Grants come late, so that it is told a cycle after them which lanes have nothing to wait for.
+                m.d.sync += older.came.eq(now.came | (now.complete.replicate(self.lanes) & ~now.read))
             now = older
         answer = waiting.i.payload
-        m.d.comb += [waiting.i.valid.eq(now.complete), answer.read.eq(now.read), answer.tag.eq(now.tag)]
+        m.d.comb += [
+            waiting.i.valid.eq(now.complete), waiting.came.eq(now.came), answer.read.eq(now.read), answer.tag.eq(now.tag),
+        ]  # fmt: skip
         for lane, port in enumerate(self.fm_read):
-            word: Value = port.data
-            if self.lanes > 1:
-                early = Signal.like(port.data, name=f"early{lane}", reset_less=True)
-                with m.If(now.granted[lane] & ~now.complete):
-                    m.d.sync += early.eq(port.data)
-                word = Mux(now.granted[lane], word, early)
-            if not self.always:
-                word = Mux(now.read[lane], word, now.fill.replicate(self.config.ic_p))
-            m.d.comb += answer.words[lane].eq(word)
+            if self.always or self.config.ways.fill:
+                m.d.comb += [port.fill.eq(now.fill), answer.words[lane].eq(port.data)]
+            else:
+                m.d.comb += answer.words[lane].eq(Mux(now.read[lane], port.data, now.fill.replicate(self.config.ic_p)))

@@ -73,11 +73,18 @@ class Way:
     Lanes have a line each, or several have one together. The first of these stands back in the cycle after one in which
     another wanted the line, too: neither side waits longer than a cycle for the other. What was granted is known by phase
     in the cycle after. A way of one line has the row and the group of its only word at every phase.
+
+    If it ``fills``, there is one group more, of words that are ``fill`` in every byte: it is the group of each phase that no
+    lane asks for, and by the first of these comes what a lane reads that asks for nothing.
     """
 
-    def __init__(self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any], lines: Sequence[int]) -> None:
+    def __init__(
+        self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any], lines: Sequence[int], *, fills: bool = False
+    ) -> None:
         """``lines``: the line of each port, numbered in the order in which they come first."""
         self.config = config
+        self.fillings = [ports[0].fill.replicate(config.ic_p)] if fills else []
+        """The groups behind those of banks."""
         self.lanes = []
         self.lines: list[list[Lane]] = [[] for _ in range(max(lines) + 1)]
         self._name = name
@@ -110,9 +117,19 @@ class Way:
         line = Signal(range(len(self.lines)), name=f"{self._name}_first{phase}")
         group, row = (_choose(hits, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
         self._m.d.comb += line.eq(_choose(hits, [lane.line for lane in self.lanes]))
+        if self.fillings:
+            group = Mux(Cat(hits).any(), group, self.config.fm_banks // self.config.fm_phases)
         register = Signal.like(line, name=f"{self._name}_line{phase}", reset_less=True)
         self._m.d.sync += register.eq(line)
         return PhaseRequest(valid, *self._registered(group, row, str(phase)), register)
+
+    def phase_read(self, line: Sequence[Lane]) -> Value:
+        """By which phase the word of a line comes."""
+        wanted = on_line(line, [lane.place.phase for lane in line])
+        if not self.fillings:
+            return wanted
+        free = [~Cat(self._hits(phase)).any() for phase in range(self.config.fm_phases)]
+        return Mux(Cat(lane.asks for lane in line).any(), wanted, _choose(free, list(range(self.config.fm_phases))))
 
     def _hits(self, phase: int) -> list[Value]:
         return [lane.of_phase(phase) for lane in self.lanes]

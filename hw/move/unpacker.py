@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import C, Cat, Const, Module, Mux, Signal, unsigned
+from amaranth import C, Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -66,22 +66,21 @@ class Unpacker(wiring.Component):
             take.eq(self.i.valid & self.i.ready),
         ]
 
-        placed = Signal(8 * span)
         placed_real = Signal(span)
         counted = Signal(lanes)
         m.d.comb += [
             counted.eq(Cat(n < piece.count for n in range(lanes))),
-            placed.eq(piece.data << (piece.lane << 3)),
             placed_real.eq(counted << piece.lane),
         ]
-        kept = Mux(leave, held >> 8 * size, held)
-        with m.If(take):
-            for n in range(span):
-                m.d.sync += held.word_select(n, 8).eq(
-                    Mux(placed_real[n], placed.word_select(n, 8), kept.word_select(n, 8))
-                )
-        with m.Elif(leave):
-            m.d.sync += held.eq(held >> 8 * size)
+        # Only bytes of the first beat may stay as a piece is taken: those in front of it. The last beat's have nothing behind.
+        for n, placed in enumerate(_placed(piece.data, piece.lane, span)):
+            byte = held.word_select(n, 8)
+            behind = held.word_select(n + size, 8) if n + size < span else byte
+            new = Mux(piece.lane > n, Mux(leave, behind, byte), placed) if n < size else placed
+            with m.If(take):
+                m.d.sync += byte.eq(new)
+            with m.Elif(leave):
+                m.d.sync += byte.eq(behind)
         m.d.sync += [
             real.eq(Mux(finish, 0, Mux(leave, real >> size, real)) | Mux(take, placed_real, 0)),
         ]
@@ -97,3 +96,16 @@ class Unpacker(wiring.Component):
         with m.Elif(finish):
             m.d.sync += ending.eq(0)
         return m
+
+
+def _placed(word: Value, lane: Value, span: int) -> list[Value]:
+    """Each byte of the beats that the word may reach from ``lane`` on: the word's, where it has one there, and else anything,
+    so that nothing is chosen from where only one byte may come."""
+    row: list[Value | None] = [word.word_select(n, 8) if n < len(word) // 8 else None for n in range(span)]
+    for bit, moves in enumerate(lane):
+        earlier = [None] * (1 << bit) + row[: span - (1 << bit)]
+        row = [
+            stays if moved is None else moved if stays is None else Mux(moves, moved, stays)
+            for stays, moved in zip(row, earlier, strict=True)
+        ]
+    return [C(0, 8) if byte is None else byte for byte in row]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from amaranth import Module, Shape, Signal, Value
 from amaranth.hdl import ShapeLike
 from amaranth.lib import memory, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 from amaranth.utils import ceil_log2
 
 from hw.arithmetic.small import stepped
@@ -25,7 +27,8 @@ class Queue(wiring.Component):
     storage, and nothing is counted.
     """
 
-    def __init__(self, shape: ShapeLike, depth: int = 2) -> None:
+    def __init__(self, shape: ShapeLike, depth: int = 2, more: Mapping[str, Member] | None = None) -> None:
+        """``more`` members, of a queue that is stored otherwise."""
         if depth < 2:
             raise ValueError(f"queue depth {depth}: expected at least 2, or the queue halves the rate")
         self.depth = depth if depth < MANY else 1 << ceil_log2(depth)
@@ -33,22 +36,15 @@ class Queue(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(shape)),
             "o": Out(stream.Signature(shape)),
+            **(more or {}),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.storage = storage = memory.Memory(shape=self.shape, depth=self.depth, init=[])
-        write = storage.write_port()
-        read = storage.read_port(domain="comb")
         push = Signal()
         pop = Signal()
-        m.d.comb += [
-            push.eq(self.i.valid & self.i.ready),
-            pop.eq(self.o.valid & self.o.ready),
-            write.en.eq(push),
-            write.data.eq(self.i.payload),
-            self.o.payload.eq(read.data),
-        ]
+        m.d.comb += [push.eq(self.i.valid & self.i.ready), pop.eq(self.o.valid & self.o.ready)]
+        last, first = self._store(m, push)
         if self.depth >= MANY:
             written, taken = (Signal(range(2 * self.depth), name=name) for name in ("written", "taken"))
             with m.If(push):
@@ -60,8 +56,8 @@ class Queue(wiring.Component):
             """One more, and it is full."""
             m.d.comb += [
                 nearly.eq((written + 1)[: len(written)] ^ taken == self.depth),
-                write.addr.eq(written),
-                read.addr.eq(taken),
+                last.eq(written),
+                first.eq(taken),
                 self.i.ready.eq(room),
                 self.o.valid.eq(written != taken),
             ]
@@ -82,10 +78,21 @@ class Queue(wiring.Component):
             late.d.sync += [room.eq(1), some.eq(level != 1)]
         late.d.sync += level.eq(stepped(level, comes, goes, self.depth))
         with m.If(push):
-            m.d.sync += write.addr.eq(following_entry(write.addr, self.depth))
+            m.d.sync += last.eq(following_entry(last, self.depth))
         with m.If(pop):
-            m.d.sync += read.addr.eq(following_entry(read.addr, self.depth))
+            m.d.sync += first.eq(following_entry(first, self.depth))
         return m
+
+    def _store(self, m: Module, push: Value) -> tuple[Signal, Signal]:
+        """The storage; returns the places of the next entry to come and of the first."""
+        return self._memory(m, "storage", push, Value.cast(self.i.payload), Value.cast(self.o.payload))
+
+    def _memory(self, m: Module, name: str, en: Value, i: Value, o: Value) -> tuple[Signal, Signal]:
+        m.submodules[name] = storage = memory.Memory(shape=len(i), depth=self.depth, init=[])
+        write = storage.write_port()
+        read = storage.read_port(domain="comb")
+        m.d.comb += [write.en.eq(en), write.data.eq(i), o.eq(read.data)]
+        return write.addr, read.addr
 
 
 class RamQueue(wiring.Component):

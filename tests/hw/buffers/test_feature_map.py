@@ -19,6 +19,8 @@ NANO = dataclasses.replace(preset("nano"), fm_depth=16)
 """One phase, six groups."""
 PHASED = dataclasses.replace(preset("nano"), ic_p=6, oc_p=4, px_p=2, fm_banks=12, fm_depth=16)
 """Four phases, three groups; words of six bytes that are written two at a time."""
+PAIRS = dataclasses.replace(PHASED, fm_banks=8)
+"""Four phases, two groups."""
 SINGLE = dataclasses.replace(preset("nano"), ic_p=1, oc_p=1, fm_banks=1, fm_depth=16)
 READS = {"save": 1, "conv": 2, "pool": 4, "misc": 1}
 """The lanes of a requester: one, a pair, and as many as there are phases."""
@@ -97,14 +99,19 @@ def run(dut: FeatureMap, process: Any) -> None:
     sim.run()
 
 
+def filled(config: MachineConfig) -> FeatureMap:
+    """Whose lanes of CONV and POOL read something even if they ask for nothing."""
+    return FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED, filled=("conv", "pool"))
+
+
 def apart(config: MachineConfig) -> FeatureMap:
     """With a line for each lane."""
     return FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED)
 
 
 @pytest.mark.parametrize(
-    ("config", "make"), [(NANO, apart), (PHASED, apart), (SINGLE, apart), (PHASED, lined)],
-    ids=["nano", "phased", "single", "lines"],
+    ("config", "make"), [(NANO, apart), (PHASED, apart), (SINGLE, apart), (PHASED, lined), (PHASED, filled), (PAIRS, filled)],
+    ids=["nano", "phased", "single", "lines", "filled", "filled pairs"],
 )  # fmt: skip
 def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], FeatureMap]) -> None:
     dut = make(config)
@@ -112,10 +119,16 @@ def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], F
     words = [0] * config.fm_words
     grants = {"read": 0, "write": 0}
     back = {"read": False, "write": False}
+    owners = [name for name, lanes in dut.reads.items() for _ in range(lanes)]
 
     async def process(ctx: Any) -> None:
         expected: list[dict[int, int]] = [{} for _ in range(READ_LATENCY)]
+        fills: list[dict[str, int]] = [{} for _ in range(READ_LATENCY)]
         for _ in range(600):
+            for name, value in fills.pop(0).items():
+                for lane in getattr(dut, f"read_{name}"):
+                    ctx.set(lane.fill, value)
+            fills.append({name: rng.randrange(256) for name in dut.filled})
             asked: dict[str, list[int | None]] = {}
             for kind in ("read", "write"):
                 asked[kind] = []
@@ -140,6 +153,10 @@ def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], F
                 index: words[addr]
                 for index, (addr, ok) in enumerate(zip(asked["read"], granted["read"], strict=True))
                 if ok and addr is not None and addr not in written
+            } | {
+                index: sum(fills[-1][owner] << 8 * byte for byte in range(config.ic_p))
+                for index, (owner, addr) in enumerate(zip(owners, asked["read"], strict=True))
+                if addr is None and owner in dut.filled
             })
             for addr, ok, (value, mask) in zip(asked["write"], granted["write"], writes, strict=True):
                 if ok and addr is not None:

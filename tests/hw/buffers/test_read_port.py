@@ -12,8 +12,11 @@ from amaranth.sim import Simulator
 from hw.buffers.read_port import ANSWERS, ReadPort
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig, config_from_dict
+from tests.hw.reading import show_words
 
 CONFIG = config_from_dict({"base": "nano", "ic_p": 2, "oc_p": 2}, origin="test")
+FILLING = config_from_dict({"base": "nano", "ic_p": 2, "oc_p": 2, "px_p": 2, "fm_banks": 12}, origin="test")
+"""What a lane reads that reads nothing comes by the way of the others."""
 FILL = 0x5A
 Request = list[int | None]
 
@@ -41,17 +44,17 @@ def run(config: MachineConfig, port: ReadPort, requests: list[Request], grant: f
         ctx.set(port.i.valid, 0)
 
     async def memory(ctx: Any) -> None:
-        on_the_way = deque([[0] * port.lanes for _ in range(READ_LATENCY - 1)])
+        on_the_way: deque[list[int | None]] = deque([[0] * port.lanes for _ in range(READ_LATENCY - 1)])
         while True:
-            found = []
+            found: list[int | None] = []
             for lane in port.fm_read:
                 granted = not ctx.get(lane.valid) or rng.random() < grant
                 ctx.set(lane.ready, granted)
-                found.append(word(ctx.get(lane.addr)) if granted and ctx.get(lane.valid) else rng.getrandbits(16))
+                other = rng.getrandbits(16) if ctx.get(lane.valid) else None
+                found.append(word(ctx.get(lane.addr)) if granted and other is not None else other)
             await ctx.tick()
             on_the_way.append(found)
-            for lane, value in zip(port.fm_read, on_the_way.popleft(), strict=True):
-                ctx.set(lane.data, value)
+            show_words(ctx, config, port.fm_read, on_the_way.popleft(), rng)
 
     async def drain(ctx: Any) -> None:
         cycle = 0
@@ -78,13 +81,17 @@ def expected(requests: list[Request]) -> list[tuple[int, ...]]:
     return [(n & 0xFF, *(filled if addr is None else word(addr) for addr in request)) for n, request in enumerate(requests)]
 
 
+@pytest.mark.parametrize("config", [CONFIG, FILLING], ids=["port fills", "way fills"])
 @pytest.mark.parametrize(("lanes", "ahead"), [(1, 2), (2, 2), (4, 2), (1, 3), (2, 4), (1, 5)])
 @pytest.mark.parametrize(("grant", "take"), [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
-def test_every_word_in_order_whatever_stalls(lanes: int, ahead: int, grant: float, take: float) -> None:
+def test_every_word_in_order_whatever_stalls(
+    config: MachineConfig, lanes: int, ahead: int, grant: float, take: float
+) -> None:  # fmt: skip
+    assert config.ways.fill == (config is FILLING)
     rng = random.Random(lanes)
-    limit = 1 << CONFIG.fm_address_bits
+    limit = 1 << config.fm_address_bits
     requests: list[Request] = [[rng.choice([None, rng.randrange(limit)]) for _ in range(lanes)] for _ in range(80)]
-    got = run(CONFIG, ReadPort(CONFIG, lanes, 8, ahead=ahead), requests, grant, take)
+    got = run(config, ReadPort(config, lanes, 8, ahead=ahead), requests, grant, take)
     assert [answer[1:] for answer in got] == expected(requests)
 
 

@@ -19,6 +19,7 @@ from isa.instructions import BY_NAME, Activation
 from isa.requantisation import packed
 from tests.hw.clocks import add_clocks
 from tests.hw.conv.conv_reference import Memory
+from tests.hw.reading import show_words
 
 
 @dataclass
@@ -112,7 +113,7 @@ def run(
     async def machine(ctx: Any) -> None:
         await tables(ctx)
         issued = 0
-        pipeline = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
+        pipeline: list[list[int | None]] = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
         for cycle in range(limit):
             if issued < len(program):
                 fields = {name: program[issued].get(name, 0) for name in names}
@@ -130,10 +131,10 @@ def run(
                 outcome.fired.append(cycle)
             if ctx.get(dut.done):
                 outcome.done.append(cycle)
-            reads = []
+            reads: list[int | None] = []
             for port in dut.fm_read:
-                hit = ctx.get(port.valid & port.ready)
-                reads.append(fm[ctx.get(port.addr)] if hit else rng.randrange(1 << 8 * c.ic_p))
+                hit, word = ctx.get(port.valid & port.ready), rng.randrange(1 << 8 * c.ic_p)
+                reads.append(fm[ctx.get(port.addr)] if hit else word if ctx.get(port.valid) else None)
             for port in dut.fm_write:
                 if ctx.get(port.valid & port.ready):
                     mask = sum(255 << 8 * n for n in range(c.ic_p) if ctx.get(port.mask) >> n & 1)
@@ -141,8 +142,7 @@ def run(
                     fm[addr] = fm[addr] & ~mask | ctx.get(port.data) & mask
             pipeline.append(reads)
             await ctx.tick()
-            for port, value in zip(dut.fm_read, pipeline.pop(0), strict=True):
-                ctx.set(port.data, value)
+            show_words(ctx, c, dut.fm_read, pipeline.pop(0), rng)
             if ctx.get(dut.fault.valid):
                 outcome.fault = (1, ctx.get(dut.fault.fault.code), ctx.get(dut.fault.fault.ticket))
                 break

@@ -17,6 +17,7 @@ from hw.post.shared import SharedPostProcess
 from isa.instructions import BY_NAME
 from tests.hw.clocks import add_clocks
 from tests.hw.pool.pool_reference import Fields, Machine, flatten
+from tests.hw.reading import show_words
 
 
 @dataclass
@@ -76,9 +77,9 @@ def run_pool(
             opcode = BY_NAME["POOL"].opcode
             ctx.set(dut.instruction.p, {"ticket": (1 + number) % 16, "opcode": opcode, "op": {"POOL": program[number]}})
 
-    def read_ports(ctx: Any, cycle: int, pipeline: list[list[int]]) -> None:
+    def read_ports(ctx: Any, cycle: int, pipeline: list[list[int | None]]) -> None:
         taken: set[int] = set()
-        results = []
+        results: list[int | None] = []
         for port in dut.fm_read:
             asks, addr = ctx.get(port.valid), ctx.get(port.addr)
             bank = addr % c.fm_phases + addr // c.fm_phases // c.fm_depth * c.fm_phases
@@ -87,14 +88,14 @@ def run_pool(
             if granted:
                 taken.add(bank)
                 run.first_read = cycle if run.first_read is None else run.first_read
-            results.append(run.words[addr] if granted else rng.getrandbits(8 * c.ic_p))
+            word = rng.getrandbits(8 * c.ic_p)
+            results.append(run.words[addr] if granted else word if asks else None)
         pipeline.append(results)
-        for port, word in zip(dut.fm_read, pipeline.pop(0), strict=True):
-            ctx.set(port.data, word)
+        show_words(ctx, c, dut.fm_read, pipeline.pop(0), rng)
 
     async def bench(ctx: Any) -> None:
         await write_tables(ctx)
-        pipeline = [[0] * len(dut.fm_read) for _ in range(READ_LATENCY)]
+        pipeline: list[list[int | None]] = [[0] * len(dut.fm_read) for _ in range(READ_LATENCY)]
         tap_data, param_data = [0] * c.pool_taps, 0
         for cycle in range(limit):
             offer(ctx, len(run.accepted))

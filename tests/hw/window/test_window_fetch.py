@@ -12,6 +12,7 @@ from hw.interfaces import READ_LATENCY
 from hw.window.fetch import WindowFetch
 from isa.config import MachineConfig, config_from_dict
 from isa.faults import Fault
+from tests.hw.reading import show_words
 
 TICKET = 7
 
@@ -52,18 +53,17 @@ def run(
         ctx.set(dut.i.valid, 0)
 
     async def memory(ctx: Any) -> None:
-        pipeline: list[list[int]] = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
+        pipeline: list[list[int | None]] = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
         while True:
-            reads = []
+            reads: list[int | None] = []
             for port in dut.fm_read:
                 granted = not ctx.get(port.valid) or rng.random() < grant
                 ctx.set(port.ready, granted)
-                hit = granted and ctx.get(port.valid)
-                reads.append(word(ctx.get(port.addr), c.ic_p) if hit else rng.randrange(1 << 8 * c.ic_p))
+                other = rng.randrange(1 << 8 * c.ic_p) if ctx.get(port.valid) else None
+                reads.append(word(ctx.get(port.addr), c.ic_p) if granted and other is not None else other)
             await ctx.tick()
             pipeline.append(reads)
-            for port, value in zip(dut.fm_read, pipeline.pop(0), strict=True):
-                ctx.set(port.data, value)
+            show_words(ctx, c, dut.fm_read, pipeline.pop(0), rng)
 
     async def drain(ctx: Any) -> None:
         for cycle in range(int(len(steps) / (grant**c.px_p * take)) + 40):

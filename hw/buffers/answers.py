@@ -1,0 +1,33 @@
+"""The queue behind read data: a word is there as soon as its lane has it, the entry when all have theirs."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Signal, Value, unsigned
+from amaranth.hdl import ShapeLike
+from amaranth.lib import data
+from amaranth.lib.wiring import In
+
+from hw.window.queue import Queue
+from isa.config import MachineConfig
+
+
+def answer_layout(config: MachineConfig, lanes: int, tag: ShapeLike) -> data.StructLayout:
+    """``words`` of the lanes, which of them were ``read``, and what was sent along."""
+    return data.StructLayout({"words": data.ArrayLayout(8 * config.ic_p, lanes), "read": unsigned(lanes), "tag": tag})
+
+
+class Answers(Queue):
+    """A ``Queue`` of ``answer_layout`` that takes the word of a lane when it ``came``, with its entry or in any cycle since the
+    entry before it: every lane has a memory of its own, written at the entry's place."""
+
+    def __init__(self, config: MachineConfig, lanes: int, tag: ShapeLike, depth: int) -> None:
+        self.lanes = lanes
+        super().__init__(answer_layout(config, lanes, tag), depth, {"came": In(lanes)})
+
+    def _store(self, m: Module, push: Value) -> tuple[Signal, Signal]:
+        i, o = self.i.payload, self.o.payload
+        last, first = self._memory(m, "storage", push, Cat(i.read, i.tag), Cat(o.read, o.tag))
+        for lane in range(self.lanes):
+            place, taken = self._memory(m, f"words{lane}", self.came[lane], i.words[lane], o.words[lane])
+            m.d.comb += [place.eq(last), taken.eq(first)]
+        return last, first
