@@ -84,7 +84,6 @@ class WordReader(wiring.Component):
                 m.d.sync += [kept["pixel"].eq(next_pixel), kept["lane"].eq(next_pixel)]
 
         asked, answer = port.i.payload.tag, port.o.payload
-        flips = Mux(answer.tag.flip, sum(0x80 << 8 * n for n in range(self.config.ic_p)), 0)
         m.d.comb += [
             asked.count.eq(word.more + 1),
             asked.lane.eq(lane),
@@ -92,7 +91,7 @@ class WordReader(wiring.Component):
             asked.flip.eq(context.flip),
             self.pieces.valid.eq(port.o.valid),
             port.o.ready.eq(self.pieces.ready),
-            self.pieces.payload.data.eq(answer.words[0] ^ flips),
-            *(self.pieces.payload[name].eq(answer.tag[name]) for name in ("count", "lane", "last")),
+            self.pieces.payload.data.eq(answer.words[0]),
+            *(self.pieces.payload[name].eq(answer.tag[name]) for name in ("count", "lane", "last", "flip")),
         ]
         return m

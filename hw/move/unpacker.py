@@ -15,12 +15,14 @@ from isa.config import MachineConfig
 
 
 def piece_layout(config: MachineConfig) -> data.StructLayout:
-    """The first ``count`` bytes of a word, for the lanes of a beat from ``lane`` on; ``last`` of a run."""
+    """The first ``count`` bytes of a word, for the lanes of a beat from ``lane`` on; ``last`` of a run. ``flip``: their highest
+    bits are inverted."""
     return data.StructLayout({
         "data": unsigned(8 * config.ic_p),
         "count": unsigned(config.ic_p.bit_length()),
         "lane": unsigned(exact_log2(config.axi_bytes)),
         "last": unsigned(1),
+        "flip": unsigned(1),
     })
 
 
@@ -73,7 +75,9 @@ class Unpacker(wiring.Component):
             placed_real.eq(counted << piece.lane),
         ]
         # Only bytes of the first beat may stay as a piece is taken: those in front of it. The last beat's have nothing behind.
-        for n, placed in enumerate(_placed(piece.data, piece.lane, span)):
+        # They are flipped where a LUT has an input left for it.
+        for n, moved in enumerate(_placed(piece.data, piece.lane, span)):
+            placed = Cat(moved[:7], moved[7] ^ piece.flip)
             byte = held.word_select(n, 8)
             behind = held.word_select(n + size, 8) if n + size < span else byte
             new = Mux(piece.lane > n, Mux(leave, behind, byte), placed) if n < size else placed
