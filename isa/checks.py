@@ -21,7 +21,7 @@ def check_misc(config: MachineConfig) -> None:
     if config.ic_p % config.misc_lanes:
         raise ConfigError(
             f"configuration field misc_lanes: {config.misc_lanes} does not divide the {config.ic_p} lanes of a word (ic_p); "
-            f"choose one of {', '.join(str(n) for n in range(1, config.ic_p + 1) if config.ic_p % n == 0)}"
+            f"choose one of {', '.join(map(str, divisors(config.ic_p)))}"
         )
 
 
@@ -64,10 +64,9 @@ def check_finish(config: MachineConfig) -> None:
             "need there with shared_finish; make shared_finish false, or requant 'float32'"
         )
     if config.ic_p % config.pool_finish:
-        parts = [n for n in range(1, config.ic_p + 1) if config.ic_p % n == 0]
         raise ConfigError(
             f"configuration field pool_finish: {config.pool_finish} does not divide ic_p = {config.ic_p}; "
-            f"choose {_one_of(parts)}"
+            f"choose {_one_of(divisors(config.ic_p))}"
         )
 
 
@@ -86,11 +85,14 @@ def check_leaky(config: MachineConfig) -> None:
             "shared_finish it has none; make pool_leaky 0, or shared_finish false"
         )
     if config.pool_finish % config.pool_leaky:
-        parts = [n for n in range(1, config.pool_finish + 1) if config.pool_finish % n == 0]
         raise ConfigError(
             f"configuration field pool_leaky: {config.pool_leaky} does not divide pool_finish = {config.pool_finish}; "
-            f"choose {_one_of(parts)}, or 0 for one in each lane"
+            f"choose {_one_of(divisors(config.pool_finish))}, or 0 for one in each lane"
         )
+
+
+def divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]
 
 
 def _one_of(values: list[int]) -> str:

@@ -161,7 +161,7 @@ class FeatureMap(wiring.Component):
                 word = Signal(8 * self.config.ic_p, name=f"{name}_word{number}")
                 m.d.comb += word.eq(pick([bank.read_data for bank in row], phases[0]))
                 words.append(word)
-            found = [pick(words, group)]
+            found = [pick([*words, *reader.fillings], group)]
         else:
             for phase, (request, same) in enumerate(zip(requests, banks, strict=True)):
                 group = delayed(m, request.group, 2, f"{name}_group{phase}")

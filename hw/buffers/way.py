@@ -75,13 +75,16 @@ class Way:
     in the cycle after. A way of one line has the row and the group of its only word at every phase.
 
     If it ``fills``, there is one group more, of words that are ``fill`` in every byte: it is the group of each phase that no
-    lane asks for, and by the first of these comes what a lane reads that asks for nothing.
+    lane asks for, and by the first of these comes what a lane reads that asks for nothing. Of a way of one line it is the group
+    when no lane asks.
     """
 
     def __init__(
         self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any], lines: Sequence[int], *, fills: bool = False
     ) -> None:
         """``lines``: the line of each port, numbered in the order in which they come first."""
+        if fills and len(ports) > config.fm_phases:
+            raise ValueError(f"{name} has {len(ports)} lanes: expected {config.fm_phases} at most, to leave a phase for fill")
         self.config = config
         self.fillings = [ports[0].fill.replicate(config.ic_p)] if fills else []
         """The groups behind those of banks."""
@@ -108,7 +111,7 @@ class Way:
         if len(self.lines) > 1:
             return [self._phase_request(phase) for phase in phases]
         group, row = (on_line(self.lanes, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
-        only = self._registered(group, row, "")
+        only = self._registered(self._group_or_fill(Cat(lane.asks for lane in self.lanes).any(), group), row, "")
         return [PhaseRequest(self._granted(phase), *only, Cat()) for phase in phases]
 
     def _phase_request(self, phase: int) -> PhaseRequest:
@@ -117,16 +120,17 @@ class Way:
         line = Signal(range(len(self.lines)), name=f"{self._name}_first{phase}")
         group, row = (_choose(hits, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
         self._m.d.comb += line.eq(_choose(hits, [lane.line for lane in self.lanes]))
-        if self.fillings:
-            group = Mux(Cat(hits).any(), group, self.config.fm_banks // self.config.fm_phases)
         register = Signal.like(line, name=f"{self._name}_line{phase}", reset_less=True)
         self._m.d.sync += register.eq(line)
-        return PhaseRequest(valid, *self._registered(group, row, str(phase)), register)
+        return PhaseRequest(valid, *self._registered(self._group_or_fill(Cat(hits).any(), group), row, str(phase)), register)
+
+    def _group_or_fill(self, asked: Value, group: Value) -> Value:
+        return Mux(asked, group, self.config.fm_banks // self.config.fm_phases) if self.fillings else group
 
     def phase_read(self, line: Sequence[Lane]) -> Value:
         """By which phase the word of a line comes."""
         wanted = on_line(line, [lane.place.phase for lane in line])
-        if not self.fillings:
+        if not self.fillings or len(self.lines) == 1:
             return wanted
         free = [~Cat(self._hits(phase)).any() for phase in range(self.config.fm_phases)]
         return Mux(Cat(lane.asks for lane in line).any(), wanted, _choose(free, list(range(self.config.fm_phases))))

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError
+from isa.checks import divisors
 from isa.chips import CHIPS
 from isa.config import REQUANT, MachineConfig, config_from_dict
 from isa.ram import RAM_FIELDS, RAM_STYLES
@@ -36,8 +37,8 @@ def any_config(seed: int) -> MachineConfig:
         if rng.random() < NARROW:
             ic_p, oc_p, px_p = rng.randint(1, LEAST_LANES), rng.randint(1, LEAST_LANES), rng.choice((1, 1, 2, 3, 5, 8))
             drawn |= {
-                "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p, "conv_finish": rng.choice(_divisors(px_p * oc_p)),
-                "pool_finish": rng.choice(_divisors(ic_p)), "misc_lanes": rng.choice(_divisors(ic_p)),
+                "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p, "conv_finish": rng.choice(divisors(px_p * oc_p)),
+                "pool_finish": rng.choice(divisors(ic_p)), "misc_lanes": rng.choice(divisors(ic_p)),
             }  # fmt: skip
         try:
             return config_from_dict(drawn | _multipliers_for_leaky(drawn, seed), origin=f"seed {seed}")
@@ -49,7 +50,7 @@ def _multipliers_for_leaky(drawn: dict[str, Any], seed: int) -> dict[str, int]:
     """One for each lane, or fewer where lanes may share them; nothing else depends on what is drawn here."""
     if drawn["array_clock"] > 1 or (drawn["shared_finish"] and drawn["build_pool"]):
         return {}
-    return {"pool_leaky": random.Random(f"leaky {seed}").choice([0, *_divisors(drawn["pool_finish"])])}
+    return {"pool_leaky": random.Random(f"leaky {seed}").choice([0, *divisors(drawn["pool_finish"])])}
 
 
 def _of_no_size(rng: random.Random) -> dict[str, Any]:
@@ -64,8 +65,8 @@ def _drawn(rng: random.Random, name: str) -> dict[str, Any]:
     ic_p, oc_p, px_p = rng.randint(LEAST_LANES, MOST_LANES), rng.randint(LEAST_LANES, MOST_LANES), rng.choice((1, 1, 2, 3, 4))
     drawn: dict[str, Any] = {
         "base": "nano", "name": name, "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p,
-        "conv_finish": rng.choice(_divisors(px_p * oc_p)), "pool_finish": rng.choice(_divisors(ic_p)),
-        "pool_taps": rng.randint(1, 4), "misc_lanes": rng.choice(_divisors(ic_p)),
+        "conv_finish": rng.choice(divisors(px_p * oc_p)), "pool_finish": rng.choice(divisors(ic_p)),
+        "pool_taps": rng.randint(1, 4), "misc_lanes": rng.choice(divisors(ic_p)),
         "fm_banks": rng.choice((1, 2, 4, 6, 8, 12, 16)), "fm_depth": 1 << rng.randint(6, 11),
         "weight_depth": _between(rng, 64, 2048), "param_depth": _between(rng, 2, 512), "taps_depth": _between(rng, 2, 1024),
         "pool_param_depth": _between(rng, 2, 512), "acc_depth": _between(rng, 2, 1024), "tables": rng.randint(1, 4),
@@ -82,7 +83,3 @@ def _drawn(rng: random.Random, name: str) -> dict[str, Any]:
 def _between(rng: random.Random, low: int, high: int) -> int:
     """Small numbers as often as large ones."""
     return min(high, int(low * (high / low) ** rng.random()))
-
-
-def _divisors(number: int) -> list[int]:
-    return [n for n in range(1, number + 1) if number % n == 0]

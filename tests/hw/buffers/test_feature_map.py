@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from amaranth import Fragment, Module
 from amaranth.sim import Simulator
 
 from hw.buffers.bank import write_granularity
 from hw.buffers.feature_map import FeatureMap
-from hw.interfaces import READ_LATENCY
+from hw.buffers.way import Way
+from hw.interfaces import READ_LATENCY, FeatureMapRead
 from isa.config import MachineConfig, preset
 
 NANO = dataclasses.replace(preset("nano"), fm_depth=16)
@@ -104,14 +106,22 @@ def filled(config: MachineConfig) -> FeatureMap:
     return FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED, filled=("conv", "pool"))
 
 
+def one_filled(config: MachineConfig) -> FeatureMap:
+    """A lane of CONV, and two of POOL: of one line, and of two."""
+    return FeatureMap(config, reads=READS | {"conv": 1, "pool": 2}, writes=WRITES, shared=SHARED, filled=("conv", "pool"))
+
+
 def apart(config: MachineConfig) -> FeatureMap:
     """With a line for each lane."""
     return FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED)
 
 
 @pytest.mark.parametrize(
-    ("config", "make"), [(NANO, apart), (PHASED, apart), (SINGLE, apart), (PHASED, lined), (PHASED, filled), (PAIRS, filled)],
-    ids=["nano", "phased", "single", "lines", "filled", "filled pairs"],
+    ("config", "make"), [
+        (NANO, apart), (PHASED, apart), (SINGLE, apart), (PHASED, lined), (PHASED, filled), (PAIRS, filled),
+        (PHASED, one_filled),
+    ],
+    ids=["nano", "phased", "single", "lines", "filled", "filled pairs", "filled line"],
 )  # fmt: skip
 def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], FeatureMap]) -> None:
     dut = make(config)
@@ -165,6 +175,12 @@ def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], F
 
     run(dut, process)
     assert min(grants.values()) > 300
+
+
+def test_a_requester_with_more_lanes_than_phases_leaves_none_for_fill() -> None:
+    Fragment.get(used := Module(), None)
+    with pytest.raises(ValueError, match="read_conv has 5 lanes: expected 4 at most, to leave a phase for fill"):
+        Way(used, PHASED, "read_conv", [FeatureMapRead(PHASED).create() for _ in range(5)], range(5), fills=True)
 
 
 def test_read_granted_after_the_write_sees_it() -> None:
