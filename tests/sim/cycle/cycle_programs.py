@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from isa.codec import Op, encode
 from isa.config import MachineConfig, preset
-from isa.instructions import Unit
+from isa.instructions import Region, Unit
+from sim.rtl.machine import RtlMachine, RtlResult
 
 NANO = preset("nano")
+BASES = {region: int(region) << 18 for region in Region}
 Values = dict[str, int]
 
 
 def whole(ops: Sequence[Op], config: MachineConfig = NANO) -> list[int]:
     return [word for op in (Op("START", {"config": config.hash}), *ops, Op("END")) for word in encode(op)]
+
+
+def traced(machine: RtlMachine, words: Sequence[int]) -> RtlResult:
+    """What the RTL does with the program, on an empty memory of a megabyte, with a trace."""
+    return machine.run(words, np.zeros(1 << 20, np.uint8), BASES, trace=True)
 
 
 def load(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int) -> Op:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from isa.codec import Op
 from isa.config import config_from_dict
-from isa.instructions import Activation, PoolMode, Region
+from isa.instructions import Activation, PoolMode
 from sim.cycle.model import CycleModel
 from sim.rtl.machine import RtlMachine
-from tests.sim.cycle.cycle_programs import Values, conv, pool, whole
+from tests.sim.cycle.cycle_programs import Values, conv, pool, traced, whole
 
 TURNS = config_from_dict(
     {
@@ -20,7 +19,6 @@ TURNS = config_from_dict(
     origin="test",
 )  # fmt: skip
 """A window of two pixels is four parts, with LEAKY of four cycles each."""
-BASES = {region: int(region) << 18 for region in Region}
 LEAKY: Values = {"act": int(Activation.LEAKY), "alpha": 6554}
 AVERAGE: Values = {"mode": int(PoolMode.AVERAGE)}
 ONE: Values = {"k_h": 1, "k_w": 1}
@@ -47,7 +45,7 @@ def rtl() -> RtlMachine:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_windows_with_leaky_take_the_cycles_that_the_rtl_takes(name: str, rtl: RtlMachine) -> None:
     words = whole(PROGRAMS[name], TURNS)
-    expected = rtl.run(words, np.zeros(1 << 20, np.uint8), BASES, trace=True)
+    expected = traced(rtl, words)
     found = CycleModel(TURNS).run(words)
     assert found.trace == expected.trace
     assert found.cycles == expected.cycles
@@ -56,7 +54,7 @@ def test_windows_with_leaky_take_the_cycles_that_the_rtl_takes(name: str, rtl: R
 @pytest.mark.parametrize("name", NEARLY)
 def test_where_others_are_at_work_it_is_within_a_percent(name: str, rtl: RtlMachine) -> None:
     words = whole(NEARLY[name], TURNS)
-    expected = rtl.run(words, np.zeros(1 << 20, np.uint8), BASES, trace=True)
+    expected = traced(rtl, words)
     for one, other in zip(CycleModel(TURNS).run(words).trace, expected.trace, strict=True):
         assert one.finish == pytest.approx(other.finish, rel=0.01)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from isa.codec import Op
 from isa.config import config_from_dict
-from isa.instructions import Region, Unit
+from isa.instructions import Unit
 from sim.cycle.model import CycleModel
 from sim.rtl.machine import RtlMachine
-from tests.sim.cycle.cycle_programs import load, misc, save, whole
+from tests.sim.cycle.cycle_programs import load, misc, save, traced, whole
 
 LINES = config_from_dict(
     {
@@ -20,7 +19,6 @@ LINES = config_from_dict(
     origin="test",
 )  # fmt: skip
 """Half a word in a beat, a quarter of one in a cycle of MISC; five lanes that write."""
-BASES = {region: int(region) << 18 for region in Region}
 APART = {"b_addr": 1024, "b_s3": 32, "b_s4": 1}
 """Operands and output in a bank group each."""
 
@@ -39,7 +37,7 @@ def test_reads_and_writes_of_the_machine_have_lines_together() -> None:
 @pytest.mark.parametrize("mode", [0, 2], ids=["two operands", "one operand"])
 def test_operands_on_one_line_cost_what_the_rtl_takes(words: int, mode: int, rtl: RtlMachine) -> None:
     program = whole([misc((), (), mode=mode, n3=1, n4=words, **(APART if mode == 0 else {}))] * 2, LINES)
-    expected = rtl.run(program, np.zeros(1 << 20, np.uint8), BASES)
+    expected = traced(rtl, program)
     assert CycleModel(LINES).run(program).cycles == expected.cycles
 
 
@@ -52,7 +50,7 @@ def test_short_words_and_misc_take_turns(unit: Unit, words: int, rtl: RtlMachine
     add = misc((), (), mode=0, **APART)
 
     def spans(*ops: Op) -> dict[int, int]:
-        events = rtl.run(whole(ops, LINES), np.zeros(1 << 20, np.uint8), BASES, trace=True).trace
+        events = traced(rtl, whole(ops, LINES)).trace
         return {event.unit: event.finish - event.start for event in events if event.finish is not None}
 
     together = spans(move, add)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count, islice
 
-import numpy as np
 import pytest
 
 from compiler.emit.build import build
 from compiler.xgraph.ops import EltwiseKind
 from isa.codec import Op
-from isa.instructions import Region, Unit
+from isa.instructions import Unit
 from isa.registers import Counter
 from sim.cycle.model import CycleModel
 from sim.cycle.program import CycleError
@@ -20,10 +19,9 @@ from sim.cycle.timing import MISC_NOTICE
 from sim.random.program import random_program
 from sim.rtl.machine import RtlMachine, TraceEvent
 from tests.compiler.graphs import Builder
-from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save, whole
+from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save, traced, whole
 
 MODEL = CycleModel(NANO)
-BASES = {region: int(region) << 18 for region in Region}
 
 
 def events(ops: Sequence[Op]) -> list[TraceEvent]:
@@ -145,7 +143,7 @@ def rtl() -> RtlMachine:
 @pytest.mark.parametrize("name", EXACT)
 def test_a_unit_that_has_dram_for_itself_is_exact(name: str, rtl: RtlMachine) -> None:
     words = whole(EXACT[name])
-    expected = rtl.run(words, np.zeros(1 << 20, np.uint8), BASES, trace=True)
+    expected = traced(rtl, words)
     found = MODEL.run(words)
     assert found.trace == expected.trace
     assert (found.cycles, found.read_beats, found.write_beats) == (expected.cycles, expected.read_beats, expected.write_beats)
@@ -167,7 +165,7 @@ def test_a_compiled_group_whose_units_share_banks_is_within_two_percent(rtl: Rtl
     x = builder.input(20, 19, 8)
     graph = builder.graph(builder.eltwise(EltwiseKind.ADD, x, builder.conv(x, 8)))
     words = build(NANO, graph, [graph.ops]).words
-    expected = rtl.run(words, np.zeros(1 << 20, np.uint8), BASES)
+    expected = traced(rtl, words)
     assert expected.counters[Unit.MISC][Counter.WAIT_BANK] > 500
     assert MODEL.run(words).cycles == pytest.approx(expected.cycles, rel=0.02)
 
@@ -182,7 +180,7 @@ SHORT = conv(i_addr=1024, o_addr=1536, k_h=1, k_w=1, vectors=1, chunks=4, o_h=8,
 def test_short_reductions_beside_pooling_wait_for_its_results(ops: list[Op], rtl: RtlMachine) -> None:
     """Nano's finishing lanes are CONV's, who waits while POOL's results go through them: some 480 cycles each time."""
     words = whole(ops)
-    expected = rtl.run(words, np.zeros(1 << 20, np.uint8), BASES)
+    expected = traced(rtl, words)
     assert MODEL.run(words).cycles == pytest.approx(expected.cycles, rel=0.005)
 
 
@@ -212,7 +210,7 @@ def narrow_rtl() -> RtlMachine:
 @pytest.mark.parametrize("name", FETCHED)
 def test_fetch_of_three_bursts_takes_the_time_that_it_takes_on_the_rtl(name: str, narrow_rtl: RtlMachine) -> None:
     words = whole(FETCHED[name], NARROW)
-    expected = narrow_rtl.run(words, np.zeros(1 << 20, np.uint8), BASES, trace=True)
+    expected = traced(narrow_rtl, words)
     found = CycleModel(NARROW).run(words)
     assert [event.start for event in found.trace] == [event.start for event in expected.trace]
     assert found.cycles == expected.cycles
