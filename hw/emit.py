@@ -134,8 +134,8 @@ def _drop_empty_wires(text: str) -> str:
 
 
 def _repeated(text: str) -> str:
-    """``{ a, a, a, b }``, as the back end writes a sign, as ``{ {3{a}}, b }``: simulators take one for a word of one bit, and the
-    other for a number of bits to put together."""
+    """``{ a, a, a, b }``, as the back end writes a sign, as ``{ {3{a}}, b }``: simulators make a word of one bit at once, but
+    put others together bit by bit."""
     return _REPEATS.sub(lambda run: f"{{{run['more'].count(',') + 1}{{{run['one']}}}}}", text)
 
 

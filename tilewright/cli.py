@@ -45,8 +45,8 @@ EXTRA_OF = {"bitwuzla": "prove", "cocotb": "rtl", "cocotb_tools": "rtl", "verila
 """Optional packages, and the extra that brings each."""
 
 UNCOLLECTED = ("package", "verilog")
-"""Commands that are over when a machine is written: to look for garbage among a netlist's millions of objects would take a fifth
-of their time, and nobody needs the memory."""
+"""Commands that are over when a machine is written: to look for garbage among a netlist's millions of objects would take a
+fifth of their time, and nobody needs the memory."""
 
 EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
 

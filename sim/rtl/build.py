@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "dram.v", "stalls.v", "axi_checker.v")
-HEADERS = ("clocks.h",)
+HEADERS = ("clocks.h", "signs.h")
 FAST_CLOCK_DEFINE = "TILEWRIGHT_CLK2X"
 """Says that the machine has a second clock."""
 VERILATOR_OPTIONS = (
@@ -35,6 +35,7 @@ VERILATOR_OPTIONS = (
     "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
 )  # fmt: skip
 JOBS = 2
+"""Compilers at a time."""
 COMPILERS = ("clang++", "g++")
 """The first that is there, unless the environment's CXX names one. clang++ builds a machine in half of g++'s time, and it runs
 a twentieth to a tenth faster (docs/performance.md)."""
@@ -258,7 +259,7 @@ def _make(build: Build, directory: Path, target: Path) -> None:
             with runtime_objects(directory, work / "obj", build):
                 run_tool(command, cwd=work, env=env, what="Verilator")
                 for header in (work / "obj").glob("*___024root.h"):
-                    header.write_text(apart(header.read_text()))
+                    header.write_text(quickened(header.read_text()))
                 prefix = "Vtop" if build.cocotb else f"V{build.top}"
                 make = ["make", "-j", str(JOBS), "-f", f"{prefix}.mk"]
                 run_tool(make, cwd=work / "obj", env=env, what="the build of Verilator's C++")
@@ -268,13 +269,13 @@ def _make(build: Build, directory: Path, target: Path) -> None:
 _SHORT = re.compile(r"^( +)([CS]Data/\*\d+:\d+\*/ \w+;)$", re.MULTILINE)
 
 
-def apart(header: str) -> str:
-    """Verilator's class with every signal of up to 16 bits in a word of its own.
+def quickened(header: str) -> str:
+    """The header of Verilator's class with every signal of up to 16 bits in a word of its own, and with ``signs.h``.
 
-    AMD's Zen takes a byte that is read for one that was just written if both are in one word, and starts again when it sees
+    AMD's Zen 5 takes a byte that is read for one that was just written if both are in one word, and starts again when it sees
     its mistake: a hundred times in a cycle of ``base``, a seventh of all time.
     """
-    return _SHORT.sub(r"\1alignas(4) \2", header)
+    return _SHORT.sub(r"\1alignas(4) \2", header) + '\n#include "signs.h"\n'
 
 
 @contextmanager
