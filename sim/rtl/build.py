@@ -37,8 +37,8 @@ VERILATOR_OPTIONS = (
 JOBS = 2
 """Compilers at a time."""
 COMPILERS = ("clang++", "g++")
-"""The first that is there, unless the environment's CXX names one. clang++ builds a machine in half of g++'s time, and it runs
-a twentieth to a tenth faster (docs/performance.md)."""
+"""The first that is there, unless the environment's CXX names one. clang++ builds a machine in half of g++'s time; whose runs
+faster, by up to a tenth, depends on the processor (docs/performance.md)."""
 INSTALL = {
     "g++": "apt install g++",
     "make": "apt install make",
