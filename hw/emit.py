@@ -20,7 +20,7 @@ from hw.core import Core
 from hw.delivery.style import MODULE
 from hw.emit_cycles import quick_cycle_check
 from hw.emit_memory import MemoryModules
-from hw.emit_netlist import quick_values, shared_operators
+from hw.emit_netlist import quick_values, shared_operators, short_operators
 from hw.emit_registers import fold_registers
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -60,7 +60,7 @@ def emit(config: MachineConfig, *, dsp48e2: bool = False) -> Emitted:
         memories.cascades = Dsp48Cascades()
     core = Core(config)
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
-    with _no_garbage_collection(), quick_cycle_check(), quick_values(), shared_operators():
+    with _no_garbage_collection(), quick_cycle_check(), quick_values(), shared_operators(), short_operators():
         try:
             fragment = Fragment.get(core, memories)
             text, names = backend.convert_fragment(
@@ -69,7 +69,7 @@ def emit(config: MachineConfig, *, dsp48e2: bool = False) -> Emitted:
         except backend.YosysError as error:
             last = str(error).strip().rpartition("\n")[2]
             raise EmitError(f"yosys, which writes the Verilog, failed: {last}; is there memory and disk enough?") from None
-    modules = _kick_at_time_0(_share_modules(_drop_empty_wires(_rename_kickstart(text))))
+    modules = _repeated(_kick_at_time_0(_share_modules(_drop_empty_wires(_rename_kickstart(text)))))
     return Emitted(f"{_header(config)}{modules}\n{memories.verilog()}", dict(_sources(names)))
 
 
@@ -133,6 +133,13 @@ def _drop_empty_wires(text: str) -> str:
     return re.sub(r"^ *(wire|reg) \[-1:0\] .*;\n", "", text, flags=re.MULTILINE)
 
 
+def _repeated(text: str) -> str:
+    """``{ a, a, a, b }``, as the back end writes a sign, as ``{ {3{a}}, b }``: simulators make a word of one bit at once, but
+    put others together bit by bit."""
+    return _REPEATS.sub(lambda run: f"{{{run['more'].count(',') + 1}{{{run['one']}}}}}", text)
+
+
+_REPEATS = re.compile(r"(?<=[{ ])(?P<one>(?:\\\S+ |[A-Za-z_]\w*)(?:\[\d+\])?)(?P<more>(?:, (?P=one)){2,})(?=[, ])")
 _MODULE_TEXT = re.compile(r"^module (?P<name>\\\S+ |\w+)(?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
 _INSTANCE = re.compile(rf"^  \\(?P<name>{MODULE}\.\S+)  ", re.MULTILINE)
 

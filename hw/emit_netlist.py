@@ -6,6 +6,9 @@ makes nothing else: a value is made of them as they are, and one without late ne
 
 An expression is a tree: what it uses twice is written twice, four tenths of all operators of ``base``. In the netlist, and so
 in the Verilog and for whatever reads it, a module has one operator for the same inputs.
+
+Sums, differences and products of Amaranth are as wide as any of them can be, even where a register keeps fewer bits. What
+nobody reads of them a synthesis tool removes, but a simulator computes it: sums of registers are a bit or two shorter here.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from amaranth.hdl import _nir as nir
+
+_ARITHMETIC = ("+", "-", "*")
 
 
 @contextmanager
@@ -36,6 +41,43 @@ def quick_values() -> Iterator[None]:
         yield
     finally:
         nir.Value.__new__, nir.Netlist.resolve_value, nir.Net.from_cell = checked, thorough, bounded
+
+
+@contextmanager
+def short_operators() -> Iterator[None]:
+    """Sums, differences and products of netlists that are made meanwhile end with the highest bit that is read."""
+    whole = nir.Netlist.resolve_all_nets
+
+    def resolve(netlist: nir.Netlist) -> None:
+        whole(netlist)
+        _shorten(netlist)
+
+    nir.Netlist.resolve_all_nets = resolve
+    try:
+        yield
+    finally:
+        nir.Netlist.resolve_all_nets = whole
+
+
+def _shorten(netlist: nir.Netlist) -> None:
+    """A bit of a sum depends on no higher one of what is added."""
+    long = {
+        number: cell
+        for number, cell in enumerate(netlist.cells)
+        if isinstance(cell, nir.Operator) and cell.operator in _ARITHMETIC and len(cell.inputs) > 1
+    }
+    nets = {nir.Net.from_cell(number, bit) for number, cell in long.items() for bit in range(cell.width)}
+    read: set[nir.Net] = set()
+    for cell in netlist.cells:
+        read |= nets & cell.input_nets()
+    for value in netlist.signals.values():
+        read |= nets.intersection(value)
+    for number, cell in long.items():
+        width = cell.width
+        while width > 1 and nir.Net.from_cell(number, width - 1) not in read:
+            width -= 1
+        if width < cell.width:
+            cell.inputs = tuple(value[:width] for value in cell.inputs)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from hw.arithmetic.sums import extended
 SPLIT = 17
 """Bits of a factor that the first of two DSPs takes."""
 _ALWAYS = Const(1, 1)
+_EVERY_CYCLE = Enables.all(_ALWAYS)
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,21 @@ class Cascades:
         return registered(m, pack(value.high, value.low) if isinstance(value, Pair) else value, name, enable)
 
     def chain(
-        self, m: Module, operands: Sequence[tuple[Operand, Value]], seed: int, bits: int, name: str, enable: Value = _ALWAYS
+        self,
+        m: Module,
+        operands: Sequence[tuple[Operand, Value]],
+        seed: int,
+        bits: int,
+        name: str,
+        enables: Sequence[Enables] | None = None,
     ) -> Value:
         """``seed + sum a * b`` in ``bits`` bits; operands of DSP ``n`` come ``n`` cycles after those of the first.
-        All registers stand still without ``enable``."""
+        ``enables``: of every DSP, whose operands are to be registered by its ``factors``; always, unless given."""
         total: Value = Const(seed, signed(bits))
-        for n, (a, b) in enumerate(operands):
+        for n, ((a, b), enable) in enumerate(zip(operands, enables or [_EVERY_CYCLE] * len(operands), strict=True)):
             assert isinstance(a, Value)
-            product = registered(m, a * b, f"product_{name}_{n}", enable)
-            total = registered(m, (product + total)[:bits].as_signed(), f"sum_{name}_{n}", enable)
+            product = registered(m, a * b, f"product_{name}_{n}", enable.product)
+            total = registered(m, (product + total)[:bits].as_signed(), f"sum_{name}_{n}", enable.total)
         return total
 
     def product(self, m: Module, a: Value, b: Value, enables: Enables, bits: int) -> Value:
@@ -96,14 +103,20 @@ class Dsp48Cascades(Cascades):
         return shown
 
     def chain(
-        self, m: Module, operands: Sequence[tuple[Operand, Value]], seed: int, bits: int, name: str, enable: Value = _ALWAYS
+        self,
+        m: Module,
+        operands: Sequence[tuple[Operand, Value]],
+        seed: int,
+        bits: int,
+        name: str,
+        enables: Sequence[Enables] | None = None,
     ) -> Value:
         before = Sum(seed)
-        for n, (a, b) in enumerate(operands):
+        for n, ((a, b), enable) in enumerate(zip(operands, enables or [_EVERY_CYCLE] * len(operands), strict=True)):
             handed_on = Signal(P_BITS, name=f"cascade_{name}_{n}")
             total = Signal(P_BITS, name=f"sum_{name}_{n}")
             first, added = (a.high.shift_left(GAP), a.low) if isinstance(a, Pair) else (a, None)
-            m.submodules[f"dsp_{name}_{n}"] = dsp48e2(first, b, before, Enables.all(enable), total, handed_on, d=added)
+            m.submodules[f"dsp_{name}_{n}"] = dsp48e2(first, b, before, enable, total, handed_on, d=added)
             before = Sum(neighbour=handed_on)
         return total[:bits].as_signed()
 

@@ -12,6 +12,7 @@ from amaranth.lib import data
 
 from hw.arithmetic.cascade import Pair, cascades_of
 from hw.arithmetic.doubled import FAST, Running, doubled_cascades, halves_of_a_cycle
+from hw.arithmetic.dsp48e2 import Enables
 from hw.arithmetic.packing import GAP, SEED, unpack
 from hw.arithmetic.sums import chosen_sum, extended
 from hw.pool.layouts import sum_shape
@@ -110,11 +111,14 @@ class WindowSums:
         return step
 
     def _cascades(self, platform: Any) -> Iterator[tuple[int, int, Value, bool]]:
-        """The same along cascades; the low one of two pixels that are packed lacks one."""
-        m, move, kind = self._m, self._step.move, cascades_of(platform)
+        """The same along cascades; the low one of two pixels that are packed lacks one. What rests is not computed anew."""
+        m, kind = self._m, cascades_of(platform)
         several = range(self._config.pool_taps)
+        goes = [Signal(name=f"goes_{stage}") for stage in range(len(several) + 2)]
+        m.d.comb += [one.eq(self._step.move & control.valid) for one, control in zip(goes, self._control, strict=False)]
+        enables = [Enables(*goes[j : j + 3]) for j in several]
         more = (self._config.pool_taps - 1).bit_length()
-        shared = [[kind.operand(m, f, f"factor_{j}_{n}", move) for n, f in enumerate(self._factors(j))] for j in several]
+        shared = [[kind.operand(m, f, f"factor_{j}_{n}", goes[j]) for n, f in enumerate(self._factors(j))] for j in several]
         x = [
             [[self._late(byte, j, f"x_{p}_{j}_{n}") for n, byte in enumerate(pixel[j])] for j in several]
             for p, pixel in enumerate(self._x)
@@ -124,8 +128,8 @@ class WindowSums:
             for n in range(self._config.ic_p):
                 name = f"{p}_{n}"
                 bytes_ = [Pair(x[p + 1][j][n], x[p][j][n]) if pair else x[p][j][n] for j in several]
-                operands = [(kind.operand(m, byte, f"wide_{name}_{j}", move), shared[j][n]) for j, byte in enumerate(bytes_)]
-                total = kind.chain(m, operands, SEED if pair else 0, (GAP if pair else 0) + 17 + more, name, move)
+                operands = [(kind.operand(m, byte, f"wide_{name}_{j}", goes[j]), shared[j][n]) for j, byte in enumerate(bytes_)]
+                total = kind.chain(m, operands, SEED if pair else 0, (GAP if pair else 0) + 17 + more, name, enables)
                 if pair:
                     high, low = unpack(total)
                     yield p + 1, n, high, False
@@ -140,7 +144,7 @@ class WindowSums:
         lower = value[:9].as_signed() < kept if lacks_one else value[:8].as_signed() <= kept
         keep = control.max & ~control.first & lower
         before = Mux(control.first | control.max, 0, total)
-        with self._m.If(self._step.move & control.valid & ~keep):
+        with self._m.If(self._step.move & control.valid), self._m.If(~keep):
             self._m.d.sync += total.eq(chosen_sum(extended(value, len(total)), before, int(lacks_one)))
 
     def _by_turns(self, platform: Any) -> Sums:

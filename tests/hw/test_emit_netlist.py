@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.hdl import _nir as nir
 
 from hw.conv.unit import ConvUnit
-from hw.emit_netlist import quick_values, shared_operators
+from hw.emit_netlist import quick_values, shared_operators, short_operators
 from isa.config import preset
 
 
@@ -79,3 +79,30 @@ def test_the_next_netlist_begins_anew() -> None:
     with shared_operators():
         first, second = (rtlil.convert(m, ports=[a, b, o]) for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize("operator", ["add", "sub", "mul"])
+def test_a_sum_ends_with_the_highest_bit_that_is_read(operator: str) -> None:
+    a, b, o = Signal(8), Signal(8), Signal(6)
+    m = Module()
+    m.d.comb += o.eq({"add": a + b, "sub": a - b, "mul": a * b}[operator][1:7])
+    with short_operators():
+        text = rtlil.convert(m, ports=[a, b, o])
+    assert "parameter \\Y_WIDTH 7" in text
+    assert "parameter \\Y_WIDTH 7" not in rtlil.convert(m, ports=[a, b, o])
+
+
+def test_a_sum_with_a_name_or_another_reader_is_whole() -> None:
+    a, b, o, named = Signal(8), Signal(8), Signal(4), Signal(9)
+    m = Module()
+    m.d.comb += [named.eq(a + b), o.eq(named)]
+    with short_operators():
+        assert "parameter \\Y_WIDTH 9" in rtlil.convert(m, ports=[a, b, o])
+
+
+def test_what_its_highest_bits_decide_is_not_cut() -> None:
+    a, b, o = Signal(8), Signal(8), Signal(4)
+    m = Module()
+    m.d.comb += o.eq((a + b) >> 5)
+    with short_operators():
+        assert "parameter \\Y_WIDTH 9" in rtlil.convert(m, ports=[a, b, o])

@@ -15,7 +15,7 @@ import pytest
 from hw.delivery.style import MODULE
 from hw.delivery.uninitialised import without_initial_values
 from hw.delivery.waivers import waiver_file
-from hw.emit import _share_modules, verilog
+from hw.emit import _repeated, _share_modules, verilog
 from isa.config import preset
 from tests.tools import needs
 
@@ -146,3 +146,19 @@ def test_verilator_has_nothing_to_say_that_is_not_waived(odd: str, tmp_path: Pat
     (tmp_path / "machine.vlt").write_text(waiver_file(["machine.v"]))
     command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--quiet", "--top-module", MODULE]
     check([*command, "machine.vlt", "machine.v"], odd, tmp_path, environment)
+
+
+@pytest.mark.parametrize(
+    ("written", "repeated"),
+    [
+        ("{ a[3], a[3], a[3], a }", "{ {3{a[3]}}, a }"),
+        ("{ 1'h0, \\$2 , \\$2 , \\$2 , \\$2 , b[6:0] }", "{ 1'h0, {4{\\$2 }}, b[6:0] }"),
+        ("{ a[3], a[3], a }", "{ a[3], a[3], a }"),
+        ("{ a[3], a[2], a[1] }", "{ a[3], a[2], a[1] }"),
+        ("{ a, a[1], a[1], a[12] }", "{ a, a[1], a[1], a[12] }"),
+        ("{ c, c, c, cc }", "{ {3{c}}, cc }"),
+        ("{ bb, b, b, b }", "{ bb, {3{b}} }"),
+    ],
+)
+def test_repeated_bits_are_written_as_such(written: str, repeated: str) -> None:
+    assert _repeated(f"  assign o = {written};") == f"  assign o = {repeated};"

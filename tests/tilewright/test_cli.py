@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import os
 import re
@@ -20,7 +22,8 @@ from isa.export import c_header, tables
 from isa.program import Program
 from isa.program_file import load_program, save_program
 from isa.reference import reference
-from tilewright.cli import COMMANDS, app, main
+from tilewright import cli
+from tilewright.cli import COMMANDS, app, main, run
 from tilewright.exits import Exit
 
 ROOT = Path(__file__).parents[2]
@@ -224,3 +227,26 @@ def test_completion_offers_options_choices_and_commands_below(words: str, offere
         [sys.executable, "-m", "tilewright"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     assert offered in done.stdout
+
+
+@pytest.mark.parametrize(("command", "collects"), [("verilog", False), ("package", False), ("compile", True)])
+def test_a_process_that_only_writes_a_machine_looks_for_no_garbage(
+    command: str, collects: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    at_exit: list[object] = []
+
+    def noted() -> int:
+        seen.append(gc.isenabled())
+        return Exit.DONE
+
+    monkeypatch.setattr(cli, "catch_interrupts", lambda: None)
+    monkeypatch.setattr(cli, "main", noted)
+    monkeypatch.setattr(atexit, "register", at_exit.append)
+    monkeypatch.setattr(sys, "argv", ["tilewright", command])
+    try:
+        with pytest.raises(SystemExit):
+            run()
+    finally:
+        gc.enable()
+    assert (seen, at_exit) == ([collects], [] if collects else [gc.freeze])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from isa.config import preset
 from sim.random.engines import rtl_machine
 from sim.rtl import machine
-from sim.rtl.build import Build, MissingToolError, runtime_objects, verilator_environment
+from sim.rtl.build import HERE, Build, MissingToolError, compiler_name, quickened, runtime_objects, verilator_environment
 from sim.rtl.machine import RtlMachine
 
 BUILD = Build("verilator", "module tilewright_bench; endmodule", {})
@@ -115,3 +116,55 @@ def test_random_programs_run_on_such_a_build(monkeypatch: pytest.MonkeyPatch) ->
 def test_libraries_of_a_build_stay_beside_those_of_the_compiler(tools: Path) -> None:
     put(tools, "clang++", "some clang version 1.0")
     assert "LDLIBS" not in make_flags(), "said to make, it would replace what cocotb and shared libraries are linked with"
+
+
+def test_short_signals_have_words_of_their_own() -> None:
+    header = """\
+class Vtop___024root final {
+        CData/*0:0*/ go;
+        SData/*11:0*/ count;
+        IData/*31:0*/ word;
+        VlUnpacked<CData/*7:0*/, 64> bytes;
+"""
+    made = quickened(header)
+    assert "        alignas(4) CData/*0:0*/ go;\n        alignas(4) SData/*11:0*/ count;\n        IData/*31:0*/ word;" in made
+    assert "        VlUnpacked<CData/*7:0*/, 64> bytes;" in made, "memories are as dense as before"
+    assert made.endswith('#include "signs.h"\n')
+
+
+SIGNS = """
+#include <cstdio>
+#include <random>
+#include "verilated.h"
+static QData product(int bits, QData a, QData b) { return VL_MULS_QQQ(bits, a, b); }
+static QData extended_q(int bits, QData a) { return VL_EXTENDS_QQ(64, bits, a); }
+static QData extended_qi(int bits, IData a) { return VL_EXTENDS_QI(64, bits, a); }
+static IData extended_i(int bits, IData a) { return VL_EXTENDS_II(32, bits, a); }
+#include "signs.h"
+static QData low(int bits, QData a) { return bits == 64 ? a : a & ((1ULL << bits) - 1); }
+int main() {
+    std::mt19937_64 random;
+    long differ = 0;
+    for (int bits = 1; bits <= 64; bits++)
+        for (int n = 0; n < 1000; n++) {
+            const QData a = low(bits, random()), b = low(bits, random());
+            differ += low(bits, product(bits, a, b)) != low(bits, VL_MULS_QQQ(bits, a, b));
+            differ += extended_q(bits, a) != VL_EXTENDS_QQ(64, bits, a);
+            if (bits > 32) continue;
+            differ += extended_qi(bits, a) != VL_EXTENDS_QI(64, bits, (IData)a);
+            differ += extended_i(bits, a) != VL_EXTENDS_II(32, bits, a);
+        }
+    std::printf("%ld", differ);
+}
+"""
+
+
+def test_signs_are_what_verilators_functions_make_of_them(tmp_path: Path) -> None:
+    _, environment = verilator_environment()
+    include = Path(environment["VERILATOR_ROOT"]) / "include"
+    (tmp_path / "signs.cpp").write_text(SIGNS)
+    folders = [f"-I{folder}" for folder in (include, include / "vltstd", HERE)]
+    command = [compiler_name(), "-std=c++20", "-O1", *folders, "signs.cpp", "-o", "signs"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    found = subprocess.run([tmp_path / "signs"], check=True, capture_output=True, text=True)
+    assert found.stdout == "0"
