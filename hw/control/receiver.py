@@ -27,17 +27,17 @@ assert IN_FLIGHT < 1 << TICKET_BITS, "the offered instruction and those in fligh
 class Receiver(wiring.Component):
     """Takes a unit's words (pc, header, body), offers whole instructions to the unit and moves their tokens.
 
-    Two instructions are held: one is being *collected*, a word per cycle, while the one before it is *offered*.
+    One instruction is held: its words are *collected*, one a cycle, and stay where they are while it is *offered*.
 
     ====================  ==============================================================================
     last word of n taken  n is complete; the queue rests
-    + 1 cycle             n moves to the offer, if that is empty or accepted in this cycle; its rules are
-                          evaluated on the way; collecting goes on with n + 1 in the cycle after
+    + 1 cycle             its rules are evaluated
     + 2 cycles            n is offered, if its rules hold and its tokens are there; otherwise it waits
+    n is accepted         n + 1 is collected, beginning with the next cycle
     ====================  ==============================================================================
 
-    An instruction of w words (header included) therefore follows its predecessor after w + 2 cycles at the earliest;
-    a unit that works longer than that on each finds the next one offered in the cycle after it accepted the last.
+    An instruction of w words (header included) is therefore accepted w + 3 cycles after its predecessor at the earliest, which
+    only a unit notices that works for fewer on one.
 
     Tokens are taken in the first cycle in which all of them are available, which is never later than the cycle in
     which the unit accepts. The ``signal`` mask waits among the ``IN_FLIGHT`` instructions that the unit
@@ -81,24 +81,20 @@ class Receiver(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         rows = unit_rows(self.unit)
-        layout = unit_layout(self.unit, self.config)
 
         pc = Signal(32)
         header = Signal(HEADER_LAYOUT)
         body = [Signal(32, name=f"word_{number}") for number in range(1, max(row.length for row in rows))]
         index = Signal(HEADER_LAYOUT["length"].shape)
         complete = Signal()
-        self._collect(m, pc, header, body, index, complete)
-
-        offered = Signal(layout)
-        wait = Signal(_UNITS)
-        signal = Signal(_UNITS)
-        full = Signal()
+        wait, signal = header.wait, header.signal
+        offered = Signal()
         legal = Signal()
         taken = Signal()
 
         accepted = Signal()
         m.d.comb += accepted.eq(self.instruction.valid & self.instruction.ready)
+        self._collect(m, pc, header, body, index, complete | offered)
         fields = {row.name: {place.field.name: _field(place, body) for place in row.placed} for row in rows}
         # Comparisons are in a module of their own, which synthesis keeps short behind their carries.
         m.submodules.rules = rules = Module()
@@ -106,32 +102,25 @@ class Receiver(wiring.Component):
         """A bit for each row: its rules hold for the words at hand; of what is offered, whether its values are legal, whether
         it keeps the rules, and whether it is one."""
         rules.d.comb += holding.eq(Cat(rules_hold(row, fields[row.name], self.config) for row in rows))
-        move = Signal()
-        offered_pc = Signal(32)
         ticket = Signal(TICKET_BITS)
-        m.d.comb += move.eq(complete & (~full | accepted))
-        with m.If(move):
-            m.d.sync += [
-                offered_pc.eq(pc),
-                offered.ticket.eq(ticket),
-                ticket.eq(ticket + 1),
-                offered.opcode.eq(header.opcode),
-                wait.eq(header.wait),
-                signal.eq(header.signal),
-                full.eq(1),
-                taken.eq(header.wait == 0),
-                complete.eq(0),
-            ]
-            m.d.sync += [
-                lawful.eq(holding),
-                valued.eq(Cat(values_legal(row, fields[row.name]) for row in rows)),
-                chosen.eq(Cat(header.opcode == row.opcode for row in rows) if len(rows) > 1 else 1),
-            ]
-            for row in rows:
-                with m.If(header.opcode == row.opcode):
-                    m.d.sync += [offered.op[row.name][name].eq(value) for name, value in fields[row.name].items()]
+        m.d.sync += [
+            complete.eq(self.words.valid & self.words.ready & (index == header.length) & (index > 1)),
+            lawful.eq(holding),
+            valued.eq(Cat(values_legal(row, fields[row.name]) for row in rows)),
+            chosen.eq(Cat(header.opcode == row.opcode for row in rows) if len(rows) > 1 else 1),
+            ticket.eq(ticket + accepted),
+        ]
+        with m.If(complete):
+            m.d.sync += [offered.eq(1), taken.eq(wait == 0)]
         with m.Elif(accepted):
-            m.d.sync += full.eq(0)
+            m.d.sync += offered.eq(0)
+        payload = self.instruction.payload
+        m.d.comb += [payload.ticket.eq(ticket), payload.opcode.eq(header.opcode)]
+        longest, *others = sorted(rows, key=lambda row: -row.length)
+        m.d.comb += [payload.op[longest.name][name].eq(value) for name, value in fields[longest.name].items()]
+        for row in others:
+            with m.If(header.opcode == row.opcode):
+                m.d.comb += [payload.op[row.name][name].eq(value) for name, value in fields[row.name].items()]
 
         in_flight = m.submodules.in_flight = Queue(unsigned(_UNITS), IN_FLIGHT)
         m.submodules.pcs = pcs = memory.Memory(shape=unsigned(32), depth=1 << TICKET_BITS, init=[])
@@ -148,10 +137,9 @@ class Receiver(wiring.Component):
         blocked = Signal(2)
         """Of the units that get tokens from the oldest, whether one among the first, or among the others, has no room."""
         m.d.comb += [
-            self.instruction.payload.eq(offered),
-            self.illegal.eq(full & ~legal),
-            self.waiting.eq(full & legal & ~taken & ~have),
-            self.head_ticket.eq(offered.ticket),
+            self.illegal.eq(offered & ~legal),
+            self.waiting.eq(offered & legal & ~taken & ~have),
+            self.head_ticket.eq(ticket),
             self.at_work.eq(in_flight.o.valid),
             in_flight.i.payload.eq(signal),
             in_flight.i.valid.eq(accepted),
@@ -159,14 +147,14 @@ class Receiver(wiring.Component):
             in_flight.o.ready.eq(pay),
             self.give.eq(Mux(pay, in_flight.o.payload, 0)),
             self.stuck.eq(self.waiting | (owed & (blocked != 0))),
-            self.stuck_ticket.eq(Mux(owed, self.oldest_ticket, offered.ticket)),
-            write.en.eq(move),
+            self.stuck_ticket.eq(Mux(owed, self.oldest_ticket, ticket)),
+            write.en.eq(complete),
             write.addr.eq(ticket),
             write.data.eq(pc),
             read.addr.eq(Mux(pay, self.oldest_ticket, self.look)),
             self.pc.eq(read.data),
             self.trace.start.eq(accepted),
-            self.trace.start_pc.eq(offered_pc),
+            self.trace.start_pc.eq(pc),
             self.trace.finish.eq(pay),
             self.trace.finish_pc.eq(read.data),
         ]
@@ -175,9 +163,9 @@ class Receiver(wiring.Component):
         offer.d.comb += [
             legal.eq((lawful & valued & chosen).any()),
             have.eq((wait & ~self.available) == 0),
-            taking.eq(full & legal & ~taken & have & ~self.halt),
+            taking.eq(offered & legal & ~taken & have & ~self.halt),
             self.take.eq(Mux(taking, wait, 0)),
-            self.instruction.valid.eq(full & legal & (taken | have) & in_flight.i.ready & ~self.halt),
+            self.instruction.valid.eq(offered & legal & (taken | have) & in_flight.i.ready & ~self.halt),
         ]
         # Whether there is room is known before ``done``, by halves a LUT deep.
         m.submodules.payment = payment = Module()
@@ -189,15 +177,13 @@ class Receiver(wiring.Component):
             m.d.sync += taken.eq(1)
         return m
 
-    def _collect(
-        self, m: Module, pc: Signal, header: Any, body: list[Signal], index: Signal, complete: Signal
-    ) -> None:
-        """Word 0 is the pc, word 1 the header, word ``n + 1`` word ``n`` of the instruction."""
-        m.d.comb += self.words.ready.eq(~complete)
-        with m.If(complete):
+    def _collect(self, m: Module, pc: Signal, header: Any, body: list[Signal], index: Signal, held: Value) -> None:
+        """Word 0 is the pc, word 1 the header, word ``n + 1`` word ``n`` of the instruction, which is ``held`` afterwards."""
+        m.d.comb += self.words.ready.eq(~held)
+        with m.If(held):
             m.d.sync += index.eq(0)
         with m.Elif(self.words.valid):
-            m.d.sync += [index.eq(index + 1), complete.eq((index == header.length) & (index > 1))]
+            m.d.sync += index.eq(index + 1)
             with m.Switch(index):
                 for number, target in enumerate([pc, header.as_value(), *body]):
                     with m.Case(number):

@@ -48,7 +48,7 @@ class Receiver:
         self.sent: list[int] = []
         """Cycle in which the last word entered the queue."""
         self.collects: list[int] = [0]
-        """First cycle in which the first word can be taken."""
+        """First cycle in which the first word can be taken: that after the acceptance of the instruction before it."""
         self.offered: list[int] = []
         self.accepted: list[int] = []
         self.owner = 0
@@ -76,17 +76,14 @@ class Receiver:
         self.dispatched += 1
 
     def collect(self) -> None:
-        """Move the instruction at the head of the queue to the offer."""
+        """Take the words of the instruction at the head of the queue, and offer it."""
         n = self.taken
         if len(self.offered) > n:
             return
         moved = self.collects[n] + self.sizes[n]
         if self.sent[n] + QUEUE >= moved:
             moved = self.sent[n] + QUEUE + 1
-        if n and self.accepted[n - 1] > moved:
-            moved = self.accepted[n - 1]
         self.offered.append(moved + OFFER)
-        self.collects.append(moved + 1)
 
 
 class Execution:
@@ -250,6 +247,7 @@ class Execution:
         self._taken[index] = max(offered, tokens)
         start = max(ready, self._taken[index] + receiver.pipeline.notice)
         receiver.accepted.append(start)
+        receiver.collects.append(start + 1)
         receiver.taken += 1
         self.starts[index] = start
         finish_known = receiver.pipeline.accept(index, start)
