@@ -92,7 +92,7 @@ class WindowGenerator(wiring.Component):
     """Loops outer iteration, pixel group, ``ky``, ``kx``, inner vector; one step per cycle.
 
     No cycle is lost at any loop end nor from instruction to instruction, unless an instruction has
-    fewer than about ``px_p + 4`` steps. Everything is additions and comparisons: the raster gives each
+    fewer than about ``px_p + 6`` steps. Everything is additions and comparisons: the raster gives each
     lane the row, row number and column of its first tap, the tap loop keeps the offsets common to all lanes.
 
     ======  ==========================================================================

@@ -69,7 +69,7 @@ def raster_layout(widths: Widths, carried: ShapeLike) -> data.StructLayout:
     """A walk: ``repeats`` times over ``height`` rows of ``width`` pixels.
 
     Each pixel has a ``row`` address (within ``ring`` if that is not 0), a row number ``y`` and a ``column``;
-    they start as given and grow by their steps. ``carried`` goes along unchanged.
+    they start as given and grow by their steps. ``carried`` comes out unchanged.
     """
     return data.StructLayout({
         "width": unsigned(12),
@@ -116,7 +116,8 @@ class RasterWalk(wiring.Component):
     takes groups of three pixels in two steps). Lanes beyond the advance are invalid, and a walk ends only
     with the last step of the list.
 
-    Four stages, each with its own copy of the settings it needs, taken along with a walk's first group:
+    The settings of a walk are held until its first group is put out, and the next one comes after that; what is needed longer
+    is copied. Four stages:
 
     ======  =========================================================================================
     setup   multiples of the three steps, twice as many in each cycle, while the previous walk still runs
@@ -144,22 +145,28 @@ class RasterWalk(wiring.Component):
         m = Module()
         release, accept, move = (Signal(name=name) for name in ("release", "accept", "move"))
         """The first group of a walk goes into ``place``; whatever is next does; what is there goes into ``choose``."""
-        s, steps, armed = self._setup(m, release)
+        gone = Signal()
+        """The first group is put out."""
+        s, steps, armed = self._setup(m, release, gone)
         place, placed = self._place(m, s, armed, release, accept)
         chosen = self._choose(m, s, steps, release, place, placed, accept, move)
-        self._add(m, place, chosen, move)
+        self._add(m, s, place, chosen, move, gone)
         return m
 
-    def _setup(self, m: Module, release: Signal) -> tuple[data.View, data.View, Signal]:
-        """Hold the next walk, with the multiples of its steps, until ``release``."""
+    def _setup(self, m: Module, release: Signal, gone: Signal) -> tuple[data.View, data.View, Signal]:
+        """Hold a walk, with the multiples of its steps, until its first group is put out; it is ``armed`` until ``release``."""
         armed = Signal()
         loaded = Signal()
+        begun = Signal()
         s = Signal(self.i.p.shape())
         steps = Signal(_multiples(self.widths, self.lanes))
         rounds = raster_rounds(self.lanes)
         count = Signal(range(rounds + 1))
-        m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & (count == rounds))]
-        m.d.sync += loaded.eq(Mux(loaded, ~release, self.i.valid))
+        m.d.comb += [self.i.ready.eq(~loaded), armed.eq(loaded & ~begun & (count == rounds))]
+        m.d.sync += [
+            loaded.eq(Mux(loaded, ~gone, self.i.valid)),
+            begun.eq(loaded & (begun | release)),
+        ]
 
         def sums(known: int, row: Any, y: Any, column: Any, ring: Value) -> None:
             """From the multiples up to ``known`` those up to twice as much."""
@@ -277,14 +284,12 @@ class RasterWalk(wiring.Component):
         steps = Signal(_multiples(self.widths, n))
         start = Signal(_start_layout(self.widths))
         ring = Signal.like(s.ring)
-        carried = Signal.like(s.carried)
         with m.If(release):
-            m.d.sync += [steps.eq(s_steps), ring.eq(s.ring), carried.eq(s.carried)]
-            m.d.sync += [start[name].eq(s[name]) for name in start.shape().members]
+            m.d.sync += [steps.eq(s_steps), ring.eq(s.ring)]
+        m.d.comb += [start[name].eq(s[name]) for name in start.shape().members]
         chosen = Signal(data.StructLayout({
             "rises": data.ArrayLayout(_rise_layout(self.widths, n), n + 1),
             "from": start.shape(),
-            "carried": carried.shape(),
             **{name: place.shape()[name].shape for name in ("valid", "phase", "first", "last_of_repeat", "last")},
         }))
         valid = Signal()
@@ -293,7 +298,7 @@ class RasterWalk(wiring.Component):
             m.d.sync += valid.eq(placed)
             m.d.sync += [chosen[name].eq(place[name]) for name in ("valid", "phase", "first", "last_of_repeat", "last")]
             with m.If(place.first):
-                m.d.sync += [chosen["from"].eq(start), chosen.carried.eq(carried)]
+                m.d.sync += chosen["from"].eq(start)
             for p in range(n + 1):
                 rise = chosen.rises[p]
                 row, y = (pick([0, *(steps[part][k] for k in range(1, p + 1))], place.wraps[p]) for part in ("row", "y"))
@@ -308,7 +313,7 @@ class RasterWalk(wiring.Component):
                     m.d.sync += rise.row_less.eq(row - ring)
         return _Chosen(chosen, valid, start)
 
-    def _add(self, m: Module, place: data.View, chosen: _Chosen, move: Signal) -> None:
+    def _add(self, m: Module, s: data.View, place: data.View, chosen: _Chosen, move: Signal, gone: Signal) -> None:
         """Turn each group's places into addresses. Registers take anything where nothing is chosen: no walk has begun."""
         n = self.lanes
         group = chosen.group
@@ -329,9 +334,10 @@ class RasterWalk(wiring.Component):
             ]
             lanes.append(lane)
         following = pick([lanes[a].as_value() for a in self.advances], group.phase)
-        m.d.comb += move.eq(~chosen.valid | ~self.o.valid | self.o.ready)
+        free = ~self.o.valid | self.o.ready
+        m.d.comb += [move.eq(~chosen.valid | free), gone.eq(chosen.valid & group.first & free)]
         out = self.o.p
-        with m.If(~self.o.valid | self.o.ready):
+        with m.If(free):
             for p in range(n):
                 m.d.sync += [
                     out.pixels[p].valid.eq(group.valid[p]),
@@ -345,8 +351,9 @@ class RasterWalk(wiring.Component):
                 out.first.eq(group.first),
                 out.last_of_repeat.eq(group.last_of_repeat),
                 out.last.eq(group.last),
-                out.carried.eq(group.carried),
             ]
+            with m.If(group.first):
+                m.d.sync += out.carried.eq(s.carried)
         start = chosen.start.as_value()
         with m.If(move):
             m.d.sync += base.eq(Mux(place.first, start, Mux(group.last_of_repeat, group["from"].as_value(), following)))
@@ -359,7 +366,7 @@ class _Chosen:
     group: data.View
     valid: Signal
     start: data.View
-    """Where the walk in ``place`` begins."""
+    """Where the walk that is set up begins."""
 
 
 def _sum(multiples: Any, a: int, b: int) -> Value:

@@ -40,6 +40,8 @@ RASTER_START = 2
 """From acceptance to the first pixel group leaving the raster's counters, but for the ``raster_rounds`` before it."""
 RASTER_TO_BEAT = 12
 """From there to the first beat: raster (3), loop, sum, wrap, address, fetch (5)."""
+RASTER_STAGES = 2
+"""Groups between the raster's counters and its output: its settings are taken anew when the first of a walk is put out."""
 RASTER_AHEAD = 3
 """Pixel groups between the raster's counters and the loop over taps: the next walk begins when the loop takes so many."""
 READ_TO_BEAT = 4

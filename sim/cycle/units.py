@@ -19,6 +19,7 @@ from sim.cycle.timing import (
     MISC_TURN,
     PLACES_AHEAD,
     RASTER_AHEAD,
+    RASTER_STAGES,
     RASTER_START,
     RASTER_TO_BEAT,
     READ_TO_BEAT,
@@ -104,6 +105,8 @@ class WindowPipeline(_Worker):
         self._drain = drain.cycles
         self._done, self._stored = done, stored
         self._raster_free = self._places_free = 0
+        self._raster_out = self._places_out = 0
+        """First cycles in which a group is put out behind those of the last instruction."""
         self._beats_over = 0
         self._last_done = -1
         self._accepted = self._begin = 0
@@ -178,16 +181,18 @@ class WindowPipeline(_Worker):
         assert cost is not None
         self._beats_over = end
         ahead = end - cost.wait_bank - RASTER_AHEAD * cost.group - LOOP_TO_BEAT
+        self._next = max(self._begin + RASTER_STAGES, self._raster_out) + 1
         self._raster_free = max(self._begin + cost.groups, ahead)
-        self._next = self._begin + 1
+        self._raster_out = max(self._begin + cost.groups, ahead + RASTER_STAGES * cost.group)
         drained = self._stored if cost.stores else self._done + cost.drain.last
         done = max(self._last_done + 1, end - 1 - cost.wait_end + drained, written)
         if not cost.stores:
             places = max(self._accepted + self._placement, self._places_free)
             count = cost.groups * self._places
-            begun = done - 1 - PLACES_AHEAD // self._places * cost.group
+            self._next = max(self._next, places + RASTER_STAGES + 1, self._places_out + 1)
+            begun, out = (done - 1 - held // self._places * cost.group for held in (PLACES_AHEAD, PLACES_AHEAD - RASTER_STAGES))
             self._places_free = max(places + count, begun if count > PLACES_AHEAD else 0)
-            self._next = max(self._next, places + 1)
+            self._places_out = max(places + count, out if count > PLACES_AHEAD else 0)
         self._last_done = done
         return done
 
