@@ -19,7 +19,8 @@ from isa.latency import MISC_ROUNDING, misc_factors, product_latency
 
 
 class Arithmetic(wiring.Component):
-    """``r`` of a slice in every cycle, ``latency`` cycles after it; it never stands still.
+    """``r`` of a slice in every cycle, ``latency`` cycles after it; it never stands still. ``settings`` stay as they are while
+    slices of an instruction are on their way.
 
     Two multipliers a lane, the second one first: ``v w`` is ``y m_b``, or the product ``x y`` that meets ``m_a`` then, or
     (SLOPE, ``x >= 0``) ``x m_b``::
@@ -50,7 +51,6 @@ class Arithmetic(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.reduce = reduce = self._reduce
-        after = {name: Delay(m, self.settings[name], name) for name in SETTINGS.members}
         m.d.comb += [
             reduce.valid.eq(self.i.valid),
             reduce.opens.eq(self.i.opens),
@@ -60,32 +60,32 @@ class Arithmetic(wiring.Component):
         ]
         reduced = Delay(m, reduce.total, "reduced")
         lanes = [_Lane(m, lane) for lane in range(self.config.misc_lanes)]
-        factors = [self._factor(m, lane, after, reduced) for lane in lanes]
-        products = self._multiplied(m, platform, factors, after["m_a"](self._factors))
+        factors = [self._factor(m, lane, reduced) for lane in lanes]
+        products = self._multiplied(m, platform, factors, self.settings.m_a)
         for lane, product in zip(lanes, products, strict=True):
             m.submodules[f"round{lane.number}"] = round_ = Round()
             m.d.comb += [
-                round_.total.eq(self._total(m, lane, product, after)),
-                round_.shift.eq(after["shift"](self._products + 2)),
+                round_.total.eq(self._total(m, lane, product)),
+                round_.shift.eq(self.settings.shift),
                 self.r[lane.number].eq(round_.r),
             ]
         return m
 
-    def _factor(self, m: Module, lane: _Lane, after: dict[str, Delay], reduced: Delay) -> Value:
+    def _factor(self, m: Module, lane: _Lane, reduced: Delay) -> Value:
         """``u`` of a lane, after its second multiplier."""
         at, n = self._factors, lane.number
         b = Mux(self.settings.b_one, self.i.one, self.i.b[n]).as_signed()
         x = Delay(m, lane.register(9, "x", self.i.a[n] - self.settings.a_zp), f"x_{n}")
         y = Delay(m, lane.register(9, "y", chosen_sum(extended(~self.settings.b_zp, 9), extended(b, 9), 1)), f"y_{n}")
-        this_x, this_y, multiplies = x(at - 4), y(at - 4), after["multiplies"](at - 3)
-        lane.without_y = without_y = Delay(m, after["by_sign"](at - 3) & ~this_x[-1], f"without_y_{n}")
+        this_x, this_y, multiplies = x(at - 4), y(at - 4), self.settings.multiplies
+        lane.without_y = without_y = Delay(m, self.settings.by_sign & ~this_x[-1], f"without_y_{n}")
         is_product = Delay(m, multiplies & ~without_y(0), f"is_product_{n}")
         v = lane.register(9, "v", Mux(multiplies, this_x, this_y))
-        w = lane.register(26, "w", Mux(is_product(0), extended(this_y, 26), after["m_b"](at - 3)))
+        w = lane.register(26, "w", Mux(is_product(0), extended(this_y, 26), self.settings.m_b))
         lane.second = Delay(m, lane.register(35, "second", v * w), f"second_{n}")
         first = Mux(is_product(2), lane.second(0)[:18].as_signed(), x(at - 2))
         reduced_now = reduced(at - 1 - self._reduce.latency)
-        return lane.register(18, "u", Mux(without_y(2), 0, Mux(after["reduces"](at - 1), reduced_now, first)))
+        return lane.register(18, "u", Mux(without_y(2), 0, Mux(self.settings.reduces, reduced_now, first)))
 
     def _multiplied(self, m: Module, platform: Any, factors: list[Signal], m_a: Value) -> list[Value]:
         """Each lane's ``u m_a``; with ``array_clock`` 2 a DSP makes those of two lanes by turns."""
@@ -95,22 +95,22 @@ class Arithmetic(wiring.Component):
             return list(products)
         return lanes_by_turns(m, platform, factors, m_a, 44, "product_a")
 
-    def _total(self, m: Module, lane: _Lane, product_a: Value, after: dict[str, Delay]) -> Signal:
+    def _total(self, m: Module, lane: _Lane, product_a: Value) -> Signal:
         """The sum of both products, or one of them, and the constant."""
-        at = self._products
-        since = at - self._factors
+        settings = self.settings
+        since = self._products - self._factors
         product_b = lane.second(since + 1)
-        adds = lane.without_y(since + 3) | after["uses_y"](at)
-        subtracts = after["compares"](at)
+        adds = lane.without_y(since + 3) | settings.uses_y
+        subtracts = settings.compares
         operand = (extended(product_b, 45) & adds.replicate(45)) ^ subtracts.replicate(45)
         total = Signal(signed(45), name=f"total_{lane.number}")
         m.d.comb += total.eq(chosen_sum(extended(product_a.as_signed(), 45), operand, subtracts))
         both = lane.register(45, "both", total)
         # With one signal for the choice, each bit of it is part of the LUT that adds the constant.
-        takes_b = lane.register(1, "takes_b", total[-1] ^ after["picks_less"](at))
+        takes_b = lane.register(1, "takes_b", total[-1] ^ settings.picks_less)
         own_a, own_b = lane.register(35, "own_a", product_a), lane.register(35, "own_b", product_b)
-        kept = Mux(after["compares"](at + 1), Mux(takes_b, own_b, own_a), both)
-        constant = extended(after["constant"](at + 1), SUM_BITS)
+        kept = Mux(settings.compares, Mux(takes_b, own_b, own_a), both)
+        constant = extended(settings.constant, SUM_BITS)
         return lane.register(SUM_BITS, "total", chosen_sum(constant, extended(kept, SUM_BITS)))
 
 

@@ -10,7 +10,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hw.interfaces import TableWrite
-from hw.misc.delay import Delay
 from hw.misc.numbers import SETTINGS
 from hw.misc.rounding import WHOLE
 from isa.config import MachineConfig
@@ -20,8 +19,8 @@ from isa.instructions import Activation
 class Finish(wiring.Component):
     """``y = table[clamp(r + zp, lo, hi)]`` on ``misc_lanes`` lanes, the table only if ``act`` says so; latency ``MISC_FINISH``.
 
-    It never stands still. Every lane has its own copy of all tables: lanes look up different bytes in the same cycle. A table
-    must not be written while slices that use it are on their way.
+    It never stands still, but ``settings`` do while values are on their way. Every lane has its own copy of all tables: lanes
+    look up different bytes in the same cycle. A table must not be written while slices that use it are on their way.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -35,22 +34,21 @@ class Finish(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        after = {name: Delay(m, self.settings[name], name) for name in ("lo", "hi", "act", "table")}
+        low, high = self.settings.lo, self.settings.hi
         looks_up = Signal()
-        m.d.sync += looks_up.eq(after["act"](3) == Activation.TABLE.value)
+        m.d.sync += looks_up.eq(self.settings.act == Activation.TABLE.value)
         for lane in range(self.config.misc_lanes):
             summed = Signal(signed(WHOLE + 1), name=f"summed{lane}", reset_less=True)
             raised = Signal(signed(WHOLE + 1), name=f"raised{lane}", reset_less=True)
             bounded = Signal(signed(8), name=f"bounded{lane}", reset_less=True)
             plain = Signal(signed(8), name=f"plain{lane}", reset_less=True)
-            low, high = after["lo"](1), after["hi"](2)
             m.d.sync += [
                 summed.eq(self.r[lane] + self.settings.zp),
                 raised.eq(Mux(summed > low, summed, low)),
                 bounded.eq(Mux(raised < high, raised, high)),
                 plain.eq(bounded),
             ]
-            table = self._table(m, lane, Cat(bounded, after["table"](3)))
+            table = self._table(m, lane, Cat(bounded, self.settings.table))
             m.d.comb += self.y[lane].eq(Mux(looks_up, table, plain))
         return m
 

@@ -8,8 +8,6 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.misc.delay import Delay
-
 SUM_BITS = 49
 WHOLE = 10
 """Bits of a result with its sign: a greater one, with any zero-point, is clamped all the same."""
@@ -27,7 +25,7 @@ class Round(wiring.Component):
 
     Rounding to 24 bits matters only where it makes a half: within ``2^(e - 24)`` of ``k + 1/2``, ``e`` its exponent. So the
     fraction is compared with one half, leaving out as many of its bits as ``k`` has. One sum per cycle, latency
-    ``MISC_ROUNDING``; it never stands still:
+    ``MISC_ROUNDING``; it never stands still, but ``shift`` does while sums are on their way:
 
     ======  =====================================================================
     1       shift by multiples of 16: what lies above and below the window is noted
@@ -42,11 +40,10 @@ class Round(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        fine = Delay(m, self.shift[:4], "fine")(1)
         rough = Signal(_ROUGH)
         m.d.sync += rough.eq(self._rough(m))
         shifted = Signal(_SHIFTED)
-        m.d.sync += shifted.eq(self._fine(m, rough, fine))
+        m.d.sync += shifted.eq(self._fine(m, rough))
 
         whole = shifted.whole
         up, floor, beyond = Signal(), Signal(signed(WHOLE)), Signal()
@@ -78,11 +75,11 @@ class Round(wiring.Component):
         m.d.comb += found.sign.eq(sign)
         return found.as_value()
 
-    def _fine(self, m: Module, rough: Any, fine: Value) -> Value:
+    def _fine(self, m: Module, rough: Any) -> Value:
         """The window itself, shifted by a multiple of 4 and by the rest: two rows of 4:1 multiplexers. What lies above it must
         be as its sign is, its own highest bit too."""
         found = Signal(_SHIFTED, name="shifted_now")
-        by_4, rest = fine[2:], fine[:2]
+        by_4, rest = self.shift[2:4], self.shift[:2]
         wide = _WINDOW + 3
         whole = Cat(rough.window, rough.sign.replicate(_FINE))
         coarse = Signal(wide)

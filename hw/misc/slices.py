@@ -15,14 +15,14 @@ from isa.config import MachineConfig
 
 def words_layout(config: MachineConfig) -> data.StructLayout:
     """A word of each operand; ``opens`` and ``closes`` say whether loop 4 is at its first or last iteration."""
-    return data.StructLayout({"a": 8 * config.ic_p, "b": 8 * config.ic_p, "opens": 1, "closes": 1, "settings": SETTINGS})
+    return data.StructLayout({"a": 8 * config.ic_p, "b": 8 * config.ic_p, "opens": 1, "closes": 1})
 
 
 class Slicer(wiring.Component):
     """A word takes ``misc_parts`` cycles, one slice in each; latency 1. A word begins when ``may_begin``, and never stops then.
 
-    ``begun``: in the cycle of a first slice. A reduction counts all lanes of a word, but ``last_lanes`` of the last word of
-    loop 4.
+    ``begun``: in the cycle of a first slice. ``settings`` are those of the word at hand. A reduction counts all lanes of a
+    word, but ``last_lanes`` of the last word of loop 4.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -31,8 +31,8 @@ class Slicer(wiring.Component):
             "i": In(stream.Signature(words_layout(config))),
             "may_begin": In(1),
             "begun": Out(1),
+            "settings": In(SETTINGS),
             "o": Out(slice_layout(config)),
-            "settings": Out(SETTINGS),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -49,20 +49,19 @@ class Slicer(wiring.Component):
         ]
         with m.If(go):
             m.d.sync += part.eq(Mux(at_last, 0, part + 1))
-        limit = word.settings.last_lanes
+        limit = self.settings.last_lanes
         used = [Cat(~word.closes | (limit > lane) for lane in range(first, first + lanes)) for first in self._firsts()]
         ones = [word.b[8 * lane : 8 * lane + 8] for lane in range(self.config.ic_p)]
         m.d.sync += [
             self.o.valid.eq(go),
             self.o.a.as_value().eq(pick(self._slices(word.a), part)),
             self.o.b.as_value().eq(pick(self._slices(word.b), part)),
-            self.o.one.eq(pick(ones, word.settings.b_lane)),
+            self.o.one.eq(pick(ones, self.settings.b_lane)),
             self.o.used.eq(pick(used, part)),
             self.o.part.eq(part),
             self.o.ends.eq(at_last),
             self.o.opens.eq(at_first & word.opens),
             self.o.closes.eq(at_last & word.closes),
-            self.settings.eq(word.settings),
         ]
         return m
 

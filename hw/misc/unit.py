@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,7 +14,7 @@ from hw.interfaces import TICKET_BITS, FeatureMapRead, FeatureMapWrite, TableWri
 from hw.misc.arithmetic import Arithmetic
 from hw.misc.delay import Delay
 from hw.misc.finish import Finish
-from hw.misc.numbers import SETTINGS, settings_of
+from hw.misc.numbers import SETTINGS
 from hw.misc.operand import OperandFetch
 from hw.misc.slices import Slicer
 from hw.misc.walk import Walk
@@ -38,9 +38,10 @@ class MiscUnit(wiring.Component):
                              +-> output address queue ------------------------------+
 
     An instruction is accepted in the cycle after the first in which it is offered, when the last iteration of the one before
-    has left by then: its first iteration comes two cycles after that one. Where a word has several slices no slice waits
-    for it. Its numbers wait in ``settings`` until its first operands arrive. From the slicer on nothing ever stands still: a
-    word begins only when there is room for its result behind the pipeline, which is known two cycles after a write.
+    has left by then: its first iteration comes two cycles after that one. From the slicer on nothing ever stands still: a
+    word begins only when there is room for its result behind the pipeline, which is known two cycles after a write. Its
+    numbers wait in ``Walk``, and are those of the whole pipeline as soon as the last slice before it has left that: its first
+    slice comes ``latency + 1`` cycles after this one at the earliest.
     ``done`` comes one cycle after the last write. Writes happen in the order of the loops and after the reads of
     the same iteration, so work in place is safe. ``active``: a slice enters the arithmetic.
     """
@@ -61,7 +62,7 @@ class MiscUnit(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.submodules.walk = walk = Walk(self.config)
-        m.submodules.settings = settings = RamQueue(self.config, SETTINGS, depth=4)
+        settings = Signal(SETTINGS)
         m.submodules.operand_a = a = OperandFetch(self.config)
         m.submodules.operand_b = b = OperandFetch(self.config)
         output = data.StructLayout({"addr": unsigned(self.config.fm_address_bits), "outside": unsigned(1), "last": unsigned(1)})
@@ -72,32 +73,30 @@ class MiscUnit(wiring.Component):
         wiring.connect(m, a.fm_read, wiring.flipped(self.fm_read[0]))
         wiring.connect(m, b.fm_read, wiring.flipped(self.fm_read[1]))
 
-        self._accept(m, walk, settings)
+        begin = self._accept(m, walk)
         self._request(m, walk, a, b, outputs)
-        self._begin(m, settings, a, b, slicer, results)
-        self._compute(m, slicer, outputs, results)
+        self._begin(m, begin, walk, settings, a, b, slicer, results)
+        self._compute(m, settings, slicer, outputs, results)
         self._write(m, results)
         m.d.sync += self.wait_bank.eq(Cat(lane.valid & ~lane.ready for lane in (*self.fm_read, *self.fm_write)).any())
         return m
 
-    def _accept(self, m: Module, walk: Walk, settings: RamQueue) -> None:
-        """An instruction enters the loops and the settings queue together, in a cycle that registers alone decide on: what has
-        been offered is still offered then, unless the machine halts."""
-        op = self.instruction.payload.op.MISC
+    def _accept(self, m: Module, walk: Walk) -> Signal:
+        """An instruction enters the loops in a cycle that registers alone decide on: what has been offered is still offered
+        then, unless the machine halts. Returns whether one does."""
         offered = Signal()
         begin = Signal()
         m.d.sync += offered.eq(self.instruction.valid & ~begin)
         m.d.comb += [
-            begin.eq(offered & walk.i.ready & settings.i.ready & ~self.halt & ~self.fault.valid),
+            begin.eq(offered & walk.i.ready & ~self.halt & ~self.fault.valid),
             self.instruction.ready.eq(begin),
             walk.i.valid.eq(begin),
             walk.i.payload.eq(self.instruction.payload),
-            settings.i.valid.eq(begin),
-            *(settings.i.payload[name].eq(value) for name, value in settings_of(op).items()),
         ]
         running = Signal(range(2 * IN_FLIGHT))
         m.d.sync += running.eq(running + begin - self.done)
         m.d.comb += self.busy.eq(running != 0)
+        return begin
 
     def _request(self, m: Module, walk: Walk, a: OperandFetch, b: OperandFetch, outputs: Queue) -> None:
         """An iteration's three addresses leave together, but for those that are not in the buffer: the output says so where it
@@ -130,10 +129,12 @@ class MiscUnit(wiring.Component):
         latch_fault(m, self.fault, [(wrong, Fault.FM_ADDRESS, ticket)])
 
     def _begin(
-        self, m: Module, settings: RamQueue, a: OperandFetch, b: OperandFetch, slicer: Slicer, results: RamQueue
-    ) -> None:
+        self, m: Module, begin: Signal, walk: Walk, settings: Any, a: OperandFetch, b: OperandFetch, slicer: Slicer,
+        results: RamQueue,
+    ) -> None:  # fmt: skip
         """A word is cut into slices as soon as all that the mode reads is there, and there is room for what it becomes."""
-        now, word = settings.o.payload, slicer.i.payload
+        word = slicer.i.payload
+        current = self._settle(m, begin, walk, settings, slicer.i.valid & slicer.i.ready & a.o.payload.turn.last)
         room = Signal(range(self.room + 1), init=self.room)
         may_begin = Signal(init=1)
         enter = Signal()
@@ -141,18 +142,17 @@ class MiscUnit(wiring.Component):
         gives = Signal()
         left = [Signal.like(room, name=f"room_{name}") for name in ("kept", "less")]
         m.d.comb += [
-            slicer.i.valid.eq(a.o.valid & (b.o.valid | ~now.reads_b)),
+            slicer.i.valid.eq(current & a.o.valid & (b.o.valid | ~settings.reads_b)),
             word.a.eq(a.o.payload.word),
             word.b.eq(b.o.payload.word),
             word.opens.eq(a.o.payload.turn.opens),
             word.closes.eq(a.o.payload.turn.closes),
-            word.settings.eq(now),
+            slicer.settings.eq(settings),
             enter.eq(slicer.i.valid & slicer.i.ready),
             a.o.ready.eq(enter),
-            b.o.ready.eq(enter & now.reads_b),
-            settings.o.ready.eq(enter & a.o.payload.turn.last),
+            b.o.ready.eq(enter & settings.reads_b),
             slicer.may_begin.eq(may_begin),
-            takes.eq(slicer.begun & (~now.reduces | word.closes)),
+            takes.eq(slicer.begun & (~settings.reduces | word.closes)),
             left[0].eq(room + gives),
             left[1].eq(room - ~gives),
         ]
@@ -163,26 +163,41 @@ class MiscUnit(wiring.Component):
             may_begin.eq(Mux(takes, left[1].any(), left[0].any())),
         ]
 
-    def _compute(self, m: Module, slicer: Slicer, outputs: Queue, results: RamQueue) -> None:
+    def _settle(self, m: Module, begin: Signal, walk: Walk, settings: Any, over: Value) -> Signal:
+        """``settings`` become those of the instruction that is walked when the last slice before it, in whose cycle ``over``
+        was high, has left the pipeline; returns whether they are those of the next word."""
+        current = Signal()
+        drained = Signal(init=1)
+        rest = Signal(range(self.latency))
+        load = Signal()
+        m.d.comb += load.eq(walk.needs & ~current & drained)
+        m.d.sync += [walk.needs.eq(begin | (walk.needs & ~load)), current.eq(load | (current & ~over))]
+        with m.If(load):
+            m.d.sync += settings.eq(walk.settings)
+        with m.If(over):
+            m.d.sync += [rest.eq(self.latency - 1), drained.eq(0)]
+        with m.Elif(~drained):
+            m.d.sync += [rest.eq(rest - 1), drained.eq(rest == 1)]
+        return current
+
+    def _compute(self, m: Module, settings: Any, slicer: Slicer, outputs: Queue, results: RamQueue) -> None:
         """Slices of results are put together to words, and these meet their addresses; what a reduction has come to is the
         whole word."""
         m.submodules.arithmetic = arithmetic = self._arithmetic
         m.submodules.finish = ending = Finish(self.config)
-        after = {name: Delay(m, slicer.settings[name], f"late_{name}") for name in ("zp", "lo", "hi", "act", "table")}
         m.d.comb += [
             arithmetic.i.eq(slicer.o),
-            arithmetic.settings.eq(slicer.settings),
+            arithmetic.settings.eq(settings),
             ending.r.eq(arithmetic.r),
-            *(ending.settings[name].eq(value(arithmetic.latency)) for name, value in after.items()),
+            ending.settings.eq(settings),
         ]
         for name in self.table_write.signature.members:
             m.d.comb += getattr(ending.table_write, name).eq(getattr(self.table_write, name))
 
         m.d.comb += self.active.eq(slicer.o.valid)
-        reduces = slicer.settings.reduces
-        completes = slicer.o.valid & Mux(reduces, slicer.o.closes, slicer.o.ends)
+        completes = slicer.o.valid & Mux(settings.reduces, slicer.o.closes, slicer.o.ends)
         complete = Delay(m, completes, "complete")(self.latency)
-        fills = Delay(m, reduces, "fills")(self.latency)
+        fills = Delay(m, settings.reduces, "fills")(1)
         part = Delay(m, slicer.o.part, "part")(self.latency)
         word = Signal(8 * self.config.ic_p)
         width = 8 * self.config.misc_lanes

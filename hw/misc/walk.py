@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.sums import chosen_sum
 from hw.interfaces import TICKET_BITS, unit_layout
-from hw.misc.numbers import is_one_of
+from hw.misc.numbers import SETTINGS, is_one_of, settings_of
 from hw.misc.operand import TURN
 from isa.config import MachineConfig
 from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Unit
@@ -42,9 +42,9 @@ class Walk(wiring.Component):
     step writes that of its own loop, and ``source`` says of every loop which loop's word is its address, since the last step
     of a loop outside it. Which loop a step goes to (``moves``), and that there is none (``last``), is found a step earlier.
 
-    An instruction is taken from the cycle after its predecessor's last iteration left: ``i.ready`` is a register. Its first
-    iteration is offered in the cycle after that. While none is walked, all registers but that one follow ``i``: they need not
-    know when an instruction is taken.
+    An instruction is taken from the cycle after its predecessor's last iteration left, or later, when nobody ``needs`` its
+    numbers any more, which are at ``settings``: ``i.ready`` is a register. Its first iteration is offered in the cycle after
+    that. While none is walked, all registers but that one follow ``i``: they need not know when an instruction is taken.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -52,6 +52,8 @@ class Walk(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(unit_layout(Unit.MISC, config))),
             "o": Out(stream.Signature(iteration_layout(config))),
+            "needs": In(1),
+            "settings": Out(SETTINGS),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -60,7 +62,7 @@ class Walk(wiring.Component):
         now = Signal(unit_layout(Unit.MISC, self.config))
         idle = Signal(init=1)
         walking = Signal()
-        """``~idle``, a register as well: what is asked of the banks hangs on it."""
+        """Iterations are left. A register: what is asked of the banks hangs on it."""
         final = Signal(LOOPS)
         opens = Signal()
         alone = Signal()
@@ -78,6 +80,7 @@ class Walk(wiring.Component):
             self.o.payload.ticket.eq(now.ticket),
             step.eq(walking & self.o.ready),
             self.i.ready.eq(idle),
+            *(self.settings[name].eq(value) for name, value in settings_of(now.op.MISC).items()),
         ]
         after = self._count(m, taken, now.op.MISC, final, moves, idle, step)
         self._addresses(m, taken, now.op.MISC, moves, idle, step)
@@ -96,8 +99,9 @@ class Walk(wiring.Component):
                 alone.eq(is_one_of(taken.mode, *MISC_ALONE)),
                 reduces.eq(is_one_of(taken.mode, *MISC_REDUCTIONS)),
             ]
-        with m.Elif(step & last):
-            m.d.sync += [idle.eq(1), walking.eq(0)]
+        with m.Else():
+            over = ~walking | (step & last)
+            m.d.sync += [idle.eq(over & ~self.needs), walking.eq(~over)]
         return m
 
     def _count(self, m: Module, taken: Any, fields: Any, final: Signal, moves: Signal, idle: Signal, step: Signal) -> Signal:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from isa.config import MachineConfig
-from isa.latency import raster_rounds
+from isa.latency import misc_latency, raster_rounds
 from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.costs import MiscCost, WindowCost
 from sim.cycle.timing import (
@@ -198,7 +198,7 @@ class WindowPipeline(_Worker):
 
 
 class MiscPipeline(_Worker):
-    """A word in as many cycles as it has slices, from instruction to instruction."""
+    """A word in as many cycles as it has slices; the pipeline runs empty from instruction to instruction."""
 
     notice = MISC_NOTICE
 
@@ -212,13 +212,16 @@ class MiscPipeline(_Worker):
         self._pace = Pace.of(config)
         self._one_line = config.ways.serial_reads
         self._read_over = (0, 0)
-        self._free = 0
-        """The first cycle in which a slice may begin."""
+        self._latency = misc_latency(config)
+        self._needs = self._settled = 0
+        """The first cycle in which slices of another instruction may begin."""
 
     def accept(self, index: int, cycle: int) -> int | None:
         cost = self._costs[index]
         assert cost is not None
         self._index = index
+        # Its numbers are taken a cycle before its first slice may begin, and the loops hold them until then.
+        self._needs = max(cycle + 2, self._settled)
         first = cycle + MISC_READ
         if any(self._contended[index]):
             use = cost.use
@@ -229,16 +232,17 @@ class MiscPipeline(_Worker):
             first_a = max(first, self._read_over[0])
             firsts = (first_a, first_a if b is None else max(first, self._read_over[1]))
             masks = (a.masks(), None if b is None else b.masks(), o.masks())
-            self.open = WordContest(groups, masks, firsts, self._pace, self._free)
+            self.open = WordContest(groups, masks, firsts, self._pace, self._settled)
             return None
         parts = self._pace.parts
         turns = self._one_line and cost.walks is not None and cost.walks[1] is not None
         reads = cost.words * (2 if turns else 1) + cost.wait_bank
         later = min(cost.words, AHEAD) if turns else 0
         """The first operand runs ahead before the second gets its first word."""
-        self._free = max(first + later + ANSWER, self._free) + cost.cycles
-        last = self._free - parts
-        self._next = max(cycle + reads, last - (AHEAD + ANSWERS - 1) * parts + 1) + MISC_TURN
+        free = max(first + later + ANSWER, self._settled) + cost.cycles
+        self._settled = free + self._latency
+        last = free - parts
+        self._next = max(cycle + reads, last - (AHEAD + ANSWERS - 1) * parts + 1, self._needs) + MISC_TURN
         self._read_over = (max(first + reads, last - (ANSWERS - 1) * parts + 1),) * 2
         return last + self._pace.pipe + 1
 
@@ -251,7 +255,7 @@ class MiscPipeline(_Worker):
     def _close(self) -> int:
         contest = self.open
         assert isinstance(contest, WordContest)
-        self._next = contest.last_asked + MISC_TURN
+        self._next = max(contest.last_asked, self._needs) + MISC_TURN
         self._read_over = contest.read_over
-        self._free = contest.free
+        self._settled = contest.free + self._latency
         return contest.last_write + 1
