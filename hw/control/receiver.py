@@ -105,17 +105,21 @@ class Receiver(wiring.Component):
         ticket = Signal(TICKET_BITS)
         m.d.sync += [
             complete.eq(self.words.valid & self.words.ready & (index == header.length) & (index > 1)),
-            lawful.eq(holding),
-            valued.eq(Cat(values_legal(row, fields[row.name]) for row in rows)),
-            chosen.eq(Cat(header.opcode == row.opcode for row in rows) if len(rows) > 1 else 1),
             ticket.eq(ticket + accepted),
         ]
         with m.If(complete):
-            m.d.sync += [offered.eq(1), taken.eq(wait == 0)]
+            m.d.sync += [
+                offered.eq(1),
+                taken.eq(wait == 0),
+                lawful.eq(holding),
+                valued.eq(Cat(values_legal(row, fields[row.name]) for row in rows)),
+                chosen.eq(Cat(header.opcode == row.opcode for row in rows) if len(rows) > 1 else 1),
+            ]
         with m.Elif(accepted):
             m.d.sync += offered.eq(0)
         payload = self.instruction.payload
         m.d.comb += [payload.ticket.eq(ticket), payload.opcode.eq(header.opcode)]
+        # Fields of one row lie in the place of another's: what is longest is there unless it is another's turn.
         longest, *others = sorted(rows, key=lambda row: -row.length)
         m.d.comb += [payload.op[longest.name][name].eq(value) for name, value in fields[longest.name].items()]
         for row in others:

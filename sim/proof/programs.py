@@ -81,7 +81,9 @@ def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
 def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None:
     """All tokens of an instruction are taken once, when all are there, before the unit gets it; those that it gives are
     given once, when it is done and there is room, oldest first."""
-    wait, signal, taken, full = (inside.signal(name) for name in ("wait", "signal", "taken", "full"))
+    complete, offered, taken = (inside.signal(name) for name in ("complete", "offered", "taken"))
+    header = inside.view("header")
+    wait, signal = header.wait, header.signal
     legal = inside.part("offer").signal("legal")
     unpaid, flight = inside.signal("unpaid"), inside.part("in_flight")
     accepted = part.instruction.valid & part.instruction.ready
@@ -94,10 +96,11 @@ def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None
         checks.m.d.sync += owns.eq(1)
     with checks.m.If(accepted):
         checks.m.d.sync += owns.eq(0)
-    checks.if_then(part.take.any(), (part.take == wait) & ((wait & ~part.available) == 0) & full & legal & ~owns)
-    checks.if_then(accepted, full & legal & ((wait == 0) | owns | part.take.any()))
-    checks.if_then(full & legal & (wait != 0), taken == owns)
-    checks.if_then(owns, full & legal & taken)
+    checks.holds(~(complete & offered))
+    checks.if_then(part.take.any(), (part.take == wait) & ((wait & ~part.available) == 0) & offered & legal & ~owns)
+    checks.if_then(accepted, offered & legal & ((wait == 0) | owns | part.take.any()))
+    checks.if_then(offered & legal & (wait != 0), taken == owns)
+    checks.if_then(owns, offered & legal & taken)
     checks.if_then(part.give.any(), pays & ((part.give & part.full) == 0))
     checks.if_then(pays & item.due, part.give == item.value)
     checks.if_then(pays, level != 0)
@@ -126,11 +129,11 @@ PROOFS = (
         "receiver-tokens", RECEIVER, "an instruction's tokens are taken once, all together, before its unit gets it, and those "
         "it gives are given once, when it is done, oldest first; whatever its rules are", _receiver, tokens_frame_instructions,
         (
-            Fault(RECEIVER, "taking.eq(full & legal & ~taken & have & ~self.halt)",
-                  "taking.eq(full & legal & have & ~self.halt)"),
+            Fault(RECEIVER, "taking.eq(offered & legal & ~taken & have & ~self.halt)",
+                  "taking.eq(offered & legal & have & ~self.halt)"),
             Fault(RECEIVER, "(self.done | owed) & (blocked == 0)", "self.done | owed"),
-            Fault(RECEIVER, "full & legal & (taken | have) & in_flight.i.ready & ~self.halt",
-                  "full & legal & in_flight.i.ready & ~self.halt"),
+            Fault(RECEIVER, "offered & legal & (taken | have) & in_flight.i.ready & ~self.halt",
+                  "offered & legal & in_flight.i.ready & ~self.halt"),
         ),
         free=(values_legal, rules_hold),
     ),
