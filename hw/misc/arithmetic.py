@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Mux, Signal, Value, signed
+from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -59,13 +59,15 @@ class Arithmetic(wiring.Component):
             reduce.values.eq(self.i.a),
         ]
         reduced = Delay(m, reduce.total, "reduced")
-        lanes = [_Lane(m, lane) for lane in range(self.config.misc_lanes)]
+        goes = Delay(m, self.i.valid, "goes")
+        lanes = [_Lane(m, lane, goes) for lane in range(self.config.misc_lanes)]
         factors = [self._factor(m, lane, reduced) for lane in lanes]
-        products = self._multiplied(m, platform, factors, self.settings.m_a)
+        products = self._multiplied(m, platform, factors, goes(self._factors))
         for lane, product in zip(lanes, products, strict=True):
             m.submodules[f"round{lane.number}"] = round_ = Round()
             m.d.comb += [
                 round_.total.eq(self._total(m, lane, product)),
+                round_.goes.eq(Cat(goes(self._products + 2 + stage) for stage in range(MISC_ROUNDING))),
                 round_.shift.eq(self.settings.shift),
                 self.r[lane.number].eq(round_.r),
             ]
@@ -75,43 +77,45 @@ class Arithmetic(wiring.Component):
         """``u`` of a lane, after its second multiplier."""
         at, n = self._factors, lane.number
         b = Mux(self.settings.b_one, self.i.one, self.i.b[n]).as_signed()
-        x = Delay(m, lane.register(9, "x", self.i.a[n] - self.settings.a_zp), f"x_{n}")
-        y = Delay(m, lane.register(9, "y", chosen_sum(extended(~self.settings.b_zp, 9), extended(b, 9), 1)), f"y_{n}")
+        x = Delay(m, lane.register(0, 9, "x", self.i.a[n] - self.settings.a_zp), f"x_{n}")
+        y = Delay(m, lane.register(0, 9, "y", chosen_sum(extended(~self.settings.b_zp, 9), extended(b, 9), 1)), f"y_{n}")
         this_x, this_y, multiplies = x(at - 4), y(at - 4), self.settings.multiplies
         lane.without_y = without_y = Delay(m, self.settings.by_sign & ~this_x[-1], f"without_y_{n}")
         is_product = Delay(m, multiplies & ~without_y(0), f"is_product_{n}")
-        v = lane.register(9, "v", Mux(multiplies, this_x, this_y))
-        w = lane.register(26, "w", Mux(is_product(0), extended(this_y, 26), self.settings.m_b))
-        lane.second = Delay(m, lane.register(35, "second", v * w), f"second_{n}")
+        v = lane.register(at - 3, 9, "v", Mux(multiplies, this_x, this_y))
+        w = lane.register(at - 3, 26, "w", Mux(is_product(0), extended(this_y, 26), self.settings.m_b))
+        lane.second = Delay(m, lane.register(at - 2, 35, "second", v * w), f"second_{n}")
         first = Mux(is_product(2), lane.second(0)[:18].as_signed(), x(at - 2))
         reduced_now = reduced(at - 1 - self._reduce.latency)
-        return lane.register(18, "u", Mux(without_y(2), 0, Mux(self.settings.reduces, reduced_now, first)))
+        return lane.register(at - 1, 18, "u", Mux(without_y(2), 0, Mux(self.settings.reduces, reduced_now, first)))
 
-    def _multiplied(self, m: Module, platform: Any, factors: list[Signal], m_a: Value) -> list[Value]:
+    def _multiplied(self, m: Module, platform: Any, factors: list[Signal], goes: Value) -> list[Value]:
         """Each lane's ``u m_a``; with ``array_clock`` 2 a DSP makes those of two lanes by turns."""
         if self.config.array_clock == 1:
             products = [Signal(signed(44), name=f"product_a_{n}", reset_less=True) for n in range(len(factors))]
-            m.d.sync += [to.eq(u * m_a) for to, u in zip(products, factors, strict=True)]
+            with m.If(goes):
+                m.d.sync += [to.eq(u * self.settings.m_a) for to, u in zip(products, factors, strict=True)]
             return list(products)
-        return lanes_by_turns(m, platform, factors, m_a, 44, "product_a")
+        return lanes_by_turns(m, platform, factors, self.settings.m_a, 44, "product_a")
 
     def _total(self, m: Module, lane: _Lane, product_a: Value) -> Signal:
         """The sum of both products, or one of them, and the constant."""
         settings = self.settings
-        since = self._products - self._factors
+        at = self._products
+        since = at - self._factors
         product_b = lane.second(since + 1)
         adds = lane.without_y(since + 3) | settings.uses_y
         subtracts = settings.compares
         operand = (extended(product_b, 45) & adds.replicate(45)) ^ subtracts.replicate(45)
         total = Signal(signed(45), name=f"total_{lane.number}")
         m.d.comb += total.eq(chosen_sum(extended(product_a.as_signed(), 45), operand, subtracts))
-        both = lane.register(45, "both", total)
+        both = lane.register(at, 45, "both", total)
         # With one signal for the choice, each bit of it is part of the LUT that adds the constant.
-        takes_b = lane.register(1, "takes_b", total[-1] ^ settings.picks_less)
-        own_a, own_b = lane.register(35, "own_a", product_a), lane.register(35, "own_b", product_b)
+        takes_b = lane.register(at, 1, "takes_b", total[-1] ^ settings.picks_less)
+        own_a, own_b = lane.register(at, 35, "own_a", product_a), lane.register(at, 35, "own_b", product_b)
         kept = Mux(settings.compares, Mux(takes_b, own_b, own_a), both)
         constant = extended(settings.constant, SUM_BITS)
-        return lane.register(SUM_BITS, "total", chosen_sum(constant, extended(kept, SUM_BITS)))
+        return lane.register(at + 1, SUM_BITS, "total", chosen_sum(constant, extended(kept, SUM_BITS)))
 
 
 class _Lane:
@@ -120,11 +124,14 @@ class _Lane:
     second: Delay
     without_y: Delay
 
-    def __init__(self, m: Module, number: int) -> None:
+    def __init__(self, m: Module, number: int, goes: Delay) -> None:
         self._m = m
+        self._goes = goes
         self.number = number
 
-    def register(self, bits: int, name: str, value: Value) -> Signal:
+    def register(self, cycle: int, bits: int, name: str, value: Value) -> Signal:
+        """It stands still where there is no slice so many cycles before."""
         signal = Signal(signed(bits), name=f"{name}_{self.number}", reset_less=True)
-        self._m.d.sync += signal.eq(value)
+        with self._m.If(self._goes(cycle)):
+            self._m.d.sync += signal.eq(value)
         return signal

@@ -8,6 +8,8 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from isa.latency import MISC_ROUNDING
+
 SUM_BITS = 49
 WHOLE = 10
 """Bits of a result with its sign: a greater one, with any zero-point, is clamped all the same."""
@@ -25,7 +27,7 @@ class Round(wiring.Component):
 
     Rounding to 24 bits matters only where it makes a half: within ``2^(e - 24)`` of ``k + 1/2``, ``e`` its exponent. So the
     fraction is compared with one half, leaving out as many of its bits as ``k`` has. One sum per cycle, latency
-    ``MISC_ROUNDING``; it never stands still, but ``shift`` does while sums are on their way:
+    ``MISC_ROUNDING``; it takes sums from stage to stage as ``goes`` says, and ``shift`` stays while any are on their way:
 
     ======  =====================================================================
     1       shift by multiples of 16: what lies above and below the window is noted
@@ -36,24 +38,25 @@ class Round(wiring.Component):
     """
 
     def __init__(self) -> None:
-        super().__init__({"total": In(signed(SUM_BITS)), "shift": In(6), "r": Out(signed(WHOLE))})
+        super().__init__({"total": In(signed(SUM_BITS)), "shift": In(6), "goes": In(MISC_ROUNDING), "r": Out(signed(WHOLE))})
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         rough = Signal(_ROUGH)
-        m.d.sync += rough.eq(self._rough(m))
+        with m.If(self.goes[0]):
+            m.d.sync += rough.eq(self._rough(m))
         shifted = Signal(_SHIFTED)
-        m.d.sync += shifted.eq(self._fine(m, rough))
+        with m.If(self.goes[1]):
+            m.d.sync += shifted.eq(self._fine(m, rough))
 
         whole = shifted.whole
         up, floor, beyond = Signal(), Signal(signed(WHOLE)), Signal()
-        m.d.sync += [up.eq(_rounds_up(shifted)), floor.eq(whole), beyond.eq(shifted.beyond)]
+        with m.If(self.goes[2]):
+            m.d.sync += [up.eq(_rounds_up(shifted)), floor.eq(whole), beyond.eq(shifted.beyond)]
         most = (1 << WHOLE - 1) - 1
         at_top = floor == most
-        with m.If(beyond | at_top):
-            m.d.sync += self.r.eq(Mux(floor[-1], -most - 1, most))
-        with m.Else():
-            m.d.sync += self.r.eq(floor + up)
+        with m.If(self.goes[3]):
+            m.d.sync += self.r.eq(Mux(beyond | at_top, Mux(floor[-1], -most - 1, most), floor + up))
         return m
 
     def _rough(self, m: Module) -> Value:
