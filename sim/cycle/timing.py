@@ -34,7 +34,7 @@ READ_TURN = 4
 QUEUE = 3
 """From a word leaving the dispatcher to the receiver taking it: register, buffered FIFO (2)."""
 OFFER = 1
-"""From the move into the offer to the first cycle in which the unit may accept."""
+"""From its last word being there to the first cycle in which the unit may accept."""
 
 RASTER_START = 2
 """From acceptance to the first pixel group leaving the raster's counters, but for the ``raster_rounds`` before it."""
