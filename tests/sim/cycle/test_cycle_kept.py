@@ -63,7 +63,7 @@ def test_windows_that_are_alike_read_the_same(seed: int) -> None:
     like, moved = taps.alike()
     walk = WindowWalk(Banks.of(preset("base")), taps, 100, 2, 50, 2, 1, 7, 3)
     assert np.array_equal(walk.masks(), replace(walk, taps=like, base=walk.base + moved).masks())
-    further = replace(taps, i_h=like.i_h + 5) if like.i_h < taps.i_h else taps
+    further = taps._replace(i_h=like.i_h + 5) if like.i_h < taps.i_h else taps
     assert further.alike() == (like, moved)
     assert taps.alike(several=True) == (taps, 0)
 
