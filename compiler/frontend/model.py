@@ -149,7 +149,7 @@ def large_constants(model: Model) -> dict[str, Array]:
 
 
 def hollow_proto(model: Model, outputs: Sequence[str]) -> onnx.ModelProto:
-    """The model without its large constants, which whoever runs it gives: to write and to parse them takes longer than a run."""
+    """The model without its large constants, which whoever runs it gives: to write and parse them takes longer than a run."""
     large = large_constants(model)
     rest = {k: v for k, v in model.constants.items() if k not in large}
     proto = part_proto(replace(model, constants=rest), model.nodes, model.inputs, outputs)
