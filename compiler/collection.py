@@ -10,8 +10,8 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SELDOM = 200_000
-"""New objects after which the youngest are looked at."""
+SELDOM = 1_000_000
+"""New objects after which the youngest are looked at: more than the compilation of ResNet-50 makes and keeps."""
 
 
 @contextmanager

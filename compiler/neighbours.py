@@ -32,6 +32,8 @@ class Neighbours:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self._known: KnownPlans = {}
+        self._pairs: dict[tuple[Mask, Mask], Hashable] = {}
+        """What is equal for pairs of equal shapes, joined in the same way."""
         self._rows: dict[Mask, Row] = {}
         """Machines that have done a group, or nothing, from rest."""
         self._walked: dict[Hashable, int] = {}
@@ -148,7 +150,10 @@ class Neighbours:
 
     def _pair(self, first: Mask, second: Mask) -> Hashable:
         """The first is 0 where the machine rests before."""
-        return self.evaluator.shapes.together([first, second] if first else [second])
+        pair = first, second
+        if pair not in self._pairs:
+            self._pairs[pair] = self.evaluator.shapes.together([first, second] if first else [second])
+        return self._pairs[pair]
 
     def _plan(self, mask: Mask, upwards: bool) -> Plan:
         evaluator = self.evaluator

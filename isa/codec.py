@@ -41,20 +41,20 @@ class Op:
 
 def encode(op: Op) -> list[int]:
     """The instruction's 32-bit words."""
-    if op.name not in BY_NAME:
+    places = _PLACES.get(op.name)
+    if places is None:
         raise EncodeError(f"instruction {op.name!r}: unknown; known are {', '.join(BY_NAME)}")
     row = op.row
-    unknown = sorted(set(op.values) - set(row.fields))
-    if unknown:
-        raise EncodeError(f"{op.name}: no field {unknown[0]!r}; its fields are {', '.join(row.fields)}")
     words = [0] * row.length
-    header = {"opcode": row.opcode, "length": row.length, "wait": _mask(op.wait), "signal": _mask(op.signal)}
-    lsb = 0
-    for f in HEADER:
-        words[0] |= header.get(f.name, 0) << lsb
-        lsb += f.bits
-    for place in row.placed:
-        words[place.word] |= _pack(op.name, place.field, op[place.field.name]) << place.lsb
+    words[0] = _HEADERS[op.name] | _mask(op.wait) << _HEADER_LSB["wait"] | _mask(op.signal) << _HEADER_LSB["signal"]
+    for name, value in op.values.items():
+        if name not in places:
+            unknown = sorted(set(op.values) - set(places))
+            raise EncodeError(f"{op.name}: no field {unknown[0]!r}; its fields are {', '.join(places)}")
+        word, lsb, low, high, mask = places[name]
+        if not low <= value <= high:
+            raise EncodeError(f"{op.name}.{name} = {value}: outside {low}..{high}")
+        words[word] |= (value & mask) << lsb
     return words
 
 
@@ -104,19 +104,27 @@ def broken_rule(op: Op, config: MachineConfig) -> str | None:
     return None
 
 
-def _pack(name: str, f: Field, value: int) -> int:
-    if not f.low <= value <= f.high:
-        raise EncodeError(f"{name}.{f.name} = {value}: outside {f.low}..{f.high}")
-    return value & ((1 << f.bits) - 1)
-
-
 def _unpack(f: Field, bits: int) -> int:
     value = bits & ((1 << f.bits) - 1)
     return value - (1 << f.bits) if f.signed and value >> (f.bits - 1) else value
 
 
+_UNIT_MASKS = {frozenset(unit for unit in Unit if mask >> unit & 1): mask for mask in range(1 << len(Unit))}
+_HEADER_LSB = {f.name: sum(before.bits for before in HEADER[:number]) for number, f in enumerate(HEADER)}
+_HEADERS = {
+    name: row.opcode << _HEADER_LSB["opcode"] | row.length << _HEADER_LSB["length"] for name, row in BY_NAME.items()
+}
+"""First words without tokens."""
+_PLACES = {
+    name: {
+        p.field.name: (p.word, p.lsb, p.field.low, p.field.high, (1 << p.field.bits) - 1) for p in row.placed
+    } for name, row in BY_NAME.items()
+}  # fmt: skip
+"""Of each field its word, its lowest bit, the range of its values, and its bits."""
+
+
 def _mask(units: frozenset[Unit]) -> int:
-    return sum(1 << unit for unit in units)
+    return _UNIT_MASKS[units]
 
 
 def _units(mask: int) -> frozenset[Unit]:

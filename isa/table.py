@@ -94,7 +94,7 @@ class Instruction:
                     raise TableError(f"{self.name}: field {f.name} is declared twice")
                 seen.add(f.name)
 
-    @property
+    @cached_property
     def length(self) -> int:
         """Words including the header."""
         return 1 + len(self.words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
@@ -112,7 +112,7 @@ def _listing(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...]
 
 def _moved(op: MachineOp, moved: Callable[[int], int]) -> MachineOp:
     """The same load, from where its parameters lie."""
-    return replace(op, values={**op.values, "offset": moved(op["offset"])})
+    return MachineOp(op.name, {**op.values, "offset": moved(op["offset"])}, op.wait, op.signal)
 
 
 def _parts(

@@ -15,6 +15,8 @@ Array = NDArray[Any]
 
 IR_VERSION = 10
 MICROSOFT = "com.microsoft"
+LARGE = 4096
+"""Bytes of a constant that may be left out of a model that is to be run here."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,24 @@ def part_proto(model: Model, nodes: Sequence[Node], inputs: Sequence[str], outpu
     )
     opsets = [helper.make_opsetid(domain, version) for domain, version in model.opsets.items()]
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="tilewright")
+
+
+def large_constants(model: Model) -> dict[str, Array]:
+    """Those that no inference of shapes looks into, and that are most of a model's bytes."""
+    return {k: v for k, v in model.constants.items() if v.dtype == np.float32 and v.nbytes >= LARGE}
+
+
+def hollow_proto(model: Model, outputs: Sequence[str]) -> onnx.ModelProto:
+    """The model without its large constants, which whoever runs it gives: to write and parse them takes longer than a run."""
+    large = large_constants(model)
+    rest = {k: v for k, v in model.constants.items() if k not in large}
+    proto = part_proto(replace(model, constants=rest), model.nodes, model.inputs, outputs)
+    for name, value in large.items():
+        tensor = proto.graph.initializer.add(
+            name=name, data_type=onnx.TensorProto.FLOAT, dims=value.shape, data_location=onnx.TensorProto.EXTERNAL
+        )
+        tensor.external_data.add(key="location", value="memory")
+    return proto
 
 
 def to_proto(model: Model) -> onnx.ModelProto:

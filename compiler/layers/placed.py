@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compiler.schedule.instruction import Access, Space
 
@@ -24,8 +25,7 @@ class Rows:
             yield Rows(begin, min(self.end, begin + most))
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """Row ``y`` of plane ``v`` starts at word ``base + v * plane + ((y + shift) mod ring) * pitch``."""
 
     base: int

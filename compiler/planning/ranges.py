@@ -106,28 +106,20 @@ def deduce(group: Group, steps: int) -> Ranges:
     """Of all maps of the group; a joined map is read where its parts are."""
     heights = {name: group.tensors[name].height for name in group.maps}
     count = np.arange(1, steps + 1, dtype=np.int64)
-    end: dict[str, Ends] = {name: np.zeros(steps, np.int64) for name in heights}
-    for name in group.outputs:
-        end[name] = -(-heights[name] * count // steps)
+    end: dict[str, Ends] = {name: -(-heights[name] * count // steps) for name in group.outputs}
     for layer in reversed(group.layers):
         for index, read in enumerate(layer.inputs):
             needed = layer.input_end(index, end[layer.output])
             for name in group.joined.get(read, (read,)):
-                end[name] = np.maximum(end[name], needed)
-    reads = {name: np.full(steps, heights[name], np.int64) for name in heights}
-    for name in group.outputs:
-        reads[name] = _before(end[name])
+                end[name] = np.maximum(end[name], needed) if name in end else needed
+    first = {name: _before(end[name]) for name in (*group.outputs, *(layer.output for layer in group.layers))}
+    reads: dict[str, Ends] = {name: first[name] for name in group.outputs}
     for layer in group.layers:
-        first = _before(end[layer.output])
         for index, read in enumerate(layer.inputs):
-            needed = layer.input_begin(index, first)
+            needed = layer.input_begin(index, first[layer.output])
             for name in group.joined.get(read, (read,)):
-                reads[name] = np.minimum(reads[name], needed)
-    return Ranges(steps, _listed(end), _listed(reads))
-
-
-def _listed(found: Mapping[str, Ends]) -> dict[str, list[int]]:
-    return {name: rows.tolist() for name, rows in found.items()}
+                reads[name] = np.minimum(reads[name], needed) if name in reads else needed
+    return Ranges(steps, {name: end[name].tolist() for name in heights}, {name: reads[name].tolist() for name in heights})
 
 
 @cache

@@ -30,16 +30,16 @@ class Task:
     sources: list[tuple[list[float], list[float]]] = field(default_factory=list)
     """``first`` and ``last`` of those whose rows it takes. Tasks do not hold each other: they would be rings of objects, which
     only the collector of cycles frees."""
-    room: list[tuple[list[float], list[float], int]] = field(default_factory=list)
+    room: Sequence[tuple[list[float], list[float], int]] = ()
     """The same of those who must be done with the rows that it overwrites, and how many steps ago these were theirs."""
-    after: list[tuple[list[float], int]] = field(default_factory=list)
+    after: Sequence[tuple[list[float], int]] = ()
     """``last`` of those who must be done with words that it takes over from other maps, and how long ago, in steps."""
     blocks: int = 1
     kept: float = 0.0
     """Cycles of loading the parameters that stay, until they are loaded."""
     streamed: float = 0.0
     """Cycles of loading those that come in each step."""
-    given: list[tuple[float, float]] = field(default_factory=list)
+    given: Sequence[tuple[float, float]] = ()
     """Of each step: when it may begin, and when the last piece may, for what groups before this one do; empty: at any time."""
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Task:
         """With another image."""
         self.first.clear()
         self.last.clear()
-        self.given = []
+        self.given = ()
 
 
 @dataclass(slots=True, eq=False)

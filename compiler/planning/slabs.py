@@ -7,20 +7,28 @@ step another can use in every step. Slabs whose rings keep nothing from step to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from compiler.layers.placed import Placed
 from compiler.memory.arena import arrange
-from compiler.memory.blocks import Block, largest_live_set
+from compiler.memory.blocks import Block
 from compiler.planning.presence import Presence
 
 EFFORT = 200
 """Choices of the search for offsets of slabs."""
 Mask = int
 """Of rows of a slab, one bit each."""
+
+
+class Meeting(NamedTuple):
+    """Relative shifts, one bit each, the lowest first."""
+
+    lowest: int
+    shifts: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +79,11 @@ class Slabs:
 
     def __init__(self, tenants: Sequence[Tenant]) -> None:
         self.tenants = tenants
-        self._apart: dict[tuple[int, int], set[tuple[int, int]]] = {}
+        self._apart: dict[tuple[int, int], Meeting] = {}
         self._masks: dict[tuple[int, int, int], Mask] = {}
         self._fewest: dict[tuple[int, int], int] = {}
         self._slab_of: dict[tuple[int, ...], Slab | None] = {}
+        self._blocks: dict[tuple[int, ...], Block] = {}
 
     def least(self) -> int:
         """Words in use at the worst moment: no places take fewer."""
@@ -102,25 +111,39 @@ class Slabs:
     def _slabs(self, order: Sequence[int]) -> list[Slab]:
         """One tenant after the other joins the slab where it needs the fewest words more, or begins one."""
         slabs: list[Slab] = []
+        live = [0] * (max(each.presence.last for each in self.tenants) + 1)
+        """Words of all slabs in use at each time of a step."""
+        words = 0
         for number in order:
-            best: tuple[tuple[int, int], list[Slab]] | None = None
+            best: tuple[tuple[int, int], int, Slab, list[int]] | None = None
             for place in range(len(slabs) + 1):
-                joined = self._joined([*(slabs[place].seats if place < len(slabs) else ()), number])
+                old = slabs[place] if place < len(slabs) else None
+                joined = self._joined((*(old.seats if old else ()), number))
                 if joined is not None:
-                    tried = [*slabs[:place], joined, *slabs[place + 1 :]]
-                    rank = largest_live_set([self._block(slab) for slab in tried]), sum(slab.words for slab in tried)
+                    then = self._in_use(live, old, joined)
+                    rank = max(then), words + joined.words - (old.words if old else 0)
                     if best is None or rank < best[0]:
-                        best = rank, tried
+                        best = rank, place, joined, then
             assert best is not None
-            slabs = best[1]
+            (_, words), place, joined, live = best
+            slabs[place : place + 1] = [joined]
         return slabs
 
-    def _joined(self, members: Sequence[int]) -> Slab | None:
+    def _in_use(self, live: Sequence[int], old: Slab | None, new: Slab) -> list[int]:
+        """With the new slab in place of the old one."""
+        found = [*live]
+        for slab, words in ((old, -old.words if old else 0), (new, new.words)):
+            if slab is not None:
+                block = self._block(slab)
+                for time in range(block.begin, block.end):
+                    found[time] += words
+        return found
+
+    def _joined(self, members: tuple[int, ...]) -> Slab | None:
         """The smallest slab for these; None: the last of them can share rows with none of the others."""
-        key = tuple(members)
-        if key not in self._slab_of:
-            self._slab_of[key] = self._smallest(members)
-        return self._slab_of[key]
+        if members not in self._slab_of:
+            self._slab_of[members] = self._smallest(members)
+        return self._slab_of[members]
 
     def _smallest(self, members: Sequence[int]) -> Slab | None:
         own = [self.tenants[number] for number in members]
@@ -128,6 +151,8 @@ class Slabs:
         best: Slab | None = None
         planes = max(each.planes for each in own)
         apart = sum(each.ring * each.pitch * each.planes for each in own)
+        if len(own) > 1 and max(each.ring for each in own) * pitch * planes >= apart:
+            return None
         fewest = [self._least_rows(members[-1], other) for other in members[:-1]]
         start = max(max(each.ring for each in own), min(fewest, default=0))
         for rows in range(start, sum(each.ring for each in own) + 1):
@@ -180,7 +205,7 @@ class Slabs:
             self._masks[key] = _taken(self._meeting(number, other), rows)
         return self._masks[key]
 
-    def _meeting(self, number: int, other: int) -> set[tuple[int, int]]:
+    def _meeting(self, number: int, other: int) -> Meeting:
         key = number, other
         if key not in self._apart:
             self._apart[key] = _meeting(self.tenants[number].presence, self.tenants[other].presence)
@@ -188,10 +213,14 @@ class Slabs:
 
     def _block(self, slab: Slab) -> Block:
         """Layers of a step as time: all of it, if anything stays for the next."""
-        own = [self.tenants[number].presence for number in slab.seats]
-        if any(each.carried for each in own):
-            return Block(0, max(each.presence.last for each in self.tenants) + 1, slab.words)
-        return Block(min(each.first for each in own), max(each.last for each in own) + 1, slab.words)
+        members = tuple(slab.seats)
+        if members not in self._blocks:
+            own = [self.tenants[number].presence for number in members]
+            if any(each.carried for each in own):
+                self._blocks[members] = Block(0, max(each.presence.last for each in self.tenants) + 1, slab.words)
+            else:
+                self._blocks[members] = Block(min(each.first for each in own), max(each.last for each in own) + 1, slab.words)
+        return self._blocks[members]
 
     def _berths(self, slabs: Sequence[Slab], offsets: Sequence[int]) -> list[Berth]:
         found: dict[int, Berth] = {}
@@ -206,26 +235,29 @@ def clear(one: tuple[Placed, Presence], other: tuple[Placed, Presence]) -> bool:
     """Whether rings whose words meet never use one at the same moment: plain if they are in one slab, or never both in use."""
     (own, present), (its, theirs) = one, other
     meeting = _meeting(present, theirs)
-    if not meeting:
+    if not meeting.shifts:
         return True
     alike = (own.ring, own.pitch, own.plane) == (its.ring, its.pitch, its.plane) and (own.base - its.base) % own.plane == 0
     return alike and not _taken(meeting, own.ring) >> (own.shift - its.shift) % own.ring & 1
 
 
-def _meeting(own: Presence, its: Presence) -> set[tuple[int, int]]:
-    """The different ranges of relative shifts, but for turns of the slab, at which both meet at some moment."""
+def _meeting(own: Presence, its: Presence) -> Meeting:
+    """The relative shifts, but for turns of the slab, at which both meet at some moment."""
     both = (own.begin < own.end) & (its.begin < its.end)
     first, last = its.begin[both] - own.end[both] + 1, its.end[both] - own.begin[both] - 1
-    return {*zip(first.tolist(), last.tolist(), strict=True)}
+    lowest = min(first.tolist(), default=0)
+    shifts = 0
+    for low, high in {*zip(first.tolist(), last.tolist(), strict=True)}:
+        shifts |= (1 << high - low + 1) - 1 << low - lowest
+    return Meeting(lowest, shifts)
 
 
-def _taken(meeting: Iterable[tuple[int, int]], rows: int) -> Mask:
-    """The relative shifts at which both would meet in a slab of so many rows."""
+def _taken(meeting: Meeting, rows: int) -> Mask:
+    """The relative shifts at which both would meet in a slab of so many rows: those that are equal modulo these are one."""
     full = (1 << rows) - 1
-    mask = 0
-    for first, last in meeting:
-        if last - first + 1 >= rows:
-            return full
-        run = (1 << last - first + 1) - 1 << first % rows
-        mask |= run | run >> rows
-    return mask & full
+    mask, shifts = 0, meeting.shifts
+    while shifts:
+        mask |= shifts & full
+        shifts >>= rows
+    mask <<= meeting.lowest % rows
+    return (mask | mask >> rows) & full

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
 from typing import NamedTuple
@@ -38,18 +38,18 @@ class Way:
     def placed_for(self, config: MachineConfig, group: Group) -> dict[str, Placed]:
         """Where the maps of a pass lie, which holds all of their channels and columns or some."""
         return {
-            name: replace(placed, planes=group.vectors(config, name), width=group.width(name))
+            name: placed._replace(planes=group.vectors(config, name), width=group.width(name))
             for name, placed in self.placed.items()
         }  # fmt: skip
 
     @cached_property
     def words(self) -> int:
         """Of the feature-map buffer, in which maps may share words."""
-        used = 0
-        past = 0
-        for each in sorted(self.placed.values(), key=lambda each: each.base):
-            used += max(0, each.base + each.words - max(past, each.base))
-            past = max(past, each.base + each.words)
+        used = past = 0
+        for begin, end in sorted([(each.base, each.base + each.words) for each in self.placed.values()]):
+            if end > past:
+                used += end - (begin if begin > past else past)
+                past = end
         return used
 
 
@@ -205,7 +205,8 @@ def _wait_for_words(config: MachineConfig, group: Group, way: Way, tasks: Mappin
             for maker in (life.maker for life in own.lives if life.maker in tasks):
                 for reader in (reader for life in other.lives for reader in life.readers):
                     if tasks[reader].unit is not tasks[maker].unit:
-                        tasks[maker].after.append((tasks[reader].last, int(place[reader] > place[maker])))
+                        late = tasks[reader].last, int(place[reader] > place[maker])
+                        tasks[maker].after = [*tasks[maker].after, late]
 
 
 @lru_cache(maxsize=16)

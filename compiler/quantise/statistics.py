@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 from numpy.typing import NDArray
 
-from compiler.frontend.model import Model, part_proto
+from compiler.frontend.model import Model, hollow_proto, large_constants
 from compiler.frontend.session import RuntimeRefusal, run_session
 from compiler.quantise.histogram import Histogram
 from isa.errors import TilewrightError
@@ -142,8 +142,11 @@ def collected(
     outputs = [name for name in names if name not in model.inputs]
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    proto = part_proto(model, model.nodes, model.inputs, outputs or model.outputs)
+    proto = hollow_proto(model, outputs or model.outputs)
+    large = {name: np.ascontiguousarray(value) for name, value in large_constants(model).items()}
     try:
+        given = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in large.values()]
+        options.add_external_initializers([*large], given)
         session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's exceptions have no common base but this
         raise RuntimeRefusal(f"onnxruntime cannot load the float model: {' '.join(str(error).split())[:300]}") from None

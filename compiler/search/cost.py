@@ -111,6 +111,8 @@ class Evaluator:
         if len(missing) < FEW:
             return
         if self._planners is None:
+            # All of the crew will ask.
+            _ = self.narrow
             self._planners = self.crew.team(lambda asked: self._planned(*asked))
         before = self.evaluated
         found = self._planners.each([(mask, objective) for mask in missing.values()])

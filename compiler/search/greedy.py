@@ -14,7 +14,9 @@ def greedy(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partiti
     members are free, that fits on chip with all its parameters and costs no more than its members alone."""
     sets = evaluator.sets
     starting: dict[int, list[Mask]] = {}
-    for group in template_groups(sets):
+    embeddings = template_groups(sets)
+    evaluator.plan_all([*embeddings], objective)
+    for group in embeddings:
         starting.setdefault(group & -group, []).append(group)
     chosen = [1 << n for n in range(len(sets.ops))]
     taken = 0

@@ -31,32 +31,21 @@ def keeps_readers_together(evaluator: Evaluator, group: Mask) -> bool:
 
 
 def group_size(evaluator: Evaluator) -> int:
-    """Most operations of a group for which the table has room in the configuration's feature-map buffer."""
-    room = evaluator.config.fm_words
-    table = size_table(evaluator)
-    return max((size for size, words in table.items() if words <= room), default=1)
+    """Most operations of a group for which the table has room in the configuration's feature-map buffer.
 
-
-def size_table(evaluator: Evaluator) -> dict[int, int]:
-    """Group size -> feature-map words without which no group of that size runs in ``STEPS`` tiles.
-
-    The paper builds it beforehand for every network; so the groups are not planned here, only measured.
+    The table: group size -> feature-map words without which no group of that size runs in ``STEPS`` tiles. The paper builds it
+    beforehand for every network; so the groups are not planned here, only measured, and of each size until one has room.
     """
-    sets = evaluator.sets
-    words: dict[object, int] = {}
-    table: dict[int, int] = {}
+    sets, room = evaluator.sets, evaluator.config.fm_words
+    by_size: dict[int, dict[object, Mask]] = {}
     for mask in grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), lambda mask: 0).groups:
-        if mask.bit_count() > 1 and not keeps_readers_together(evaluator, mask):
-            continue
-        key = evaluator.shapes.key(mask)
-        if key not in words:
-            words[key] = _words(evaluator, mask)
-        size = mask.bit_count()
-        table[size] = min(table.get(size, words[key]), words[key])
-    return table
+        if mask.bit_count() == 1 or keeps_readers_together(evaluator, mask):
+            by_size.setdefault(mask.bit_count(), {}).setdefault(evaluator.shapes.key(mask), mask)
+    sizes = sorted(by_size, reverse=True)
+    return next((size for size in sizes if any(tiled_words(evaluator, mask) <= room for mask in by_size[size].values())), 1)
 
 
-def _words(evaluator: Evaluator, mask: Mask) -> int:
+def tiled_words(evaluator: Evaluator, mask: Mask) -> int:
     """Feature-map words that the group's maps take in ``STEPS`` tiles; more than there are if it cannot run at all."""
     try:
         group = evaluator.group(mask)

@@ -20,6 +20,7 @@ class Shapes:
     def __init__(self, sets: OpSets) -> None:
         self.sets = sets
         self._numbers: dict[str, int] = {}
+        self._keys: dict[Mask, tuple[object, ...]] = {}
 
     @cached_property
     def geometries(self) -> list[str]:
@@ -49,7 +50,9 @@ class Shapes:
 
     def key(self, mask: Mask) -> tuple[object, ...]:
         """Within one run: who has which geometry, who reads what, what is stored."""
-        return tuple(self._parts(mask, self.numbers))
+        if mask not in self._keys:
+            self._keys[mask] = tuple(self._parts(mask, self.numbers))
+        return self._keys[mask]
 
     def together(self, masks: Sequence[Mask]) -> tuple[object, ...]:
         """Of groups in a row: the key of each, and which maps they share."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sim.cycle.timing import DRAM_QUEUE, DRAM_READ, LOAD_AHEAD_BEATS, READ_TURN
@@ -77,12 +77,12 @@ class Stream:
         self._over = now
         if done.bursts:
             apart, size = max(done.work, now - done.due) / done.bursts, done.beats / done.bursts
-            self.free(now - (burst + 1) * apart + size for burst in range(min(done.bursts, self._places)))
+            self.free([now - (burst + 1) * apart + size for burst in range(min(done.bursts, self._places) - 1, -1, -1)])
         if self.queue:
             self._begin(self.queue.popleft())
         return done
 
-    def free(self, ends: Iterable[float]) -> None:
+    def free(self, ends: Sequence[float]) -> None:
         """Bursts are over, and their places free."""
         self._ends = sorted([*self._ends, *ends])[-self._places :]
 

@@ -201,22 +201,36 @@ class WindowContest:
             side.trail.append(Record(cycles[0], now, side.groups, np.array(cycles, np.int64), np.array(wanted, np.uint64)))
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 12)
 def _follow(masks: bytes, taken: bytes) -> tuple[Masks, Ints, int | None]:
     """Step by step through cycles in which banks are taken.
 
     What is wanted in each cycle, the cycles in which steps are over, and the banks that the step at hand still wants.
     """
-    wanted: list[int] = []
-    done: list[int] = []
-    steps = iter(np.frombuffer(masks, np.uint64).tolist())
-    left = next(steps)
-    for cycle, busy in enumerate(np.frombuffer(taken, np.uint64).tolist()):
-        wanted.append(left)
-        left &= busy
-        if not left:
-            done.append(cycle)
-            left = next(steps, -1)
-            if left < 0:
-                break
-    return np.array(wanted, np.uint64), np.array(done, np.int64), left if left >= 0 else None
+    steps, busy = np.frombuffer(masks, np.uint64), np.frombuffer(taken, np.uint64).tolist()
+    end = len(busy)
+    late: list[int] = []
+    """Cycles in which a step goes on that has begun before."""
+    lefts: list[int] = []
+    """What it wants in these."""
+    cycle = begun = left = 0
+    for want in steps.tolist():
+        if cycle == end:
+            break
+        begun += 1
+        left = want & busy[cycle]
+        cycle += 1
+        while left and cycle < end:
+            late.append(cycle)
+            lefts.append(left)
+            left &= busy[cycle]
+            cycle += 1
+    wanted = np.empty(cycle, np.uint64)
+    first = np.ones(cycle, np.bool_)
+    first[late] = False
+    wanted[first] = steps[:begun]
+    wanted[late] = lefts
+    done = np.append(first.nonzero()[0][1:] - 1, cycle - 1) if not left else first.nonzero()[0][1:] - 1
+    if not left and begun < len(steps):
+        return wanted, done, steps.item(begun)
+    return wanted, done, left or None

@@ -164,6 +164,12 @@ class Execution:
         """Go on to the next answer of DRAM, or to the end of work that had to wait for it; False if there is neither."""
         bus = self.bus
         workers = [worker for worker in self.workers if worker.open]
+        if not workers:
+            while bus.step():
+                if bus.read_done or bus.write_done or bus.fetched or bus.watched:
+                    self._answers()
+                    return True
+            return False
         followed = 0.0
         while True:
             until = NEVER
@@ -173,8 +179,6 @@ class Execution:
             if until < followed + STRIDE:
                 until = followed + STRIDE
             if not bus.step(until):
-                if not workers:
-                    return False
                 followed = until
                 over = [worker for worker in workers if worker.advance(ceil(until))]
                 for worker in over:

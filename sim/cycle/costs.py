@@ -137,8 +137,8 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     group = np.maximum(taps, np.where(leaky, kinds[1].cycles, kinds[0].cycles))
     active = pixel_groups * taps
     several = np.where((f["mode"] != PoolMode.MAX) & (f["k_w"] > 1), config.pool_taps, 1)
-    for n in np.flatnonzero(several > 1).tolist():
-        window = _taps(config, f, n)
+    together = np.flatnonzero(several > 1)
+    for n, window in zip(together.tolist(), _taps(config, {name: f[name][together] for name in _GEOMETRY}), strict=True):
         counts = several_steps(window, config.pool_taps).counts
         group[n] = max(int(counts.min()), drains[n].cycles)
         active[n] = counts.sum()
@@ -273,18 +273,18 @@ def _window_walks(
     """``inner`` vectors are read before the next tap, ``outer`` times everything."""
     banks = Banks.of(config)
     columns = _lists(f["i_addr"], inner, inner_step, outer, period, outer_step, group, several)
-    windows = (_taps(config, f, n).alike(several[n] > 1) for n in range(len(inner)))
+    windows = [taps.alike(most > 1) for taps, most in zip(_taps(config, f), columns[-1], strict=True)]
     return [
         WindowWalk(banks, taps, base + moved, *values)
         for (taps, moved), base, *values in zip(windows, *columns, strict=True)
     ]
 
 
-def _taps(config: MachineConfig, f: Fields, n: int) -> Taps:
-    """The window of the ``n``-th instruction; its first row may lie above the map, whose words then come before the base."""
-    taps = Taps(config.px_p, *(int(f[name][n]) for name in _GEOMETRY))
-    above = not taps.i_ring and taps.i_off >= ADDRESS_MODULUS // 2
-    return replace(taps, i_off=taps.i_off - ADDRESS_MODULUS) if above else taps
+def _taps(config: MachineConfig, f: Fields) -> list[Taps]:
+    """The window of each; its first row may lie above the map, whose words then come before the base."""
+    above = (f["i_ring"] == 0) & (f["i_off"] >= ADDRESS_MODULUS // 2)
+    signed = {**f, "i_off": f["i_off"] - above * ADDRESS_MODULUS}
+    return [Taps(config.px_p, *values) for values in zip(*_lists(*(signed[name] for name in _GEOMETRY)), strict=True)]
 
 
 _GEOMETRY = (
@@ -325,15 +325,18 @@ def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
     words = np.maximum(touched * f["i_ys"] // f["s_y"], f["i_w"])
     begin = np.where(f["i_off"] >= ADDRESS_MODULUS // 2, 0, f["i_off"])  # A negative one leads to rows above the first.
     found = _masks(config, f["i_addr"] + begin, words + (f["vectors"] - 1) * f["i_cs"])
-    for n in np.flatnonzero(f["i_ring"]):
-        ring, start, planes = int(f["i_ring"][n]), int(f["i_off"][n]), int(f["vectors"][n])
-        low = f["i_addr"][n] + np.arange(planes) * f["i_cs"][n]
-        length = min(int(words[n]), ring)
-        within = min(length, ring - start)
-        parts = _masks(config, low + start, np.full(planes, within))
-        if length > within:
-            parts += _masks(config, low, np.full(planes, length - within))
-        found[n] = reduce(or_, parts)
+    rings = np.flatnonzero(f["i_ring"])
+    if len(rings):
+        planes = f["vectors"][rings]
+        each = np.repeat(rings, planes)
+        plane = np.arange(len(each)) - np.repeat(np.cumsum(planes) - planes, planes)
+        low, ring, start = f["i_addr"][each] + plane * f["i_cs"][each], f["i_ring"][each], f["i_off"][each]
+        length = np.minimum(words[each], ring)
+        within = np.minimum(length, ring - start)
+        parts = zip(_masks(config, low + start, within), _masks(config, low, length - within), length > within, strict=True)
+        groups = [own | again if cut else own for own, again, cut in parts]
+        for n, end in zip(rings.tolist(), np.cumsum(planes).tolist(), strict=True):
+            found[n] = reduce(or_, groups[end - int(f["vectors"][n]) : end])
     return found
 
 
@@ -348,10 +351,13 @@ def _conv_writes(config: MachineConfig, f: Fields) -> list[Groups]:
 
 
 def _masks(config: MachineConfig, first: Ints, length: Ints) -> list[Groups]:
-    """The bank groups of ``length`` words from ``first`` on."""
+    """The bank groups of ``length`` words from ``first`` on; few are different, so few are made."""
     span = config.fm_phases * config.fm_depth
     last = np.clip(first + length - 1, first, config.fm_words - 1)
-    return [bank_groups(low, high) for low, high in zip(*_lists(first // span, last // span), strict=True)]
+    count = config.fm_words // span + 1
+    pairs, numbers = np.unique(first // span * count + last // span, return_inverse=True)
+    made = [bank_groups(*divmod(pair, count)) for pair in pairs.tolist()]
+    return [made[number] for number in numbers.tolist()]
 
 
 def _lists(*columns: Ints | npt.NDArray[np.bool_]) -> list[list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Taps:
+class Taps(NamedTuple):
     """The pixels and taps of a window on one channel vector, before addresses are counted from a base."""
 
     lanes: int
@@ -43,5 +42,5 @@ class Taps:
         reach_h = (self.o_h - 1) * self.s_y - self.pad_t + (self.k_h - 1) * self.d_y + 1
         reach_w = (self.o_w - 1) * self.s_x - self.pad_l + (self.k_w - 1) * self.d_x + 1
         moved = 0 if self.i_ring else self.i_off
-        taps = replace(self, i_h=min(self.i_h, reach_h), i_w=min(self.i_w, reach_w), i_off=self.i_off - moved)
+        taps = self._replace(i_h=min(self.i_h, reach_h), i_w=min(self.i_w, reach_w), i_off=self.i_off - moved)
         return taps, moved

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from isa.codec import Op
 from isa.config import MachineConfig
@@ -33,6 +34,14 @@ class CycleResult:
     trace: list[TraceEvent] = field(default_factory=list)
 
 
+class Times(NamedTuple):
+    """What a search asks of a program."""
+
+    cycles: int
+    ends: list[int]
+    """As in ``CycleResult``."""
+
+
 class CycleModel:
     """Runs programs at instruction granularity.
 
@@ -43,27 +52,26 @@ class CycleModel:
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
-        self._known: deque[tuple[Program, CycleResult]] = deque(maxlen=KEPT)
+        self._known: deque[tuple[Program, Times]] = deque(maxlen=KEPT)
         self._costs: Costs = {}
 
     def run(self, program_words: Sequence[int], *, trace: bool = True) -> CycleResult:
         """Of a binary, from START to END."""
         return self._run(from_words(self.config, program_words), trace)
 
-    def run_ops(self, ops: Sequence[Op], *, trace: bool = False) -> CycleResult:
-        """Of decoded instructions without START and END; for a search, which asks often and needs no timeline.
+    def run_ops(self, ops: Sequence[Op]) -> Times:
+        """Of decoded instructions without START and END; for a search, which asks often and for nothing but times.
 
         What differs from a program before it by addresses in DRAM alone takes as long, and is not run again.
         """
         program = from_ops(self.config, ops, self._costs)
-        if trace:
-            return self._run(program, trace)
-        for before, result in self._known:
+        for before, times in self._known:
             if before == program:
-                return result
-        result = self._run(program, trace)
-        self._known.append((program, result))
-        return result
+                return times
+        execution = Execution(self.config, program)
+        times = Times(execution.run(), execution.finishes)
+        self._known.append((program, times))
+        return times
 
     def _run(self, program: Program, trace: bool) -> CycleResult:
         execution = Execution(self.config, program)

@@ -38,13 +38,13 @@ def contended(uses: Sequence[Use], units: Sequence[int | None], order: Sequence[
     reads = [[0] * (blocks + 1) for _ in order]
     writes = [[0] * (blocks + 1) for _ in order]
     for index, (use, unit) in enumerate(zip(uses, units, strict=True)):
-        if unit is not None:
+        if unit is not None and use is not IDLE:
             for later in range(rank[unit] + 1, len(order)):
                 reads[later][index // NEARBY] |= use.reads
                 writes[later][index // NEARBY] |= use.writes
     found = []
     for index, (use, unit) in enumerate(zip(uses, units, strict=True)):
-        if unit is None:
+        if unit is None or use is IDLE:
             found.append((False, False))
             continue
         block, place = index // NEARBY, rank[unit]

@@ -27,6 +27,10 @@ STEADY = 24
 """Words without a wait after which all that follow are looked at together."""
 
 
+WIDTH = np.dtype(np.uint64).itemsize
+"""Bytes of a mask."""
+
+
 class Pace(NamedTuple):
     """How MISC takes words: a slice in each cycle (``hw/misc/unit.py``)."""
 
@@ -178,6 +182,8 @@ class WordContest:
         """
         histories = (self._gots, self._others, self._begins, self._writes)
         first = max(begin, min(self._gots[-1], self._others[-1], self._writes[-1] - self._pace.pipe) + 1)
+        if first >= end:
+            return False
         here = slice(self._word, self._word + end - first + AHEAD)
         words, quiet, found = _follow(
             self._a[here].tobytes(), None if self._b is None else self._b[here].tobytes(), self._o[here].tobytes(), self._pace,
@@ -198,12 +204,12 @@ def _follow(
     reads: bytes | None, writes: bytes | None, quiet: int,
 ) -> tuple[int, int, tuple[list[int], ...]]:  # fmt: skip
     """From cycle 0 on: how many words are written before ``end``, how many of them without a wait, and the last cycles."""
-    own, output = np.frombuffer(a, np.uint64).tolist(), np.frombuffer(o, np.uint64).tolist()
-    other = None if b is None else np.frombuffer(b, np.uint64).tolist()
-    idle = [0] * end
-    busy = idle if reads is None else np.frombuffer(reads, np.uint64).tolist()
-    busy_writes = idle if writes is None else np.frombuffer(writes, np.uint64).tolist()
-    asked = busy.copy()
+    # Looked into as they are: of most only the beginning is, for soon nobody waits any more.
+    idle = bytes(WIDTH * end)
+    own, output = memoryview(a).cast("Q"), memoryview(o).cast("Q")
+    other = None if b is None else memoryview(b).cast("Q")
+    busy, busy_writes = memoryview(reads or idle).cast("Q"), memoryview(writes or idle).cast("Q")
+    asked = memoryview(bytearray(busy)).cast("Q")
     """Taken by others and by the first operand."""
     gots, others, begins, written = (list(cycles) for cycles in histories)
     last_a, last_b, last_begin, last_write = gots[-1], others[-1], begins[-1], written[-1]

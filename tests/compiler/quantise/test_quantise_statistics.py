@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 
+from compiler.frontend.model import large_constants, part_proto
 from compiler.frontend.reader import read
 from compiler.quantise.choices import Choices
+from compiler.quantise.histogram import Histogram
 from compiler.quantise.quantise import quantise
 from compiler.quantise.statistics import (
     SAMPLES,
@@ -31,6 +34,23 @@ def test_extremes_are_of_all_samples_and_of_zero() -> None:
     assert (found["x"].low, found["x"].high) == (DATA.min(), DATA.max())
     assert found["y"].low == 0
     assert found["y"].sample.size == 3 * 4 * 6 * 5
+
+
+def test_large_constants_beside_the_model_give_what_they_give_within_it() -> None:
+    """Kernels and the second operand of a matrix product, large and small ones, beside onnxruntime with the whole model."""
+    constants = {"w": weights(64, 3, 3, 3), "v": weights(4, 64, 1, 1), "m": weights(5, 300)}
+    nodes = [node("Conv", "x w", "c"), node("Relu", "c", "r"), node("Conv", "r v", "d"), node("MatMul", "d m", "y")]
+    found = read(model(nodes, (1, 3, 9, 7), constants))
+    assert large_constants(found).keys() == {"w", "m"}
+    names = ["c", "r", "d", "y"]
+    data = np.random.default_rng(0).standard_normal((1, 3, 9, 7)).astype(np.float32)
+    whole = part_proto(found, found.nodes, found.inputs, names).SerializeToString()
+    values = onnxruntime.InferenceSession(whole, providers=["CPUExecutionProvider"]).run(names, {"x": data})
+    statistics = collected(found, names, [{"x": data}])
+    for name, value in zip(names, values, strict=True):
+        expected = Histogram.of(np.asarray(value))
+        assert statistics[name].histogram.exponent == expected.exponent
+        assert (statistics[name].histogram.counts == expected.counts).all()
 
 
 def test_long_tensors_are_sampled() -> None:

@@ -16,7 +16,7 @@ from compiler.search import optimus_online
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.least import Least
-from compiler.search.optimus_online import group_size, keeps_readers_together, size_table
+from compiler.search.optimus_online import group_size, keeps_readers_together, tiled_words
 from compiler.search.partition import made_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
@@ -173,12 +173,25 @@ def test_what_no_unit_computes_is_not_to_be_tiled() -> None:
 # Groups by the table of sizes
 
 
-def test_the_largest_size_that_the_table_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = Evaluator(NANO, chain(8))
-    room = NANO.fm_words
-    for table, size in (({1: 9, 2: room, 3: room + 1}, 2), ({1: room + 1}, 1), ({}, 1), ({1: 9, 2: room + 1, 3: room - 1}, 3)):
-        monkeypatch.setattr(optimus_online, "size_table", lambda evaluator, found=table: found)
-        assert group_size(known) == size
+def size_table(known: Evaluator) -> dict[int, int]:
+    """The paper's: of each size the fewest words of all groups."""
+    table: dict[int, int] = {}
+    for mask in all_groups(known.sets, known.sets.feeds):
+        if mask.bit_count() == 1 or keeps_readers_together(known, mask):
+            size, words = mask.bit_count(), tiled_words(known, mask)
+            table[size] = min(table.get(size, words), words)
+    return table
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_largest_size_that_the_table_has_room_for(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the buffer had other sizes: all other words are taken."""
+    known = roomy(seed)
+    table = size_table(known)
+    for room in sorted({words + more for words in table.values() for more in (-1, 0)}):
+        taken = ROOMY.fm_words - room
+        monkeypatch.setattr(optimus_online, "tiled_words", lambda known, mask, taken=taken: tiled_words(known, mask) + taken)
+        assert group_size(known) == max((size for size, words in table.items() if words <= room), default=1)
 
 
 def test_the_table_of_a_chain_by_hand() -> None:

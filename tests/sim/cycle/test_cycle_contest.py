@@ -179,7 +179,7 @@ def test_lanes_in_one_phase_take_turns_in_whatever_bank_groups() -> None:
     taps = Taps(2, 2, 111, 1, 1, 1, 1, 1, 1, 90, 111, 0, 0, 1110, 111, 111, 1221)
     walk = WindowWalk(Banks(4, 512), taps, 0, 2, 1222, 1, 0, 0, 2)
     config = replace(preset("base"), fm_banks=32, fm_depth=512)
-    fields = (getattr(taps, name) for name in Taps.__slots__ if name != "lanes")
+    fields = (getattr(taps, name) for name in Taps._fields if name != "lanes")
     assert (config.fm_phases, config.px_p) == (4, 2)
     assert len(walk.masks()) == 111 * 2 + 2 * lane_waits(config, *fields) > 111 * 2
     contest = WindowContest(Side(ALL, walk, deque()), 111, 100, None)

@@ -18,7 +18,7 @@ from sim.cycle.geometry import Taps
 from sim.cycle.model import CycleModel
 from sim.cycle.program import Costs, from_ops
 from sim.cycle.walks import Banks, WindowWalk
-from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save
+from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save, whole
 
 
 def programs(count: int) -> Iterator[list[Op]]:
@@ -45,9 +45,9 @@ def test_costs_known_from_other_programs_are_those_found_anew() -> None:
 
 def test_a_dispatcher_that_waits_need_not_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     every = [*programs(20)]
-    found = [CycleModel(NANO).run_ops(ops, trace=True) for ops in every]
+    found = [CycleModel(NANO).run(whole(ops)) for ops in every]
     monkeypatch.setattr(Execution, "_stuck", lambda _: False)
-    assert found == [CycleModel(NANO).run_ops(ops, trace=True) for ops in every]
+    assert found == [CycleModel(NANO).run(whole(ops)) for ops in every]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -63,7 +63,7 @@ def test_windows_that_are_alike_read_the_same(seed: int) -> None:
     like, moved = taps.alike()
     walk = WindowWalk(Banks.of(preset("base")), taps, 100, 2, 50, 2, 1, 7, 3)
     assert np.array_equal(walk.masks(), replace(walk, taps=like, base=walk.base + moved).masks())
-    further = replace(taps, i_h=like.i_h + 5) if like.i_h < taps.i_h else taps
+    further = taps._replace(i_h=like.i_h + 5) if like.i_h < taps.i_h else taps
     assert further.alike() == (like, moved)
     assert taps.alike(several=True) == (taps, 0)
 
