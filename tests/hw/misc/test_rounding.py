@@ -27,7 +27,7 @@ def near_half(rng: random.Random, shift: int) -> int:
 def cases(count: int) -> list[tuple[int, int]]:
     """Sums of all shifts; behind those of one a zero, which is the same in all."""
     rng = random.Random(1)
-    found = []
+    found: list[tuple[int, int]] = []
     for number in range(count):
         shift = number * 64 // count
         if found and found[-1][1] != shift:
