@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from amaranth.hdl import _nir as nir
+
+from hw.emit_meanwhile import meanwhile
 
 _BITWISE = ("~", "&", "|", "^", "m")
 _DENSE = (nir.Part, nir.Matches, nir.PriorityMatch, nir.AsyncReadPort)
@@ -23,8 +25,7 @@ _ALL_BITS = (1 << _CELL_SHIFT) - 1
 """Stands for all bits of a cell that is one place."""
 
 
-@contextmanager
-def quick_cycle_check() -> Iterator[None]:
+def quick_cycle_check() -> AbstractContextManager[None]:
     """Netlists that are made meanwhile are looked through so."""
     thorough = nir.Netlist.check_comb_cycles
 
@@ -32,11 +33,7 @@ def quick_cycle_check() -> Iterator[None]:
         if may_have_cycle(netlist):
             thorough(netlist)
 
-    nir.Netlist.check_comb_cycles = check
-    try:
-        yield
-    finally:
-        nir.Netlist.check_comb_cycles = thorough
+    return meanwhile((nir.Netlist, "check_comb_cycles", check))
 
 
 def may_have_cycle(netlist: nir.Netlist) -> bool:

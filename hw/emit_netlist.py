@@ -13,18 +13,18 @@ nobody reads of them a synthesis tool removes, but a simulator computes it: sums
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 
 from amaranth.hdl import _nir as nir
+
+from hw.emit_meanwhile import meanwhile
 
 _ARITHMETIC = ("+", "-", "*")
 
 
-@contextmanager
-def quick_values() -> Iterator[None]:
+def quick_values() -> AbstractContextManager[None]:
     """Netlists that are made meanwhile are made so; they are the same."""
-    checked, thorough, bounded = nir.Value.__new__, nir.Netlist.resolve_value, nir.Net.__dict__["from_cell"]
 
     def make(cls: type[nir.Value], nets: nir.Net | Iterable[nir.Net] = ()) -> nir.Value:
         return tuple.__new__(cls, (nets,) if isinstance(nets, nir.Net) else nets)
@@ -36,15 +36,12 @@ def quick_values() -> Iterator[None]:
     def of_cell(cls: type[nir.Net], cell: int, bit: int) -> nir.Net:
         return int.__new__(cls, cell << 16 | bit)
 
-    nir.Value.__new__, nir.Netlist.resolve_value, nir.Net.from_cell = make, resolve, classmethod(of_cell)
-    try:
-        yield
-    finally:
-        nir.Value.__new__, nir.Netlist.resolve_value, nir.Net.from_cell = checked, thorough, bounded
+    return meanwhile(
+        (nir.Value, "__new__", make), (nir.Netlist, "resolve_value", resolve), (nir.Net, "from_cell", classmethod(of_cell))
+    )
 
 
-@contextmanager
-def short_operators() -> Iterator[None]:
+def short_operators() -> AbstractContextManager[None]:
     """Sums, differences and products of netlists that are made meanwhile end with the highest bit that is read."""
     whole = nir.Netlist.resolve_all_nets
 
@@ -52,11 +49,7 @@ def short_operators() -> Iterator[None]:
         whole(netlist)
         _shorten(netlist)
 
-    nir.Netlist.resolve_all_nets = resolve
-    try:
-        yield
-    finally:
-        nir.Netlist.resolve_all_nets = whole
+    return meanwhile((nir.Netlist, "resolve_all_nets", resolve))
 
 
 def _shorten(netlist: nir.Netlist) -> None:
@@ -80,8 +73,7 @@ def _shorten(netlist: nir.Netlist) -> None:
             cell.inputs = tuple(value[:width] for value in cell.inputs)
 
 
-@contextmanager
-def shared_operators() -> Iterator[None]:
+def shared_operators() -> AbstractContextManager[None]:
     """Netlists that are made meanwhile hold no two operators of one module that do the same to the same nets."""
     separate = nir.Netlist.add_value_cell
     known: dict[tuple[object, ...], nir.Value] = {}
@@ -94,8 +86,4 @@ def shared_operators() -> Iterator[None]:
             known[does] = separate(netlist, width, cell)
         return known[does]
 
-    nir.Netlist.add_value_cell = add
-    try:
-        yield
-    finally:
-        nir.Netlist.add_value_cell = separate
+    return meanwhile((nir.Netlist, "add_value_cell", add))

@@ -7,7 +7,7 @@ instances of UltraScale's DSP48E2, whose cascade (PCOUT to PCIN) is wired within
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -67,7 +67,7 @@ class Cascades:
         """``seed + sum a * b`` in ``bits`` bits; operands of DSP ``n`` come ``n`` cycles after those of the first.
         ``enables``: of every DSP, whose operands are to be registered by its ``factors``; always, unless given."""
         total: Value = Const(seed, signed(bits))
-        for n, ((a, b), enable) in enumerate(zip(operands, enables or [_EVERY_CYCLE] * len(operands), strict=True)):
+        for n, (a, b, enable) in enumerate(_each_dsp(operands, enables)):
             assert isinstance(a, Value)
             product = registered(m, a * b, f"product_{name}_{n}", enable.product)
             total = registered(m, (product + total)[:bits].as_signed(), f"sum_{name}_{n}", enable.total)
@@ -112,7 +112,7 @@ class Dsp48Cascades(Cascades):
         enables: Sequence[Enables] | None = None,
     ) -> Value:
         before = Sum(seed)
-        for n, ((a, b), enable) in enumerate(zip(operands, enables or [_EVERY_CYCLE] * len(operands), strict=True)):
+        for n, (a, b, enable) in enumerate(_each_dsp(operands, enables)):
             handed_on = Signal(P_BITS, name=f"cascade_{name}_{n}")
             total = Signal(P_BITS, name=f"sum_{name}_{n}")
             first, added = (a.high.shift_left(GAP), a.low) if isinstance(a, Pair) else (a, None)
@@ -160,6 +160,14 @@ def cascades_of(platform: Any) -> Cascades:
     """The kind that the platform has chosen: its ``cascades``, or plain RTL."""
     found = getattr(platform, "cascades", None)
     return found if isinstance(found, Cascades) else Cascades()
+
+
+def _each_dsp(
+    operands: Sequence[tuple[Operand, Value]], enables: Sequence[Enables] | None
+) -> Iterator[tuple[Operand, Value, Enables]]:
+    """Its operands, and when its registers take something: in every cycle unless given."""
+    for n, (a, b) in enumerate(operands):
+        yield a, b, enables[n] if enables else _EVERY_CYCLE
 
 
 def registered(m: Module, value: Value, name: str, enable: Value = _ALWAYS, domain: str = "sync") -> Signal:

@@ -19,8 +19,8 @@ from isa.latency import MISC_ROUNDING, misc_factors, product_latency
 
 
 class Arithmetic(wiring.Component):
-    """``r`` of a slice in every cycle, ``latency`` cycles after it; it never stands still. ``settings`` stay as they are while
-    slices of an instruction are on their way.
+    """``r`` of a slice in every cycle, ``latency`` cycles after it. Nothing holds a slice up; registers stand still where there
+    is none. ``settings`` stay as they are while slices of an instruction are on their way.
 
     Two multipliers a lane, the second one first: ``v w`` is ``y m_b``, or the product ``x y`` that meets ``m_a`` then, or
     (SLOPE, ``x >= 0``) ``x m_b``::

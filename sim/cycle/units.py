@@ -213,14 +213,16 @@ class MiscPipeline(_Worker):
         self._one_line = config.ways.serial_reads
         self._read_over = (0, 0)
         self._latency = misc_latency(config)
-        self._needs = self._settled = 0
+        self._needs = 0
+        """Until when the loops hold the numbers of the last instruction."""
+        self._settled = 0
         """The first cycle in which slices of another instruction may begin."""
 
     def accept(self, index: int, cycle: int) -> int | None:
         cost = self._costs[index]
         assert cost is not None
         self._index = index
-        # Its numbers are taken a cycle before its first slice may begin, and the loops hold them until then.
+        # Its numbers are taken a cycle before its first slice may begin.
         self._needs = max(cycle + 2, self._settled)
         first = cycle + MISC_READ
         if any(self._contended[index]):
