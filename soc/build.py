@@ -47,9 +47,8 @@ def simulator(sources: Sequence[Path]) -> Path:
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(target.parent) as work:
-            verilator, environment = verilator_environment()
-            # Compiled quickly: the runs are short.
-            flags = environment["MAKEFLAGS"].replace("OPT_FAST=-O3", "OPT_FAST=-O1 OPT_SLOW=-O0")
+            verilator, environment = verilator_environment(brief=True)
+            flags = f"{environment['MAKEFLAGS']} OPT_SLOW=-O0"
             command = [str(verilator), *OPTIONS, "-o", str(work / "simulator"), *map(str, [*sources, HARNESS])]
             run_tool(command, cwd=work, env={**environment, "MAKEFLAGS": flags}, what="the Verilator build")
             os.replace(work / "simulator", target)

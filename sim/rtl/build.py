@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from pathlib import Path
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.files import write_atomically
+from sim.rtl.compiler import compiler_name, first_line, is_clang, processor_options
 from sim.rtl.garbage import OPTIONS
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
@@ -36,9 +36,6 @@ VERILATOR_OPTIONS = (
 )  # fmt: skip
 JOBS = 2
 """Compilers at a time."""
-COMPILERS = ("clang++", "g++")
-"""The first that is there, unless the environment's CXX names one. clang++ builds a machine in half of g++'s time; whose runs
-faster, by up to a tenth, depends on the processor (docs/performance.md)."""
 INSTALL = {
     "g++": "apt install g++",
     "make": "apt install make",
@@ -184,22 +181,13 @@ def verilator_environment(brief: bool = False) -> tuple[Path, dict[str, str]]:
     for tool in (compiler, "make", "perl"):
         require(tool, "verilator")
     root = Path(spec.origin).parent
-    level = "-O1" if brief else "-O3"
+    level = "\\ ".join(("-O1" if brief else "-O3", *processor_options(compiler)))  # one word for make
     # How each is given a header that was compiled before. clang++ takes no atomics from the library unless told; LDLIBS itself
     # would replace those of the build.
-    own = "-include-pch CFG_GCH_IF_CLANG=.gch CFG_LDLIBS_THREADS=-latomic" if _is_clang(compiler) else "-include"
+    own = "-include-pch CFG_GCH_IF_CLANG=.gch CFG_LDLIBS_THREADS=-latomic" if is_clang(compiler) else "-include"
     make_flags = f"CXX={compiler} LINK={compiler} AR=ar PYTHON3={sys.executable} CFG_CXXFLAGS_PCH_I={own} OPT_FAST={level}"
     path = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     return root / "bin" / "verilator", os.environ | {"VERILATOR_ROOT": str(root), "PATH": path, "MAKEFLAGS": make_flags}
-
-
-def compiler_name() -> str:
-    """The C++ compiler of the simulations; g++ where none is found, which an error then asks for."""
-    return os.environ.get("CXX") or next(filter(shutil.which, COMPILERS), COMPILERS[-1])
-
-
-def _is_clang(compiler: str) -> bool:
-    return "clang" in _first_line([compiler, "--version"])
 
 
 def require(tool: str, simulator: str) -> str:
@@ -214,11 +202,12 @@ def require(tool: str, simulator: str) -> str:
 def compiler_versions(simulator: str) -> tuple[str, ...]:
     """What is in use to build: a new tool is a new build."""
     if simulator == "icarus":
-        return (_first_line([require("iverilog", simulator), "-V"]),)
+        return (first_line([require("iverilog", simulator), "-V"]),)
     verilator_environment()
     from importlib.metadata import version
 
-    return version("verilator"), _first_line([compiler_name(), "--version"])
+    compiler = compiler_name()
+    return version("verilator"), first_line([compiler, "--version"]), *processor_options(compiler)
 
 
 def run_tool(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None, what: str) -> None:
@@ -313,7 +302,3 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _first_line(command: Sequence[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.partition("\n")[0]

@@ -10,8 +10,9 @@ import pytest
 
 from isa.config import preset
 from sim.random.engines import rtl_machine
-from sim.rtl import machine
-from sim.rtl.build import HERE, Build, MissingToolError, compiler_name, quickened, runtime_objects, verilator_environment
+from sim.rtl import compiler, machine
+from sim.rtl.build import HERE, Build, MissingToolError, quickened, runtime_objects, verilator_environment
+from sim.rtl.compiler import LEVEL, LEVEL_FLAGS, compiler_name
 from sim.rtl.machine import RtlMachine
 
 BUILD = Build("verilator", "module tilewright_bench; endmodule", {})
@@ -48,7 +49,7 @@ def test_a_build_that_fails_leaves_none(tmp_path: Path) -> None:
 def test_a_build_for_short_programs_is_one_of_its_own_and_optimised_less() -> None:
     assert replace(BUILD, brief=True).key != BUILD.key
     levels = [verilator_environment(brief)[1]["MAKEFLAGS"].rpartition("OPT_FAST=")[2] for brief in (False, True)]
-    assert levels == ["-O3", "-O1"]
+    assert [level.partition("\\")[0] for level in levels] == ["-O3", "-O1"]
 
 
 def put(folder: Path, name: str, says: str) -> None:
@@ -97,6 +98,29 @@ def test_how_a_compiled_header_is_given_goes_by_what_the_compiler_says_it_is(too
     assert make_flags()["CFG_CXXFLAGS_PCH_I"] == "-include"
     put(tools, "g++", "Some clang version 1.0")
     assert make_flags()["CFG_CXXFLAGS_PCH_I"] == "-include-pch"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "refuses", "expected"), [("", False, LEVEL), ("bmi2", False, None), ("", True, None)],
+    ids=["both know it", "an older processor", "an older compiler"],
+)  # fmt: skip
+def test_a_machine_is_compiled_for_the_level_that_processor_and_compiler_have(
+    tools: Path, monkeypatch: pytest.MonkeyPatch, lacks: str, refuses: bool, expected: str | None
+) -> None:
+    cpuinfo = tools / f"cpuinfo{lacks}"
+    cpuinfo.write_text(f"processor\t: 0\nflags\t\t: fpu {' '.join(sorted(LEVEL_FLAGS - {lacks}))} sse2\n")
+    monkeypatch.setattr(compiler, "PROCESSOR", cpuinfo)
+    if refuses:
+        (tools / "g++").write_text("#!/bin/sh\necho 'g++ (some) 1.0'\ntest $1 = --version\n")
+    flags = verilator_environment()[1]["MAKEFLAGS"].rpartition("OPT_FAST=")[2]
+    assert flags == (f"-O3\\ {expected}" if expected else "-O3")
+
+
+def test_another_level_is_another_build(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "PROCESSOR", tools / "none")
+    other = BUILD.key
+    monkeypatch.setattr("sim.rtl.build.processor_options", lambda _: (LEVEL,))
+    assert BUILD.key != other
 
 
 def test_random_programs_run_on_such_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
