@@ -45,15 +45,10 @@ class Lane:
             same = [*zip(self.place.phase, other.place.phase, strict=True)]
         else:
             same = []
-        factors = [Cat(asks).all()]
-        room = _LUT - len(asks)
-        for mine, its in same:
-            if room < 2:
-                factors.append(Const(1, 1))
-                room = _LUT
-            factors[-1] &= mine == its
-            room -= 2
-        return factors
+        first = (_LUT - len(asks)) // 2
+        groups = [same[:first], *(same[n : n + _LUT // 2] for n in range(first, len(same), _LUT // 2))]
+        equal = [Cat(mine for mine, _ in group) == Cat(its for _, its in group) for group in groups]
+        return [Cat(asks).all() & equal[0], *equal[1:]]
 
 
 @dataclass(frozen=True)

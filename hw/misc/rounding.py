@@ -8,6 +8,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.thermometer import thermometer
 from isa.latency import MISC_ROUNDING
 
 SUM_BITS = 49
@@ -111,8 +112,7 @@ def _rounds_up(shifted: Any) -> Value:
     """
     k = (shifted.whole ^ shifted.whole[-1].replicate(WHOLE))[: WHOLE - 1]
     half, rest = shifted.fraction[-1], shifted.fraction[:-1]
-    always = FRACTION - 24 + len(k)
-    counts = Cat(Const(0, 1), *(~k[j - 1 :].any() if j < always else Const(1, 1) for j in range(1, len(rest))))
+    counts = Cat(Const(0, FRACTION - 24), ~thermometer(k), Const(1, 1).replicate(len(rest) - len(k) - (FRACTION - 24)))
     reach = Cat(counts[1:], Const(1, 1))
     """What counts, and the next bit."""
     next_bit = (reach & ~counts & rest).any()

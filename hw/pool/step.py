@@ -34,13 +34,13 @@ class Step:
             Mux(operand.side_by_side, operand.counted[p + j], operand.counted[apart]),
         )
 
-    def bytes(self, m: Module, p: int, j: int) -> list[Signal]:
-        """Registers with the bytes of a tap: zero where it does not count, and where there was no step."""
+    def bytes(self, m: Module, p: int, j: int, enable: Value) -> list[Signal]:
+        """Registers with the bytes of a tap, taken at ``enable``: zero where it does not count, and where there is no step."""
         word, counted = self.word(p, j)
         clear = Signal(name=f"clear_{p}_{j}")
-        m.d.comb += clear.eq(self.move & ~(self.take & (counted | ~self.settings.by_count) & (self.count > j)))
+        m.d.comb += clear.eq(enable & ~(self.take & (counted | ~self.settings.by_count) & (self.count > j)))
         x = [Signal(signed(8), name=f"x_{p}_{j}_{n}", reset_less=True) for n in range(self._config.ic_p)]
-        with m.If(self.move):
+        with m.If(enable):
             m.d.sync += [byte.eq(word[8 * n : 8 * n + 8]) for n, byte in enumerate(x)]
         with m.If(clear):
             m.d.sync += [byte.eq(0) for byte in x]

@@ -10,7 +10,7 @@ from typing import Any
 from amaranth import Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
-from hw.arithmetic.cascade import Pair, cascades_of
+from hw.arithmetic.cascade import Pair, cascades_of, registered
 from hw.arithmetic.doubled import FAST, Running, doubled_cascades, halves_of_a_cycle
 from hw.arithmetic.dsp48e2 import Enables
 from hw.arithmetic.packing import GAP, SEED, unpack
@@ -58,7 +58,9 @@ class WindowSums:
         self._m, self._config, self._step = m, config, step
         self._taps, self._control = taps, control
         pixels, several = range(config.px_p), range(config.pool_taps)
-        self._x = [[step.bytes(m, p, j) for j in several] for p in pixels]
+        # What works by turns adds in every cycle, and so nothing where there is no step; the others rest then.
+        enable = step.move if pool_by_turns(config) else step.take
+        self._x = [[step.bytes(m, p, j, enable) for j in several] for p in pixels]
 
     def made(self, platform: Any) -> Sums:
         """The sum for every pixel and channel."""
@@ -120,7 +122,7 @@ class WindowSums:
         more = (self._config.pool_taps - 1).bit_length()
         shared = [[kind.operand(m, f, f"factor_{j}_{n}", goes[j]) for n, f in enumerate(self._factors(j))] for j in several]
         x = [
-            [[self._late(byte, j, f"x_{p}_{j}_{n}") for n, byte in enumerate(pixel[j])] for j in several]
+            [[_through(m, byte, goes[:j], f"x_{p}_{j}_{n}") for n, byte in enumerate(pixel[j])] for j in several]
             for p, pixel in enumerate(self._x)
         ]
         for p in range(0, self._config.px_p, 2):
@@ -174,6 +176,13 @@ class WindowSums:
 def tap_delay(config: MachineConfig, tap: int) -> int:
     """Cycles by which a tap's DSP works later than the first."""
     return tap if config.dsp_packing and not pool_by_turns(config) else 0
+
+
+def _through(m: Module, value: Value, goes: Sequence[Value], name: str) -> Value:
+    """From register to register, each of which takes it when it goes."""
+    for stage, one in enumerate(goes):
+        value = registered(m, value, f"{name}_later_{stage}", one)
+    return value
 
 
 def _factor(control: Any, word: Value, n: int) -> Value:

@@ -15,6 +15,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.adders import Adders
 from hw.arithmetic.sums import chosen_sum
+from hw.arithmetic.thermometer import highest, thermometer
 from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS
 
 INTEGER = 15
@@ -57,11 +58,11 @@ class FinishingLane(wiring.Component):
         beyond = Signal(_EXTRA)
         lost = Signal(_EXTRA + 1)
         tops = Signal(_EXTRA + 1)
-        even = Cat(total[n + 1] & _only(beyond, n) for n in range(_EXTRA)).any()
+        even = (total[1 : 1 + _EXTRA] & highest(beyond)).any()
         m.d.comb += [
-            beyond.eq(Cat(high[n:].any() for n in range(_EXTRA))),
+            beyond.eq(thermometer(high)),
             lost.eq(Mux(doubled, Cat(beyond[0], beyond), beyond)),
-            tops.eq(Cat(_only(lost, n) for n in range(_EXTRA + 1))),
+            tops.eq(highest(lost)),
         ]
         value, doubled_1, beyond_1, up, carry, negative = (
             Signal(bits, reset_less=True) for bits in (32, 1, _EXTRA, _EXTRA + 1, 1, 1)
@@ -98,8 +99,3 @@ class FinishingLane(wiring.Component):
         m.d.comb += self.r.eq(r)
         with m.If(self.advance[-1]):
             m.d.sync += r.eq((down + step)[:16].as_signed())
-
-
-def _only(thermometer: Value, n: int) -> Value:
-    """Bit ``n`` is the highest one."""
-    return thermometer[n] & ~thermometer[n + 1] if n + 1 < len(thermometer) else thermometer[n]

@@ -27,12 +27,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
 
 from hw.arithmetic.adders import adders_of
 from hw.arithmetic.cascade import cascades_of
 from hw.arithmetic.doubled import doubled_cascades
 from hw.arithmetic.dsp48e2 import Enables, Halves
+from hw.arithmetic.thermometer import thermometer
 from hw.post.lane import INTEGER, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import requantise_latency
@@ -113,7 +114,7 @@ class RequantiseLane(FinishingLane):
         by_16, by_4 = nibbles[2:], nibbles[:2]
         padded = Cat(Const(0, FRACTION), product, Const(0, 64))
         wide = Signal(_WINDOW + 12)
-        m.d.comb += wide.eq(padded.bit_select(by_16 << 4, _WINDOW + 12))
+        m.d.comb += wide.eq(Array(padded[16 * n : 16 * n + _WINDOW + 12] for n in range(4))[by_16])
         lost_below = [(by_16[1] & product[:7].any()) | ((by_16 == 3) & product[7:23].any())]
         lost_below += [wide[4 * n : 4 * n + 4].any() & (by_4 > n) for n in range(3)]
         lost_above = [~by_16[1] & (product[43:].any() | (~by_16[0] & product[27:43].any()))]
@@ -124,7 +125,7 @@ class RequantiseLane(FinishingLane):
         with m.If(self.advance[-3]):
             m.d.sync += [
                 window.eq(chosen),
-                digits.eq(Cat(chosen[FRACTION + n :].any() for n in range(INTEGER))),
+                digits.eq(thermometer(chosen[FRACTION:])),
                 sticky.eq(Cat(lost_below).any()),
                 overflow.eq(Cat(lost_above).any()),
                 negative_5.eq(negative),

@@ -31,9 +31,10 @@ HEADERS = ("clocks.h", "signs.h")
 FAST_CLOCK_DEFINE = "TILEWRIGHT_CLK2X"
 """Says that the machine has a second clock."""
 VERILATOR_OPTIONS = (
-    "--cc", "--exe", "-O3", "--threads", "1", "--no-timing",
+    "--cc", "--exe", "-O3", "-fno-table", "--threads", "1", "--no-timing",
     "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
 )  # fmt: skip
+"""Without tables: to gather what they are looked up by takes longer than what they replace."""
 JOBS = 2
 """Compilers at a time."""
 INSTALL = {
