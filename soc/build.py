@@ -42,7 +42,7 @@ def write_system(soc: Any, folder: Path, program: Program, images: NDArray[np.fl
 def simulator(sources: Sequence[Path]) -> Path:
     """A program that runs the system, from the cache or built; the ROM's content is read when it runs, from its folder."""
     texts = [_COMMENT.sub("", path.read_text()) for path in [*sources, HARNESS]]  # LiteX's comments tell the time
-    key = hashlib.sha256(repr((texts, OPTIONS, compiler_versions("verilator"))).encode()).hexdigest()[:24]
+    key = hashlib.sha256(repr((texts, OPTIONS, compiler_versions("verilator", brief=True))).encode()).hexdigest()[:24]
     target = cache_directory() / "soc" / key
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)

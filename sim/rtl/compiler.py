@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 COMPILERS = ("clang++", "g++")
-"""The first that is there, unless the environment's CXX names one. clang++ builds a machine in two thirds of g++'s time; whose
-runs faster, by up to a tenth, depends on the processor (docs/performance.md)."""
+"""The first that is there, unless the environment's CXX names one. clang++ builds a machine in two thirds of g++'s time, and
+what it builds runs a fifth faster, too, but for some processors (docs/performance.md)."""
+SLOWER_BY_CLANG = (("AuthenticAMD", 26),)
+"""Vendor and family of processors on which what g++ builds runs faster: by 16 % on Zen 5."""
 LEVEL = "-march=x86-64-v3"
 """The third level of x86-64: shifts that leave the flags alone, and fields in one instruction, which is much of what Verilog
 becomes (docs/performance.md has what that gives)."""
@@ -21,9 +22,13 @@ LEVEL_FLAGS = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "m
 PROCESSOR = Path("/proc/cpuinfo")
 
 
-def compiler_name() -> str:
-    """The C++ compiler of the simulations; g++ where none is found, which an error then asks for."""
-    return os.environ.get("CXX") or next(filter(shutil.which, COMPILERS), COMPILERS[-1])
+def compiler_name(brief: bool = False) -> str:
+    """The C++ compiler of the simulations; g++ where none is found, which an error then asks for.
+
+    ``brief``: for runs that take less time than the build.
+    """
+    better = COMPILERS if brief or _kind(PROCESSOR) not in SLOWER_BY_CLANG else COMPILERS[::-1]
+    return os.environ.get("CXX") or next(filter(shutil.which, better), "g++")
 
 
 def is_clang(compiler: str) -> bool:
@@ -39,13 +44,23 @@ def first_line(command: Sequence[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.partition("\n")[0]
 
 
-@cache
 def _has_level(processor: Path) -> bool:
+    return set(_told(processor).get("flags", "").split()) >= LEVEL_FLAGS
+
+
+def _kind(processor: Path) -> tuple[str, int]:
+    told = _told(processor)
+    return told.get("vendor_id", ""), int(told.get("cpu family", -1))
+
+
+@cache
+def _told(processor: Path) -> Mapping[str, str]:
+    """What Linux says of the first processor."""
     try:
-        flags = re.search(r"^flags\s*:(.*)$", processor.read_text(), re.MULTILINE)
+        lines = processor.read_text().partition("\n\n")[0].splitlines()
     except OSError:  # not Linux
-        return False
-    return flags is not None and set(flags[1].split()) >= LEVEL_FLAGS
+        return {}
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 @cache

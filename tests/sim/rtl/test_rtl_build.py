@@ -61,7 +61,8 @@ def put(folder: Path, name: str, says: str) -> None:
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that alone is on PATH: with g++, make and perl."""
+    """A folder that alone is on PATH: with g++, make and perl. The processor is none that is known."""
+    monkeypatch.setattr(compiler, "PROCESSOR", tmp_path / "cpuinfo")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     for name in ("g++", "make", "perl"):
@@ -114,6 +115,19 @@ def test_a_machine_is_compiled_for_the_level_that_processor_and_compiler_have(
         (tools / "g++").write_text("#!/bin/sh\necho 'g++ (some) 1.0'\ntest $1 = --version\n")
     flags = verilator_environment()[1]["MAKEFLAGS"].rpartition("OPT_FAST=")[2]
     assert flags == (f"-O3\\ {expected}" if expected else "-O3")
+
+
+def test_what_runs_long_is_compiled_by_who_makes_it_faster_on_the_processor(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tools, "clang++", "some clang version 1.0")
+    for family, expected in ((25, "clang++"), (26, "g++")):
+        cpuinfo = tools / f"cpuinfo{family}"
+        cpuinfo.write_text(f"vendor_id\t: AuthenticAMD\ncpu family\t: {family}\n\nvendor_id\t: another\n")
+        monkeypatch.setattr(compiler, "PROCESSOR", cpuinfo)
+        assert (compiler_name(), compiler_name(brief=True)) == (expected, "clang++")
+    (tools / "g++").unlink()
+    assert compiler_name() == "clang++"
 
 
 def test_another_level_is_another_build(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
