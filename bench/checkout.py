@@ -21,16 +21,16 @@ def revision(checkout: Path) -> str:
     ).stdout.strip()  # fmt: skip
 
 
-def run_in(checkout: Path, arguments: list[str], what: str) -> tuple[str, float]:
-    """What Python prints that imports from a checkout and finds an empty cache, and its seconds on the CPU.
+def run_in(checkout: Path, arguments: list[str], what: str, cache: Path | None = None) -> tuple[str, float]:
+    """What Python prints that imports from a checkout, and its seconds on the CPU.
 
-    ``what``: in words, for the error if it fails.
+    ``what``: in words, for the error if it fails. ``cache``: where it keeps what is kept; otherwise it finds nothing kept.
     """
     before = _of_children()
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as empty:
         done = subprocess.run(
             [sys.executable, *arguments], cwd=checkout, check=False, capture_output=True, text=True,
-            env={**os.environ, "PYTHONPATH": str(checkout), "XDG_CACHE_HOME": cache},
+            env={**os.environ, "PYTHONPATH": str(checkout), "XDG_CACHE_HOME": str(cache or empty)},
         )  # fmt: skip
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["it said nothing"]
