@@ -20,6 +20,14 @@ def test_a_checkout_is_imported_before_anything_else(tmp_path: Path) -> None:
     assert seconds > 0
 
 
+def test_what_a_checkout_keeps_the_next_look_finds(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    program = "import os, pathlib; pathlib.Path(os.environ['XDG_CACHE_HOME'], 'made').touch()"
+    run_in(tmp_path, ["-c", program], "a look", kept)
+    assert [file.name for file in kept.iterdir()] == ["made"]
+
+
 def test_what_fails_is_named(tmp_path: Path) -> None:
     with pytest.raises(TilewrightError, match=r"^a look in .*: failed with status 3: it said nothing$"):
         run_in(tmp_path, ["-c", "raise SystemExit(3)"], "a look")
@@ -37,4 +45,5 @@ def test_of_several_turns_the_quickest_figures_count() -> None:
     slow, fast = dict.fromkeys(COLUMNS[2:], 3.0), dict.fromkeys(COLUMNS[2:], 2.0)
     found = quickest([slow, fast])
     assert found.pop("cycles/s") == 3.0
+    assert {found.pop("elaboration s"), found.pop("build s")} == {3.0}, "later turns find what the first has built"
     assert set(found.values()) == {2.0}
