@@ -58,19 +58,16 @@ print(json.dumps({"elaboration s": elaborated - start, "build s": built - elabor
 
 def measure(checkout: Path, name: str, cache: Path) -> dict[str, float]:
     """One turn; only the first finds that nothing is built in ``cache``."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["-m", "tilewright", "verilog", "--config", name, "-o", str(Path(folder) / "made")]
-        _, seconds = run_in(checkout, command, f"the Verilog of {name}", cache)
+    seconds = verilog_seconds(checkout, name, cache)
     printed, _ = run_in(checkout, ["-c", PROBE, name], f"the simulation of {name}", cache)
     found: dict[str, float] = json.loads(printed.splitlines()[-1])
     return {"tilewright verilog s": seconds, **found}
 
 
-def translate(checkout: Path, cache: Path) -> None:
-    """Yosys, by the smallest machine."""
+def verilog_seconds(checkout: Path, name: str, cache: Path) -> float:
     with tempfile.TemporaryDirectory() as folder:
-        command = ["-m", "tilewright", "verilog", "--config", "nano", "-o", str(Path(folder) / "made")]
-        run_in(checkout, command, "the Verilog of nano", cache)
+        command = ["-m", "tilewright", "verilog", "--config", name, "-o", str(Path(folder) / "made")]
+        return run_in(checkout, command, f"the Verilog of {name}", cache)[1]
 
 
 def row(name: str, checkout: Path, found: dict[str, float]) -> str:
@@ -98,7 +95,7 @@ def main() -> None:
         with ExitStack() as kept:
             caches = {checkout: Path(kept.enter_context(tempfile.TemporaryDirectory())) for checkout in checkouts}
             for checkout, cache in caches.items():
-                translate(checkout, cache)
+                verilog_seconds(checkout, "nano", cache)  # yosys is translated by the first
             for _ in range(arguments.repeat):
                 for checkout, cache in caches.items():
                     turns[checkout].append(measure(checkout, name, cache))
