@@ -27,10 +27,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 
 from hw.arithmetic.adders import adders_of
 from hw.arithmetic.cascade import cascades_of
+from hw.arithmetic.choice import pick
 from hw.arithmetic.doubled import doubled_cascades
 from hw.arithmetic.dsp48e2 import Enables, Halves
 from hw.arithmetic.thermometer import thermometer
@@ -114,7 +115,7 @@ class RequantiseLane(FinishingLane):
         by_16, by_4 = nibbles[2:], nibbles[:2]
         padded = Cat(Const(0, FRACTION), product, Const(0, 64))
         wide = Signal(_WINDOW + 12)
-        m.d.comb += wide.eq(Array(padded[16 * n : 16 * n + _WINDOW + 12] for n in range(4))[by_16])
+        m.d.comb += wide.eq(pick([padded[16 * n : 16 * n + _WINDOW + 12] for n in range(4)], by_16))
         lost_below = [(by_16[1] & product[:7].any()) | ((by_16 == 3) & product[7:23].any())]
         lost_below += [wide[4 * n : 4 * n + 4].any() & (by_4 > n) for n in range(3)]
         lost_above = [~by_16[1] & (product[43:].any() | (~by_16[0] & product[27:43].any()))]
