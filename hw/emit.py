@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from amaranth.back import rtlil
 from amaranth.back import verilog as backend
 from amaranth.hdl import Fragment, Value, ValueCastable
 from amaranth.hdl._ast import SignalDict
@@ -19,8 +20,8 @@ from hw.arithmetic.cascade import Dsp48Cascades
 from hw.core import Core
 from hw.delivery.style import MODULE
 from hw.emit_cycles import quick_cycle_check
-from hw.emit_memory import MemoryModules
 from hw.emit_netlist import quick_values, shared_operators, short_operators
+from hw.emit_once import EmissionPlatform
 from hw.emit_registers import fold_registers
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -53,30 +54,33 @@ def verilog(config: MachineConfig, *, dsp48e2: bool = False) -> str:
 def emit(config: MachineConfig, *, dsp48e2: bool = False) -> Emitted:
     """The Verilog, and where it comes from. ``dsp48e2``: the array's cascades are instances of UltraScale's DSP48E2, for
     tools that do not find them in plain RTL."""
-    memories = MemoryModules()
+    platform = EmissionPlatform(MODULE)
     if dsp48e2:
         if not config.dsp_packing:
             raise EmitError(f"configuration {config.name!r}: has no cascades (dsp_packing is false) to be made of DSP48E2")
-        memories.cascades = Dsp48Cascades()
+        platform.cascades = Dsp48Cascades()
     core = Core(config)
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     with _no_garbage_collection(), quick_cycle_check(), quick_values(), shared_operators(), short_operators():
         try:
-            fragment = Fragment.get(core, memories)
-            text, names = backend.convert_fragment(
-                fragment, dict(_ports(core)), MODULE, emit_src=False, strip_internal_attrs=True
-            )
+            fragment = Fragment.get(core, platform)
+            whole, names = rtlil.convert_fragment(fragment, dict(_ports(core)), MODULE, emit_src=False)
+            texts = [whole, *(module.rtlil for module in platform.modules.values())]
+            text = backend._convert_rtlil_text("\n".join(texts), strip_internal_attrs=True)
         except backend.YosysError as error:
             last = str(error).strip().rpartition("\n")[2]
             raise EmitError(f"yosys, which writes the Verilog, failed: {last}; is there memory and disk enough?") from None
     modules = _repeated(_kick_at_time_0(_share_modules(_drop_empty_wires(_rename_kickstart(text)))))
-    return Emitted(f"{_header(config)}{modules}\n{memories.verilog()}", dict(_sources(names)))
+    sources = dict(_sources((), names))
+    for path, module in platform.instances(fragment):
+        sources |= _sources(path, module.names)
+    return Emitted(f"{_header(config)}{modules}\n{platform.verilog()}", sources)
 
 
-def _sources(names: SignalDict) -> Iterator[tuple[str, str]]:
+def _sources(within: tuple[str, ...], names: SignalDict) -> Iterator[tuple[str, str]]:
     for signal, (_, *path) in names.items():
         file, line = signal.src_loc
-        yield ".".join(path), f"{_source(file)}:{line}"
+        yield ".".join((*within, *path)), f"{_source(file)}:{line}"
 
 
 @cache
@@ -147,17 +151,20 @@ _INSTANCE = re.compile(rf"^  \\(?P<name>{MODULE}\.\S+)  ", re.MULTILINE)
 def _share_modules(text: str) -> str:
     """Modules that differ in name alone become one, under the plain name of the first of them.
 
-    A module's name begins with the name of the module that uses it, and they are sorted by name: going backwards,
-    the group of all that a module uses is known when the module is compared.
+    Going backwards: names are sorted, and that of a module begins with the name of the one that uses it, if it is the only one.
     """
+    texts = {match["name"].strip().removeprefix("\\"): match["body"] for match in _MODULE_TEXT.finditer(text)}
     group_of: dict[str, int] = {}
     bodies: dict[str, int] = {}
     names: dict[int, str] = {}
-    for match in reversed(list(_MODULE_TEXT.finditer(text))):
-        name = match["name"].strip().removeprefix("\\")
-        body = fold_registers(_INSTANCE.sub(lambda used: f"  <{group_of[used['name']]}> ", match["body"]))
-        group = bodies.setdefault(body, len(bodies))
-        group_of[name] = group
-        names[group] = name.replace(".", "_")
+
+    def group(name: str) -> int:
+        if name not in group_of:
+            body = fold_registers(_INSTANCE.sub(lambda used: f"  <{group(used['name'])}> ", texts[name]))
+            group_of[name] = bodies.setdefault(body, len(bodies))
+        return group_of[name]
+
+    for name in reversed(texts):
+        names[group(name)] = name.replace(".", "_")
     named = (f"module {names[group]}{body}" for body, group in reversed(bodies.items()))
     return re.sub(r"^  <(\d+)> ", lambda used: f"  {names[int(used[1])]} ", "\n".join(named), flags=re.MULTILINE)

@@ -1,15 +1,20 @@
-"""What every test may use: golden files that ``--update-golden`` renews, and Hypothesis settled for shared machines."""
+"""What every test may use: golden files that ``--update-golden`` renews, Hypothesis settled for shared
+machines, and simulations built by the compiler that builds them sooner."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sim.rtl.compiler import compiler_name
+
 settings.register_profile("tilewright", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("tilewright")
+os.environ.setdefault("CXX", compiler_name(brief=True))  # what is simulated here takes less time than to build it
 
 Golden = Callable[[Path, str], None]
 """Compares a text with a committed file."""

@@ -9,6 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.thermometer import thermometer
+from hw.one_module import one_module
 from isa.latency import MISC_ROUNDING
 
 SUM_BITS = 49
@@ -23,6 +24,7 @@ _ROUGH = data.StructLayout({"window": _WINDOW + _FINE - 1, "sign": 1, "beyond": 
 _SHIFTED = data.StructLayout({"fraction": FRACTION, "whole": signed(WHOLE), "beyond": 1, "below": 1})
 
 
+@one_module
 class Round(wiring.Component):
     """``r`` = ``total / 2^shift`` rounded to 24 significant bits, then to an integer, both to even; within ``WHOLE`` bits.
 
@@ -43,21 +45,23 @@ class Round(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        rough = Signal(_ROUGH)
+        rough = Signal(_ROUGH, reset_less=True)
         with m.If(self.goes[0]):
             m.d.sync += rough.eq(self._rough(m))
-        shifted = Signal(_SHIFTED)
+        shifted = Signal(_SHIFTED, reset_less=True)
         with m.If(self.goes[1]):
             m.d.sync += shifted.eq(self._fine(m, rough))
 
         whole = shifted.whole
-        up, floor, beyond = Signal(), Signal(signed(WHOLE)), Signal()
+        up, beyond = (Signal(name=name, reset_less=True) for name in ("up", "beyond"))
+        floor, r = (Signal(signed(WHOLE), name=name, reset_less=True) for name in ("floor", "result"))
+        m.d.comb += self.r.eq(r)
         with m.If(self.goes[2]):
             m.d.sync += [up.eq(_rounds_up(shifted)), floor.eq(whole), beyond.eq(shifted.beyond)]
         most = (1 << WHOLE - 1) - 1
         at_top = floor == most
         with m.If(self.goes[3]):
-            m.d.sync += self.r.eq(Mux(beyond | at_top, Mux(floor[-1], -most - 1, most), floor + up))
+            m.d.sync += r.eq(Mux(beyond | at_top, Mux(floor[-1], -most - 1, most), floor + up))
         return m
 
     def _rough(self, m: Module) -> Value:
