@@ -20,6 +20,11 @@ from isa.config import MachineConfig
 from isa.instructions import Activation, Buffer, PoolMode, Unit
 from isa.requantisation import packed
 
+LEAST = 512
+"""Cycles of a piece of a pooled row, at least: each costs an instruction."""
+MOST = 16
+"""Pieces of a pooled row."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -27,6 +32,11 @@ class Part:
 
     first_vector: int
     vectors: int
+
+    def pieces(self, most: int) -> list[Part]:
+        """Of so many vectors at most."""
+        end = self.first_vector + self.vectors
+        return [Part(first, min(most, end - first)) for first in range(self.first_vector, end, most)]
 
 
 class _WindowLayer:
@@ -48,7 +58,8 @@ class _WindowLayer:
         drain = config.px_p * config.pool_parts * turns
         self.steps = max(window.kernel[0] * -(-window.kernel[1] // at_once), drain)
         """Cycles of a pixel group."""
-        self.beats = self.vectors * -(-target.height * target.width // config.px_p) * self.steps
+        self.beats_of_vector = -(-target.height * target.width // config.px_p) * self.steps
+        self.beats = self.vectors * self.beats_of_vector
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         return self.rows.end(output_end)
@@ -155,12 +166,21 @@ class PoolLayer(_WindowLayer):
         return {Buffer.POOL_PARAM: pool_param_words(self.config, np.repeat(table, self.config.ic_p))}
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
+        """A map of one row, as global pooling makes it, by channels: the first are pooled while CONV makes the last."""
         assert isinstance(block.part, Part)
+        parts = [block.part]
+        if self.target.height == 1:
+            parts = block.part.pieces(max(-(-LEAST // self.beats_of_vector), -(-self.vectors // MOST)))
+        return [pending for part in parts for pending in self._emit_part(rows, part, block, at, where)]
+
+    def _emit_part(
+        self, rows: Rows, part: Part, block: Block, at: ParameterWords, where: Mapping[str, Placed]
+    ) -> list[Pending]:
         if self.pool.kind is PoolKind.MAX:
-            return self._emit(rows, block.part, where, at, {"mode": int(PoolMode.MAX)}, self.pool.pad_value, [])
+            return self._emit(rows, part, where, at, {"mode": int(PoolMode.MAX)}, self.pool.pad_value, [])
         mode = {
             "mode": int(PoolMode.AVERAGE), "by_count": int(not self.pool.count_pad),
             "p_addr": at[Buffer.POOL_PARAM], "p_step": 0,
         }  # fmt: skip
         reads = [Access(Space.POOL_PARAM, at[Buffer.POOL_PARAM], block.sizes[Buffer.POOL_PARAM])]
-        return self._emit(rows, block.part, where, at, mode, self.pool.pad_value, reads)
+        return self._emit(rows, part, where, at, mode, self.pool.pad_value, reads)

@@ -12,6 +12,8 @@ WINDOW = 48
 """How many instructions of its unit one may overtake. More finds little, and costs time."""
 LATENCY = {Unit.LOAD: 80, Unit.SAVE: 30, Unit.CONV: 30, Unit.POOL: 30, Unit.MISC: 30}
 """Cycles from the end of an instruction's work to the start of one that waits for it: DRAM's, or the pipeline's."""
+_MOVERS = (Unit.LOAD, Unit.SAVE)
+"""None of these reads what another of its own unit has written: they follow each other at once, in their order."""
 
 
 class _Lane:
@@ -60,8 +62,9 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[
         changed = {unit}
         end = lane.free + LATENCY[unit]
         for taker in after[index]:
-            if end > earliest[taker]:
-                earliest[taker] = end
+            then = lane.free if unit in _MOVERS and program[taker].unit is unit else end
+            if then > earliest[taker]:
+                earliest[taker] = then
             waiting[taker] -= 1
             if waiting[taker] == 0:
                 bisect.insort(lanes[program[taker].unit].ready, taker)

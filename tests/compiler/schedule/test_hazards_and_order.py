@@ -142,7 +142,9 @@ def plain_order(instructions: Sequence[Pending], before: Sequence[set[int]], win
             near = own[: own.index(waiting[0]) + window + 1]
             chosen: tuple[int, int] | None = None
             for n in (n for n in near if n in left and not before[n] & {*left}):
-                start = max([free[unit], *(ends[giver] for giver in before[n])])
+                movers = (Unit.LOAD, Unit.SAVE)
+                others = [giver for giver in before[n] if unit not in movers or instructions[giver].unit is not unit]
+                start = max([free[unit], *(ends[giver] for giver in others)])
                 if chosen is None or start + max(1, instructions[n].cycles) <= chosen[0]:
                     chosen = start, n
             if chosen is not None:
@@ -177,6 +179,16 @@ def test_no_more_are_overtaken_than_the_window_holds() -> None:
         instructions = loads(count)
         found = start_order(instructions, [met.before for met in hazards(instructions, SIZES)])
         assert (found[1] == count + 1) == overtakes
+
+
+def test_loads_that_share_a_granule_of_dram_follow_each_other_at_once() -> None:
+    """The last one, of which there is no hurry, does not come between them."""
+    rows = [Pending("LOAD", {}, [Access(Space.WORK, 40 * n, 40)], [Access(Space.FM, n, 1)], 20) for n in range(2)]
+    last = Pending("LOAD", {}, (), [Access(Space.FM, 20, 1)], 5)
+    instructions = [*rows, last]
+    found = hazards(instructions, SIZES)
+    assert [met.before for met in found] == [set(), {0}, set()]
+    assert start_order(instructions, [met.before for met in found]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("count", [255, 256])
