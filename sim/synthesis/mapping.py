@@ -64,6 +64,22 @@ def map_modules(
     return {name: Mapped(name, path, json.loads(path.read_text())) for name, path in paths.items()}
 
 
+def map_flattened(
+    design: Design, target: Target, yosys: Tool, *, report: Report, cache: Path | str | None = None
+) -> Mapped:
+    """The whole design as one module."""
+    folder = cache_directory(cache) / "synthesis"
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = [module.text for module in design.modules.values()]
+    script = target.flat_script
+    path = folder / f"{hashlib.sha256(chr(0).join((FORM, script, yosys.version, *texts)).encode()).hexdigest()[:32]}.json"
+    if not path.exists():
+        said = f"{yosys.version} for {target.name}: one module of {len(texts)}"
+        found = _mapped("".join(texts), script.format(top=design.top), yosys, lambda: report(said))
+        _keep(path, _plain(found[design.top]), design)
+    return Mapped(design.top, path, json.loads(path.read_text()))
+
+
 def _key(design: Design, module: DesignModule, target: Target, yosys: Tool) -> str:
     used = sorted({design.modules[name].stub for name in module.instances.values()})
     return hashlib.sha256("\0".join((FORM, target.script, yosys.version, module.text, *used)).encode()).hexdigest()[:32]
@@ -129,14 +145,19 @@ def _run(
     names = {module.name for module in run}
     stubs = {used: design.modules[used].stub for module in run for used in module.instances.values() if used not in names}
     keep = "".join(f"  (* keep *) \\{module.name} u{number} ();\n" for number, module in enumerate(run))
-    with temporary_folder() as work:
-        text = "".join((*(module.text for module in run), *stubs.values()))
-        (work / "modules.v").write_text(f"{text}module all_of_them ();\n{keep}endmodule\n")
-        script = f"read_verilog modules.v; {target.script.format(top='all_of_them')}; delete =p:*; write_json mapped.json"
-        yosys.run(["-q", "-p", script], work, tick)
-        mapped = json.loads((work / "mapped.json").read_text())["modules"]
+    text = "".join((*(module.text for module in run), *stubs.values(), f"module all_of_them ();\n{keep}endmodule\n"))
+    mapped = _mapped(text, target.script.format(top="all_of_them"), yosys, tick)
     for module in run:
         _keep(paths[module.name], _plain(mapped[module.name]), design)
+
+
+def _mapped(text: str, script: str, yosys: Tool, tick: Callable[[], None]) -> dict[str, Any]:
+    """Modules in yosys' JSON."""
+    with temporary_folder() as work:
+        (work / "modules.v").write_text(text)
+        yosys.run(["-q", "-p", f"read_verilog modules.v; {script}; delete =p:*; write_json mapped.json"], work, tick)
+        found: dict[str, Any] = json.loads((work / "mapped.json").read_text())["modules"]
+    return found
 
 
 def _plain(module: dict[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from isa.config import MachineConfig
 from sim.rtl.build import core_verilog
-from sim.rtl.interrupts import temporary_folder
 from sim.synthesis.design import Design, split_design
-from sim.synthesis.mapping import Mapped, Report, default_jobs, map_modules
+from sim.synthesis.mapping import Mapped, Report, default_jobs, map_flattened, map_modules
 from sim.synthesis.targets import Target
-from sim.synthesis.tools import Tool, find_tool
+from sim.synthesis.tools import find_tool
 
 REST = "(wiring)"
 """What the top module itself consists of."""
@@ -36,23 +35,16 @@ def size_of(
     config: MachineConfig, target: Target, *, report: Report, jobs: int | None = None, cache: Path | str | None = None,
     flat: bool = False,
 ) -> Size:  # fmt: skip
-    """Synthesise what is new, and count; ``flat``: as one module, optimised as a whole."""
+    """Synthesise what is new, and count; ``flat``: as one module, without units."""
     yosys = find_tool("yosys")
     report(f"Verilog of {config.name}")
     design = split_design(core_verilog(config, cache, dsp48e2=target.places_cascades(config)))
     if flat:
-        design = flattened(design, yosys, report)
+        whole = map_flattened(design, target, yosys, report=report, cache=cache)
+        used = target.used(whole.cells)
+        return Size(target, yosys.version, used, {}, {design.top: (1, used)})
     mapped = map_modules(design, target, yosys, report=report, jobs=jobs or default_jobs(), cache=cache)
     return count(design, mapped, target, yosys.version)
-
-
-def flattened(design: Design, yosys: Tool, report: Report) -> Design:
-    """The same machine, all of it in its top module."""
-    with temporary_folder() as work:
-        (work / "modules.v").write_text("".join(module.text for module in design.modules.values()))
-        script = f"read_verilog modules.v; hierarchy -top {design.top}; proc; flatten; opt_clean; write_verilog flat.v"
-        yosys.run(["-q", "-p", script], work, lambda: report(f"{yosys.version}: one module of {len(design.modules)}"))
-        return split_design((work / "flat.v").read_text())
 
 
 def count(design: Design, mapped: Mapping[str, Mapped], target: Target, yosys: str) -> Size:

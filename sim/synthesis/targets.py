@@ -17,14 +17,27 @@ class Target:
     """A family of FPGAs."""
 
     name: str
-    script: str
-    """yosys commands that map the modules below ``{top}``, none of them flattened or optimised across its boundary."""
+    to_gates: str
+    """yosys commands that make gates, carry chains, DSPs and memories of the modules below ``{top}``; none is flattened."""
+    to_cells: str
+    """Those that map the gates."""
     resources: Mapping[str, Cells]
     """How many of each kind of resource a cell takes."""
     free: frozenset[str]
     """Cells that take none: pads, and what stands beside LUTs in any case."""
     dsp48e2: bool = False
     """Whether it has DSP48E2, whose registers and cascades yosys does not find by itself."""
+
+    @property
+    def script(self) -> str:
+        """Maps modules one by one: nothing is optimised across their boundaries."""
+        return f"{self.to_gates}; {self.to_cells}"
+
+    @property
+    def flat_script(self) -> str:
+        """Maps all below ``{top}`` as one module. It is flattened before gates are mapped, not before they are made: yosys
+        0.23 looks for each multiplexer at each net of its module (``opt_muxtree``), more than an hour for ``base`` in one."""
+        return f"{self.to_gates}; flatten; opt_expr; opt_merge; opt_clean; {self.to_cells}"
 
     def places_cascades(self, config: MachineConfig) -> bool:
         """Whether the array's cascades are to be instances of the family's DSP."""
@@ -56,8 +69,8 @@ _XILINX_FREE = frozenset({"BUFG", "IBUF", "OBUF", "CARRY4", "CARRY8", "MUXF7", "
 def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
     """``synth_xilinx`` with the mapper ``abc`` in all its versions, and without wide multiplexers (MUXF7 to MUXF9), for
     which yosys spends as many LUTs again."""
-    commands = (
-        f"synth_xilinx -family {name} -nowidelut -noiopad -noclkbuf -top {{top}} -run begin:map_luts; "
+    to_gates = f"synth_xilinx -family {name} -nowidelut -noiopad -noclkbuf -top {{top}} -run begin:map_luts"
+    to_cells = (
         "opt_expr -mux_undef -noclkinv; abc -luts 2:2,3,6:5; clean; techmap -map +/xilinx/ff_map.v; "
         "xilinx_srl -fixed -minlen 3; techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; "
         "xilinx_dffopt; opt_lut_ins -tech xilinx; clean"
@@ -70,14 +83,15 @@ def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
         "BRAM": {block: 1, half: 0.5},
         **({"URAM": {"URAM288": 1}} if name == "xcup" else {}),
     }
-    return Target(name, commands, resources, _XILINX_FREE, dsp == "DSP48E2")
+    return Target(name, to_gates, to_cells, resources, _XILINX_FREE, dsp == "DSP48E2")
 
 
 _ECP5_MEMORY: Cells = {"TRELLIS_DPR16X4": 6}
 """Four LUTs hold the words, the two beside them become the write port."""
 _ECP5 = Target(
     "ecp5",
-    f"{script('{top}', '-noflatten ', 'map_luts')}; abc -lut 4; clean; techmap -map +/ecp5/cells_map.v; "
+    script("{top}", "-noflatten ", "map_luts"),
+    "abc -lut 4; clean; techmap -map +/ecp5/cells_map.v; "
     "opt_lut_ins -tech ecp5; clean",
     {
         "LUT": {"LUT4": 1, "CCU2C": 2, **_ECP5_MEMORY},

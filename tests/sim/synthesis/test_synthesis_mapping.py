@@ -11,8 +11,8 @@ import pytest
 
 from sim.synthesis import mapping
 from sim.synthesis.design import split_design
-from sim.synthesis.mapping import map_modules
-from sim.synthesis.size import REST, count, flattened
+from sim.synthesis.mapping import map_flattened, map_modules
+from sim.synthesis.size import REST, count
 from sim.synthesis.targets import TARGETS
 from sim.synthesis.tools import SynthesisError, Tool, find_tool
 from tests.sim.synthesis.designs import VERILOG, yosys
@@ -35,16 +35,20 @@ def test_sizes_are_sums_over_instances(target: Any, tmp_path: Path) -> None:
     assert size.modules["leaf"] == (2, size.units["first"])
 
 
-def test_flattened_logic_is_shared_across_modules(tmp_path: Path) -> None:
-    tool, target = yosys(), TARGETS["xcup"]
-    flat = flattened(DESIGN, tool, quiet)
-    assert (list(flat.modules), flat.top) == ([DESIGN.top], DESIGN.top)
-    whole, parts = (
-        count(design, map_modules(design, target, tool, report=quiet, cache=tmp_path), target, "yosys").total
-        for design in (flat, DESIGN)
-    )
+@pytest.mark.parametrize("name", TARGETS)
+def test_flattened_logic_is_shared_across_modules(name: str, tmp_path: Path) -> None:
+    tool, target = yosys(), TARGETS[name]
+    parts = count(DESIGN, map_modules(DESIGN, target, tool, report=quiet, cache=tmp_path), target, "yosys").total
+    whole = target.used(map_flattened(DESIGN, target, tool, report=quiet, cache=tmp_path).cells)
     assert whole["FF"] == parts["FF"] == 16
     assert whole["LUT"] < parts["LUT"], "the ANDs before a leaf's sum are in the LUTs of that sum"
+
+
+def test_what_was_flattened_before_is_not_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool, target = yosys(), TARGETS["xcup"]
+    first = map_flattened(DESIGN, target, tool, report=quiet, cache=tmp_path)
+    monkeypatch.setattr(mapping, "_mapped", None)
+    assert map_flattened(DESIGN, target, tool, report=quiet, cache=tmp_path) == first
 
 
 def test_only_what_changed_is_mapped_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
