@@ -67,8 +67,6 @@ class PassEmitter:
         self.config, self.plan, self.homes, self.parameters = config, plan, homes, parameters
         self.first_tile = first_tile
         self._resident: dict[str, list[ParameterWords]] = {}
-        self._early: ParameterWords | None = None
-        """Where the parameters of the next layer's first block are, if they were loaded ahead."""
         self._tables: dict[str, int] = {}
         self._pieces = {name: plan.ranges.piece(name) for name in plan.group.maps}
         """Rows of a piece of each map."""
@@ -81,15 +79,12 @@ class PassEmitter:
         turns = sequence(plan.group, plan.loads, plan.in_turn)
         for image in images:
             for slot in range(plan.ranges.steps + max(plan.skew.values())):
-                for number, turn in enumerate(turns):
+                for turn in turns:
                     step = slot - plan.skew[turn.key]
                     if turn.what == "make":
                         self._compute(layers[turn.map], step)
-                    elif turn.what == "save":
-                        self._save(turn.map, step, image)
                     else:
-                        self._begin(next(layers[then.map] for then in turns[number:] if then.what == "make"), turn.map, slot)
-                        self._load(turn.map, step, image)
+                        (self._load if turn.what == "load" else self._save)(turn.map, step, image)
         self.parameters.release()
         return self._pending
 
@@ -118,28 +113,6 @@ class PassEmitter:
                 for piece in rows.pieces(self._pieces[tensor]):
                     self._add(list(save_rows(self.config, view, self.plan.placed[tensor], piece, image)), tensor, step)
 
-    def _begin(self, layer: Layer, tensor: str, slot: int) -> None:
-        """Before rows in several pieces are loaded for the first step of the layer that comes next, what it needs of parameters
-        first: so it can begin with the first piece. Nothing else takes room among the parameters until then."""
-        loaded = self._rows(tensor, slot - self.plan.skew[f"load {tensor}"])
-        step = slot - self.plan.skew[layer.output]
-        begins = layer.output not in self._resident and self._rows(layer.output, step) is not None
-        if begins and loaded and len(loaded) > self._pieces[tensor]:
-            self._early = self._block(layer, 0, step)
-
-    def _block(self, layer: Layer, number: int, step: int) -> ParameterWords:
-        """Where the block's parameters are, which are loaded if they are not there."""
-        residence = self.plan.residence
-        kept = self._resident.setdefault(layer.output, [])
-        stays = number < residence.kept[layer.output]
-        if stays and number < len(kept):
-            return kept[number]
-        where, loads = self.parameters.load(residence.blocks[layer.output][number], pinned=stays)
-        self._add(loads, layer.op.name, step)
-        if stays:
-            kept.append(where)
-        return where
-
     def _compute(self, layer: Layer, step: int) -> None:
         rows = self._rows(layer.output, step)
         if rows is None:
@@ -150,9 +123,17 @@ class PassEmitter:
             self._tables[layer.output] = slot
             self._add([load], name, step)
         extra = {Buffer.TABLE: self._tables[layer.output]} if layer.table is not None else {}
-        for number, block in enumerate(self.plan.residence.blocks[layer.output]):
-            where = self._block(layer, number, step) if self._early is None else self._early
-            self._early = None
+        kept = self._resident.setdefault(layer.output, [])
+        residence = self.plan.residence
+        for number, block in enumerate(residence.blocks[layer.output]):
+            stays = number < residence.kept[layer.output]
+            if stays and number < len(kept):
+                where = kept[number]
+            else:
+                where, loads = self.parameters.load(block, pinned=stays)
+                self._add(loads, name, step)
+                if stays:
+                    kept.append(where)
             self._emit(layer, number, rows, block, {**where, **extra}, step)
 
     def _emit(self, layer: Layer, number: int, rows: Rows, block: Block, at: ParameterWords, step: int) -> None:

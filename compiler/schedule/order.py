@@ -14,6 +14,7 @@ LATENCY = {Unit.LOAD: 80, Unit.SAVE: 30, Unit.CONV: 30, Unit.POOL: 30, Unit.MISC
 """Cycles from the end of an instruction's work to the start of one that waits for it: DRAM's, or the pipeline's."""
 _MOVERS = (Unit.LOAD, Unit.SAVE)
 """None of these reads what another of its own unit has written: they follow each other at once, in their order."""
+_NEVER = 1 << 62
 
 
 class _Lane:
@@ -21,11 +22,12 @@ class _Lane:
 
     def __init__(self, indices: list[int]) -> None:
         self.indices = indices
+        """In the order in which they should come."""
         self.free = 0
         self.ready: list[int] = []
-        """Instructions whose predecessors are all scheduled, in program order."""
+        """Places in ``indices`` of those whose predecessors are all scheduled, in order."""
         self.first = 0
-        """Place in ``indices`` of the first that is not scheduled."""
+        """The first place of one that is not scheduled."""
 
 
 def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[int]:
@@ -35,8 +37,17 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[
     those whose predecessors have been taken. Every predecessor is taken earlier, so the order is again a
     sequential program. Loads of a later group thus fill the time in which the DRAM would rest,
     and where a group waits for its own data the next one begins.
+
+    Loads come in the order in which they are needed, parameters first: so CONV begins with the first rows of a map, not when
+    all have come, and POOL beside it. Nothing is needed before what it waits for: no load waits for one that comes later.
     """
+    due = _due(program, before)
     lanes = {unit: _Lane([i for i, p in enumerate(program) if p.unit is unit]) for unit in Unit}
+    lanes[Unit.LOAD].indices.sort(key=lambda index: (due[index], program[index].name != "LOADP"))
+    place = [0] * len(program)
+    for lane in lanes.values():
+        for number, index in enumerate(lane.indices):
+            place[index] = number
     waiting = [len(b) for b in before]
     after: list[list[int]] = [[] for _ in program]
     for index, givers in enumerate(before):
@@ -46,14 +57,14 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[
     done = [False] * len(program)
     for index, count in enumerate(waiting):
         if count == 0:
-            lanes[program[index].unit].ready.append(index)
+            bisect.insort(lanes[program[index].unit].ready, place[index])
     best = [_candidate(lanes[unit], earliest, program) for unit in Unit]
     order: list[int] = []
     while len(order) < len(program):
         start, index = min(filter(None, best))
         unit = program[index].unit
         lane = lanes[unit]
-        lane.ready.remove(index)
+        lane.ready.remove(place[index])
         lane.free = start + max(1, program[index].cycles)
         order.append(index)
         done[index] = True
@@ -67,7 +78,7 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[
                 earliest[taker] = then
             waiting[taker] -= 1
             if waiting[taker] == 0:
-                bisect.insort(lanes[program[taker].unit].ready, taker)
+                bisect.insort(lanes[program[taker].unit].ready, place[taker])
                 changed.add(program[taker].unit)
         for name in changed:
             best[name] = _candidate(lanes[name], earliest, program)
@@ -82,14 +93,43 @@ def _candidate(lane: _Lane, earliest: Sequence[int], program: Sequence[Pending])
     """
     if not lane.ready:
         return None
-    limit = lane.indices[min(lane.first + WINDOW, len(lane.indices) - 1)]
+    limit = lane.first + WINDOW
     found: tuple[int, int] | None = None
-    for index in lane.ready:
-        if index > limit:
+    for place in lane.ready:
+        if place > limit:
             break
+        index = lane.indices[place]
         start = max(lane.free, earliest[index])
         if found is None or start + max(1, program[index].cycles) <= found[0]:
             found = start, index
         if found[0] == lane.free:
             break
     return found
+
+
+def _due(program: Sequence[Pending], before: Sequence[set[int]]) -> list[int]:
+    """When the first instruction that needs each would start if units took theirs in program order, and loads no time."""
+    free = dict.fromkeys(Unit, 0)
+    ends = [0] * len(program)
+    due = [_NEVER] * len(program)
+    loads = []
+    for index, pending in enumerate(program):
+        unit = pending.unit
+        start = free[unit] if unit is not Unit.LOAD else 0
+        for giver in before[index]:
+            if ends[giver] > start:
+                start = ends[giver]
+        if unit is Unit.LOAD:
+            ends[index] = start
+            loads.append(index)
+        else:
+            for giver in before[index]:
+                if start < due[giver]:
+                    due[giver] = start
+            free[unit] = start + max(1, pending.cycles)
+            ends[index] = free[unit] + LATENCY[unit]
+    for index in reversed(loads):
+        for giver in before[index]:
+            if due[index] < due[giver]:
+                due[giver] = due[index]
+    return due

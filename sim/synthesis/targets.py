@@ -37,7 +37,7 @@ class Target:
     def flat_script(self) -> str:
         """Maps all below ``{top}`` as one module. It is flattened before gates are mapped, not before they are made: yosys
         0.23 looks for each multiplexer at each net of its module (``opt_muxtree``), more than an hour for ``base`` in one."""
-        return f"{self.to_gates}; flatten; opt_expr; opt_merge; opt_clean; {self.to_cells}"
+        return f"{self.to_gates}; flatten; opt_expr -noclkinv; opt_merge; opt_clean; {self.to_cells}"
 
     def places_cascades(self, config: MachineConfig) -> bool:
         """Whether the array's cascades are to be instances of the family's DSP."""

@@ -15,7 +15,7 @@ from compiler.schedule.tokens import with_tokens
 from isa.instructions import Unit
 from tests.compiler.schedule.test_schedule import NAMES
 
-SIZES = {Space.FM: 24, Space.ACCUMULATOR: 6, Space.WORK: 640, Space.OUTPUT: 300}
+SIZES = {Space.FM: 24, Space.WEIGHT: 4, Space.TAPS: 4, Space.ACCUMULATOR: 6, Space.WORK: 640, Space.OUTPUT: 300}
 
 
 def access(rng: np.random.Generator) -> Access:
@@ -127,15 +127,34 @@ def test_the_last_of_each_unit_that_must_be_finished(seed: int) -> None:
         assert all(at < position for at in last.values())
 
 
+def plain_due(instructions: Sequence[Pending], before: Sequence[set[int]]) -> list[float]:
+    """When each is needed first, if units take theirs in program order, and loads no time."""
+    starts, ends = list[int](), list[int]()
+    for n, pending in enumerate(instructions):
+        loads = pending.unit is Unit.LOAD
+        own = [ends[m] - LATENCY[pending.unit] for m in range(n) if instructions[m].unit is pending.unit and not loads]
+        starts.append(max([0, *own, *(ends[giver] for giver in before[n])]))
+        ends.append(starts[n] if loads else starts[n] + max(1, pending.cycles) + LATENCY[pending.unit])
+
+    def due(n: int) -> float:
+        takers = [m for m in range(len(instructions)) if n in before[m]]
+        return min([due(m) if instructions[m].unit is Unit.LOAD else starts[m] for m in takers], default=float("inf"))
+
+    return [due(n) for n in range(len(instructions))]
+
+
 def plain_order(instructions: Sequence[Pending], before: Sequence[set[int]], window: int) -> list[int]:
     """Each step looks at everything that is left."""
     left, order = [*range(len(instructions))], list[int]()
+    due = plain_due(instructions, before)
     free = dict.fromkeys(Unit, 0)
     ends: dict[int, int] = {}
     while left:
         candidates = []
         for unit in Unit:
             own = [n for n in range(len(instructions)) if instructions[n].unit is unit]
+            if unit is Unit.LOAD:
+                own.sort(key=lambda n: (due[n], instructions[n].name != "LOADP", n))
             waiting = [n for n in own if n in left]
             if not waiting:
                 continue
@@ -189,6 +208,23 @@ def test_loads_that_share_a_granule_of_dram_follow_each_other_at_once() -> None:
     found = hazards(instructions, SIZES)
     assert [met.before for met in found] == [set(), {0}, set()]
     assert start_order(instructions, [met.before for met in found]) == [0, 1, 2]
+
+
+def test_loads_come_as_they_are_needed() -> None:
+    """Parameters, the first rows, what the next layer needs beside the second rows, these, and then what nobody needs."""
+
+    def fm(n: int) -> list[Access]:
+        return [Access(Space.FM, n, 1)]
+
+    taps, weights = [Access(Space.TAPS, 0, 1)], [Access(Space.WEIGHT, 0, 1)]
+    instructions = [
+        Pending("LOAD", {}, (), fm(20), 50),
+        Pending("LOAD", {}, (), fm(0), 50), Pending("LOAD", {}, (), fm(1), 50), Pending("LOADP", {}, (), weights, 50),
+        Pending("CONV", {}, [*fm(0), *weights], fm(8), 500), Pending("CONV", {}, fm(1), fm(9), 500),
+        Pending("LOADP", {}, (), taps, 50), Pending("POOL", {}, [*fm(8), *taps], fm(12), 100),
+    ]  # fmt: skip
+    order = start_order(instructions, [met.before for met in hazards(instructions, SIZES)])
+    assert [n for n in order if instructions[n].unit is Unit.LOAD] == [3, 1, 2, 6, 0]
 
 
 @pytest.mark.parametrize("count", [255, 256])

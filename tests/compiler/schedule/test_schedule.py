@@ -176,7 +176,7 @@ def test_a_load_overtakes_only_if_it_is_over_in_time(cycles: int, order: list[in
     program = [
         Pending("CONV", {}, [Access(Space.FM, 0, 4)], [Access(Space.FM, 8, 4)], 500),
         Pending("LOAD", {}, (), [Access(Space.FM, 0, 4)], 10),
-        Pending("LOADP", {}, (), [Access(Space.WEIGHT, 0, 4)], cycles),
+        Pending("LOAD", {}, (), [Access(Space.FM, 16, 4)], cycles),
     ]
     assert best_order(program) == order
 

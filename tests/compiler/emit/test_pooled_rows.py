@@ -1,4 +1,4 @@
-"""Units begin before all of what comes first, or is made last, is there."""
+"""Pooling of a map to one row begins before all channels of the map are there."""
 
 from __future__ import annotations
 
@@ -28,32 +28,9 @@ def emitted(b: Builder, graph: XGraph, config: MachineConfig = NANO) -> list[Pen
     return emit_plan(config, plan, homes(graph, plan), Parameters(config, UnpackedImage(config)), 1)
 
 
-def rows(height: int) -> tuple[Builder, XGraph]:
-    b = Builder(3)
-    return b, b.graph(b.conv(b.input(height, 9, 8), 8))
-
-
 def pooled(kind: PoolKind, size: int = 12, channels: int = 40) -> tuple[Builder, XGraph]:
     b = Builder(4)
     return b, b.graph(b.pool(b.conv(b.input(size, size, 8), channels, (1, 1)), kind, size))
-
-
-def test_parameters_come_before_rows_that_come_in_pieces() -> None:
-    names = [pending.name for pending in emitted(*rows(12))]
-    assert names.index("LOADP") < names.index("LOAD") < names.index("CONV")
-    assert names[: names.index("CONV")].count("LOAD") > 1
-
-
-def test_rows_in_one_piece_come_first() -> None:
-    """For CONV waits for both, and LOAD may still be at the rows when DRAM brings the parameters."""
-    assert emitted(*rows(1))[0].name == "LOAD"
-
-
-@pytest.mark.parametrize("channels", [16, 96], ids=["stay", "stream"])
-def test_what_comes_early_is_there_when_it_is_used(channels: int) -> None:
-    b = Builder(5)
-    x = b.conv(b.input(14, 9, 8), channels)
-    check(STREAMS, b.graph(b.conv(b.conv(x, 24), 8)), [b.ops])
 
 
 @pytest.mark.parametrize("kind", [PoolKind.AVERAGE, PoolKind.MAX])
