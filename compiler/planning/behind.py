@@ -116,8 +116,9 @@ class Row:
                 for task in tasks:
                     step = slot - task.behind
                     if 0 <= step < ranges.steps:
-                        if self._weights and (task.kept or task.streamed):
-                            self._wait_for_weights(task)
+                        layer = task.leads if task.leads and step == 0 else task
+                        if self._weights and (layer.kept or layer.streamed):
+                            self._wait_for_weights(layer)
                         walker.step(task, step)
         self.end = max([self.end, *(task.last[-1] for task in tasks)])
         self._leave(part, by_key)

@@ -105,6 +105,8 @@ class Onward(Walker):
         return [(end, high - low) for low, high, _, end in self._used if high > self._streamed - self.weights]
 
     def _load(self, task: Task, step: int) -> None:
+        if step == 0 and task.leads:
+            self._lead(task.leads)
         rows = task.rows[step]
         work = rows * task.cost
         part = work / -(-rows // task.piece)
@@ -130,9 +132,16 @@ class Onward(Walker):
         task.first.append(begin + part + AFTER)
         task.last.append(self.saved + AFTER)
 
-    def _parameters(self, task: Task, size: float) -> tuple[float, float]:
-        ready, first = self.room, size / task.blocks
+    def _lead(self, task: Task) -> None:
+        """Loads come in the order in which they are needed (``schedule/order.py``): a layer's first parameters before the rows."""
+        size = task.streamed + task.kept
+        if size and task.early is None:
+            first = size / task.blocks
+            task.early = self._parameters(task, first, first)[0]
+
+    def _parameters(self, task: Task, size: float, first: float) -> tuple[float, float]:
+        ready = self.room
         if task.streamed:
             ready = max(ready, self._when_used(self._streamed - self.weights + first))
-        some, end = self.dram.take(ready, size, first, task.blocks * max(1, round(first / 1024)))
+        some, end = self.dram.take(ready, size, first, round(size / first) * max(1, round(first / 1024)))
         return some + AFTER_LOAD, end + AFTER_LOAD

@@ -39,6 +39,10 @@ class Task:
     """Cycles of loading the parameters that stay, until they are loaded."""
     streamed: float = 0.0
     """Cycles of loading those that come in each step."""
+    leads: Task | None = None
+    """Of a load, the next layer, whose first parameters come before the rows of the first step (``onward.py``)."""
+    early: float | None = None
+    """When these are there."""
     given: Sequence[tuple[float, float]] = ()
     """Of each step: when it may begin, and when the last piece may, for what groups before this one do; empty: at any time."""
     first: list[float] = field(default_factory=list)
@@ -184,7 +188,14 @@ class Walker:
         task.kept = 0.0
         all_there = 0.0
         if size:
-            there, all_there = self._parameters(task, size)
+            first = size / task.blocks
+            if task.early is None:
+                there, all_there = self._parameters(task, size, first)
+            else:
+                there = all_there = task.early
+                task.early = None
+                if task.blocks > 1:
+                    all_there = self._parameters(task, size - first, first)[1]
             if there > begin:
                 begin = there
         # The first block takes the pieces as they come; the others need them all.
@@ -207,14 +218,14 @@ class Walker:
         task.first.append(end - block + part + AFTER)
         task.last.append(end + AFTER)
 
-    def _parameters(self, task: Task, size: float) -> tuple[float, float]:
-        """When the first block of them is there, and when all are."""
+    def _parameters(self, task: Task, size: float, first: float) -> tuple[float, float]:
+        """When the first block of so many of them is there, and when all are."""
         loading = self.loaded
         if task.streamed:
-            loading = max(loading, self._when_used(self._streamed - self.weights + size / task.blocks))
+            loading = max(loading, self._when_used(self._streamed - self.weights + first))
         self.loaded = loading + size
         self.bus += size
-        return loading + size / task.blocks + AFTER_LOAD, loading + size + AFTER_LOAD
+        return loading + first + AFTER_LOAD, loading + size + AFTER_LOAD
 
     def _when_used(self, amount: float) -> float:
         """When as much of what was streamed is no longer needed."""
