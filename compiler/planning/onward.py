@@ -133,7 +133,7 @@ class Onward(Walker):
         task.last.append(self.saved + AFTER)
 
     def _lead(self, task: Task) -> None:
-        """Loads come in the order in which they are needed (``schedule/order.py``): a layer's first parameters before the rows."""
+        """As loads are needed (``schedule/order.py``): the first parameters of a layer before its rows."""
         size = task.streamed + task.kept
         if size and task.early is None:
             first = size / task.blocks
