@@ -57,6 +57,7 @@ def test_without_verilator(name: str, monkeypatch: pytest.MonkeyPatch, capsys: C
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_without_a_compiler(name: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture, folder: Path) -> None:
+    monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     expected = "simulator verilator: the program 'g++' is not on PATH; install it, for example: apt install g++"
     assert refused(COMMANDS[name], capsys, folder) == expected
