@@ -13,7 +13,7 @@ from pathlib import Path
 
 from amaranth.back import rtlil
 from amaranth.back import verilog as backend
-from amaranth.hdl import Fragment, Value, ValueCastable
+from amaranth.hdl import Fragment, Value
 from amaranth.hdl._ast import SignalDict
 
 from hw.arithmetic.cascade import Dsp48Cascades
@@ -21,7 +21,7 @@ from hw.core import Core
 from hw.delivery.style import MODULE
 from hw.emit_cycles import quick_cycle_check
 from hw.emit_netlist import quick_values, shared_operators, short_operators
-from hw.emit_once import EmissionPlatform
+from hw.emit_once import EmissionPlatform, leaves
 from hw.emit_registers import fold_registers
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -106,10 +106,10 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _ports(core: Core) -> Iterator[tuple[str, tuple[Value, None]]]:
     """Every port under its outward name; which way it goes, the back end sees for itself."""
-    for path, _, value in core.signature.flatten(core):
+    for path, _, value in leaves(core):
         first, *rest = (str(part) for part in path)
         name = PREFIXES[first] + "_".join(rest) if first in PREFIXES else "_".join((first, *rest))
-        yield name, (value.as_value() if isinstance(value, ValueCastable) else value, None)
+        yield name, (value, None)
 
 
 def _header(config: MachineConfig) -> str:

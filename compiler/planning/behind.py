@@ -27,6 +27,7 @@ from compiler.planning.sequence import sequence
 from compiler.planning.tenancy import Life, tenancies
 from compiler.planning.walk import Way, tasks_of, waiting_weights
 from isa.config import MachineConfig
+from isa.instructions import Unit
 
 Kin = Mapping[str, Sequence[str]]
 """Of each map: those with which it shares bytes in DRAM (``memory/storage.py``)."""
@@ -102,6 +103,7 @@ class Row:
         tasks = tasks_of(config, group, way, part.residence, part.loads)
         keys = [turn.key for turn in sequence(group, part.loads, part.in_turn)]
         by_key = dict(zip(keys, tasks, strict=True))
+        _lead(tasks)
         walker = self._walker
         walker.go_on(waiting_weights(config, part.residence), self._before)
         self._before = self.end
@@ -185,6 +187,16 @@ class Row:
             self._used[placed.base :], (placed.planes, placed.ring, placed.pitch), (8 * placed.plane, 8 * placed.pitch, 8)
         )  # fmt: skip
         return planes
+
+
+def _lead(tasks: Sequence[Task]) -> None:
+    """Tells each load the layer that comes next."""
+    layer: Task | None = None
+    for task in reversed(tasks):
+        if task.unit is Unit.LOAD:
+            task.leads = layer
+        elif task.unit is not Unit.SAVE:
+            layer = task
 
 
 def _last_use(life: Life, ranges: Ranges, tasks: Mapping[str, Task], placed: Placed) -> Times:

@@ -191,12 +191,6 @@ def tasks_of(
                 tasks[life.maker].room = [(reader.first, reader.last, ago) for reader in readers]
     if way.in_turn:
         _wait_for_words(config, group, way, tasks)
-    layer: Task | None = None
-    for task in reversed(tasks.values()):
-        if task.unit is Unit.LOAD:
-            task.leads = layer
-        elif task.unit is not Unit.SAVE:
-            layer = task
     return list(tasks.values())
 
 

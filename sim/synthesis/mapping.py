@@ -56,8 +56,7 @@ def map_modules(
     design: Design, target: Target, yosys: Tool, *, report: Report, jobs: int = 1, cache: Path | str | None = None
 ) -> dict[str, Mapped]:
     """Every module of a design on that family."""
-    folder = cache_directory(cache) / "synthesis"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder(cache)
     paths = {name: folder / f"{_key(design, module, target, yosys)}.json" for name, module in design.modules.items()}
     missing = [design.modules[name] for name, path in paths.items() if not path.exists()]
     _synthesise(design, missing, target, yosys, paths, report, jobs)
@@ -68,11 +67,9 @@ def map_flattened(
     design: Design, target: Target, yosys: Tool, *, report: Report, cache: Path | str | None = None
 ) -> Mapped:
     """The whole design as one module."""
-    folder = cache_directory(cache) / "synthesis"
-    folder.mkdir(parents=True, exist_ok=True)
     texts = [module.text for module in design.modules.values()]
     script = target.flat_script
-    path = folder / f"{hashlib.sha256(chr(0).join((FORM, script, yosys.version, *texts)).encode()).hexdigest()[:32]}.json"
+    path = _folder(cache) / f"{_hash(script, yosys.version, *texts)}.json"
     if not path.exists():
         said = f"{yosys.version} for {target.name}: one module of {len(texts)}"
         found = _mapped("".join(texts), script.format(top=design.top), yosys, lambda: report(said))
@@ -82,7 +79,17 @@ def map_flattened(
 
 def _key(design: Design, module: DesignModule, target: Target, yosys: Tool) -> str:
     used = sorted({design.modules[name].stub for name in module.instances.values()})
-    return hashlib.sha256("\0".join((FORM, target.script, yosys.version, module.text, *used)).encode()).hexdigest()[:32]
+    return _hash(target.script, yosys.version, module.text, *used)
+
+
+def _hash(*made_from: str) -> str:
+    return hashlib.sha256("\0".join((FORM, *made_from)).encode()).hexdigest()[:32]
+
+
+def _folder(cache: Path | str | None) -> Path:
+    folder = cache_directory(cache) / "synthesis"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _runs(modules: Sequence[DesignModule]) -> list[list[DesignModule]]:

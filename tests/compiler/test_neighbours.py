@@ -71,11 +71,12 @@ def test_what_a_group_took_beyond_the_walk_it_takes_behind_others_too() -> None:
 
 
 def test_stretches_tell_nearly_what_whole_programs_tell() -> None:
-    """Each group timed between its neighbours only: beside whole programs within a fortieth in the mean. What a load takes that
+    """Each group timed between its neighbours only: beside whole programs within a fiftieth in the mean. What a load takes that
     groups farther away would have had time for, it does not see: that is up to 7 % of these small programs."""
     errors = [abs(told / whole - 1) for told, whole in map(told_and_whole, range(24))]
-    assert mean(errors) < 0.025
-    assert sum(error < 0.025 for error in errors) >= 16
+    assert mean(errors) < 0.02
+    assert max(errors) < 0.08
+    assert sum(error < 0.025 for error in errors) >= 18
 
 
 def told_and_whole(seed: int) -> tuple[int, int]:
