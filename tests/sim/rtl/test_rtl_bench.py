@@ -87,6 +87,7 @@ def test_verilog_that_does_not_build_is_reported_with_the_output(tmp_path: Path)
 
 
 def test_a_missing_tool_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(shutil, "which", lambda tool: None)
     with pytest.raises(SimulatorError, match=r"'g\+\+' is not on PATH; install it, for example: apt install g\+\+"):
         RtlMachine(NANO, verilog=STANDIN).build()
