@@ -39,7 +39,7 @@ NEARLY: dict[str, list[Op]] = {
 
 @pytest.fixture(scope="module")
 def rtl() -> RtlMachine:
-    return RtlMachine(TURNS)
+    return RtlMachine(TURNS, brief=True)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -25,7 +25,7 @@ APART = {"b_addr": 1024, "b_s3": 32, "b_s4": 1}
 
 @pytest.fixture(scope="module")
 def rtl() -> RtlMachine:
-    return RtlMachine(LINES)
+    return RtlMachine(LINES, brief=True)
 
 
 def test_reads_and_writes_of_the_machine_have_lines_together() -> None:

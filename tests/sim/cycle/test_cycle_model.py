@@ -205,7 +205,7 @@ def test_instructions_that_lie_in_three_bursts_are_fetched(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def narrow_rtl() -> RtlMachine:
-    return RtlMachine(NARROW)
+    return RtlMachine(NARROW, brief=True)
 
 
 @pytest.mark.parametrize("name", FETCHED)

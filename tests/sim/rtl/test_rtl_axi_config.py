@@ -21,7 +21,7 @@ LONG = replace(NANO, name="long", axi_burst_beats=256, axi_reads=3)
 
 @pytest.fixture(scope="module", params=[AXI3, LONG], ids=lambda config: config.name)
 def machine(request: pytest.FixtureRequest) -> RtlMachine:
-    return RtlMachine(request.param, check=True)
+    return RtlMachine(request.param, check=True, brief=True)
 
 
 def test_random_programs_keep_to_it(machine: RtlMachine) -> None:

@@ -64,13 +64,13 @@ def delivered() -> RtlMachine:
     body = f"  wire aresetn = ~rst;\n{files['npu_template.vh']}"
     body += "".join(f"  assign {port.name} = npu_i.{port.name};\n" for port in outside.ports if port.name.startswith("trace_"))
     sources = (files["npu.sv"], files["npu_memories.sv"], replace(outside, body=body).text)
-    return RtlMachine(NANO, verilog="\n".join(sources), garbage=True)
+    return RtlMachine(NANO, verilog="\n".join(sources), garbage=True, brief=True)
 
 
 @pytest.fixture(params=["delivered", "wide"])
 def machine(request: pytest.FixtureRequest) -> RtlMachine:
     if request.param == "wide":
-        return RtlMachine(WIDE, garbage=True)
+        return RtlMachine(WIDE, garbage=True, brief=True)
     found: RtlMachine = request.getfixturevalue("delivered")
     return found
 
