@@ -85,6 +85,7 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.least_cycles
 	$(BIN)/python -m bench.dram_traffic
 	for config in base zu2 zu9; do $(BIN)/python -m bench.strategies cycles --config $$config || exit 1; done
+	$(BIN)/python -m bench.since_first
 	$(BIN)/python -m bench.strategies dram --kib 64 128 256 512 1024 2048 --batch 1 4
 	$(BIN)/python -m bench.deep_fusion
 	$(BIN)/python -m bench.memory_order
