@@ -13,7 +13,7 @@ from bench.network_table import put_row
 def test_the_machine_differs_from_the_preset_in_what_the_page_says() -> None:
     then = since_first.as_first()
     assert (then.fm_banks, then.fm_depth, then.acc_depth) == (48, 512, 64)
-    assert then.conv_finish == then.oc_p * then.px_p and then.pool_finish == then.ic_p
+    assert (then.conv_finish, then.pool_finish) == (then.oc_p * then.px_p, then.ic_p)
 
 
 def test_the_sentence_is_the_mean_of_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
