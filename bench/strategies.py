@@ -24,6 +24,7 @@ from compiler.fusion.legal import OpSets
 from compiler.fusion.templates import template_groups
 from compiler.planning.plans import plans_of
 from compiler.quantise.statistics import CalibrationWarning
+from compiler.schemes.walked import with_walked_schemes
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.partition import Partition
 from compiler.search.strategies import STRATEGIES
@@ -126,7 +127,8 @@ def cycles_row(name: str, config: MachineConfig) -> None:
     evaluator = Evaluator(config, graph)
     _, search = timed("best", evaluator, "cycles")
     since = time.process_time()
-    cycles = program_cycles(config, graph, fastest(Evaluator(config, graph)))
+    alone = Evaluator(config, graph)
+    cycles = program_cycles(config, graph, with_walked_schemes(alone, fastest(alone), alone.effort.walked))
     final = time.process_time() - since
     cells.append((cycles, work * config.clock_mhz / cycles / 1000))
     columns = ("configuration", "network", "operations", "embeddings", "isomorphism ms", "groups planned", "search s",
