@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
 from compiler.planning.grouping import machine_ops
 from compiler.xgraph.graph import XGraph
@@ -196,18 +197,21 @@ class OpSets:
         return self.together(mask) and self.convex(mask) and self.connected(mask, self.joins)
 
     def in_order(self, groups: Sequence[Mask]) -> list[Mask] | None:
-        """Disjoint groups in an order in which they can run; None if they wait for each other in a cycle."""
-        before = {group: union(self.needs, group) & ~group for group in groups}
+        """Disjoint groups in an order in which they can run; None if they wait for each other in a cycle, or for others."""
+        holder = {n: group for group in groups for n in bits_of(group)}
+        needs = {group: union(self.needs, group) & ~group for group in groups}
+        if union([*needs.values()], (1 << len(needs)) - 1) & ~sum(groups):
+            return None
+        sorter = TopologicalSorter({group: {holder[n] for n in bits_of(before)} for group, before in needs.items()})
+        try:
+            sorter.prepare()
+        except CycleError:
+            return None
         order: list[Mask] = []
-        done = 0
-        waiting = sorted(groups)
-        while waiting:
-            ready = [group for group in waiting if before[group] & ~done == 0]
-            if not ready:
-                return None
+        while sorter:
+            ready = sorted(sorter.get_ready())
             order += ready
-            done |= sum(ready)
-            waiting = [group for group in waiting if group & ~done]
+            sorter.done(*ready)
         return order
 
 
