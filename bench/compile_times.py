@@ -2,7 +2,8 @@
 
     python -m bench.compile_times NETWORK ... [--config base] [--beside DIR] [--repeat 1] [--effort normal]
 
-Each compilation runs in a process of its own, with the default strategy and without the costs that earlier ones keep.
+Each compilation, of a file, runs in a process of its own, with the default strategy and without the costs that earlier ones
+keep.
 ``--beside``: another checkout of this project; the same networks are compiled there in turn, by the same interpreter and
 packages. Seconds are those of the processor, which other programs disturb less than those of the clock: of the compiler's own
 process, and *helper* those of the one that shares its work; *clock s* are those of the clock. Of ``--repeat`` compilations the
@@ -16,11 +17,15 @@ import json
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+import onnx
 
 from bench.checkout import ROOT, revision, run_in
 from bench.network_table import put_row
 from bench.strategies import PAGE
+from compiler.zoo.networks import networks
 from isa.config import preset
 
 TITLE = "Seconds of compilation"
@@ -38,10 +43,8 @@ PROBE = """
 import inspect, json, resource, sys, time, warnings
 warnings.simplefilter("ignore")
 from tilewright.api import compile_model, estimated_cycles
-name, config, effort = sys.argv[1:]
+model, config, effort = sys.argv[1:]
 begun = time.process_time()
-from compiler.zoo.networks import networks
-model = networks()[name]()
 marks = []
 before, since = time.process_time(), time.perf_counter()
 more = {"effort": effort} if "effort" in inspect.signature(compile_model).parameters else {}
@@ -53,7 +56,7 @@ print(json.dumps({"begun": begun, "before": before, "marks": marks, "after": aft
                   "helper": helped.ru_utime + helped.ru_stime,
                   "cycles": estimated_cycles(made.program)}))
 """
-"""Asks only for what both checkouts have. Making the network is not counted."""
+"""Asks only for what both checkouts have."""
 
 
 def stage_of(report: str) -> str:
@@ -70,9 +73,9 @@ def stages(found: Mapping[str, Any]) -> dict[str, float]:
     return seconds | {"s": sum(seconds.values())}
 
 
-def compiled(checkout: Path, name: str, config: str, effort: str) -> dict[str, Any]:
+def compiled(checkout: Path, model: Path, config: str, effort: str) -> dict[str, Any]:
     """One compilation by what lies in a checkout."""
-    printed, _ = run_in(checkout, ["-c", PROBE, name, config, effort], f"compiling {name}")
+    printed, _ = run_in(checkout, ["-c", PROBE, str(model), config, effort], f"compiling {model.stem}")
     measured: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return measured | stages(measured)
 
@@ -80,10 +83,13 @@ def compiled(checkout: Path, name: str, config: str, effort: str) -> dict[str, A
 def measure(name: str, config: str, effort: str, beside: Path | None, repeat: int) -> list[str]:
     """A row of the table."""
     ours, theirs = [], []
-    for _ in range(repeat):
-        ours.append(compiled(ROOT, name, config, effort))
-        if beside is not None:
-            theirs.append(compiled(beside, name, config, effort))
+    with TemporaryDirectory() as folder:
+        model = Path(folder) / f"{name}.onnx"
+        onnx.save(networks()[name](), model)
+        for _ in range(repeat):
+            ours.append(compiled(ROOT, model, config, effort))
+            if beside is not None:
+                theirs.append(compiled(beside, model, config, effort))
     own = min(ours, key=lambda found: found["s"])
     cells = [f"{own[stage]:.2f}" for stage in COLUMNS[2:9]]
     row = [config, name, *cells, f"{own['helper']:.2f}", f"{own['clock']:.1f}", str(own["peak"]), f"{own['cycles']:,}"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.network_table import put_row
 from bench.strategies import imported
 from compiler.emit.places import APART
-from compiler.fastest import contenders
+from compiler.fastest import contenders, of_strategies
 from compiler.memory.storage import kin_of
 from compiler.neighbours import Neighbours
 from compiler.planning.behind import Row
@@ -38,7 +38,7 @@ def measure(config: MachineConfig, name: str) -> list[str]:
     graph = imported(name)
     evaluator = Evaluator(config, graph)
     neighbours = Neighbours(evaluator)
-    near = contenders(evaluator, neighbours)
+    near = contenders(evaluator, neighbours, of_strategies(evaluator))
     sums, walks = [], []
     for path in near:
         steps = neighbours.steps(path)

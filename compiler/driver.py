@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import onnx
 
 from compiler.collection import seldom_collected
-from compiler.crew import crew_allowed
+from compiler.crew import Team, crew_allowed
 from compiler.decisions import decisions
 from compiler.emit.buffers import buffer_of
 from compiler.emit.conversions import conversions_of
 from compiler.emit.described import schedule_of
 from compiler.emit.places import APART, Sharing
-from compiler.emit.program import Emitted, Segment, emit_program
+from compiler.emit.program import Emitted, Segment, emit_program, listed_cycles
 from compiler.fastest import fastest
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import ImportedModel
 from compiler.limit import least_memory, limited, refusal
-from compiler.ordering import ANY, Frugal, frugal
+from compiler.ordering import ANY, Arrangement, Frugal, frugal
 from compiler.planning.grouping import machine_ops
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
@@ -178,7 +178,9 @@ def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> list[P
     """What a strategy makes of a graph, in an order in which it can run."""
     if strategy == "best" and objective is CYCLES:
         effort = evaluator.effort
-        return with_schemes(evaluator, with_walked_schemes(evaluator, fastest(evaluator), effort.walked), effort.schemes)
+        steps = fastest(evaluator)
+        walked = effort.walked if effort.times(steps) else 0
+        return with_schemes(evaluator, with_walked_schemes(evaluator, steps, walked), effort.schemes)
     groups = evaluator.whole(STRATEGIES[strategy](evaluator.graph, evaluator, objective).groups)
     steps = plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
     if strategy == "neocpu" and objective is CYCLES and evaluator.effort.timed:
@@ -199,7 +201,7 @@ def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int
         steps = plans_of(config, graph, decided.groups, wanted, wanted=decided.wanted, listed=schedule.listed)
     else:
         steps = _chosen(around, strategy, wanted)
-    found = frugal(config, graph, steps, wanted, decided.arrangement, evaluator.effort.timed)
+    found = _arranged(evaluator, steps, wanted, decided.arrangement)
     if memory is not None and found.bytes > memory:
         if decided.arrangement != ANY:
             raise refusal(around, memory, found)
@@ -212,10 +214,26 @@ def _kept_to(
 ) -> Frugal:
     """``free``: other groups may be chosen where these need too much."""
     evaluator.told("search: order and places of feature maps")
-    found = frugal(evaluator.config, evaluator.graph, steps, objective, timed=evaluator.effort.timed)
+    found = _arranged(evaluator, steps, objective)
     if memory is None or found.bytes <= memory:
         return found
     return limited(evaluator, objective, steps, memory, free)
+
+
+def _arranged(
+    evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, decided: Arrangement = ANY
+) -> Frugal:
+    """In the order and places that need the least DRAM."""
+    config, graph, effort = evaluator.config, evaluator.graph, evaluator.effort
+    if not effort.timed or effort.times(steps):
+        return frugal(config, graph, steps, objective, decided, effort.timed)
+
+    def scheduled(ways: Sequence[Frugal]) -> Iterable[int]:
+        # From behind: a helper schedules the given program, and this process keeps the other, which is most often emitted.
+        team: Team[int, int] = evaluator.crew.team(lambda n: listed_cycles(config, graph, ways[n].steps, ways[n].sharing))
+        return reversed(team.each([*reversed(range(len(ways)))]))
+
+    return frugal(config, graph, steps, objective, decided, measure=scheduled)
 
 
 def check_choices(strategy: str, objective: str) -> None:

@@ -8,6 +8,8 @@ each other (``neighbours.py``): once by what is hoped, once by what is feared. T
 so far are timed on the cycle model, which tells what their groups really take, so that other mixtures may look better; and so
 on until none does (``GAIN``), or as many were tried as there is time for (``Effort.programs``).
 
+A program that is too long to be timed (``Effort.longest``) is the partition with the least sum of costs.
+
 The first two are timed as whole programs. Of later ones many pairs of neighbours are known from those before, and only
 stretches are timed around the pairs that are not (``stretches.py``). What wins is timed whole, so that nothing is taken for
 what stretches only promise. Programs and stretches have nothing to do with each other: each of two cores takes its share
@@ -49,9 +51,11 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     """The steps of the fastest program found."""
     effort = evaluator.effort
     neighbours = Neighbours(evaluator)
-    if not effort.timed:
-        return neighbours.steps(neighbours.path(evaluator.whole(partition_by(best, evaluator.graph, evaluator, CYCLES).groups)))
-    near = contenders(evaluator, neighbours)
+    found = of_strategies(evaluator) if effort.timed else []
+    cheapest = neighbours.path(evaluator.whole(partition_by(best, evaluator.graph, evaluator, CYCLES).groups))
+    if not effort.times(neighbours.steps(cheapest)):
+        return neighbours.steps(cheapest)
+    near = contenders(evaluator, neighbours, found)
     if len(near) == 1:
         return neighbours.steps(near[0])
     neighbours.walk_ahead(pairs_of(near))
@@ -149,13 +153,18 @@ def sum_behind(path: Path, behind: Behind) -> int:
     return sum(behind(*pair) for pair in pairwise((0, *path)))
 
 
-def contenders(evaluator: Evaluator, neighbours: Neighbours) -> list[Path]:
-    """Partitions that may be worth a program, the one with the least sum of costs first."""
-    graph = evaluator.graph
-    found: list[Groups] = []
+def of_strategies(evaluator: Evaluator) -> list[Groups]:
+    """Partitions with few cycles by the sum of costs."""
+    found = []
     for number, (name, strategy) in enumerate(CONTENDERS.items(), 1):
         evaluator.told(f"search: strategy {name}, {number} of {len(CONTENDERS)}")
-        found.append(partition_by(strategy, graph, evaluator, CYCLES).groups)
+        found.append(partition_by(strategy, evaluator.graph, evaluator, CYCLES).groups)
+    return found
+
+
+def contenders(evaluator: Evaluator, neighbours: Neighbours, strategies: Sequence[Groups]) -> list[Path]:
+    """Partitions that may be worth a program, the one with the least sum of costs first."""
+    found = [*strategies]
     by_bytes = replace(evaluator, planned_for=CYCLES)
     for objective, part in ((LEAN, "a little"), (DRAM, "alone")):
         evaluator.told(f"search: strategy best, where bytes count {part}")

@@ -1,12 +1,13 @@
 """The last word on memory: the steps in the order that needs the least DRAM, outputs over inputs, if that costs no time.
 
 Another order lets other groups overlap in time, and where maps share bytes one group waits for another. For the objective
-``cycles`` whole programs are timed, and what takes more than a hundredth longer than the given one is left.
+``cycles`` whole programs are timed (or, where that takes too long, scheduled), and what takes more than a hundredth longer than
+the given one is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from compiler.emit.places import APART, Given, Sharing, places
@@ -45,15 +46,18 @@ class Arrangement:
 
 
 ANY = Arrangement()
+Measure = Callable[[Sequence[Frugal]], Iterable[int]]
+"""Cycles of each; those that nobody asks for need not be found."""
 
 
 def frugal(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, decided: Arrangement = ANY,
-    timed: bool = True,
+    timed: bool = True, measure: Measure | None = None,
 ) -> Frugal:  # fmt: skip
     """The same steps; of what needs equally little, what changes less.
 
-    ``timed``: whether programs may be timed; if not, nothing is changed that could take longer.
+    ``timed``: whether programs may be timed; if not, nothing is changed that could take longer. ``measure``: instead of the
+    cycle model.
     """
     overlaps = (False, True) if decided.overlap is None else (decided.overlap,)
     if decided.places is not None:
@@ -70,8 +74,10 @@ def frugal(
         return given
     if objective is not CYCLES:
         return ways[0]
-    limit = (1 + MOST_LOSS) * program_cycles(config, graph, steps, given.sharing)
-    return next((way for way in ways if program_cycles(config, graph, way.steps, way.sharing) <= limit), given)
+    timing = (program_cycles(config, graph, way.steps, way.sharing) for way in (given, *ways))
+    cycles = iter(timing if measure is None else measure([given, *ways]))
+    limit = (1 + MOST_LOSS) * next(cycles)
+    return next((way for way, taken in zip(ways, cycles, strict=True) if taken <= limit), given)
 
 
 def placed(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Frugal:

@@ -79,6 +79,16 @@ class Plan:
         return tuple(self.make(number) for number in range(self.count))
 
     @property
+    def turns(self) -> int:
+        """Loads, saves and layers of each step, layers as often as they have blocks of parameters: its instructions in number
+        grow with them, and the time that it takes to emit and to time them."""
+        batch = self.group.tensors[self.group.outputs[0]].batch
+        return batch * sum(
+            walk.ranges.steps * (len(walk.loads) + len(walk.group.outputs) + sum(map(len, walk.residence.blocks.values())))
+            for walk in self.passes
+        )
+
+    @property
     def parameter_bytes(self) -> int:
         """Each parameter once."""
         parts = [walk.residence for walk in self.passes]

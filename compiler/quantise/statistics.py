@@ -142,6 +142,8 @@ def collected(
     outputs = [name for name in names if name not in model.inputs]
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    # All activations at once are most of what a compilation ever holds: without an arena their memory is given back.
+    options.enable_cpu_mem_arena = False
     proto = hollow_proto(model, outputs or model.outputs)
     large = {name: np.ascontiguousarray(value) for name, value in large_constants(model).items()}
     try:

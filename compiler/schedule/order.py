@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from compiler.schedule.instruction import Pending
 from isa.instructions import Unit
@@ -15,6 +16,13 @@ LATENCY = {Unit.LOAD: 80, Unit.SAVE: 30, Unit.CONV: 30, Unit.POOL: 30, Unit.MISC
 _MOVERS = (Unit.LOAD, Unit.SAVE)
 """None of these reads what another of its own unit has written: they follow each other at once, in their order."""
 _NEVER = 1 << 62
+
+
+class Order(NamedTuple):
+    places: list[int]
+    """Instructions, by their numbers in the program, in the order of their estimated starts."""
+    cycles: int
+    """When all units are done, by the same estimate."""
 
 
 class _Lane:
@@ -30,8 +38,8 @@ class _Lane:
         """The first place of one that is not scheduled."""
 
 
-def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[int]:
-    """The instructions in the order of their estimated starts; ``before`` is from ``hazards.hazards``.
+def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> Order:
+    """``before`` is from ``hazards.hazards``.
 
     Repeatedly takes, over all units, the instruction that can start first (then the first in program order), among
     those whose predecessors have been taken. Every predecessor is taken earlier, so the order is again a
@@ -82,7 +90,7 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> list[
                 changed.add(program[taker].unit)
         for name in changed:
             best[name] = _candidate(lanes[name], earliest, program)
-    return order
+    return Order(order, max(lane.free for lane in lanes.values()))
 
 
 def _candidate(lane: _Lane, earliest: Sequence[int], program: Sequence[Pending]) -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ def test_what_follows_a_report(report: str, stage: str) -> None:
 
 
 def test_stages_add_up() -> None:
-    """The network is made between ``begun`` and ``before``, which is not counted."""
+    """What comes between ``begun`` and ``before`` is not counted."""
     marks = [("import", 3.0), ("search", 4.0), ("search: program 1", 6.0), ("emit", 9.0)]
     found = stages({"begun": 0.5, "before": 2.5, "marks": marks, "after": 9.25})
     assert found == {

@@ -27,6 +27,7 @@ def test_loads_of_parameters_come_from_where_they_are_packed(name: str, seed: in
     words: list[int] = []
     for part in _parts(config, graph, steps, const, views, sizes):
         assert not isinstance(part, Cpu)
-        words += [*encode(Op("START", {"config": config.hash})), *(w for op, _ in part for w in encode(op)), *encode(Op("END"))]
+        body = [op for op, _ in part.instructions]
+        words += [word for op in [Op("START", {"config": config.hash}), *body, Op("END")] for word in encode(op)]
     assert emitted.words == tuple(words)
     assert emitted.const == const.image()

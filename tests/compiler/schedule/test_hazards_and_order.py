@@ -120,7 +120,7 @@ def test_accesses_reach_to_the_end_of_a_space_and_no_further(start: int, length:
 def test_the_last_of_each_unit_that_must_be_finished(seed: int) -> None:
     instructions = program(seed)
     found = hazards(instructions, SIZES)
-    order = start_order(instructions, [met.before for met in found])
+    order = start_order(instructions, [met.before for met in found]).places
     for position, (index, last) in enumerate(zip(order, dependences(instructions, found, order), strict=True)):
         places = {unit: [order.index(n) for n in found[index].finished if instructions[n].unit is unit] for unit in Unit}
         assert last == {unit: max(at) for unit, at in places.items() if at}
@@ -183,7 +183,7 @@ def test_what_can_start_first_is_taken_first(seed: int, window: int, monkeypatch
     monkeypatch.setattr(ordering, "WINDOW", window)
     instructions = program(seed)
     before = [met.before for met in hazards(instructions, SIZES)]
-    assert start_order(instructions, before) == plain_order(instructions, before, window)
+    assert start_order(instructions, before).places == plain_order(instructions, before, window)
 
 
 def test_no_more_are_overtaken_than_the_window_holds() -> None:
@@ -196,7 +196,7 @@ def test_no_more_are_overtaken_than_the_window_holds() -> None:
 
     for count, overtakes in ((ordering.WINDOW, True), (ordering.WINDOW + 1, False)):
         instructions = loads(count)
-        found = start_order(instructions, [met.before for met in hazards(instructions, SIZES)])
+        found = start_order(instructions, [met.before for met in hazards(instructions, SIZES)]).places
         assert (found[1] == count + 1) == overtakes
 
 
@@ -207,7 +207,7 @@ def test_loads_that_share_a_granule_of_dram_follow_each_other_at_once() -> None:
     instructions = [*rows, last]
     found = hazards(instructions, SIZES)
     assert [met.before for met in found] == [set(), {0}, set()]
-    assert start_order(instructions, [met.before for met in found]) == [0, 1, 2]
+    assert start_order(instructions, [met.before for met in found]).places == [0, 1, 2]
 
 
 def test_loads_come_as_they_are_needed() -> None:
@@ -223,7 +223,7 @@ def test_loads_come_as_they_are_needed() -> None:
         Pending("CONV", {}, [*fm(0), *weights], fm(8), 500), Pending("CONV", {}, fm(1), fm(9), 500),
         Pending("LOADP", {}, (), taps, 50), Pending("POOL", {}, [*fm(8), *taps], fm(12), 100),
     ]  # fmt: skip
-    order = start_order(instructions, [met.before for met in hazards(instructions, SIZES)])
+    order = start_order(instructions, [met.before for met in hazards(instructions, SIZES)]).places
     assert [n for n in order if instructions[n].unit is Unit.LOAD] == [3, 1, 2, 6, 0]
 
 

@@ -48,7 +48,7 @@ def with_its_tokens(program: Sequence[Pending]) -> list[Op]:
 
 
 def best_order(program: Sequence[Pending]) -> list[int]:
-    return start_order(program, [met.before for met in hazards(program, SIZES)])
+    return start_order(program, [met.before for met in hazards(program, SIZES)]).places
 
 
 def touched(accesses: Sequence[Access]) -> set[tuple[Space, int]]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import compiler.driver
 import compiler.timing
+from compiler.crew import Crew
 from compiler.driver import frugal_steps
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.planning.plan import Plan
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
-from compiler.search.effort import EFFORTS, effort_of
+from compiler.search.effort import EFFORTS, NORMAL, effort_of
 from compiler.timing import forget_programs
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import EltwiseKind
+from compiler.xgraph.ops import Cpu, EltwiseKind
 from isa.config import preset
 from isa.errors import TilewrightError
 from tests.compiler.graphs import Builder, pointwise_chain
@@ -39,6 +43,28 @@ def test_quick_times_no_program_and_takes_the_least_sum(monkeypatch: pytest.Monk
     assert sum(step.cost.cycles for step in found.steps if isinstance(step, Plan)) == least.value
     with pytest.raises(TypeError):
         frugal_steps(NANO, graph, "best", "cycles")
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_program_that_is_too_long_is_not_timed_but_put_in_order(monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    """The least sum of costs, as with effort quick, in less DRAM."""
+    monkeypatch.setattr(compiler.driver, "crew_allowed", lambda: Crew(cores))
+    graph = diamonds()
+    timed = frugal_steps(NANO, graph, "best", "cycles")
+    turns = sum(step.turns for step in timed.steps if isinstance(step, Plan))
+    assert NORMAL.times(timed.steps)
+    forget_programs()
+    monkeypatch.setattr(compiler.timing, "CycleModel", None)
+    assert not replace(NORMAL, longest=turns - 1).times(timed.steps)
+    quick = frugal_steps(NANO, graph, "best", "cycles", effort=EFFORTS["quick"])
+    found = frugal_steps(NANO, graph, "best", "cycles", effort=replace(NORMAL, longest=0))
+    assert sorted(map(groups_of, found.steps)) == sorted(map(groups_of, quick.steps))
+    assert found.bytes < quick.bytes
+
+
+def groups_of(step: Plan | Cpu) -> tuple[str, ...]:
+    assert isinstance(step, Plan)
+    return tuple(layer.output for layer in step.group.layers)
 
 
 def test_full_weighs_longer_groups() -> None:
