@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import onnx
 
 from compiler.frontend.errors import ModelError
+from compiler.frontend.reader import Source, load
 from compiler.frontend.session import RuntimeRefusal, session
 from isa.errors import TilewrightError
 
@@ -15,16 +16,18 @@ REMEDY = "export the model again"
 
 
 @contextmanager
-def invalid_models_told(proto: onnx.ModelProto) -> Iterator[None]:
+def invalid_models_told(source: Source) -> Iterator[None]:
     """An error of any kind within becomes a ``ModelError``, if ONNX's checker or onnxruntime refuse the model, too.
 
-    What both take and we do not is our mistake, and stays what it is.
+    What both take and we do not is our mistake, and stays what it is. Only then the model is loaded again: else all that was
+    loaded, as large as it is, would be held until the end.
     """
     try:
         yield
     except (TilewrightError, KeyboardInterrupt):
         raise
     except Exception as error:
+        proto = load(source)
         reason = why_invalid(proto)
         if reason is None:
             raise

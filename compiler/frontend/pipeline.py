@@ -16,7 +16,7 @@ from compiler.frontend.importer.values import Mapped
 from compiler.frontend.invalid import invalid_models_told
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.partition import partitioned, port
-from compiler.frontend.reader import Source, load, read_proto
+from compiler.frontend.reader import Source, read
 from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import EXACT, INEXACT, USUAL, Choices
@@ -83,16 +83,14 @@ def import_model(
     ``edges``: what inputs and outputs are, where not what the model says. ``watch`` is shown the graph as it is imported,
     and after each pass.
     """
-    proto = load(source)
-    with invalid_models_told(proto):
-        return _import(proto, calibration, choices, edges, batch, shapes or {}, progress or (lambda _: None), watch)
+    with invalid_models_told(source):
+        model = read(source, batch=batch, shapes=shapes)
+        return _import(model, calibration, choices, edges, progress or (lambda _: None), watch)
 
 
 def _import(
-    proto: onnx.ModelProto, calibration: CalibrationData, choices: Choices, edges: Edges, batch: int | None,
-    shapes: Mapping[str, tuple[int, ...]], report: Progress, watch: Watch | None,
-) -> ImportedModel:  # fmt: skip
-    model = read_proto(proto, batch, shapes)
+    model: Model, calibration: CalibrationData, choices: Choices, edges: Edges, report: Progress, watch: Watch | None
+) -> ImportedModel:
     report(f"read {len(model.nodes)} nodes")
     statistics: Mapping[str, Statistics] = {}
     float_model = None

@@ -32,13 +32,11 @@ Source = str | Path | bytes | onnx.ModelProto
 
 def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Model:
     """``batch``: what the first dimension of every input becomes (if free, 1 unless told); ``shapes``: whole shapes."""
-    return read_proto(load(source), batch, shapes or {})
-
-
-def read_proto(proto: onnx.ModelProto, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> Model:
-    """The same of a model that is loaded."""
+    proto, shapes = load(source), shapes or {}
     model = from_proto(converted(proto))
     model = replace(model, types={**model.types, **_input_types(model, proto, batch, shapes)})
+    # Its weights are twice in memory.
+    del proto
     model = without_identities(model)
     model = fold_constants(model)
     check_constants(model)
