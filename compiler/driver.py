@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import onnx
 
 from compiler.collection import seldom_collected
-from compiler.crew import Team, crew_allowed
+from compiler.crew import crew_allowed
 from compiler.decisions import decisions
 from compiler.emit.buffers import buffer_of
 from compiler.emit.conversions import conversions_of
@@ -228,10 +228,14 @@ def _arranged(
     if not effort.timed or effort.times(steps):
         return frugal(config, graph, steps, objective, decided, effort.timed)
 
-    def scheduled(ways: Sequence[Frugal]) -> Iterable[int]:
-        # From behind: a helper schedules the given program, and this process keeps the other, which is most often emitted.
-        team: Team[int, int] = evaluator.crew.team(lambda n: listed_cycles(config, graph, ways[n].steps, ways[n].sharing))
-        return reversed(team.each([*reversed(range(len(ways)))]))
+    def scheduled(ways: Sequence[Frugal]) -> Iterator[int]:
+        def cycles(number: int) -> int:
+            return listed_cycles(config, graph, ways[number].steps, ways[number].sharing)
+
+        # A helper schedules the given program, and this process keeps the other, which is most often emitted.
+        second, first = evaluator.crew.team(cycles).each([1, 0])
+        yield from (first, second)
+        yield from map(cycles, range(2, len(ways)))
 
     return frugal(config, graph, steps, objective, decided, measure=scheduled)
 

@@ -44,7 +44,7 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort(timed=False, most_ops=10, weighed=1, programs=0),
-    "normal": Effort(timed=True, most_ops=10, weighed=1, programs=6, walked=4, longest=24_000),
+    "normal": Effort(timed=True, most_ops=10, weighed=1, programs=6, walked=4, longest=30_000),
     "full": Effort(timed=True, most_ops=14, weighed=4, programs=16, schemes=8, proved=True),
 }
 NORMAL = EFFORTS["normal"]
