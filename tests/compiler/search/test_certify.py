@@ -7,7 +7,9 @@ import random
 import pytest
 
 from compiler.fusion.legal import Mask, OpSets
-from compiler.search.certify import certify
+from compiler.search.certify import _alike, _circles, _holders, certify
+from compiler.xgraph.ops import EltwiseKind
+from tests.compiler.graphs import Builder
 from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
 
 
@@ -66,3 +68,35 @@ def test_a_search_that_is_cut_short_still_has_a_bound() -> None:
     found = certify(sets, prices, nodes=0)
     assert found.bound <= least(sets, prices)
     assert found.groups is None or found.value >= least(sets, prices)
+
+
+def test_three_groups_in_a_circle_of_which_no_two_wait_for_each_other() -> None:
+    b = Builder(0)
+    x = b.input(4, 4, 8)
+    first = [b.conv(x, 8) for _ in range(3)]
+    behind = [b.conv(first[(n + 1) % 3], 8) for n in range(3)]
+    sets = OpSets(b.graph(b.eltwise(EltwiseKind.ADD, b.eltwise(EltwiseKind.ADD, *behind[:2]), behind[2])))
+    pairs = [1 << sets.index[a] | 1 << sets.index[c] for a, c in zip(first, behind, strict=True)]
+    prices = dict.fromkeys((1 << n for n in range(len(sets.ops))), 10) | dict.fromkeys(pairs, 1)
+    found = certify(sets, prices)
+    assert sets.in_order(pairs + [1 << n for n in range(len(sets.ops)) if not sum(pairs) >> n & 1]) is None
+    assert (found.value, found.exact) == (1 + 1 + 4 * 10, True)
+    assert found.groups is not None
+    assert sets.in_order(found.groups) is not None
+
+
+@pytest.mark.parametrize("seed", [76, 79, 107, 112])
+def test_a_row_forbids_nothing_that_can_run(seed: int) -> None:
+    """Of all partitions into weighed groups those without a circle satisfy the row of every circle in the others."""
+    sets, prices = weighed(seed)
+    masks = list(prices)
+    holders = _holders(sets, masks)
+    partitions = [set(partition) for partition in all_partitions(sets, masks)]
+    circles = [circle for partition in partitions for circle in _circles(sets, sorted(partition))]
+    runnable = [partition for partition in partitions if sets.in_order(sorted(partition)) is not None]
+    assert circles
+    assert all(not [*_circles(sets, sorted(partition))] for partition in runnable)
+    for circle in circles:
+        alike = {masks[number] for number in _alike(sets, masks, holders, circle)}
+        assert alike >= set(circle)
+        assert all(len(alike & partition) < len(circle) for partition in runnable)
