@@ -75,7 +75,7 @@ def test_three_groups_in_a_circle_of_which_no_two_wait_for_each_other() -> None:
     x = b.input(4, 4, 8)
     first = [b.conv(x, 8) for _ in range(3)]
     behind = [b.conv(first[(n + 1) % 3], 8) for n in range(3)]
-    sets = OpSets(b.graph(b.eltwise(EltwiseKind.ADD, b.eltwise(EltwiseKind.ADD, *behind[:2]), behind[2])))
+    sets = OpSets(b.graph(b.eltwise(EltwiseKind.ADD, b.eltwise(EltwiseKind.ADD, behind[0], behind[1]), behind[2])))
     pairs = [1 << sets.index[a] | 1 << sets.index[c] for a, c in zip(first, behind, strict=True)]
     prices = dict.fromkeys((1 << n for n in range(len(sets.ops))), 10) | dict.fromkeys(pairs, 1)
     found = certify(sets, prices)
