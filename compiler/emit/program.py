@@ -54,7 +54,7 @@ Scheduled = tuple[MachineOp, Pending]
 """An instruction with its tokens, and what it came from."""
 
 
-class Stretch(NamedTuple):
+class Listed(NamedTuple):
     """What stands between START and END."""
 
     instructions: list[Scheduled]
@@ -142,7 +142,7 @@ def _moved(op: MachineOp, moved: Callable[[int], int]) -> MachineOp:
 def _parts(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], const: ConstImage,
     views: Mapping[str, View], sizes: Mapping[Region, int],
-) -> Iterator[Cpu | Stretch]:  # fmt: skip
+) -> Iterator[Cpu | Listed]:  # fmt: skip
     """CPU parts, and the stretches of groups between them as scheduled instructions."""
     spaces = dict(depths(config)) | {
         Space.WORK: sizes[Region.WORK], Space.INPUT: sizes[Region.INPUT], Space.OUTPUT: sizes[Region.OUTPUT],
@@ -159,13 +159,13 @@ def _parts(
             yield _schedule(program, spaces)
 
 
-def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> Stretch:
+def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> Listed:
     """Order and tokens."""
     found = hazards(program, spaces)
     order = start_order(program, [met.before for met in found])
     moved = [program[index] for index in order.places]
     tokens = with_tokens(moved, dependences(program, found, order.places))
-    return Stretch([*zip(tokens, moved, strict=True)], order.cycles)
+    return Listed([*zip(tokens, moved, strict=True)], order.cycles)
 
 
 def _batch(plan: Plan) -> int:

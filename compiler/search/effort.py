@@ -29,7 +29,7 @@ class Effort:
     longest: float = inf
     """Turns (``Plan.turns``) of a program that is timed; a longer one is the least sum of costs, and list scheduling tells what
     another order takes. On ``base`` NASNet-A-large has 38 000, ResNet-152 8 500, NASNet-A 6 300. To time NASNet-A-large for
-    every choice took 57 of 80 s, and the program became 0.03 % faster."""
+    every choice took 57 of 80 s, and the program became at most 0.03 % faster."""
     schemes: int = 0
     """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
     proved: bool = False
