@@ -52,9 +52,10 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     effort = evaluator.effort
     neighbours = Neighbours(evaluator)
     found = of_strategies(evaluator) if effort.timed else []
-    cheapest = neighbours.path(evaluator.whole(partition_by(best, evaluator.graph, evaluator, CYCLES).groups))
-    if not effort.times(neighbours.steps(cheapest)):
-        return neighbours.steps(cheapest)
+    cheapest = evaluator.whole(partition_by(best, evaluator.graph, evaluator, CYCLES).groups)
+    steps = neighbours.steps(neighbours.path(cheapest))
+    if not effort.times(steps):
+        return steps
     near = contenders(evaluator, neighbours, found)
     if len(near) == 1:
         return neighbours.steps(near[0])

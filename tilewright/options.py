@@ -29,7 +29,8 @@ STRATEGY_HELP = (
 EVALUATOR_HELP = "What tells how long a group takes when groups are chosen: analytic, cycle (cycle model) or rtl."
 
 EFFORT_HELP = (
-    "Of strategy best: quick times no programs, full weighs more groups, times more programs and chooses schemes; or normal."
+    "Of strategy best: quick times no programs, normal all but very long ones; full times all, weighs more groups and chooses "
+    "schemes."
 )
 
 OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energy, or memory (DRAM that feature maps take)."

@@ -19,7 +19,7 @@ REMEDY = "export the model again"
 def invalid_models_told(source: Source) -> Iterator[None]:
     """An error of any kind within becomes a ``ModelError``, if ONNX's checker or onnxruntime refuse the model, too.
 
-    What both take and we do not is our mistake, and stays what it is. Only then the model is loaded again: else all that was
+    What both take and we do not is our mistake, and stays what it is. A file is loaded again to ask them: else all that was
     loaded, as large as it is, would be held until the end.
     """
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import onnx
 
@@ -16,7 +17,7 @@ from compiler.frontend.importer.values import Mapped
 from compiler.frontend.invalid import invalid_models_told
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.partition import partitioned, port
-from compiler.frontend.reader import Source, read
+from compiler.frontend.reader import Source, load, read
 from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import EXACT, INEXACT, USUAL, Choices
@@ -83,6 +84,9 @@ def import_model(
     ``edges``: what inputs and outputs are, where not what the model says. ``watch`` is shown the graph as it is imported,
     and after each pass.
     """
+    # A pipe can be read once only; what lies in a file need not be held, for it can be loaded again.
+    if not (isinstance(source, str | Path) and Path(source).is_file()):
+        source = load(source)
     with invalid_models_told(source):
         model = read(source, batch=batch, shapes=shapes)
         return _import(model, calibration, choices, edges, progress or (lambda _: None), watch)

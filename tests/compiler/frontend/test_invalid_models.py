@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +12,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from compiler.frontend import pipeline
 from compiler.frontend.edges import Edges
 from compiler.frontend.errors import ModelError
 from compiler.frontend.invalid import invalid_models_told, why_invalid
+from compiler.frontend.pipeline import import_model
+from compiler.frontend.reader import Source, load
 from isa.errors import TilewrightError
 from tests.compiler.frontend.quantised_models import imported, model, node, weights
 
@@ -51,6 +57,26 @@ def test_who_has_something_against_a_model() -> None:
 def test_what_trips_over_an_invalid_model_tells_what_is_wrong_with_it(proto: onnx.ModelProto) -> None:
     with pytest.raises(ModelError, match=r"model test: .*; export the model again") as told, invalid_models_told(proto):
         raise IndexError(3)
+    assert isinstance(told.value.__cause__, IndexError)
+
+
+@pytest.mark.parametrize("how", ["file", "pipe", "bytes"])
+def test_a_model_is_told_to_be_invalid_wherever_it_came_from(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is loaded again for that; a pipe, which gives its bytes once, must not be waited for."""
+
+    def trip(source: Source, **_: object) -> None:
+        load(source)
+        raise IndexError(3)
+
+    monkeypatch.setattr(pipeline, "read", trip)
+    path, data = tmp_path / "model.onnx", refused_by_the_runtime().SerializeToString()
+    if how == "pipe":
+        os.mkfifo(path)
+        threading.Thread(target=path.write_bytes, args=(data,), daemon=True).start()
+    else:
+        path.write_bytes(data)
+    with pytest.raises(ModelError, match=r"model test: .*Riddle.*; export the model again") as told:
+        import_model(data if how == "bytes" else path)
     assert isinstance(told.value.__cause__, IndexError)
 
 

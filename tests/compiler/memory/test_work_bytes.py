@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from compiler.driver import Compiled, compile_graph
 from compiler.emit.program import emit_program
 from compiler.emit.steps import memory_tasks
 from compiler.frontend.pipeline import ImportedModel, import_model
-from compiler.ordering import MOST_LOSS, frugal
+from compiler.ordering import MOST_LOSS, Frugal, frugal
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
@@ -58,6 +59,30 @@ def test_another_order_needs_less_at_hardly_any_cost() -> None:
     assert emit_program(config, graph, found.steps, found.sharing).work_bytes <= after
     limit = (1 + MOST_LOSS) * program_cycles(config, graph, given)
     assert program_cycles(config, graph, found.steps, found.sharing) <= limit
+
+
+def test_what_costs_more_than_a_hundredth_is_left() -> None:
+    """Measured are the steps as they are, then what needs less, the least first, and no more of it than decides."""
+    config, graph = preset("base"), imported("nasnet_a").graph
+    given = plans_of(config, graph, one_each(graph))
+    every: list[Frugal] = []
+
+    def told(*cycles: int) -> Frugal:
+        left = iter(cycles)
+
+        def measure(ways: Sequence[Frugal]) -> Iterator[int]:
+            every[:] = ways
+            return (next(left) for _ in ways)
+
+        return frugal(config, graph, given, CYCLES, measure=measure)
+
+    assert told(1000, 1010) is every[1]
+    assert every[0].steps == given
+    assert [way.bytes for way in every[1:]] == sorted(way.bytes for way in every[1:])
+    assert len(every) > 2
+    assert every[-1].bytes < every[0].bytes
+    assert told(1000, 1011, 1010) is every[2]
+    assert told(1000, *[1011] * (len(every) - 1)) is every[0]
 
 
 def test_no_run_overwrites_its_input_and_buffers_are_aligned() -> None:

@@ -10,7 +10,7 @@ import pytest
 from compiler.schedule import order as ordering
 from compiler.schedule.hazards import Hazards, dependences, hazards
 from compiler.schedule.instruction import GRANULE, Access, Pending, Space
-from compiler.schedule.order import LATENCY, start_order
+from compiler.schedule.order import LATENCY, Order, start_order
 from compiler.schedule.tokens import with_tokens
 from isa.instructions import Unit
 from tests.compiler.schedule.test_schedule import NAMES
@@ -143,7 +143,7 @@ def plain_due(instructions: Sequence[Pending], before: Sequence[set[int]]) -> li
     return [due(n) for n in range(len(instructions))]
 
 
-def plain_order(instructions: Sequence[Pending], before: Sequence[set[int]], window: int) -> list[int]:
+def plain_order(instructions: Sequence[Pending], before: Sequence[set[int]], window: int) -> Order:
     """Each step looks at everything that is left."""
     left, order = [*range(len(instructions))], list[int]()
     due = plain_due(instructions, before)
@@ -174,7 +174,7 @@ def plain_order(instructions: Sequence[Pending], before: Sequence[set[int]], win
         ends[n] = free[unit] + LATENCY[unit]
         left.remove(n)
         order.append(n)
-    return order
+    return Order(order, max(free.values()))
 
 
 @pytest.mark.parametrize("window", [0, 1, 3, 48])
@@ -183,7 +183,7 @@ def test_what_can_start_first_is_taken_first(seed: int, window: int, monkeypatch
     monkeypatch.setattr(ordering, "WINDOW", window)
     instructions = program(seed)
     before = [met.before for met in hazards(instructions, SIZES)]
-    assert start_order(instructions, before).places == plain_order(instructions, before, window)
+    assert start_order(instructions, before) == plain_order(instructions, before, window)
 
 
 def test_no_more_are_overtaken_than_the_window_holds() -> None:
