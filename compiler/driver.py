@@ -225,7 +225,7 @@ def _arranged(
 ) -> Frugal:
     """In the order and places that need the least DRAM."""
     config, graph, effort = evaluator.config, evaluator.graph, evaluator.effort
-    if not effort.timed or effort.times(steps):
+    if not effort.timed or effort.orders_timed:
         return frugal(config, graph, steps, objective, decided, effort.timed)
 
     def scheduled(ways: Sequence[Frugal]) -> Iterator[int]:

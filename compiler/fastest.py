@@ -1,19 +1,21 @@
 """The last choice: of several partitions, and of what their stretches make together, the one whose program is fastest.
 
 The search adds up costs of groups; how neighbouring groups overlap shows only in a program. The contenders are the partitions
-of all strategies, and of the groups weighed for them the best where bytes count a little and where nothing else does: small
-maps whose parameters fill the bus, as in squeeze and excitation, hide all but bytes. Those that cost so much more than the
+of most strategies, and of the groups weighed for them the best where bytes count a little and where nothing else does: small
+maps whose parameters fill the bus, as in squeeze and excitation, hide all but bytes; and the best where each group costs
+something more, or less (``CHARGES``), for what it hides of its neighbours, or waits for. Those that cost so much more than the
 cheapest that overlap cannot make up for it (``MARGIN``) are left out. ``splice`` puts them together by what groups take behind
-each other (``neighbours.py``): once by what is hoped, once by what is feared. Two that promise to be faster than all programs
-so far are timed on the cycle model, which tells what their groups really take, so that other mixtures may look better; and so
-on until none does (``GAIN``), or as many were tried as there is time for (``Effort.programs``).
+each other (``neighbours.py``): by what is hoped, and every other time by what is feared. What promises to be faster than all
+programs so far is timed on the cycle model, which tells what its groups really take, so that other mixtures may look better;
+and so on until none does (``GAIN``), or as many were tried as there is time for (``Effort.programs``).
 
 A program that is too long to be timed (``Effort.longest``) is the partition with the least sum of costs.
 
-The first two are timed as whole programs. Of later ones many pairs of neighbours are known from those before, and only
-stretches are timed around the pairs that are not (``stretches.py``). What wins is timed whole, so that nothing is taken for
-what stretches only promise. Programs and stretches have nothing to do with each other: each of two cores takes its share
-(``crew.py``).
+Pairs of neighbours that a program before it had, or that it had before, are known: only stretches are timed around those that
+are not (``stretches.py``), and each of two cores takes a half of them (``crew.py``). What was told in other programs is off by
+0.2 % at most for ResNet-50, GoogLeNet and SqueezeNet on ``base`` and ``zu9``, by 0.5 % and 1.9 % for MobileNetV2. So a short
+program, in which a group counts for much, is timed as a whole before it is taken (``SHORT``); for long ones that takes as long
+as all that was timed before.
 """
 
 from __future__ import annotations
@@ -25,23 +27,25 @@ from math import inf
 from time import perf_counter
 
 from compiler.crew import Team
-from compiler.emit.places import APART, Sharing
 from compiler.neighbours import Neighbours
-from compiler.ordering import smaller
 from compiler.planning.objective import CYCLES, DRAM, LEAN
 from compiler.planning.plan import Plan
-from compiler.search.best import best, best_of_weighed
+from compiler.search.best import also_best, best, best_of_weighed
 from compiler.search.cost import Evaluator, Groups
 from compiler.search.partition import partition_by, price_of
 from compiler.search.splice import Behind, Path, pairs_of, splice
 from compiler.search.strategies import CONTENDERS
-from compiler.stretches import Stretch, stretches
-from compiler.timing import Timed, keep_ends, program_ends, stretch_ends
+from compiler.stretches import Stretch, halves, stretches
+from compiler.timing import stretch_ends
 from compiler.xgraph.ops import Cpu, Op
 
 MARGIN = 1 / 7
 """More than the errors of two sums of costs differ by for partitions of one network, on all networks and presets measured
 (docs/performance.md: by 11 % for SqueezeNet on ``zu9``)."""
+CHARGES = (1, -1, 300, -300)
+"""Cycles of a group: with one more, or less, of partitions that cost the same that of the fewest groups, or of the most."""
+SHORT = 1500
+"""Turns (``Plan.turns``): MobileNetV2 has 1 200 on ``base``, ResNet-50 3 100, and 1 300 on ``zu9``."""
 GAIN = 1 / 1000
 """Of cycles: a program that promises less is not timed. On five networks and three presets 4.5 were timed in the mean;
 with 0.2 % a tenth less, for 0.02 % more cycles; with none, and up to eight programs, a tenth more, for 0.03 % less."""
@@ -62,23 +66,21 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     neighbours.walk_ahead(pairs_of(near))
     tried = Tried(evaluator, neighbours)
     seconds = 0.0
-    while asked := promising(near, neighbours, tried.told)[: effort.programs - len(tried.told)]:
+    while len(tried.told) < effort.programs and (path := promising(near, neighbours, tried.told)) is not None:
         left = f", about {seconds * (effort.programs - len(tried.told)):.0f} s left at most" if tried.told else ""
         evaluator.told(f"search: program {len(tried.told) + 1} of at most {effort.programs} that are timed{left}")
         since = perf_counter()
-        tried.ask(asked)
-        seconds = (perf_counter() - since) / len(asked)
-    evaluator.told("search: program that promises most, timed as a whole")
+        tried.ask(path)
+        seconds = perf_counter() - since
     return neighbours.steps(tried.fastest())
 
 
 @dataclass(frozen=True)
 class Work:
-    """A program to be timed, or one stretch of it."""
+    """A stretch of a program to be timed."""
 
     path: Path
-    part: Stretch | None = None
-    sharing: Sharing = APART
+    part: Stretch
 
 
 class Tried:
@@ -86,68 +88,50 @@ class Tried:
 
     def __init__(self, evaluator: Evaluator, neighbours: Neighbours) -> None:
         self.told: dict[Path, int] = {}
-        """When their last groups are done, or, if they were not timed as a whole, what their groups take behind each other."""
-        self._evaluator, self._neighbours = evaluator, neighbours
+        """What their groups take behind each other."""
         self._whole: set[Path] = set()
-        """Timed from start to end."""
-        self._team: Team[Work, Timed | list[int]] = evaluator.crew.team(self._time)
+        """Of which all groups were timed in this order."""
+        self._evaluator, self._neighbours = evaluator, neighbours
+        self._team: Team[Work, list[int]] = evaluator.crew.team(self._time)
 
-    def ask(self, paths: Sequence[Path]) -> None:
-        """The first programs as a whole, later ones where they differ from those before."""
-        neighbours, work = self._neighbours, dict[Work, None]()
-        if not self.told:
-            self._do([Work(path) for path in paths])
-        else:
-            for path in paths:
-                work |= dict.fromkeys(Work(path, part) for part in stretches(neighbours.unknown(path)))
-            self._do([*work])
-        for path in paths:
-            if path not in self._whole:
-                self.told[path] = sum_behind(path, neighbours.hoped)
+    def ask(self, path: Path) -> None:
+        """What is not known of it is timed."""
+        self._do(path, self._neighbours.unknown(path))
 
     def fastest(self) -> Path:
-        """By what was told; it was timed as a whole, and no other is told to be faster."""
-        while (path := min(self.told, key=self.told.__getitem__)) not in self._whole:
-            self._do([*self._asked_next(path), Work(path)])
+        """By what was told; if it is short, all of it was timed for this program."""
+        while (path := min(self.told, key=self.told.__getitem__)) not in self._whole and sum(self._turns(path)) <= SHORT:
+            self._do(path, [None if group is None else True for group in self._neighbours.unknown(path)])
         return path
 
-    def _asked_next(self, path: Path) -> list[Work]:
-        """What will be asked of a program that is taken: how long it takes in less DRAM, if that is what it is emitted for.
+    def _do(self, path: Path, unknown: Sequence[bool | None]) -> None:
+        """By each core a half."""
+        neighbours = self._neighbours
+        parts = [(half, part) for half in halves(unknown, self._turns(path)) for part in stretches(half)]
+        found = self._team.each([Work(path, part) for _, part in parts])
+        for (half, part), ends in zip(parts, found, strict=True):
+            neighbours.note(path, half, part, ends)
+        self.told[path] = sum_behind(path, neighbours.hoped)
+        if False not in unknown:
+            self._whole.add(path)
 
-        Only where a helper times it as it is at the same time.
-        """
-        evaluator = self._evaluator
-        sharing = None if self._team.helper is None else smaller(evaluator.graph, self._neighbours.steps(path))
-        return [] if sharing is None else [Work(path, sharing=sharing)]
+    def _turns(self, path: Path) -> list[int]:
+        return [step.turns if isinstance(step, Plan) else 0 for step in self._neighbours.steps(path)]
 
-    def _time(self, work: Work) -> Timed | list[int]:
-        config, graph = self._evaluator.config, self._evaluator.graph
-        steps = self._neighbours.steps(work.path)
-        if work.part is None:
-            return program_ends(config, graph, tuple(steps), work.sharing)
-        return stretch_ends(config, graph, steps[work.part.start : work.part.stop])
-
-    def _do(self, every: Sequence[Work]) -> None:
-        config, graph = self._evaluator.config, self._evaluator.graph
-        for work, found in zip(every, self._team.each(every), strict=True):
-            if isinstance(found, Timed):
-                keep_ends((config, graph, tuple(self._neighbours.steps(work.path)), work.sharing), found)
-                if work.sharing != APART:
-                    continue
-                self._neighbours.note(work.path, found.ends)
-                self._whole.add(work.path)
-                self.told[work.path] = sum(max(ends.values()) for ends in found.ends)
-            elif work.part is not None:
-                self._neighbours.note_stretch(work.path, work.part, found)
+    def _time(self, work: Work) -> list[int]:
+        steps = self._neighbours.steps(work.path)[work.part.start : work.part.stop]
+        return stretch_ends(self._evaluator.config, self._evaluator.graph, steps)
 
 
-def promising(near: Sequence[Path], neighbours: Neighbours, told: Mapping[Path, int]) -> list[Path]:
-    """At most two that are faster than all programs so far: the best by hope, the best by fear, or else whole partitions."""
+def promising(near: Sequence[Path], neighbours: Neighbours, told: Mapping[Path, int]) -> Path | None:
+    """What is faster than all programs so far by hope, or every other time by fear, before the other, and whole partitions."""
     hoped, feared = neighbours.hoped, neighbours.feared
     ways = [(splice(near, hoped), hoped), (splice(near, feared), feared)]
+    if len(told) % 2:
+        ways.reverse()
     ways += [(path, hoped) for path in sorted(near, key=lambda path: sum_behind(path, hoped))]
     limit = (1 - GAIN) * min(told.values(), default=inf)
-    return [*dict.fromkeys(path for path, behind in ways if path not in told and sum_behind(path, behind) < limit)][:2]
+    return next((path for path, behind in ways if path not in told and sum_behind(path, behind) < limit), None)
 
 
 def sum_behind(path: Path, behind: Behind) -> int:
@@ -166,10 +150,15 @@ def of_strategies(evaluator: Evaluator) -> list[Groups]:
 def contenders(evaluator: Evaluator, neighbours: Neighbours, strategies: Sequence[Groups]) -> list[Path]:
     """Partitions that may be worth a program, the one with the least sum of costs first."""
     found = [*strategies]
+    evaluator.told("search: strategy best, where each group costs more, or less")
+    for charge in CHARGES:
+        found += best_of_weighed(evaluator, CYCLES, charge)
     by_bytes = replace(evaluator, planned_for=CYCLES)
-    for objective, part in ((LEAN, "a little"), (DRAM, "alone")):
-        evaluator.told(f"search: strategy best, where bytes count {part}")
-        found += best_of_weighed(by_bytes, objective)
+    evaluator.told("search: strategy best, where bytes count a little")
+    found += also_best(by_bytes, LEAN)
+    evaluator.told("search: strategy best, where bytes count alone")
+    found += also_best(by_bytes, DRAM)
+    evaluator.told("search: groups behind each other")
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in map(evaluator.whole, found)}
     least = min(costs.values())
     near = {neighbours.path(groups): cost for groups, cost in costs.items() if cost <= (1 + MARGIN) * least}

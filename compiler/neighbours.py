@@ -8,8 +8,8 @@ two. Of groups that were in no program yet the walk's time is a hope; what their
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
 from statistics import fmean
 
 from compiler.fusion.legal import Mask, bits_of
@@ -87,6 +87,22 @@ class Neighbours:
             slower += weight * (fmean(seen.values()) if seen else 1.0)
         return int(hoped * max(1.0, slower / weights)) if weights else hoped
 
+    def corrected(self, group: Mask, price: int, mode: str) -> int:
+        beyond = self._beyond.get(self._shape(group))
+        if beyond is not None:
+            return max(0, price + beyond)
+        if mode == "hope":
+            return price
+        beats = self.evaluator.floors.beats.values()
+        geometries = self.evaluator.shapes.numbers
+        weights, slower = 0.0, 0.0
+        for n in bits_of(group):
+            weight = max(values[n] for values in beats)
+            seen = self._slower.get(geometries[n])
+            weights += weight
+            slower += weight * (fmean(seen.values()) if seen else 1.0)
+        return int(price * max(1.0, slower / weights)) if weights else price
+
     def walked(self, first: Mask, second: Mask) -> int:
         """By the walk alone."""
         pair = self._pair(first, second)
@@ -116,34 +132,32 @@ class Neighbours:
         return row.add(self._plan(second, upwards=False)) - before
 
     def unknown(self, path: Sequence[Mask]) -> list[bool | None]:
-        """Of each group whether it was in no program behind the one before it; of CPU parts None."""
+        """Of each group whether it was in no program behind the one before it, nor is earlier in this; of CPU parts None."""
         machine = [mask & self._machine for mask in path]
-        return [self._pair(*pair) not in self._took if pair[1] else None for pair in pairwise((0, *machine))]
+        known, found = set(self._took), list[bool | None]()
+        for pair in pairwise((0, *machine)):
+            key = self._pair(*pair)
+            found.append(key not in known if pair[1] else None)
+            known.add(key)
+        return found
 
-    def note(self, path: Sequence[Mask], ends: Sequence[Mapping[str, int]]) -> None:
-        """The program was timed. ``ends``: of each stretch without CPU parts, when each group is done, and all before it."""
-        machine = [mask & self._machine for mask in path]
-        runs = [[*masks] for on_machine, masks in groupby(machine, bool) if on_machine]
-        for run, until in zip(runs, ends, strict=True):
-            self._note((0, *run), (0, *until.values()))
+    def note(self, path: Sequence[Mask], asked: Sequence[bool | None], part: Stretch, ends: Sequence[int]) -> None:
+        """A stretch was timed, from a machine at rest. ``ends``: when each of its groups is done, and all before it.
 
-    def note_stretch(self, path: Sequence[Mask], part: Stretch, ends: Sequence[int]) -> None:
-        """The same of a part of it, from a machine at rest: what was known of its groups is known better."""
-        run = [mask & self._machine for mask in path[part.start : part.stop]]
-        if part.from_rest:
-            run, ends = [0, *run], [0, *ends]
-        for place in range(1, len(run)):
-            if self._pair(run[place - 1], run[place]) not in self._took:
-                self._note(run[place - 1 : place + 1], ends[place - 1 : place + 1])
-
-    def _note(self, run: Sequence[Mask], ends: Sequence[int]) -> None:
+        Only what was asked for is learned: groups around that are there for their sake.
+        """
         geometries = self.evaluator.shapes.numbers
-        for (first, second), (before, after) in zip(pairwise(run), pairwise(ends), strict=True):
+        for place, after in enumerate(ends):
+            number = part.start + place
+            if not asked[number]:
+                continue
+            first, second = (path[number - 1] & self._machine if number else 0), path[number] & self._machine
+            took = after - (ends[place - 1] if place else 0)
             pair, walked = self._pair(first, second), self.walked(first, second)
-            self._took[pair] = after - before
-            self._beyond[self._shape(second)] = after - before - walked
+            self._took[pair] = took
+            self._beyond[self._shape(second)] = took - walked
             for n in bits_of(second):
-                self._slower.setdefault(geometries[n], {})[pair] = (after - before) / max(1, walked)
+                self._slower.setdefault(geometries[n], {})[pair] = took / max(1, walked)
 
     def _shape(self, group: Mask) -> Hashable:
         return self.evaluator.shapes.key(group)

@@ -85,12 +85,6 @@ def placed(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART)
     return Frugal([*steps], sharing, sum(places(graph, steps, sharing)[1].values()))
 
 
-def smaller(graph: XGraph, steps: Sequence[Plan | Cpu]) -> Sharing | None:
-    """What ``frugal`` asks of the steps as they are in addition, if anything is decided by time."""
-    overlap = Sharing(overlap=True)
-    return overlap if placed(graph, steps, overlap).bytes < placed(graph, steps).bytes else None
-
-
 def in_least_order(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, shared: bool = False
 ) -> list[Plan | Cpu]:

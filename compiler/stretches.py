@@ -50,3 +50,19 @@ def _between_cpu_parts(unknown: Sequence[bool | None]) -> Iterator[tuple[int, in
         if place > begin:
             yield begin, place
         begin = place + 1
+
+
+def halves(unknown: Sequence[bool | None], turns: Sequence[int]) -> list[list[bool | None]]:
+    """Those that must be timed, in two parts that take about as long: two cores share them.
+
+    ``turns``: of each group of the program, a measure of how long it takes to time.
+    """
+    left = sum(count for count, is_unknown in zip(turns, unknown, strict=True) if is_unknown)
+    first, second = list(unknown), list(unknown)
+    passed = 0
+    for place, is_unknown in enumerate(unknown):
+        if is_unknown:
+            in_first = 2 * passed + turns[place] <= left
+            first[place], second[place] = in_first, not in_first
+            passed += turns[place]
+    return [first, second]

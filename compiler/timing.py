@@ -50,13 +50,7 @@ _programs: OrderedDict[_Program, Timed] = OrderedDict()
 def program_ends(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...], sharing: Sharing) -> Timed:
     """The last ones are kept: what wins here is timed again beside other orders and places of its maps."""
     program = config, graph, steps, sharing
-    found = _programs.get(program)
-    return keep_ends(program, found or _timed(*program))
-
-
-def keep_ends(program: _Program, timed: Timed) -> Timed:
-    """The last that is known."""
-    _programs[program] = timed
+    _programs[program] = timed = _programs.get(program) or _timed(*program)
     _programs.move_to_end(program)
     if len(_programs) > KEPT:
         _programs.popitem(last=False)

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from compiler.crew import Team
 from compiler.memory.storage import kin_of
 from compiler.planning.behind import Row
 from compiler.planning.objective import CYCLES
@@ -31,23 +32,26 @@ PROMISE = 0.005
 
 def with_walked_schemes(evaluator: Evaluator, steps: Steps, count: int) -> list[Plan | Cpu]:
     """The same groups in the same order, those that wait with the best found of their best plan and ``count`` others."""
-    slow = _waiting(evaluator, steps) if count else []
+    if not count:
+        return list(steps)
+    slow, cycles = _waiting(evaluator, steps)
     if not any(slow):
         return list(steps)
     plans = [step for step in steps if isinstance(step, Plan)]
     rows = [[plan, *(others_of(evaluator, plan, count) if slows else [])] for plan, slows in zip(plans, slow, strict=True)]
     problem = _problem(evaluator, steps, rows)
     found = solved(problem).choices
-    before = program_cycles(evaluator.config, evaluator.graph, steps)
-    if problem.cost((0,) * len(rows)) - problem.cost(found) < PROMISE * before:
+    if problem.cost((0,) * len(rows)) - problem.cost(found) < PROMISE * cycles:
         return list(steps)
     evaluator.told("search: schemes of groups that wait, by the walk")
-    other = chosen(steps, rows, found)
-    return other if program_cycles(evaluator.config, evaluator.graph, other) < before else list(steps)
+    ways = [list(steps), chosen(steps, rows, found)]
+    timed: Team[int, int] = evaluator.crew.team(lambda way: program_cycles(evaluator.config, evaluator.graph, ways[way]))
+    before, after = timed.each([0, 1])
+    return ways[after < before]
 
 
-def _waiting(evaluator: Evaluator, steps: Steps) -> list[bool]:
-    """Of each group, in the row of all of them."""
+def _waiting(evaluator: Evaluator, steps: Steps) -> tuple[list[bool], int]:
+    """Of each group, in the row of all of them, and the cycles of the row."""
     row = Row(evaluator.config, kin_of(evaluator.graph))
     slow = []
     for step in steps:
@@ -55,7 +59,7 @@ def _waiting(evaluator: Evaluator, steps: Steps) -> list[bool]:
             before = round(row.end)
             mask = sum(1 << evaluator.sets.index[layer.output] for layer in step.group.layers)
             slow.append(row.add(step) - before > SLACK * evaluator.floors.of(mask, CYCLES))
-    return slow
+    return slow, round(row.end)
 
 
 def _problem(evaluator: Evaluator, steps: Steps, rows: Sequence[Sequence[Plan]]) -> Problem:

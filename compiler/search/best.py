@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from compiler.fusion.grow import grow
+from compiler.fusion.legal import Mask
+from compiler.planning.objective import CYCLES
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator, Groups, Objective
 from compiler.search.dnnvm import dnnvm
@@ -15,22 +17,27 @@ from compiler.search.naive import naive
 from compiler.search.optimus import MOST_OPS, most_of_a_size, optimus, priced, saving_over_alone
 from compiler.search.optimus_online import optimus_online
 from compiler.search.partition import Partition, Strategy, made_of, partition_by
+from compiler.search.promising import promising
 from compiler.xgraph.graph import XGraph
 
 QUICK: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, fuse_and_shrink, optimus_online)
+"""Those that plan few groups."""
+LEAN_PART = 10 / 3
+"""So many times fewer groups are planned for another objective than for cycles."""
 
 
 def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
     """Groups connected by data flow or by a map that they share, all of them where the graph is small enough.
 
-    The others' groups are among them, and where not all groups could be weighed, those that ``optimus`` would weigh: so
-    no other strategy finds a cheaper partition.
+    The others' groups are among them. For bytes, where not all groups could be weighed, those that ``optimus`` would weigh are,
+    too: so no other strategy finds a cheaper partition. For cycles those are planned that promise most (``promising.py``): of a
+    large graph a tenth of the plans make a cheaper partition, and ``optimus`` and ``efficient_s`` need not be asked.
     """
-    rivals = [partition_by(strategy, graph, evaluator, objective) for strategy in QUICK]
+    quick = [strategy for strategy in QUICK if objective is not CYCLES or strategy is not efficient_s]
+    rivals = [partition_by(strategy, graph, evaluator, objective) for strategy in quick]
     sets = evaluator.sets
-    worth = saving_over_alone(evaluator, objective)
     effort = evaluator.effort
-    groups: set[int] = set()
+    groups: set[Mask] = set()
     bound = 0
     if effort.proved:
         known = {sets.mask(group) for partition in rivals for group in partition.groups}
@@ -40,12 +47,15 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
         if proved is not None:
             groups.update(proved.groups or ())
             bound = proved.bound
-    ahead = evaluator.ahead(objective)
-    grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth, ahead)
     groups.update(sets.mask(group) for partition in rivals for group in partition.groups)
+    if objective is CYCLES:
+        grown = promising(evaluator, objective, max(effort.planned, len(sets.ops)))
+    else:
+        worth, ahead = saving_over_alone(evaluator, objective), evaluator.ahead(objective)
+        grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth, ahead)
+        if not grown.complete:
+            groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, ahead).groups)
     groups.update(grown.groups)
-    if not grown.complete:
-        groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, ahead).groups)
     found = certify(sets, priced(evaluator, objective, [*groups]))
     if found.groups is None:
         return min([*rivals, partition_by(optimus, graph, evaluator, objective)], key=lambda partition: partition.value)
@@ -59,13 +69,19 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     )  # fmt: skip
 
 
-def best_of_weighed(evaluator: Evaluator, objective: Objective) -> list[Groups]:
-    """The best partition by another objective into groups that the evaluator knows already, and whose plans are what they are.
+def also_best(evaluator: Evaluator, objective: Objective) -> list[Groups]:
+    """The best partition by another objective, of groups whose plans are what they are, also of some that promise most by it.
 
-    None where the proof finds none. To weigh more groups, as this objective would choose them, took GoogLeNet another third of
-    its search, and of 6 programs on three configurations made none faster.
+    None where the proof finds none.
     """
+    promising(evaluator, objective, int(evaluator.effort.planned / LEAN_PART))
+    return best_of_weighed(evaluator, objective)
+
+
+def best_of_weighed(evaluator: Evaluator, objective: Objective, charge: int = 0) -> list[Groups]:
+    """The best partition into groups that the evaluator knows already, if each cost so much more; none where none is found."""
     sets = evaluator.sets
     alone = [1 << n for n in range(len(sets.ops))]
-    found = certify(sets, priced(evaluator, objective, [*dict.fromkeys([*alone, *evaluator.weighed(objective)])])).groups
+    prices = priced(evaluator, objective, [*dict.fromkeys([*alone, *evaluator.weighed(objective)])])
+    found = certify(sets, {mask: max(0, price + charge) for mask, price in prices.items()}).groups
     return [] if found is None else [made_of(evaluator, objective, found).groups]

@@ -19,17 +19,22 @@ class Effort:
     """Whether whole programs are timed on the cycle model, to choose among partitions and orders. If not, the least sum of the
     groups' costs is taken, and groups keep the order of the graph: more cycles, and more DRAM for feature maps."""
     most_ops: int
-    """Operations in a group."""
+    """Operations in a group, where groups are weighed size by size."""
     weighed: int
     """So many times as many groups of each size are weighed, where there are more of them."""
+    planned: int
+    """Shapes of groups that promise fewer cycles, planned besides those of other strategies; of a large graph one for each
+    operation (``promising.py``). GoogLeNet on ``base`` comes to a sum of 3 305 249 cycles with 300, to 3 305 056 with 1 000."""
     programs: int
     """Mixtures of partitions that are timed at most."""
     walked: int = 0
     """Schemes of each group that waits, besides its best alone, of which one is chosen by the walk (``schemes/walked.py``)."""
     longest: float = inf
-    """Turns (``Plan.turns``) of a program that is timed; a longer one is the least sum of costs, and list scheduling tells what
-    another order takes. On ``base`` NASNet-A-large has 38 000, ResNet-152 8 500, NASNet-A 6 300. To time NASNet-A-large for
+    """Turns (``Plan.turns``) of a program that is timed; a longer one is the least sum of costs.
+    On ``base`` NASNet-A-large has 38 000, ResNet-152 8 500, NASNet-A 6 300. To time NASNet-A-large for
     every choice took 57 of 80 s, and the program became at most 0.03 % faster."""
+    orders_timed: bool = False
+    """Whether other orders, and places, of maps are timed on the cycle model; if not, list scheduling tells what they take."""
     schemes: int = 0
     """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
     proved: bool = False
@@ -43,9 +48,9 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(timed=False, most_ops=10, weighed=1, programs=0),
-    "normal": Effort(timed=True, most_ops=10, weighed=1, programs=6, walked=4, longest=30_000),
-    "full": Effort(timed=True, most_ops=14, weighed=4, programs=16, schemes=8, proved=True),
+    "quick": Effort(timed=False, most_ops=10, weighed=1, planned=200, programs=0),
+    "normal": Effort(timed=True, most_ops=10, weighed=1, planned=200, programs=6, walked=4, longest=30_000),
+    "full": Effort(timed=True, most_ops=14, weighed=4, planned=2000, programs=16, orders_timed=True, schemes=8, proved=True),
 }
 NORMAL = EFFORTS["normal"]
 

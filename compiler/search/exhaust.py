@@ -21,19 +21,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import ceil, inf
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.fusion.grow import extensions
-from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.fusion.legal import Mask, OpSets
 from compiler.planning.objective import Objective
 from compiler.search.certify import Certificate, certify
 from compiler.search.cost import Evaluator
 from compiler.search.least import Least
 from compiler.search.partition import price_or_none
+from compiler.search.relaxation import Relaxation
 from compiler.search.words import Reals
-from compiler.solver import solver
 
 MOST_LISTED = 200_000
 """Legal groups of a graph up to which they are listed."""
@@ -68,25 +67,6 @@ def all_legal(
         if len(found) + len(level) > most:
             return None
     return found
-
-
-class _Relaxation:
-    """The set partition without whole numbers; columns are added as they are priced."""
-
-    def __init__(self, operations: int) -> None:
-        self._model: highspy.Highs = solver()
-        none = np.array([], np.int32)
-        for _ in range(operations):
-            self._model.addRow(1.0, 1.0, 0, none, np.array([], np.float64))
-
-    def add(self, mask: Mask, price: int) -> None:
-        members = np.array([*bits_of(mask)], np.int32)
-        self._model.addCol(float(price), 0.0, highspy.kHighsInf, len(members), members, np.ones(len(members)))
-
-    def solve(self) -> tuple[float, Reals]:
-        """Its value, and what each operation is worth."""
-        self._model.run()
-        return float(self._model.getInfo().objective_function_value), np.array(self._model.getSolution().row_dual)
 
 
 def _part(costs: Reals, worths: Reals) -> float:
@@ -149,7 +129,7 @@ def cheapest_of_all(
     are planned, the cheapest partition into those is taken, with the bound that there is by then."""
     left = _Open(evaluator, objective, sorted(set(groups) | set(known)))
     prices: dict[Mask, int] = {}
-    relaxation = _Relaxation(len(evaluator.sets.ops))
+    relaxation = Relaxation(len(evaluator.sets.ops))
 
     def ask(numbers: Iterable[int]) -> None:
         wanted = [number for number in numbers if left.unasked[number]]

@@ -147,7 +147,7 @@ def test_one_core_and_two_weigh_the_same_groups() -> None:
     for cores in (1, 2):
         with Crew(cores) as crew:
             evaluator = Evaluator(preset("base"), graph, crew=crew)
-            found.append((best(graph, evaluator, CYCLES), evaluator.known, evaluator.evaluated))
+            found.append((best(graph, evaluator, CYCLES), evaluator.weighed(CYCLES)))
     assert found[0] == found[1]
 
 

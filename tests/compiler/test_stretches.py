@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.stretches import AROUND, Stretch, stretches
+from compiler.stretches import AROUND, Stretch, halves, stretches
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,18 @@ def test_every_unknown_group_is_timed_once_behind_its_neighbour(unknown: list[bo
             assert True in near, "a group that nothing unknown is near to was timed"
     told = {place for part in found for place in range(part.start + (not part.from_rest), part.stop)}
     assert {place for place, is_unknown in enumerate(unknown) if is_unknown} <= told
+
+
+@given(st.lists(st.tuples(st.sampled_from([True, False, None]), st.integers(1, 50)), max_size=24))
+def test_halves_share_what_is_unknown_by_how_long_it_takes(groups: list[tuple[bool | None, int]]) -> None:
+    unknown, turns = [is_unknown for is_unknown, _ in groups], [count for _, count in groups]
+    first, second = halves(unknown, turns)
+    for whole, one, other in zip(unknown, first, second, strict=True):
+        assert (one, other) == (None, None) if whole is None else (one is True) + (other is True) == whole
+    chosen = [place for place, is_unknown in enumerate(unknown) if is_unknown]
+    mine = [place for place in chosen if first[place]]
+    assert mine == chosen[: len(mine)], "those before the others"
+    if chosen:
+        taken = sum(turns[place] for place in mine)
+        left = sum(turns[place] for place in chosen) - taken
+        assert abs(taken - left) <= max(turns[place] for place in chosen)

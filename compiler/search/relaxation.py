@@ -1,0 +1,30 @@
+"""The set partition without whole numbers (``certify.py`` has it with them): what groups cost that are partly chosen, and what
+each operation is worth by that."""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+
+from compiler.fusion.legal import Mask, bits_of
+from compiler.search.words import Reals
+from compiler.solver import solver
+
+
+class Relaxation:
+    """Columns are added as they are priced."""
+
+    def __init__(self, operations: int) -> None:
+        self._model: highspy.Highs = solver()
+        none = np.array([], np.int32)
+        for _ in range(operations):
+            self._model.addRow(1.0, 1.0, 0, none, np.array([], np.float64))
+
+    def add(self, mask: Mask, price: int) -> None:
+        members = np.array([*bits_of(mask)], np.int32)
+        self._model.addCol(float(price), 0.0, highspy.kHighsInf, len(members), members, np.ones(len(members)))
+
+    def solve(self) -> tuple[float, Reals]:
+        """Its value, and what each operation is worth: the dual of its row."""
+        self._model.run()
+        return float(self._model.getInfo().objective_function_value), np.array(self._model.getSolution().row_dual)
