@@ -124,13 +124,16 @@ class Tried:
 
 
 def promising(near: Sequence[Path], neighbours: Neighbours, told: Mapping[Path, int]) -> Path | None:
-    """What is faster than all programs so far by hope, or every other time by fear, before the other, and whole partitions."""
+    """What is faster than all programs so far by hope, or every other time by fear, before the other, and whole partitions.
+
+    Two are timed in any case: what groups of the first took beyond the walk they might not take in others.
+    """
     hoped, feared = neighbours.hoped, neighbours.feared
     ways = [(splice(near, hoped), hoped), (splice(near, feared), feared)]
     if len(told) % 2:
         ways.reverse()
     ways += [(path, hoped) for path in sorted(near, key=lambda path: sum_behind(path, hoped))]
-    limit = (1 - GAIN) * min(told.values(), default=inf)
+    limit = (1 - GAIN) * min(told.values()) if len(told) > 1 else inf
     return next((path for path, behind in ways if path not in told and sum_behind(path, behind) < limit), None)
 
 
