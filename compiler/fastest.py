@@ -12,10 +12,9 @@ and so on until none does (``GAIN``), or as many were tried as there is time for
 A program that is too long to be timed (``Effort.longest``) is the partition with the least sum of costs.
 
 Pairs of neighbours that a program before it had, or that it had before, are known: only stretches are timed around those that
-are not (``stretches.py``), and each of two cores takes a half of them (``crew.py``). What was told in other programs is off by
-0.2 % at most for ResNet-50, GoogLeNet and SqueezeNet on ``base`` and ``zu9``, by 0.5 % and 1.9 % for MobileNetV2. So a short
-program, in which a group counts for much, is timed as a whole before it is taken (``SHORT``); for long ones that takes as long
-as all that was timed before.
+are not (``stretches.py``), and each of two cores takes a half of them (``crew.py``). Nothing is timed as a whole: what programs
+are told to take is off by 0.3 % at most for ResNet-50, GoogLeNet and SqueezeNet on ``base`` and ``zu9``, by 0.5 % and 1.9 % for
+MobileNetV2, and to time the fastest as a whole, on these, on ``zu2`` and until none was told to be faster, changed no choice.
 """
 
 from __future__ import annotations
@@ -44,8 +43,6 @@ MARGIN = 1 / 7
 (docs/performance.md: by 11 % for SqueezeNet on ``zu9``)."""
 CHARGES = (1, -1, 300, -300)
 """Cycles of a group: with one more, or less, of partitions that cost the same that of the fewest groups, or of the most."""
-SHORT = 1500
-"""Turns (``Plan.turns``): MobileNetV2 has 1 200 on ``base``, ResNet-50 3 100, and 1 300 on ``zu9``."""
 GAIN = 1 / 1000
 """Of cycles: a program that promises less is not timed. On five networks and three presets 4.5 were timed in the mean;
 with 0.2 % a tenth less, for 0.02 % more cycles; with none, and up to eight programs, a tenth more, for 0.03 % less."""
@@ -89,34 +86,22 @@ class Tried:
     def __init__(self, evaluator: Evaluator, neighbours: Neighbours) -> None:
         self.told: dict[Path, int] = {}
         """What their groups take behind each other."""
-        self._whole: set[Path] = set()
-        """Of which all groups were timed in this order."""
         self._evaluator, self._neighbours = evaluator, neighbours
         self._team: Team[Work, list[int]] = evaluator.crew.team(self._time)
 
     def ask(self, path: Path) -> None:
-        """What is not known of it is timed."""
-        self._do(path, self._neighbours.unknown(path))
-
-    def fastest(self) -> Path:
-        """By what was told; if it is short, all of it was timed for this program."""
-        while (path := min(self.told, key=self.told.__getitem__)) not in self._whole and sum(self._turns(path)) <= SHORT:
-            self._do(path, [None if group is None else True for group in self._neighbours.unknown(path)])
-        return path
-
-    def _do(self, path: Path, unknown: Sequence[bool | None]) -> None:
-        """By each core a half."""
+        """What is not known of it is timed, by each core a half."""
         neighbours = self._neighbours
-        parts = [(half, part) for half in halves(unknown, self._turns(path)) for part in stretches(half)]
+        turns = [step.turns if isinstance(step, Plan) else 0 for step in neighbours.steps(path)]
+        parts = [(half, part) for half in halves(neighbours.unknown(path), turns) for part in stretches(half)]
         found = self._team.each([Work(path, part) for _, part in parts])
         for (half, part), ends in zip(parts, found, strict=True):
             neighbours.note(path, half, part, ends)
         self.told[path] = sum_behind(path, neighbours.hoped)
-        if False not in unknown:
-            self._whole.add(path)
 
-    def _turns(self, path: Path) -> list[int]:
-        return [step.turns if isinstance(step, Plan) else 0 for step in self._neighbours.steps(path)]
+    def fastest(self) -> Path:
+        """By what was told."""
+        return min(self.told, key=self.told.__getitem__)
 
     def _time(self, work: Work) -> list[int]:
         steps = self._neighbours.steps(work.path)[work.part.start : work.part.stop]
