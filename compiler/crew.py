@@ -1,14 +1,13 @@
 """The second core: a copy of this process that works through the same list from its other end.
 
 Three things take nearly all of a compilation, and come in lists whose items have nothing to do with each other: plans of
-groups, level by level, walks of pairs of groups, and whole programs on the cycle model. A fork knows all that this process
+groups, walks of pairs of groups, and stretches of programs on the cycle model. A fork knows all that this process
 knows, so an item is a few numbers, and so is a result: nothing else is sent. Whoever computes an item computes the same, and
 results come in the order of the items: a program does not depend on how many cores there were.
 
-What it can reach at best (Amdahl), of processor seconds with one core on `base`: of GoogLeNet's 7.8 it halves 3.9 of plans and
-walks and 2.4 of programs, so 4.7 are left; of MobileNetV2's 3.3 it halves 0.8 and 1.6, so 2.1 are left; of ResNet-50's 6.9 it
-halves 1.2 and 3.9, so 4.4 are left. A third process would have little to do: programs come in pairs, for each pair tells what
-to try next.
+What it can reach at best (Amdahl), of seconds with one core on `base`: of GoogLeNet's 6.6 it halves 3.2 of plans and walks and
+2.1 of programs, so 4.0 are left; of MobileNetV2's 3.5 it halves 1.2 and 1.5, so 2.2 are left; of ResNet-50's 7.3 it halves 1.6
+and 3.0, so 5.0 are left. A third process would have little to do: what is not known of a program is a few stretches.
 """
 
 from __future__ import annotations
