@@ -20,7 +20,7 @@ MobileNetV2, and to time the fastest as a whole, on these, on ``zu2`` and until 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from time import perf_counter
@@ -141,7 +141,7 @@ def contenders(evaluator: Evaluator, neighbours: Neighbours, strategies: Sequenc
     evaluator.told("search: strategy best, where each group costs more, or less")
     for charge in CHARGES:
         found += best_of_weighed(evaluator, CYCLES, charge)
-    by_bytes = replace(evaluator, planned_for=CYCLES)
+    by_bytes = evaluator.planning_for(CYCLES)
     evaluator.told("search: strategy best, where bytes count a little")
     found += also_best(by_bytes, LEAN)
     evaluator.told("search: strategy best, where bytes count alone")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 from compiler.crew import Crew, Team
 from compiler.fusion.legal import Mask, OpSets, bits_of
@@ -121,6 +123,12 @@ class Evaluator:
             self.known[key] = cost
             if self.database is not None:
                 self.database[self._digest(mask, objective)] = cost
+
+    def planning_for(self, objective: Objective) -> Self:
+        """The same, with all that it knows, whose plans are for this objective whatever is asked for."""
+        other = copy(self)
+        other.planned_for = objective
+        return other
 
     def weighed(self, objective: Objective) -> list[Mask]:
         """Groups that were asked about so far, and fit."""
