@@ -24,7 +24,7 @@ class Effort:
     """So many times as many groups of each size are weighed, where there are more of them."""
     planned: int
     """Shapes of groups that promise fewer cycles, planned besides those of other strategies; of a large graph one for each
-    operation (``promising.py``). GoogLeNet on ``base`` comes to a sum of 3 305 249 cycles with 300, to 3 305 056 with 1 000."""
+    operation (``promising.py``). GoogLeNet on ``base`` comes to a sum of 3 301 603 cycles with 200, to 3 299 215 with 600."""
     programs: int
     """Mixtures of partitions that are timed at most."""
     walked: int = 0
