@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import compiler.fastest
 from compiler.crew import Crew
 from compiler.fastest import GAIN, Tried, fastest
 from compiler.neighbours import Neighbours
@@ -32,9 +33,14 @@ def test_no_strategy_makes_a_program_that_is_much_faster(seed: int) -> None:
 
 
 @pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize(("short", "error"), [(10_000, 0), (0, 0.04)])
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_taken_is_told_to_be_fastest_and_takes_nearly_that(seed: int, cores: int) -> None:
-    """Timed in two halves, and partly in other programs, of which each knows too little of what comes before."""
+def test_what_is_taken_is_told_to_be_fastest_and_takes_nearly_that(
+    seed: int, short: int, error: float, cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exactly that if it is short; else it is timed in two halves, and in part in other programs, which see too little of what
+    comes before."""
+    monkeypatch.setattr(compiler.fastest, "SHORT", short)
     graph = random_graph(seed)
     with Crew(cores) as crew:
         evaluator = Evaluator(NANO, graph, crew=crew)
@@ -47,7 +53,7 @@ def test_what_is_taken_is_told_to_be_fastest_and_takes_nearly_that(seed: int, co
         assert set(tried.told) == set(paths)
         path = tried.fastest()
     assert tried.told[path] == min(tried.told.values())
-    assert tried.told[path] == pytest.approx(program_cycles(NANO, graph, neighbours.steps(path)) - END_TAIL, rel=0.04)
+    assert tried.told[path] == pytest.approx(program_cycles(NANO, graph, neighbours.steps(path)) - END_TAIL, rel=error)
 
 
 def test_a_program_of_known_neighbours_is_not_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +62,7 @@ def test_a_program_of_known_neighbours_is_not_timed_again(monkeypatch: pytest.Mo
     neighbours = Neighbours(evaluator)
     path = neighbours.path([(op,) for op in evaluator.sets.ops])
     first, again = Tried(evaluator, neighbours), Tried(evaluator, neighbours)
+    monkeypatch.setattr(compiler.fastest, "SHORT", 0)
     first.ask(path)
     monkeypatch.setattr("compiler.fastest.stretch_ends", None)
     again.ask(path)
