@@ -14,7 +14,7 @@ A program that is too long to be timed (``Effort.longest``) is the partition wit
 Pairs of neighbours that a program before it had, or that it had before, are known: only stretches are timed around those that
 are not (``stretches.py``), and each of two cores takes a half of them (``crew.py``). So what programs are told to take is off
 by 0.3 % at most for ResNet-50 and GoogLeNet on ``base`` and ``zu9``, by 0.5 % and 1.9 % for MobileNetV2; to time the fastest
-of them as a whole, on ``zu2``, too, and until none was told to be faster, changed no choice. Short programs are timed as a whole
+of them as a whole, on ``zu2``, too, and until none was told to be faster, changed no choice. Short programs are timed whole
 (``SHORT``), for that takes no time: the demo's five groups were told to take 15 % too long.
 """
 
