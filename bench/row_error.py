@@ -23,6 +23,7 @@ from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
 from compiler.search.splice import Path as Groups
 from compiler.search.splice import splice
+from compiler.stretches import stretches
 from compiler.timing import program_ends
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig, preset
@@ -58,7 +59,9 @@ def measure(config: MachineConfig, name: str) -> list[str]:
 
 def timed(config: MachineConfig, graph: XGraph, neighbours: Neighbours, path: Groups) -> int:
     whole = program_ends(config, graph, tuple(neighbours.steps(path)), APART)
-    neighbours.note(path, whole.ends)
+    on_machine = [None if group is None else True for group in neighbours.unknown(path)]
+    for part, ends in zip(stretches(on_machine), whole.ends, strict=True):
+        neighbours.note(path, on_machine, part, [*ends.values()])
     return whole.cycles
 
 

@@ -109,7 +109,7 @@ def random_case(seed: int, config: MachineConfig | None = None) -> Case:
     if recipe.opset > OLD and rng.random() < 0.6:
         form = (rng.choice([*ACTIVATIONS]), rng.choice([*WEIGHTS]), rng.choice([*FORMS]))
         form += tuple(name for name in MORE if rng.random() < 0.5)
-    return Case(seed, recipe, form, config or any_config(seed), rng.choice([*CONTENDERS]))
+    return Case(seed, recipe, form, config or any_config(seed), rng.choice([*CONTENDERS, "efficient-s", "optimus"]))
 
 
 def run_model_fuzz(

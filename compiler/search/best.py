@@ -1,4 +1,4 @@
-"""``best``: ours. The widest choice of groups, and never worse than any other strategy."""
+"""``best``: ours. The widest choice of groups; for bytes never worse than any other strategy."""
 
 from __future__ import annotations
 
