@@ -87,22 +87,6 @@ class Neighbours:
             slower += weight * (fmean(seen.values()) if seen else 1.0)
         return int(hoped * max(1.0, slower / weights)) if weights else hoped
 
-    def corrected(self, group: Mask, price: int, mode: str) -> int:
-        beyond = self._beyond.get(self._shape(group))
-        if beyond is not None:
-            return max(0, price + beyond)
-        if mode == "hope":
-            return price
-        beats = self.evaluator.floors.beats.values()
-        geometries = self.evaluator.shapes.numbers
-        weights, slower = 0.0, 0.0
-        for n in bits_of(group):
-            weight = max(values[n] for values in beats)
-            seen = self._slower.get(geometries[n])
-            weights += weight
-            slower += weight * (fmean(seen.values()) if seen else 1.0)
-        return int(price * max(1.0, slower / weights)) if weights else price
-
     def walked(self, first: Mask, second: Mask) -> int:
         """By the walk alone."""
         pair = self._pair(first, second)

@@ -31,7 +31,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
 
     The others' groups are among them. For bytes, where not all groups could be weighed, those that ``optimus`` would weigh are,
     too: so no other strategy finds a cheaper partition. For cycles those are planned that promise most (``promising.py``): of a
-    large graph a tenth of the plans make a cheaper partition, and ``optimus`` and ``efficient_s`` need not be asked.
+    large graph a third of the plans make a cheaper partition, and ``optimus`` and ``efficient_s`` need not be asked.
     """
     quick = [strategy for strategy in QUICK if objective is not CYCLES or strategy is not efficient_s]
     rivals = [partition_by(strategy, graph, evaluator, objective) for strategy in quick]
