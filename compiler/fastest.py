@@ -43,7 +43,7 @@ MARGIN = 1 / 7
 """More than the errors of two sums of costs differ by for partitions of one network, on all networks and presets measured
 (docs/performance.md: by 11 % for SqueezeNet on ``zu9``)."""
 CHARGES = (1, -1, 300, -300)
-"""Cycles of a group: with one more, or less, of partitions that cost the same that of the fewest groups, or of the most."""
+"""Cycles of a group: with one more, or less, of partitions that cost the same that of fewer groups, or of more."""
 SHORT = 500
 """Turns (``Plan.turns``) of a program that is timed as a whole: SqueezeNet has 400 on ``base``, MobileNetV2 1 200."""
 GAIN = 1 / 1000

@@ -79,7 +79,10 @@ def also_best(evaluator: Evaluator, objective: Objective) -> list[Groups]:
 
 
 def best_of_weighed(evaluator: Evaluator, objective: Objective, charge: int = 0) -> list[Groups]:
-    """The best partition into groups that the evaluator knows already, if each cost so much more; none where none is found."""
+    """The best partition into groups that the evaluator knows already, if each cost so much more; none where none is found.
+
+    Of groups that are not dearer than their parts as they are.
+    """
     sets = evaluator.sets
     alone = [1 << n for n in range(len(sets.ops))]
     prices = priced(evaluator, objective, [*dict.fromkeys([*alone, *evaluator.weighed(objective)])])

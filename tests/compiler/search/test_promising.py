@@ -6,8 +6,9 @@ import pytest
 
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask
-from compiler.planning.objective import CYCLES, OBJECTIVES
+from compiler.planning.objective import CYCLES, LEAN, OBJECTIVES
 from compiler.search import promising as module
+from compiler.search.best import best_of_weighed
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator
 from compiler.search.optimus import priced
@@ -15,7 +16,7 @@ from compiler.search.partition import price_or_none
 from compiler.search.promising import promising
 from isa.config import preset
 from tests.compiler.graphs import Builder, pointwise_chain
-from tests.compiler.search.partitions import all_groups, random_graph, small
+from tests.compiler.search.partitions import all_groups, all_partitions, random_graph, small
 
 NANO = preset("nano")
 SEEDS = range(12)
@@ -84,3 +85,28 @@ def test_what_earlier_compilations_know_changes_nothing() -> None:
     for mask in all_groups(warm.sets, warm.sets.joins):
         warm.known[CYCLES, warm.shapes.key(mask)] = Evaluator(NANO, graph).cost_of(mask, CYCLES)
     assert promising(warm, CYCLES, 5) == found
+
+
+@pytest.mark.parametrize("charge", [-300, -1, 0, 1, 300])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_each_group_costs_more_or_less_chooses_among_partitions(seed: int, charge: int) -> None:
+    """Beside the enumeration of all of them, into groups that are not dearer than their parts before that."""
+    known = Evaluator(NANO, random_graph(seed))
+    sets = known.sets
+    prices = priced(known, CYCLES, all_groups(sets, sets.joins))
+    fits = {mask: max(0, price + charge) for mask, price in prices.items()}
+    runnable = (p for p in all_partitions(sets, list(fits)) if sets.in_order(p) is not None)
+    (found,) = best_of_weighed(known, CYCLES, charge)
+    assert sum(fits[sets.mask(group)] for group in found) == min(sum(fits[group] for group in p) for p in runnable)
+
+
+def test_another_objective_weighs_the_plans_that_there_are() -> None:
+    known = Evaluator(NANO, random_graph(2))
+    every = all_groups(known.sets, known.sets.joins)
+    cycles = {mask: known.cost_of(mask, CYCLES) for mask in every}
+    planned = known.evaluated
+    other = known.planning_for(CYCLES)
+    assert {mask: other.cost_of(mask, LEAN) for mask in every} == cycles
+    assert other.sets is known.sets
+    assert other.evaluated == planned
+    assert known.planned_for is None
