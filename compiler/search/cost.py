@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeVar, cast
 
 from compiler.crew import Crew, Team
 from compiler.fusion.legal import Mask, OpSets, bits_of
@@ -33,6 +33,7 @@ from isa.instructions import Buffer
 
 __all__ = ["OBJECTIVES", "Cost", "Evaluator", "Objective"]
 
+Made = TypeVar("Made")
 Costs = dict[object, Cost | None]
 Groups = tuple[tuple[Op, ...], ...]
 FEW = 8
@@ -71,6 +72,7 @@ class Evaluator:
     partitions: dict[object, object] = field(default_factory=dict)
     """Results of strategies, by strategy and objective (see ``partition_by``)."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
+    _made: dict[object, object] = field(default_factory=dict)
     _lowered: Lowered = field(default_factory=dict)
     _memories: dict[object, Memory] = field(default_factory=dict)
     _remembering: dict[Layer, Layer] = field(default_factory=dict)
@@ -129,6 +131,12 @@ class Evaluator:
         other = copy(self)
         other.planned_for = objective
         return other
+
+    def once(self, make: Callable[[Self], Made]) -> Made:
+        """What is made of the graph once, for all who ask for it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast(Made, self._made[make])
 
     def weighed(self, objective: Objective) -> list[Mask]:
         """Groups that were asked about so far, and fit."""

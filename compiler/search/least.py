@@ -20,14 +20,22 @@ class Least:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator, self.sets = evaluator, evaluator.sets
+        self._known: dict[Mask, Cost] = {}
 
     def of(self, mask: Mask, objective: Objective, again: int = 0) -> int:
         """``again``: bytes of parameters that it loads more than once."""
-        once = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
-        beats = max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values())
+        if mask not in self._known:
+            self._known[mask] = self._once(mask)
+        least = self._known[mask]
+        beats, once = least.cycles, least.dram_bytes
         # Maps and parameters are rounded to whole beats by themselves.
         bus = max(once // self.evaluator.config.axi_bytes, (once + again) // self.evaluator.config.axi_bytes - 1)
         return objective(Cost(max(beats, bus), once + again))
+
+    def _once(self, mask: Mask) -> Cost:
+        """Beats of its busiest unit, and bytes that it moves at least."""
+        once = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
+        return Cost(max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values()), once)
 
     @cached_property
     def reloads(self) -> Reloads:

@@ -42,18 +42,19 @@ def saving_over_alone(evaluator: Evaluator, objective: Objective) -> Callable[[M
     return saving
 
 
-def priced(evaluator: Evaluator, objective: Objective, groups: list[Mask]) -> dict[Mask, int]:
+def priced(evaluator: Evaluator, objective: Objective, groups: list[Mask], charge: int = 0) -> dict[Mask, int]:
     """Of the groups that fit, less those that are dearer than without their first, or last, operation and that one alone.
 
     A group in a partition may be cut at either end of its data flow: what follows can still run. So no partition gets
-    worse without such groups.
+    worse without such groups. ``charge``: what each costs more, or less, but never less than nothing.
     """
     prices: dict[Mask, int] = {}
     evaluator.plan_all(groups, objective)
     for mask in sorted(groups, key=int.bit_count):
         price = price_or_none(evaluator, objective, mask)
-        if price is not None and not _dearer_than_parts(evaluator.sets, prices, mask, price):
-            prices[mask] = price
+        charged = None if price is None else max(0, price + charge)
+        if charged is not None and not _dearer_than_parts(evaluator.sets, prices, mask, charged):
+            prices[mask] = charged
     return prices
 
 
