@@ -25,9 +25,12 @@ MOST_LOSS = 0.01
 """Of cycles, for less memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Frugal:
-    """Steps in the order of execution, what shares bytes, and the bytes of DRAM that feature maps then take."""
+    """Steps in the order of execution, what shares bytes, and the bytes of DRAM that feature maps then take.
+
+    Each is itself alone, as plans are: so it is a key to what is known of it.
+    """
 
     steps: list[Plan | Cpu]
     sharing: Sharing
