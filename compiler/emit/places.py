@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler.emit.overlaps import overlaps_of
 from compiler.emit.steps import touched
 from compiler.layers.views import View
 from compiler.memory.blocks import Block
@@ -17,6 +16,7 @@ from compiler.memory.lifetimes import ALIGN, Lives, Storage, lives_of
 from compiler.memory.overlap import Overlaps
 from compiler.memory.overlay import overlaid
 from compiler.memory.storage import Home, storage_of
+from compiler.planning.overlaps import overlaps_of
 from compiler.planning.plan import Plan
 from compiler.schedule.document import Origin
 from compiler.xgraph.graph import XGraph

@@ -7,16 +7,17 @@ from itertools import groupby
 
 import pytest
 
-from compiler.emit.group import Homes, emit_plan
-from compiler.emit.overlaps import leads_in_bands, leads_of
+from compiler.emit.group import emit_plan
 from compiler.emit.parameters import Parameters, UnpackedImage
-from compiler.emit.transfers import transfers
 from compiler.memory.lifetimes import ALIGN
 from compiler.memory.storage import storage_of
 from compiler.planning.grouping import make_group, one_each
+from compiler.planning.homes import Homes
 from compiler.planning.objective import CYCLES, DRAM, Objective
+from compiler.planning.overlaps import leads_in_bands, leads_of
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
+from compiler.planning.transfers import transfers
 from compiler.schedule.instruction import Pending, Space
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind
