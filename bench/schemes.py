@@ -25,8 +25,8 @@ import numpy as np
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import PAGE, imported
 from compiler.fastest import fastest
-from compiler.planning.grouping import needs_of
 from compiler.planning.plan import Plan
+from compiler.planning.running_order import needs_of
 from compiler.schemes import dynamic, pbqp
 from compiler.schemes.choice import Steps, chosen, measured, others_of, with_schemes
 from compiler.schemes.measured import Measured

@@ -15,9 +15,9 @@ from compiler.layers.fit import FitError
 from compiler.memory.lifetimes import Step, lives_of
 from compiler.memory.order import tasks_of
 from compiler.memory.storage import storage_of
-from compiler.planning.grouping import needs_of
 from compiler.planning.overlaps import leads_in_bands, leads_of
 from compiler.planning.plan import Plan
+from compiler.planning.running_order import needs_of
 from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Cpu, Op
 
