@@ -22,10 +22,11 @@ from compiler.layers.placed import Placed
 from compiler.planning.onward import Onward
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.ranges import Ranges
-from compiler.planning.recurrence import AFTER, Task
+from compiler.planning.recurrence import Task
 from compiler.planning.sequence import sequence
 from compiler.planning.tenancy import Life, tenancies
 from compiler.planning.walk import Way, tasks_of, waiting_weights
+from compiler.schedule.latency import AFTER
 from isa.config import MachineConfig
 from isa.instructions import Unit
 

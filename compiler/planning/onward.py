@@ -11,7 +11,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from compiler.planning.recurrence import AFTER, AFTER_LOAD, Task, Walker
+from compiler.planning.recurrence import Task, Walker
+from compiler.schedule.latency import AFTER, AFTER_LOAD
 from isa.instructions import Unit
 
 FEW = 12

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from compiler.schedule.latency import AFTER, AFTER_LOAD
 from isa.instructions import Unit
 
-AFTER_LOAD = 75
-"""Cycles from DRAM serving something until it can be used."""
-AFTER = 35
-"""Cycles from a unit's last beat until another may use what it made."""
 _LOAD, _SAVE = Unit.LOAD, Unit.SAVE
 
 

@@ -23,10 +23,9 @@ from compiler.planning.sharing import may_slide
 from compiler.planning.walk import Way, bus_cycles, least_cycles, walk
 from compiler.planning.wanted import check_steps, residence_as
 from compiler.schedule.document import FREE, GroupSchedule, ScheduleError
+from compiler.schedule.latency import OF_A_PASS
 from isa.config import MachineConfig
 
-LATENCY = 100
-"""DRAM's latency and a unit's start and drain, which each pass pays."""
 STRIDE = 1.5
 """Of numbers of steps that could do equally well, those are looked at that are so much greater than the last."""
 NEAR = 1 + 1 / 64
@@ -164,7 +163,7 @@ class Planner:
         least = min(working[layer.output] for layer in self.group.layers)
         more = max(0, self._parameters - stay * count) * (self._rounds(least, held) - 1)
         moved = maps * self.batch + self._parameters + more
-        return Cost(max(self._beats_of(self.group), moved // self.config.axi_bytes) + count * LATENCY, moved)
+        return Cost(max(self._beats_of(self.group), moved // self.config.axi_bytes) + count * OF_A_PASS, moved)
 
     def _rounds(self, steps: int, held: Sequence[str]) -> int:
         """How often a pass goes over its parameters."""

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from compiler.layers.placed import Placed, meet
 from compiler.planning.operations import Group
 from compiler.planning.ranges import Ranges
-from compiler.planning.recurrence import AFTER_LOAD, Task, Walker
+from compiler.planning.recurrence import Task, Walker
 from compiler.planning.residence import Residence
 from compiler.planning.sequence import sequence
 from compiler.planning.tenancy import tenancies
+from compiler.schedule.latency import AFTER_LOAD
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 

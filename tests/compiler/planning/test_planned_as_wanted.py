@@ -18,11 +18,11 @@ from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
 from compiler.planning.plans import plans_of
 from compiler.planning.ranges import deduce
-from compiler.planning.recurrence import AFTER_LOAD
 from compiler.planning.residence import residences
 from compiler.planning.schemes import Scheme, plan_as, scheme_of, schemes
 from compiler.planning.walk import least_cycles
 from compiler.schedule.document import GroupSchedule, Origin, ScheduleError, Stay
+from compiler.schedule.latency import AFTER_LOAD
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import MachineConfig, config_from_dict, preset
