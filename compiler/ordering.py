@@ -16,6 +16,7 @@ from compiler.memory.order import memory_order
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group, turned
+from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
@@ -35,6 +36,8 @@ class Frugal:
     steps: list[Plan | Cpu]
     sharing: Sharing
     bytes: int
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    """By whoever chose the groups."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from compiler.planning.objective import CYCLES, DRAM, Objective
 from compiler.search.cost import Evaluator
 from compiler.search.dnnvm import dnnvm_among
 from compiler.search.optimus import partition_into, priced, saving_over_alone
-from compiler.search.partition import Partition, made_of
+from compiler.search.partition import LeftOut, Partition, left_out_of, made_of
 from compiler.xgraph.graph import XGraph
 
 MOST_OPS = 20
@@ -46,10 +46,11 @@ def executed(evaluator: Evaluator, objective: Objective, model: Model, choice: C
     """The choice by the formula, of groups that our planner can execute, as it executes them."""
     modelled = modelled_like(evaluator, model)
     while True:
-        masks = [modelled.sets.mask(group) for group in choice(modelled).groups]
+        chosen = choice(modelled)
+        masks = [modelled.sets.mask(group) for group in chosen.groups]
         unfit = {mask for mask in masks if mask.bit_count() > 1 and evaluator.cost_of(mask, objective) is None}
         if not unfit:
-            return made_of(evaluator, objective, masks)
+            return made_of(evaluator, objective, masks, left_out=chosen.left_out)
         modelled.refused |= unfit
 
 
@@ -64,7 +65,8 @@ def choose_optimus(modelled: Modelled) -> Partition:
     """Algorithm 1 with equation 3. Who shares an input depends on the same data (section 6), so it may be in one group."""
     sets = modelled.sets
     grown = grow(sets, sets.joins, MOST_OPS, MOST_OF_A_SIZE, saving_over_alone(modelled, DRAM))
-    return partition_into(modelled, DRAM, priced(modelled, DRAM, grown.groups), complete=grown.all)
+    prices = priced(modelled, DRAM, grown.groups)
+    return partition_into(modelled, DRAM, prices, complete=grown.all, left_out=left_out_of(grown))
 
 
 def choose_online(modelled: Modelled) -> Partition:
@@ -73,7 +75,9 @@ def choose_online(modelled: Modelled) -> Partition:
     most = most_operations(table_of(modelled), modelled.machine.maps)
     grown = grow(sets, sets.joins, most, MOST_OF_A_SIZE, lambda mask: 0)
     groups = [mask for mask in grown.groups if mask.bit_count() == 1 or keeps_readers_together(sets, mask)]
-    return partition_into(modelled, DRAM, priced(modelled, DRAM, groups))
+    # Longer ones than the table allows are left out by the table, not by a cap.
+    left_out = LeftOut(grown.left_out, grown.longer if most >= MOST_OPS else 0, MOST_OPS)
+    return partition_into(modelled, DRAM, priced(modelled, DRAM, groups), left_out=left_out)
 
 
 def table_of(modelled: Modelled) -> Sequence[int]:

@@ -16,7 +16,7 @@ from compiler.search.merge import merged
 from compiler.search.naive import naive
 from compiler.search.optimus import MOST_OPS, most_of_a_size, optimus, priced, saving_over_alone
 from compiler.search.optimus_online import optimus_online
-from compiler.search.partition import Partition, Strategy, made_of, partition_by
+from compiler.search.partition import Partition, Strategy, left_out_of, made_of, partition_by
 from compiler.search.promising import promising
 from compiler.xgraph.graph import XGraph
 
@@ -65,7 +65,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     # A bound is one only if no group is missing: longer ones might be cheaper than all of their parts.
     return made_of(
         evaluator, objective, masks, exact=grown.complete and found.exact, bound=found.bound if grown.all else bound,
-        left_out=grown.left_out + grown.longer,
+        left_out=left_out_of(grown),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from compiler.fusion.legal import Mask
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.optimus import MOST_OPS
-from compiler.search.partition import Partition, made_of, price_or_none
+from compiler.search.partition import LeftOut, Partition, made_of, price_or_none
 from compiler.xgraph.graph import XGraph
 
 
@@ -17,17 +17,22 @@ def fuse_and_shrink(graph: XGraph, evaluator: Evaluator, objective: Objective) -
     """Stretches never wait for each other."""
     sets = evaluator.sets
     groups: list[Mask] = []
-    first = 0
+    first = longer = 0
     while first < len(sets.ops):
         group = 1 << first
-        for size in range(2, min(MOST_OPS, len(sets.ops) - first) + 1):
+        for size in range(2, min(MOST_OPS + 1, len(sets.ops) - first) + 1):
             wider = ((1 << size) - 1) << first
             if not sets.legal(wider):
                 # Branches of a map that comes later are not connected yet.
                 continue
-            if not evaluator.parameters_fit(wider) or price_or_none(evaluator, objective, wider) is None:
+            if not evaluator.parameters_fit(wider):
+                break
+            if size > MOST_OPS:
+                longer += 1
+                break
+            if price_or_none(evaluator, objective, wider) is None:
                 break
             group = wider
         groups.append(group)
         first += group.bit_count()
-    return made_of(evaluator, objective, groups)
+    return made_of(evaluator, objective, groups, left_out=LeftOut(0, longer, MOST_OPS))

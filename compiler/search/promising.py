@@ -55,7 +55,7 @@ def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: i
         if not chosen:
             break
         waiting.plan(chosen)
-    return Grown([*waiting.prices], waiting.left, len(waiting.longer))
+    return Grown([*waiting.prices], waiting.left, len(waiting.longer), most_ops)
 
 
 class _Waiting:

@@ -97,7 +97,7 @@ def command(
         write_file(output, partition_picture(chosen.evaluator.sets, chosen.groups, found).encode())
     if as_json:
         print_json({
-            "groups": [_facts(reason) for reason in found], "bound": limit.bound, "groups not weighed": limit.left_out,
+            "groups": [_facts(reason) for reason in found], "bound": limit.bound, "groups not weighed": limit.left_out.groups,
             "least cycles": least.cycles, "least cycles for": least.reason,
         })  # fmt: skip
         return
@@ -108,7 +108,7 @@ def command(
     click.echo(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
     value = sum(wanted(reason.cost) for reason in found)
     over = f"these cost {value / limit.bound - 1:.1%} more" if limit.bound else "nothing is computed"
-    missing = f"; {limit.left_out:,} more groups were found than weighed" if limit.left_out else ""
+    missing = f"; {limit.left_out.groups:,} more groups were found than weighed" if limit.left_out.groups else ""
     click.echo(f"no partition costs less than {limit.bound:,} ({wanted.name}), {over}{missing}")
     if least.cycles:
         more = f"these take about {total[0] / least.cycles - 1:.1%} more"
