@@ -33,7 +33,7 @@ from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.decided import Decided
 from compiler.search.effort import NORMAL, Effort, effort_of
-from compiler.search.measured import Measure, Measured
+from compiler.search.measured import Measure
 from compiler.search.neocpu import SCHEMES
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, partition_by
 from compiler.search.strategies import STRATEGIES
@@ -115,8 +115,8 @@ def compile_graph(
     ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
     may take. ``measure``: of the cycles of each group, by which it is chosen, instead of the planner's estimate.
     """
-    if measure is not None and (schedule is not None or groups is not None):
-        raise TilewrightError("evaluator: groups are decided already, nothing is left to weigh; leave them out")
+    if measure is not None and groups is not None:
+        raise nothing_to_weigh()
     stages = stages or Stages()
     stages.begin("search")
     imported, known = fitted(imported, config, objective_of(objective), database)
@@ -160,9 +160,9 @@ def frugal_steps(
     check_choices(strategy, objective)
     wanted = objective_of(objective)
     with crew_allowed() as crew:
-        evaluator = Evaluator(config, graph, database, {} if known is None else known, effort=effort, crew=crew)
-        if measure is not None:
-            evaluator = Measured(config, graph, effort=effort, measure=measure)
+        # What is known is not measured.
+        costs: Costs = {} if known is None or measure is not None else known
+        evaluator = Evaluator(config, graph, database, costs, effort=effort, crew=crew, measure=measure)
         if progress is not None:
             evaluator.told = progress
         if schedule is not None:
@@ -201,8 +201,11 @@ def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int
         raise TilewrightError(f"objective {objective!r}: chooses all groups itself; leave the schedule out")
     config, graph, wanted = evaluator.config, evaluator.graph, objective_of(objective)
     decided = decisions(config, graph, schedule)
+    if decided.whole and evaluator.measure is not None:
+        raise nothing_to_weigh()
     around = Decided(
-        config, graph, evaluator.database, evaluator.known, effort=evaluator.effort, told=evaluator.told, wanted=decided.wanted
+        config, graph, evaluator.database, evaluator.known, effort=evaluator.effort, told=evaluator.told, wanted=decided.wanted,
+        crew=evaluator.crew, measure=evaluator.measure,
     )  # fmt: skip
     left_out = NOTHING_LEFT_OUT
     if decided.whole:
@@ -246,6 +249,11 @@ def _arranged(
         yield from map(cycles, range(2, len(ways)))
 
     return frugal(config, graph, steps, objective, decided, measure=scheduled)
+
+
+def nothing_to_weigh() -> TilewrightError:
+    """Of a measure where all groups are given."""
+    return TilewrightError("evaluator: groups are decided already, nothing is left to weigh; leave it, or some of them, out")
 
 
 def check_choices(strategy: str, objective: str) -> None:

@@ -132,6 +132,11 @@ class OpSets:
         """Whether the result is read as it is by the other operation, and by nobody else."""
         return self.users[maker] == self.direct_users[maker] == 1 << user and not self.kept[maker]
 
+    def keeps_readers_together(self, group: Mask) -> bool:
+        """Of each result either all readers are in the group or none: one kept on chip that another reads from DRAM saves
+        little (Optimus section 6)."""
+        return all(self.users[n] & group in (0, self.users[n]) for n in bits_of(group))
+
     @cached_property
     def _reach(self) -> tuple[list[Mask], list[Mask]]:
         needs: list[Mask] = []

@@ -18,7 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from compiler.fusion.grow import grow
-from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.fusion.legal import Mask, OpSets
 from compiler.papers.accelerator import Accelerator
 from compiler.papers.memory_cost import MapRoom
 from compiler.papers.tiles import COLUMNS, ROWS, Tiles
@@ -28,11 +28,6 @@ PARTS = 4
 """Of the rows, and of the columns, of the output."""
 
 
-def keeps_readers_together(sets: OpSets, group: Mask) -> bool:
-    """A map that one reader keeps on chip and another reads from DRAM saves little."""
-    return all(sets.users[n] & group in (0, sets.users[n]) for n in bits_of(group))
-
-
 def make_table(
     sets: OpSets, machine: Accelerator, most_ops: int, most_of_a_size: int, key: Callable[[Mask], object]
 ) -> list[int]:
@@ -40,7 +35,7 @@ def make_table(
     known: dict[object, int] = {}
     least: dict[int, int] = {}
     for mask in grow(sets, sets.joins, most_ops, most_of_a_size, lambda mask: 0).groups:
-        if mask.bit_count() > 1 and not keeps_readers_together(sets, mask):
+        if mask.bit_count() > 1 and not sets.keeps_readers_together(mask):
             continue
         shape = key(mask)
         if shape not in known:

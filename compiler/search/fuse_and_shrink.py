@@ -1,15 +1,16 @@
 """``fuse-and-shrink``: Deep Fusion's loop (its figure 6): a group takes the next layer as long as some tile of it fits on chip.
 
 All of its data, parameters among them. The order is that of the graph. The planner is what shrinks tiles: a group that fits in
-none is not planned. Costs are not asked: where data fits, moving less of it is taken to be better.
+none is not planned. Costs are not asked: where data fits, moving less of it is taken to be better. Where they are measured the
+next layer is taken only if the group does not cost more than without it.
 """
 
 from __future__ import annotations
 
-from compiler.fusion.legal import Mask
+from compiler.fusion.legal import Mask, bits_of
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.optimus import MOST_OPS
-from compiler.search.partition import LeftOut, Partition, made_of, price_or_none
+from compiler.search.partition import LeftOut, Partition, made_of, measured_dearer, price_or_none
 from compiler.xgraph.graph import XGraph
 
 
@@ -31,6 +32,9 @@ def fuse_and_shrink(graph: XGraph, evaluator: Evaluator, objective: Objective) -
                 longer += 1
                 break
             if price_or_none(evaluator, objective, wider) is None:
+                break
+            more = [1 << n for n in bits_of(wider & ~group)]
+            if measured_dearer(evaluator, objective, wider, [group, *more]):
                 break
             group = wider
         groups.append(group)

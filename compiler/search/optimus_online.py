@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.fusion.grow import grow
-from compiler.fusion.legal import Mask, bits_of
+from compiler.fusion.legal import Mask
 from compiler.layers.fit import FitError
 from compiler.planning.ranges import deduce
 from compiler.search.cost import Evaluator, Objective
@@ -21,17 +21,11 @@ def optimus_online(graph: XGraph, evaluator: Evaluator, objective: Objective) ->
     """Groups may be no larger than the table allows; each member runs with all readers of its result, or with none."""
     sets = evaluator.sets
     grown = grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), lambda mask: 0)
-    allowed = [mask for mask in grown.groups if mask.bit_count() == 1 or keeps_readers_together(evaluator, mask)]
+    allowed = [mask for mask in grown.groups if mask.bit_count() == 1 or sets.keeps_readers_together(mask)]
     most = group_size(evaluator, allowed)
     groups = [mask for mask in allowed if mask.bit_count() <= most]
     # What was left out was not measured for the table either.
     return partition_into(evaluator, objective, priced(evaluator, objective, groups), left_out=left_out_of(grown))
-
-
-def keeps_readers_together(evaluator: Evaluator, group: Mask) -> bool:
-    """A map that one reader keeps on chip and another reads from DRAM saves little."""
-    sets = evaluator.sets
-    return all(sets.users[n] & group in (0, sets.users[n]) for n in bits_of(group))
 
 
 def group_size(evaluator: Evaluator, groups: Sequence[Mask]) -> int:

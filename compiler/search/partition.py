@@ -104,3 +104,10 @@ def price_of(evaluator: Evaluator, objective: Objective, mask: Mask) -> int:
 def price_or_none(evaluator: Evaluator, objective: Objective, mask: Mask) -> int | None:
     cost = evaluator.cost_of(mask, objective)
     return None if cost is None else objective(cost)
+
+
+def measured_dearer(evaluator: Evaluator, objective: Objective, group: Mask, parts: Sequence[Mask]) -> bool:
+    """Whether a measure says that a group that fits costs more than its parts; what else fuses by a rule alone heeds that."""
+    if evaluator.measure is None:
+        return False
+    return price_of(evaluator, objective, group) > sum(price_of(evaluator, objective, part) for part in parts)

@@ -8,7 +8,7 @@ import pytest
 
 from compiler.papers.memory_cost import memory_cost
 from compiler.papers.modelled import Modelled, dnnvm_model, optimus_model
-from compiler.papers.online_table import keeps_readers_together, most_operations
+from compiler.papers.online_table import most_operations
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.search import as_written
 from compiler.search.cost import Evaluator
@@ -56,7 +56,7 @@ def test_the_variant_finds_the_least_of_the_groups_that_its_rules_leave(seed: in
     most = most_operations(as_written.table_of(by), by.machine.maps)
     groups = [
         mask for mask in all_groups(by.sets, by.sets.joins)
-        if mask.bit_count() == 1 or (mask.bit_count() <= most and keeps_readers_together(by.sets, mask))
+        if mask.bit_count() == 1 or (mask.bit_count() <= most and by.sets.keeps_readers_together(mask))
     ]  # fmt: skip
     assert as_written.choose_online(by).value == least(by, groups)
 

@@ -16,7 +16,7 @@ from compiler.search import optimus_online
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.least import Least
-from compiler.search.optimus_online import group_size, keeps_readers_together, tiled_words
+from compiler.search.optimus_online import group_size, tiled_words
 from compiler.search.partition import made_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
@@ -184,7 +184,7 @@ def size_table(known: Evaluator) -> dict[int, int]:
 
 def measured_groups(known: Evaluator) -> list[Mask]:
     groups = all_groups(known.sets, known.sets.feeds)
-    return [mask for mask in groups if mask.bit_count() == 1 or keeps_readers_together(known, mask)]
+    return [mask for mask in groups if mask.bit_count() == 1 or known.sets.keeps_readers_together(mask)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -218,7 +218,7 @@ def test_readers_run_together_or_apart(seed: int) -> None:
     for mask in all_groups(sets, sets.feeds):
         members = {n for n in range(len(sets.ops)) if mask >> n & 1}
         readers = [{m for m in range(len(sets.ops)) if sets.users[n] >> m & 1} for n in members]
-        assert keeps_readers_together(known, mask) == all(not (own & members) or own <= members for own in readers)
+        assert known.sets.keeps_readers_together(mask) == all(not (own & members) or own <= members for own in readers)
 
 
 # Partitions
