@@ -143,16 +143,17 @@ def of_strategies(evaluator: Evaluator) -> list[Groups]:
 
 def contenders(evaluator: Evaluator, neighbours: Neighbours, strategies: Sequence[Groups]) -> list[Path]:
     """Partitions that may be worth a program, the one with the least sum of costs first."""
-    evaluator.told("search: groups that promise few bytes")
     by_bytes = evaluator.planning_for(CYCLES)
-    for objective in (LEAN, DRAM):
-        plan_promising(by_bytes, objective)
-    evaluator.told("search: strategy best, where each group costs more, or less, and where bytes count")
 
     def solved(way: tuple[Objective, int]) -> list[Mask] | None:
         return best_of_weighed(by_bytes, *way)
 
-    chosen = evaluator.crew.team(solved).each([*((CYCLES, charge) for charge in CHARGES), (LEAN, 0), (DRAM, 0)])
+    evaluator.told("search: strategy best, where each group costs more, or less")
+    chosen = evaluator.crew.team(solved).each([(CYCLES, charge) for charge in CHARGES])
+    evaluator.told("search: strategy best, where bytes count a little, or alone")
+    for objective in (LEAN, DRAM):
+        plan_promising(by_bytes, objective)
+        chosen.append(solved((objective, 0)))
     found = [*strategies, *(made_of(by_bytes, CYCLES, masks).groups for masks in chosen if masks is not None)]
     evaluator.told("search: groups behind each other")
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in map(evaluator.whole, found)}
