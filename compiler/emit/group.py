@@ -28,7 +28,7 @@ def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Param
 
 
 class PassEmitter:
-    """Walks the steps of a pass: in time slot ``s`` a layer that runs ``k`` steps behind does step ``s - k``."""
+    """Goes through the steps of a pass: in time slot ``s`` a layer that runs ``k`` steps behind does step ``s - k``."""
 
     def __init__(self, config: MachineConfig, plan: Pass, homes: Homes, parameters: Parameters, first_tile: int) -> None:
         self.config, self.plan, self.homes, self.parameters = config, plan, homes, parameters
@@ -93,7 +93,7 @@ class PassEmitter:
         kept = self._resident.setdefault(layer.output, [])
         residence = self.plan.residence
         for number, block in enumerate(residence.blocks[layer.output]):
-            stays = number < residence.kept[layer.output]
+            stays = number < residence.stay[layer.output]
             if stays and number < len(kept):
                 where = kept[number]
             else:

@@ -126,7 +126,7 @@ def _block(storage: Storage, region: Region, steps: int) -> Block:
     if region is not Region.WORK:
         return Block(0, 1, storage.size)
     times = (*storage.made, *storage.read)
-    return Block(0 if storage.given else min(times), max(1, steps) if storage.kept else max(times) + 1, storage.size)
+    return Block(0 if storage.given else min(times), max(1, steps) if storage.outlives else max(times) + 1, storage.size)
 
 
 def _final(home: Home, region: Region, offset: int, flip: bool) -> View:

@@ -116,7 +116,7 @@ class OpSets:
         return below
 
     @cached_property
-    def kept(self) -> list[bool]:
+    def stored(self) -> list[bool]:
         """Whether a result must be stored whoever reads it: an output of the graph, or seen by views or the CPU."""
         graph = self.graph
         return [
@@ -130,7 +130,7 @@ class OpSets:
 
     def only_feeds(self, maker: int, user: int) -> bool:
         """Whether the result is read as it is by the other operation, and by nobody else."""
-        return self.users[maker] == self.direct_users[maker] == 1 << user and not self.kept[maker]
+        return self.users[maker] == self.direct_users[maker] == 1 << user and not self.stored[maker]
 
     def keeps_readers_together(self, group: Mask) -> bool:
         """Of each result either all readers are in the group or none: one kept on chip that another reads from DRAM saves

@@ -20,7 +20,7 @@ from pathlib import Path
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask, OpSets
 from compiler.papers.accelerator import Accelerator
-from compiler.papers.memory_cost import MapRoom
+from compiler.papers.memory_cost import MapFootprint
 from compiler.papers.tiles import COLUMNS, ROWS, Tiles
 from isa.files import write_atomically
 
@@ -41,7 +41,7 @@ def make_table(
         if shape not in known:
             tiles = Tiles(sets, mask)
             rows, columns = (-(-tiles.most(axis) // PARTS) for axis in (ROWS, COLUMNS))
-            known[shape] = MapRoom(machine, tiles).bytes(rows, columns)
+            known[shape] = MapFootprint(machine, tiles).bytes(rows, columns)
         size = mask.bit_count()
         least[size] = min(least.get(size, known[shape]), known[shape])
     largest = max(least, default=0)

@@ -120,7 +120,7 @@ def _pointwise(ops: Sequence[Op]) -> bool:
 
 
 def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:
-    """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) walks over them; 0: none.
+    """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) goes over them; 0: none.
 
     Rows are what groups are tiled by. The most pixels that divide the row, of which an eighth of the buffer holds all maps.
     """

@@ -135,7 +135,7 @@ class Onward(Walker):
 
     def _lead(self, task: Task) -> None:
         """As loads are needed (``schedule/order.py``): the first parameters of a layer before its rows."""
-        size = task.streamed + task.kept
+        size = task.streamed + task.stay
         if size and task.early is None:
             first = size / task.blocks
             task.early = self._parameters(task, first, first)[0]

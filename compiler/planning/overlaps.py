@@ -25,7 +25,7 @@ def overlaps_of(graph: XGraph, steps: Sequence[Plan | Cpu], storages: Mapping[st
     last: dict[int, list[str]] = {}
     first: dict[int, list[str]] = {}
     for root, storage in storages.items():
-        if storage.read and not storage.kept and max(storage.read) > max(storage.made, default=-1):
+        if storage.read and not storage.outlives and max(storage.read) > max(storage.made, default=-1):
             last.setdefault(max(storage.read), []).append(root)
         if storage.made and not storage.given:
             first.setdefault(min(storage.made), []).append(root)

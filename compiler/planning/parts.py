@@ -14,7 +14,7 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """All walk over the rows alike, as suits the widest of them."""
+    """All go over the rows alike, as suits the widest of them."""
 
     count: int
     part: Callable[[int], Group]

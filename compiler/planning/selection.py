@@ -18,10 +18,10 @@ from compiler.planning.placement import Ring, place, place_as, place_shared, rin
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.ranges import Ranges, deduce
 from compiler.planning.residence import PARAMETER_BUFFERS, Residence, residences
-from compiler.planning.room import Room
 from compiler.planning.sharing import may_slide
 from compiler.planning.walk import Way, bus_cycles, least_cycles, walk
 from compiler.planning.wanted import check_steps, residence_as
+from compiler.planning.word_bound import WordBound
 from compiler.schedule.document import FREE, GroupSchedule, ScheduleError
 from compiler.schedule.latency import OF_A_PASS
 from isa.config import MachineConfig
@@ -97,7 +97,7 @@ class Planner:
         return narrow.widest((narrow.part(number, narrow.most) for number in range(narrow.most)), narrow.most)
 
     def plan(self, parts: Parts, held: Sequence[str], most: float = inf) -> Plan | None:
-        """The best in these parts, of which all walk alike, as suits the widest of them; ``held``: maps that stay on chip.
+        """The best in these parts, which all go alike, as suits the widest of them; ``held``: maps that stay on chip.
 
         None: none fits, or all cost more than ``most`` cycles.
         """
@@ -152,8 +152,8 @@ class Planner:
 
         However few steps the maps leave room for, what the parameter buffers cannot keep is loaded again in each of them.
         """
-        room = Room(self.config, cut.maps(count - 1, count), held, self.rows)
-        steps = next((steps for steps in self.step_counts if room.may_hold(steps, shared=True)), None)
+        bound = WordBound(self.config, cut.maps(count - 1, count), held, self.rows)
+        steps = next((steps for steps in self.step_counts if bound.may_hold(steps, shared=True)), None)
         if steps is None:
             return None
         again = 0 if held else count - 1
@@ -191,11 +191,11 @@ class Planner:
         Those that cannot be better than what is found are not looked at.
         """
         wanted = self.wanted
-        room = Room(self.config, group, held, self.rows)
+        bound = WordBound(self.config, group, held, self.rows)
         loads = self._loads(1, held)
         candidates = [
             (self.objective.rank(self._least(group, steps, residence, loads, held)), steps, number, residence)
-            for steps in dropwhile(lambda steps: not room.may_hold(steps, shared), self.step_counts)
+            for steps in dropwhile(lambda steps: not bound.may_hold(steps, shared), self.step_counts)
             for number, residence in enumerate(self._residences(group, steps, held, count - 1, count))
         ]  # fmt: skip
         possible = {residence: None for _, _, _, residence in candidates}
@@ -326,7 +326,7 @@ class Planner:
         known = steps if residence.streams else 0, residence, len(loads), bool(held)
         if known not in self._leasts:
             maps, bus = self._maps(group, loads)
-            once = sum(residence.kept_bytes.values()) + len(group.tables) * self.config.buffer_dram_bytes("TABLE")
+            once = sum(residence.stay_bytes.values()) + len(group.tables) * self.config.buffer_dram_bytes("TABLE")
             working = self._ranges_in(steps).working if residence.streams else {}
             streamed = sum(size * working[name] for name, size in residence.streams.items())
             parameters = streamed * self.batch + once * (self.batch if held else 1)

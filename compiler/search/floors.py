@@ -44,7 +44,7 @@ class Floors:
                 tensor = group.tensors[name]
                 rows = int(layer.input_end(index, np.array([group.tensors[op.output].height]))[0])
                 moved += rows * tensor.width * tensor.channels * tensor.batch
-        if sets.kept[number]:
+        if sets.stored[number]:
             moved += graph.tensors[op.output].bytes
         return moved
 

@@ -102,7 +102,7 @@ class Least:
                             read[part] = max(read.get(part, 0), int(size * share))
                 elif name not in sets.index or not mask >> sets.index[name] & 1:
                     read[name] = max(read.get(name, 0), size)
-            if sets.kept[n] or sets.users[n] & ~mask:
+            if sets.stored[n] or sets.users[n] & ~mask:
                 moved += sets.graph.tensors[sets.ops[n].output].bytes
         return moved + sum(read.values())
 

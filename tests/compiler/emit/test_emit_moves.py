@@ -96,7 +96,7 @@ def test_the_first_and_the_last_block_come_in_pieces_and_those_between_in_one() 
     (plan,) = plans(config, graph)
     blocks = plan.passes[0].residence.blocks["conv0_out"]
     assert len(blocks) > 3
-    assert plan.passes[0].residence.kept["conv0_out"] == 0
+    assert plan.passes[0].residence.stay["conv0_out"] == 0
     assert all(block.divisible for block in blocks)
     runs = groupby(emitted(config, graph, plan), lambda p: p.name)
     heights = [[p.values["o_h"] for p in run] for name, run in runs if name == "CONV"]

@@ -137,8 +137,8 @@ def test_rows_are_loaded_once() -> None:
     graph = b.graph(b.conv(b.input(60, 56, 64), 64, (5, 5)))
     plan = plan_group(BASE, make_group(BASE, graph, b.ops))
     (source,) = plan.group.inputs
-    (walk,) = plan.passes
-    made = [walk.ranges.made(source, step) for step in range(plan.steps)]
+    (each,) = plan.passes
+    made = [each.ranges.made(source, step) for step in range(plan.steps)]
     assert plan.steps > 1
     assert made[0][0] == 0
     assert made[-1][1] == 60

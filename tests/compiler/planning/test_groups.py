@@ -1,4 +1,4 @@
-"""What a group is made of: which maps leave it, and over which pixels it walks."""
+"""What a group is made of: which maps leave it, and over which pixels it goes."""
 
 from __future__ import annotations
 
