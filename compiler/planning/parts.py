@@ -35,6 +35,15 @@ def passes(cut: Cut, count: int) -> Parts:
     return Parts(count, part, lambda number: cut.shape(number, count), lambda: part(count - 1))
 
 
+def smallest(config: MachineConfig, group: Group, cut: Cut | None, columns: bool) -> Group:
+    """A part of the group in as many passes, and as many tiles, as there can be."""
+    part = group if cut is None else cut.part(cut.most - 1, cut.most)
+    narrow = TileCut(config, part)
+    if not columns or narrow.most == 1:
+        return part
+    return narrow.widest((narrow.part(number, narrow.most) for number in range(narrow.most)), narrow.most)
+
+
 def grid(config: MachineConfig, outer: Parts, count: int) -> Parts:
     """So many column tiles in each of the outer parts."""
     return _grid(outer, lru_cache(maxsize=None)(lambda number: TileCut(config, outer.part(number))), count)
