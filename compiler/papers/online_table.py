@@ -55,7 +55,7 @@ def most_operations(table: Sequence[int], room: int) -> int:
 
 
 class TableFile:
-    """Tables by network and machine, kept between runs; one that is damaged or cannot be written is made anew each time."""
+    """Tables by network and machine, kept between runs; a file that is damaged holds none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -65,11 +65,9 @@ class TableFile:
         return found if isinstance(found, list) and all(isinstance(words, int) for words in found) else None
 
     def put(self, key: str, table: Sequence[int]) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.path, json.dumps(self._read() | {key: [*table]}).encode())
-        except OSError:
-            return
+        """An ``OSError`` if that cannot be."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, json.dumps(self._read() | {key: [*table]}).encode())
 
     def _read(self) -> dict[str, object]:
         try:

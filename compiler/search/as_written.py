@@ -12,6 +12,7 @@ that and by the objective, among the same groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask, OpSets
@@ -98,31 +99,34 @@ def choose_online(modelled: Modelled, objective: Objective = DRAM) -> Partition:
 
 
 def table_of(modelled: Modelled) -> Sequence[int]:
-    """Looked up; made if nobody made it before, which belongs off line (``tilewright table``)."""
+    """Looked up; where nobody built it off line (``tilewright table``) it is built now, and kept if it can be."""
     key = _key(modelled)
-    kept = kept_tables(modelled)
-    table = modelled.tables.get(key) or (None if kept is None else kept.get(key))
-    if table is None:
-        modelled.told("search: the look-up table of optimus-online-as-written, which `tilewright table` builds beforehand")
-        return build_table(modelled)
-    modelled.tables[key] = table
-    return table
+    if key not in modelled.tables:
+        kept = kept_tables(modelled)
+        found = None if kept is None else kept.get(key)
+        if found is None:
+            modelled.told("search: the look-up table of optimus-online-as-written, which `tilewright table` builds beforehand")
+            with suppress(OSError):
+                build_table(modelled)
+        else:
+            modelled.tables[key] = found
+    return modelled.tables[key]
 
 
 def build_table(modelled: Modelled) -> Sequence[int]:
-    """Algorithm 3, whatever is kept already; the table is kept where ``table_of`` finds it."""
-    key, kept = _key(modelled), kept_tables(modelled)
+    """Algorithm 3; kept where ``table_of`` finds it, in place of what may be kept there."""
     # Of all groups: what a schedule decides is not the network's.
     sets = OpSets(modelled.graph, modelled.sets.joined)
+    key, kept = _key(modelled), kept_tables(modelled)
     table = make_table(sets, modelled.machine, MOST_OPS, MOST_OF_A_SIZE, modelled.shapes.key)
+    modelled.tables[key] = table
     if kept is not None:
         kept.put(key, table)
-    modelled.tables[key] = table
     return table
 
 
 def kept_tables(modelled: Modelled) -> TableFile | None:
-    """Beside the database, of all configurations: a table does not know how much buffers hold."""
+    """Beside the databases of all configurations: a table does not know how much buffers hold."""
     return None if modelled.database is None else TableFile(modelled.database.path.parents[1] / "optimus_tables.json")
 
 

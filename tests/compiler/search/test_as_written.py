@@ -100,6 +100,7 @@ def test_a_group_that_no_plan_of_ours_fits_is_not_chosen() -> None:
 def test_the_table_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_graph(3)
     first = as_written.table_of(Modelled(NANO, graph, open_database(NANO, tmp_path), model=optimus_model))
+    assert first == as_written.table_of(Modelled(NANO, graph, model=optimus_model)), "there need be nowhere to keep it"
     monkeypatch.setattr(as_written, "make_table", None)
     assert as_written.table_of(Modelled(small(), graph, open_database(small(), tmp_path), model=optimus_model)) == first
 
