@@ -43,9 +43,9 @@ class Built:
 
 def online_table(
     model: Path | str | onnx.ModelProto, config: MachineConfig, *, batch: int | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None, progress: Progress | None = None, how: Mapping[str, Any],
+    shapes: Mapping[str, tuple[int, ...]] | None = None, progress: Progress | None = None, **how: Any,
 ) -> Built:  # fmt: skip
-    """For the graph that ``compile_model`` makes of the same arguments; ``how``: those that say how it is imported."""
+    """For the graph that ``compile_model`` makes of the same arguments; ``how``: of ``tilewright.api.import_arguments``."""
     told = progress or (lambda doing: None)
     told("import")
     imported = import_model(model, batch=batch, shapes=shapes, progress=progress, **import_arguments(**how))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from compiler.papers.online_table import make_table
 from compiler.search import as_written
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset
@@ -33,8 +34,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def built(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[int]]:
     """Every table that is built from now on."""
     tables: list[Sequence[int]] = []
-    make_table = as_written.make_table
-
     def counted(*arguments: object) -> list[int]:
         tables.append(make_table(*arguments))  # type: ignore[arg-type]
         return [*tables[-1]]

@@ -33,16 +33,20 @@ if TYPE_CHECKING:
 @click.argument("source", type=click.Path(path_type=Path))
 @config_option()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
-@click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
+@click.option("--objective", help=f"{OBJECTIVE_HELP}  [default: cycles]")
 @click.option("--effort", default="normal", show_default=True, help=EFFORT_HELP)
+@click.option(
+    "--architecture", metavar="NAME",
+    help="Instead: groups and bytes on an accelerator of Optimus' table 4, eyeriss, shidiannao or lower-bound, of a model.",
+)
 @model_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
 @click.option("--memory", is_flag=True, help="Instead: cycles against the DRAM that feature maps take, of a model.")
 @click.option("--schedule", is_flag=True, help="Instead: all that is decided of a model, as compile --schedule reads it.")
 @json_option()
 def command(
-    source: Path, config: MachineConfig, strategy: str, objective: str, effort: str, output: Path | None, memory: bool,
-    schedule: bool, as_json: bool, **how: Any,
+    source: Path, config: MachineConfig, strategy: str, objective: str | None, effort: str, architecture: str | None,
+    output: Path | None, memory: bool, schedule: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Say which operations run together, what each group saves against its operations alone, and what was second best.
 
@@ -57,8 +61,10 @@ def command(
       tilewright explain model.onnx --objective dram --effort full
       tilewright explain model.onnx --config nano --memory
       tilewright explain model.onnx --schedule > model.toml
+      tilewright explain model.onnx --architecture eyeriss --strategy optimus
     """
     from compiler.driver import objective_of
+    from compiler.planning.objective import CYCLES, DRAM
     from compiler.search.best import best
     from compiler.search.effort import effort_of
     from compiler.search.least_cycles import least_cycles
@@ -69,7 +75,15 @@ def command(
 
     if output is not None:
         check_output(output)
-    wanted, time = objective_of(objective), effort_of(effort)
+    time = effort_of(effort)
+    if architecture is not None:
+        if output is not None or memory or schedule or objective not in (None, DRAM.name):
+            what = "tells groups and bytes; leave --objective, --memory, --schedule and -o out"
+            raise InputError(f"explain --architecture: {what}")
+        _architecture(architecture, source, config, strategy, time, as_json, how)
+        return
+    objective = objective or CYCLES.name
+    wanted = objective_of(objective)
     if memory:
         if strategy != "best" or output is not None:
             raise InputError("explain --memory: chooses partitions itself and prints a table; leave --strategy and -o out")
@@ -148,6 +162,30 @@ def _schedule(
             source, config, strategy=strategy, objective=objective, how=model_arguments(how), effort=effort, progress=report
         )  # fmt: skip
     click.echo(text, nl=False)
+
+
+def _architecture(
+    name: str, source: Path, config: MachineConfig, strategy: str, effort: Effort, as_json: bool, how: Mapping[str, Any]
+) -> None:  # fmt: skip
+    from tilewright.architecture import groups_on
+    from tilewright.explain.source import is_program
+
+    if is_program(source):
+        raise InputError(f"{source}: a program is for its own machine; give the model that it was compiled from")
+    with stage_reporter(quiet=as_json) as report:
+        found = groups_on(name, source, config, strategy=strategy, effort=effort, progress=report, **model_arguments(how))
+    if as_json:
+        print_json({**dataclasses.asdict(found), "bytes": found.bytes, "alone": found.alone})
+        return
+    for number, group in enumerate(found.groups, 1):
+        click.echo(f"{number}. {' + '.join(group.ops)}")
+        click.echo(f"   {group.bytes:,} bytes; layer by layer {group.alone:,}")
+    less = 1 - found.bytes / found.alone if found.alone else 0
+    moved = f"{found.bytes:,} bytes, layer by layer {found.alone:,}: {less:.1%} less"
+    click.echo(f"{found.architecture}: {len(found.groups)} groups move {moved}")
+    click.echo(f"no partition moves less than {found.bound:,}")
+    if found.borrowed:
+        click.echo(f"not of this accelerator, but of {config.name}: {' '.join(found.borrowed)}, which fit in no block of its")
 
 
 def _facts(reason: Reason) -> dict[str, object]:

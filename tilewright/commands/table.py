@@ -36,9 +36,7 @@ def command(
     from tilewright.table import online_table
 
     with stage_reporter(quiet=as_json) as report:
-        built = online_table(
-            model, config, batch=batch, shapes=dict(shapes), progress=report, how=model_arguments(how)
-        )  # fmt: skip
+        built = online_table(model, config, batch=batch, shapes=dict(shapes), progress=report, **model_arguments(how))
     if as_json:
         print_json({
             "table": list(built.table), "config": config.name, "bytes": built.room, "operations": built.operations,
