@@ -7,8 +7,7 @@ plans, and take one number for all units and configurations.
 from __future__ import annotations
 
 from isa.instructions import Unit
-from sim.cycle.timing import LOAD_READ, LOAD_TAIL
-from sim.rtl.memory import READ_LATENCY
+from sim.cycle.timing import DRAM_READ, LOAD_READ, LOAD_TAIL
 
 AFTER_LOAD = LOAD_READ + LOAD_TAIL
 """Cycles that a LOAD takes besides its beats: until the first is read in DRAM, and from the last until others may use it."""
@@ -18,9 +17,9 @@ HANDOVER = 5
 """Cycles from there until one that waits for it begins: token, acceptance."""
 AFTER = TAIL + HANDOVER
 """Cycles from a unit's last beat until another may use what it made."""
-START_AND_DRAIN = 36
-"""Cycles that CONV is busy at least besides its beats, on any preset."""
-OF_A_PASS = READ_LATENCY + START_AND_DRAIN
+START_AND_DRAIN = 37
+"""Cycles that CONV is busy besides its beats on `nano`, and longer on any other preset."""
+OF_A_PASS = DRAM_READ + START_AND_DRAIN
 """Cycles that each pass takes at least besides the beats of its busiest unit, which waits for a load, begins and drains.
 A bound: the walk has ``AFTER_LOAD`` before the first beat and again at the end."""
 

@@ -26,9 +26,11 @@ def test_a_load_is_there_so_long_after_it_could_have_been(words: int) -> None:
     assert AFTER_LOAD > READ_LATENCY
 
 
-@pytest.mark.parametrize(("op", "beats"), [(conv(), 2160), (pool(), 1080)])
-def test_units_start_and_drain_no_faster(op: Op, beats: int) -> None:
-    assert START_AND_DRAIN <= taken(op) - beats < START_AND_DRAIN + 5
+def test_no_unit_starts_and_drains_faster() -> None:
+    """POOL about as fast as CONV; in presets with more lanes and stages both take longer."""
+    assert taken(conv()) - 2160 == START_AND_DRAIN <= taken(pool()) - 1080 < START_AND_DRAIN + 5
+    ends = {name: Timing.of(preset(name)).conv_done + drain_of(preset(name)).last for name in ("nano", "base", "zu2", "zu9")}
+    assert min(ends, key=ends.__getitem__) == "nano"
 
 
 @pytest.mark.parametrize("name", ["nano", "base", "zu2", "zu9"])
