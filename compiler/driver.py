@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import onnx
@@ -21,6 +21,7 @@ from compiler.fitting import fitted
 from compiler.frontend.pipeline import ImportedModel
 from compiler.limit import least_memory, limited, refusal
 from compiler.ordering import ANY, Arrangement, Frugal, frugal
+from compiler.outlook import Outlook, Progress, stages_of
 from compiler.planning.grouping import machine_ops
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
@@ -32,7 +33,7 @@ from compiler.search.best import best
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.decided import Decided
-from compiler.search.effort import NORMAL, Effort, effort_of
+from compiler.search.effort import NORMAL, Effort, effort_of, turns_of
 from compiler.search.measured import Measure
 from compiler.search.neocpu import SCHEMES
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, partition_by
@@ -46,8 +47,6 @@ from isa.program import WHOLE_MODEL, CpuGraph, CpuStep, HostTensor, MachineStep,
 
 LEAST_MEMORY = "memory"
 """The objective of the least DRAM for feature maps, and then of the fewest cycles."""
-Progress = Callable[[str], None]
-"""Told the name of each stage as it begins."""
 
 
 @dataclass
@@ -118,6 +117,8 @@ def compile_graph(
     if measure is not None and groups is not None:
         raise nothing_to_weigh()
     stages = stages or Stages()
+    if groups is None:
+        stages.progress = _outlook(stages.progress, imported.graph, strategy, objective, effort_of(effort), memory)
     stages.begin("search")
     imported, known = fitted(imported, config, objective_of(objective), database)
     graph = imported.graph
@@ -163,8 +164,9 @@ def frugal_steps(
         # What is known is not measured.
         costs: Costs = {} if known is None or measure is not None else known
         evaluator = Evaluator(config, graph, database, costs, effort=effort, crew=crew, measure=measure)
-        if progress is not None:
-            evaluator.told = progress
+        outlook = _outlook(progress, graph, strategy, objective, effort, memory)
+        if outlook is not None:
+            evaluator.told = outlook
         if schedule is not None:
             found = _as_decided(evaluator, strategy, objective, memory, schedule)
         elif objective == LEAST_MEMORY:
@@ -177,6 +179,16 @@ def frugal_steps(
     if database is not None:
         database.save()
     return found
+
+
+def _outlook(
+    progress: Progress | None, graph: XGraph, strategy: str, objective: str, effort: Effort, memory: int | None
+) -> Outlook | None:
+    """None: nobody wants to know. How long it takes to keep to a limit of memory is not known beforehand."""
+    if progress is None or isinstance(progress, Outlook):
+        return progress
+    known = memory is None and objective != LEAST_MEMORY
+    return Outlook(progress, stages_of(strategy, objective == CYCLES.name, effort) if known else (), len(machine_ops(graph)))
 
 
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[list[Plan | Cpu], LeftOut]:
@@ -224,7 +236,7 @@ def _kept_to(
     evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, memory: int | None, free: bool
 ) -> Frugal:
     """``free``: other groups may be chosen where these need too much."""
-    evaluator.told("search: order and places of feature maps")
+    evaluator.told("search: order and places of feature maps", turns=turns_of(steps))
     found = _arranged(evaluator, steps, objective)
     if memory is None or found.bytes <= memory:
         return found

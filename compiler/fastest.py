@@ -24,7 +24,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
-from time import perf_counter
 
 from compiler.crew import Team
 from compiler.fusion.legal import Mask
@@ -33,6 +32,7 @@ from compiler.planning.objective import CYCLES, DRAM, LEAN
 from compiler.planning.plan import Plan
 from compiler.search.best import best, best_of_weighed, plan_promising
 from compiler.search.cost import Evaluator, Groups, Objective
+from compiler.search.effort import turns_of
 from compiler.search.partition import made_of, partition_by, price_of
 from compiler.search.splice import Behind, Path, pairs_of, splice
 from compiler.search.strategies import CONTENDERS
@@ -60,18 +60,15 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     steps = neighbours.steps(neighbours.path(cheapest))
     if not effort.times(steps):
         return steps
+    evaluator.told("search: strategy best, where each group costs more, or less", turns=turns_of(steps))
     near = contenders(evaluator, neighbours, found)
     if len(near) == 1:
         return neighbours.steps(near[0])
     neighbours.walk_ahead(pairs_of(near))
     tried = Tried(evaluator, neighbours)
-    seconds = 0.0
     while len(tried.told) < effort.programs and (path := next_asked(near, neighbours, tried.told)) is not None:
-        left = f", about {seconds * (effort.programs - len(tried.told)):.0f} s left at most" if tried.told else ""
-        evaluator.told(f"search: program {len(tried.told) + 1} of at most {effort.programs} that are timed{left}")
-        since = perf_counter()
+        evaluator.told(f"search: program {len(tried.told) + 1} of at most {effort.programs} that are timed")
         tried.ask(path)
-        seconds = perf_counter() - since
     return neighbours.steps(tried.fastest())
 
 
@@ -148,7 +145,6 @@ def contenders(evaluator: Evaluator, neighbours: Neighbours, strategies: Sequenc
     def solved(way: tuple[Objective, int]) -> list[Mask] | None:
         return best_of_weighed(by_bytes, *way)
 
-    evaluator.told("search: strategy best, where each group costs more, or less")
     chosen = evaluator.crew.team(solved).each([(CYCLES, charge) for charge in CHARGES])
     evaluator.told("search: strategy best, where bytes count a little, or alone")
     for objective in (LEAN, DRAM):

@@ -13,12 +13,13 @@ import onnx
 from numpy.typing import NDArray
 
 from compiler.collection import seldom_collected
-from compiler.driver import Compiled, Progress, Stages, check_choices, compile_graph
+from compiler.driver import Compiled, Stages, check_choices, compile_graph
 from compiler.frontend.edges import Edges
 from compiler.frontend.idle import warn_of_empty
 from compiler.frontend.model import Model
 from compiler.frontend.pipeline import PLAIN, import_model
 from compiler.limit import bytes_of
+from compiler.outlook import Progress
 from compiler.passes.pipeline import Watch
 from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.quantise.arrays import read_arrays as read_arrays

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from compiler.driver import Compiled, Progress
+from compiler.driver import Compiled
+from compiler.outlook import Progress
 from isa.errors import TilewrightError
 from sim.runtime.oracle import EXACT, INTEGER, ORACLES, WHOLE, traps
 from sim.runtime.parts import loaded

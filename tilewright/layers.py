@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import onnx
 
-from compiler.driver import Compiled, Progress, Stages, compile_graph
+from compiler.driver import Compiled, Stages, compile_graph
 from compiler.frontend.pipeline import ImportedModel
+from compiler.outlook import Progress
 from compiler.xgraph.ops import Port
 from isa.program import WHOLE_MODEL
 from sim.runtime.oracle import INTEGER

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 import click
 
+from compiler.outlook import Doing
+
 Report = Callable[[str], None]
 """Says what is being done now; an empty text wipes the line, so that something else can be printed."""
 TICK_SECONDS = 0.5
@@ -42,15 +44,20 @@ class _Line:
         self._writing = threading.Lock()
 
     def say(self, stage: str) -> None:
+        self._said = time.perf_counter()
+        self._stage = stage
+        self._show(stage)
+
+    def _show(self, stage: str) -> None:
         with self._writing:
-            self._stage = stage
             shown = f"{time.perf_counter() - self._since:6.1f} s  {stage}" if stage else ""
             click.echo(f"\r\033[K{shown}", nl=False, err=True)
 
     def tick(self) -> None:
         while not self.over.wait(TICK_SECONDS):
-            if self._stage:
-                self.say(self._stage)
+            stage = self._stage
+            if stage:
+                self._show(stage.after(time.perf_counter() - self._said) if isinstance(stage, Doing) else stage)
 
 
 def share_done(what: str, done: float, total: float, seconds: float, speed: str = "") -> str:

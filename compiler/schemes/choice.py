@@ -13,6 +13,7 @@ from compiler.schemes import dynamic, pbqp
 from compiler.schemes.pair_costs import Choices, PairCosts, Timed
 from compiler.schemes.problem import Problem, Solution
 from compiler.search.cost import Evaluator
+from compiler.search.effort import turns_of
 from compiler.timing import spent_by
 from compiler.xgraph.ops import Cpu
 
@@ -39,7 +40,11 @@ def with_schemes(evaluator: Evaluator, steps: Steps, count: int, solve: Solve = 
     """
     if not count:
         return list(steps)
-    rows = [[step, *others_of(evaluator, step, count)] for step in steps if isinstance(step, Plan)]
+    plans = [step for step in steps if isinstance(step, Plan)]
+    rows = []
+    for number, plan in enumerate(plans):
+        evaluator.told(f"search: schemes of group {number + 1} of {len(plans)}", number / len(plans), turns_of(steps))
+        rows.append([plan, *others_of(evaluator, plan, count)])
     told = measured(evaluator, steps, rows)
     _ask(evaluator, told, [*told.star()], "each scheme")
     promising = [[int(n) for n in np.argsort(costs, kind="stable")[:KEPT]] for costs in told.margins()]
@@ -54,7 +59,7 @@ def with_schemes(evaluator: Evaluator, steps: Steps, count: int, solve: Solve = 
 
 def _ask(evaluator: Evaluator, told: PairCosts, asked: Sequence[Choices], what: str) -> None:
     for number, choices in enumerate(asked, 1):
-        evaluator.told(f"search: schemes, {what}, program {number} of {len(asked)}")
+        evaluator.told(f"search: schemes, {what}, program {number} of {len(asked)}", (number - 1) / len(asked))
         told.ask(choices)
 
 

@@ -12,6 +12,7 @@ from compiler.crew import Crew, Team
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.fit import FitError
 from compiler.layers.layer import Layer
+from compiler.outlook import Told, unheard
 from compiler.planning.grouping import Lowered, make_group
 from compiler.planning.joining import joinable
 from compiler.planning.objective import OBJECTIVES, Cost, Objective
@@ -60,7 +61,7 @@ class Evaluator:
     planned_for: Objective | None = None
     """The objective of all plans; None: whatever is asked for."""
     effort: Effort = NORMAL
-    told: Callable[[str], None] = lambda doing: None
+    told: Told = unheard
     """Told what is being done."""
     wanted: Wanted = field(default_factory=dict)
     """What a schedule decides of some groups; ``Decided`` heeds it."""

@@ -44,7 +44,12 @@ class Effort:
 
     def times(self, steps: Sequence[Plan | Cpu]) -> bool:
         """Whether programs like this one are timed."""
-        return self.timed and sum(step.turns for step in steps if isinstance(step, Plan)) <= self.longest
+        return self.timed and turns_of(steps) <= self.longest
+
+
+def turns_of(steps: Sequence[Plan | Cpu]) -> int:
+    """Of a whole program."""
+    return sum(step.turns for step in steps if isinstance(step, Plan))
 
 
 EFFORTS = {

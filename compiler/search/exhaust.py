@@ -146,6 +146,7 @@ def cheapest_of_all(
                 left.does_not_fit(number)
 
     ask(left.place[mask] for mask in known)
+    first = 0
     while True:
         value, worth = relaxation.solve()
         worths = left.members @ worth
@@ -157,6 +158,9 @@ def cheapest_of_all(
             bound = ceil(value * _part(left.floor[left.unasked], worths[left.unasked]) * (1 - SLACK))
             found = certify(evaluator.sets, prices)
             return replace(found, bound=bound if found.groups is None else min(bound, found.value))
+        hopeful = len(left.hopeful(worths, SLACK * value))
+        first = first or hopeful
+        evaluator.told(f"search: proof, {hopeful} groups may still cost less", max(0.0, 1 - hopeful / first))
         ask(wanted.tolist())
     found = certify(evaluator.sets, prices)
     if found.groups is None:
@@ -167,6 +171,8 @@ def cheapest_of_all(
     near = left.hopeful(worths, -gap)
     if not len(near):
         return found
-    ask(near.tolist())
+    for done in range(0, len(near), AT_ONCE):
+        evaluator.told(f"search: groups near the best, {done} of {len(near)}", done / len(near))
+        ask(near[done : done + AT_ONCE].tolist())
     dearer = {mask: price - float(worths[left.place[mask]]) for mask, price in prices.items()}
     return certify(evaluator.sets, {mask: price for mask, price in prices.items() if dearer[mask] <= gap})

@@ -49,11 +49,13 @@ def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: i
     waiting = _Waiting(evaluator, objective, most_ops)
     alone = [1 << n for n in range(len(evaluator.sets.ops))]
     waiting.plan([*dict.fromkeys([*alone, *evaluator.weighed(objective)])])
+    wanted = most
     most += len(waiting.shapes)
     while (left := most - len(waiting.shapes)) > 0:
         chosen = waiting.next(min(AT_ONCE, left), surely=len(waiting.prices) < ANYWAY)
         if not chosen:
             break
+        evaluator.told(f"search: groups that promise most, at most {left} more", 1 - left / wanted)
         waiting.plan(chosen)
     return Grown([*waiting.prices], waiting.left, len(waiting.longer), most_ops)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compiler.driver import Progress, frugal_steps, objective_of
+from compiler.driver import frugal_steps, objective_of
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
 from compiler.limit import curve
+from compiler.outlook import Progress
 from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database

@@ -9,11 +9,12 @@ from typing import Any
 
 import onnx
 
-from compiler.driver import Progress, check_choices, frugal_steps, objective_of
+from compiler.driver import check_choices, frugal_steps, objective_of
 from compiler.emit.described import schedule_text
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import Mask
+from compiler.outlook import Progress
 from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database

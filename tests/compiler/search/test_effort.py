@@ -86,10 +86,10 @@ def test_full_weighs_longer_groups() -> None:
 def test_what_is_being_done_is_told_with_how_long_still() -> None:
     told: list[str] = []
     frugal_steps(NANO, diamonds(), "best", "cycles", effort=EFFORTS["full"], progress=told.append)
-    assert told[0] == "search: strategy naive, 1 of 6"
-    assert "search: program 1 of at most 16 that are timed" in told
-    assert told[-1] == "search: order and places of feature maps"
-    assert all(line.endswith(" s left at most") for line in told if line.startswith("search: program 2"))
+    assert told[0].startswith("search: strategy naive, 1 of 6, about ")
+    assert any(line.startswith("search: program 1 of at most 16 that are timed, about ") for line in told)
+    assert told[-1].startswith("search: order and places of feature maps, about ")
+    assert all(line.endswith(" s left") for line in told)
 
 
 def test_an_unknown_effort_is_refused() -> None:
