@@ -67,18 +67,27 @@ def test_where_stages_take_what_is_expected_the_rest_is_told_and_falls(strategy:
     assert all(rest / 2 <= each <= 2 * rest for each, rest in late)
 
 
-RECORDED: dict[str, tuple[int, int, list[float]]] = {
-    "squeezenet": (30, 401, [0.10, 0, 0.07, 0, 0.07, 0.55, 0.31, 0.08, 0.25, 0.50, 0.21, 0.15, 0.57, 0, 0.25, 0.03, 0.02]),
-    "mobilenet_v2": (64, 1174, [0.05, 0, 0.17, 0, 0.10, 0.81, 0.56, 0.10, 0.32, 0.50, 2.07, 0.30, 2.26, 0.48, 0.86, 0.13, 0.06]),
-    "googlenet": (72, 1728, [0.20, 0, 0.43, 0, 0.19, 3.00, 1.83, 0.58, 1.95, 1.23, 2.44, 1.86, 2.11, 0.29, 1.45, 0.22, 0.17]),
-    "resnet50_v1": (72, 3127, [0.30, 0.03, 1.40, 0, 0.12, 0.99, 1.30, 0.15, 0.59, 1.38, 4.30, 1.83, 1.45, 0, 3.02, 0.40, 0.22]),
-}  # fmt: skip
-"""Operations, turns, and what each of the stages below took on ``base`` with effort normal; 0: it did not come."""
+NAMES = ("naive", "greedy", "dnnvm", "fuse-and-shrink", "optimus-online", "best")
 STAGES = [
-    "search", *(f"search: strategy {name}, " for name in ("naive", "greedy", "dnnvm", "fuse-and-shrink", "optimus-online", "best")),
-    "search: strategy best, where each", "search: strategy best, where bytes count",
-    "search: groups behind", *(f"search: program {number} of" for number in range(1, 5)), "search: order and places", "emit", "pack",
+    "search", *(f"search: strategy {name}, " for name in NAMES), "search: strategy best, where each",
+    "search: strategy best, where bytes count", "search: groups behind",
+    *(f"search: program {number} of" for number in range(1, 5)), "search: order and places", "emit", "pack",
 ]  # fmt: skip
+RECORDED: dict[str, tuple[int, int, list[float]]] = {
+    "squeezenet": (30, 401, [
+        0.10, 0, 0.07, 0, 0.07, 0.55, 0.31, 0.08, 0.25, 0.50, 0.21, 0.15, 0.57, 0, 0.25, 0.03, 0.02,
+    ]),
+    "mobilenet_v2": (64, 1174, [
+        0.05, 0, 0.17, 0, 0.10, 0.81, 0.56, 0.10, 0.32, 0.50, 2.07, 0.30, 2.26, 0.48, 0.86, 0.13, 0.06,
+    ]),
+    "googlenet": (72, 1728, [
+        0.20, 0, 0.43, 0, 0.19, 3.00, 1.83, 0.58, 1.95, 1.23, 2.44, 1.86, 2.11, 0.29, 1.45, 0.22, 0.17,
+    ]),
+    "resnet50_v1": (72, 3127, [
+        0.30, 0.03, 1.40, 0, 0.12, 0.99, 1.30, 0.15, 0.59, 1.38, 4.30, 1.83, 1.45, 0, 3.02, 0.40, 0.22,
+    ]),
+}  # fmt: skip
+"""Operations, turns, and what each of the stages took on ``base`` with effort normal; 0: it did not come."""
 
 
 @pytest.mark.parametrize("network", RECORDED)
@@ -134,7 +143,9 @@ def test_seconds_go_on_between_reports() -> None:
     assert Doing("import", None).after(7) == "import"
 
 
-@pytest.mark.parametrize(("strategy", "effort"), [("best", "quick"), ("best", "normal"), ("best", "full"), ("neocpu", "normal")])
+@pytest.mark.parametrize(
+    ("strategy", "effort"), [("best", "quick"), ("best", "normal"), ("best", "full"), ("neocpu", "normal")]
+)
 @pytest.mark.parametrize("objective", ["cycles", "dram"])
 def test_every_report_of_a_compilation_is_of_a_stage_and_tells_the_rest(strategy: str, effort: str, objective: str) -> None:
     said: list[str] = []
