@@ -3,8 +3,8 @@
     python -m bench.efforts NETWORK ... [--config base] [--effort quick normal full]
 
 Each compilation, of a file, runs in a process of its own, with the default strategy and objective and without the costs that
-earlier ones keep. Seconds, *s*, are those of the processor, of the compiler's process and of the one that shares its work, which other programs
-disturb less than those of the clock. Cycles are the cycle model's.
+earlier ones keep. Seconds, *s*, are those of the processor, of the compiler's process and of the one that shares its work, which other
+programs disturb less than those of the clock. Cycles are the cycle model's.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ made = compile_model(model, config, cache=False, effort=effort)
 seconds, clock = time.process_time() - before, time.perf_counter() - since
 helped = resource.getrusage(resource.RUSAGE_CHILDREN)
 program = made.program
-print(json.dumps({"seconds": seconds + helped.ru_utime + helped.ru_stime, "clock": clock, "cycles": estimated_cycles(program), "left out": made.left_out.groups,
-                  "bytes": program.work_bytes + program.input_bytes + program.output_bytes}))
+print(json.dumps({
+    "seconds": seconds + helped.ru_utime + helped.ru_stime, "clock": clock, "cycles": estimated_cycles(program),
+    "left out": made.left_out.groups, "bytes": program.work_bytes + program.input_bytes + program.output_bytes,
+}))
 """
 
 
