@@ -10,9 +10,10 @@ from typing import Any
 
 import onnx
 
-from compiler.driver import Progress, check_choices
+from compiler.driver import check_choices
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
+from compiler.outlook import Outlook, Progress, unheard
 from compiler.papers.architectures import OnArchitecture, architecture_named
 from compiler.planning.objective import DRAM
 from compiler.search.effort import NORMAL, Effort
@@ -68,7 +69,7 @@ def groups_on(
     if strategy == OURS:
         raise TilewrightError(f"strategy {OURS}: its table is of our machine's buffers; expected {OURS}-as-written")
     machine = load_config(config) if isinstance(config, str) else config
-    told = progress or (lambda doing: None)
+    told = unheard if progress is None else Outlook(progress, (), 0)
     told("import")
     imported = import_model(model, batch=batch, shapes=shapes, progress=progress, **import_arguments(**how))
     told("search")

@@ -10,9 +10,9 @@ from typing import Any
 
 import onnx
 
-from compiler.driver import Progress
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
+from compiler.outlook import Progress
 from compiler.papers.modelled import optimus_model
 from compiler.papers.online_table import most_operations
 from compiler.search.as_written import build_table, kept_tables, modelled_like
