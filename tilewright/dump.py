@@ -1,4 +1,7 @@
-"""What each stage of a compilation made, as text: the graph after each pass, groups with their plans, instructions by layer."""
+"""What each stage of a compilation made, as text: the graph after each pass, groups with their plans, instructions by layer.
+
+``compiler.xgraph.stored.read_graph`` reads a graph back; the constants of all lie in one file beside them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from compiler.driver import Compiled
 from compiler.planning.plan import Pass, Plan
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
-from compiler.xgraph.printer import print_graph
+from compiler.xgraph.printer import Constant, print_graph
+from compiler.xgraph.stored import CONSTANTS, constants_file
 from isa.codec import Op
 from isa.disassembler import format_statement, statements
 from isa.program import Program
@@ -22,17 +26,24 @@ class Dump:
 
     def __init__(self) -> None:
         self._graphs: list[tuple[str, str]] = []
+        self._constants: dict[str, Constant] = {}
 
     def graph(self, stage: str, graph: XGraph) -> None:
-        """For ``watch`` of ``compile_model``; a graph is text that ``compiler.xgraph.parser`` reads, but for its constants."""
-        self._graphs.append((f"{len(self._graphs):02d}_{stage}.xgraph", print_graph(graph).text))
+        """For ``watch`` of ``compile_model``."""
+        printed = print_graph(graph)
+        self._graphs.append((f"{len(self._graphs):02d}_{stage}.xgraph", printed.text))
+        self._constants |= printed.constants
 
-    def texts(self, compiled: Compiled) -> Iterator[tuple[str, str]]:
-        """Names of files, and what they hold."""
-        yield from self._graphs
+    def files(self, compiled: Compiled) -> Iterator[tuple[str, bytes]]:
+        """Names, and what they hold; ``fitted`` is the graph that was compiled, where more went to the CPU than was watched."""
+        if print_graph(compiled.imported.graph).text != self._graphs[-1][1]:
+            self.graph("fitted", compiled.imported.graph)
+        for name, text in self._graphs:
+            yield name, text.encode()
+        yield CONSTANTS, constants_file(self._constants)
         groups = (_group(step) if isinstance(step, Plan) else _cpu(step) for step in compiled.steps)
-        yield self.FILES[0], "\n".join(line for lines in groups for line in lines) + "\n"
-        yield self.FILES[1], "".join(f"{line}\n" for line in _instructions(compiled.program))
+        yield self.FILES[0], ("\n".join(line for lines in groups for line in lines) + "\n").encode()
+        yield self.FILES[1], "".join(f"{line}\n" for line in _instructions(compiled.program)).encode()
 
 
 def _cpu(part: Cpu) -> Iterator[str]:

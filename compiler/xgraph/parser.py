@@ -7,60 +7,76 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from compiler.xgraph import ops
-from compiler.xgraph.graph import GraphError, XGraph
-from compiler.xgraph.printer import Constant, Printed
-from compiler.xgraph.tensor import Quantisation, Tensor
+import numpy as np
 
-OPERATIONS = {
+from compiler.xgraph import ops
+from compiler.xgraph.fields import made, parts_of
+from compiler.xgraph.graph import GraphError, XGraph
+from compiler.xgraph.printer import Constant, Printed, described
+from compiler.xgraph.tensor import Tensor
+from isa.errors import TilewrightError
+
+OPERATIONS: dict[str, type[ops.Op]] = {
     kind.__name__: kind
     for kind in (
         ops.Conv, ops.ConvTranspose, ops.Pool, ops.Eltwise, ops.Upsample, ops.Concat, ops.Slice,
         ops.Interleave, ops.Reshape, ops.Cpu,
     )
 }  # fmt: skip
-PARTS: dict[str, Any] = {
-    kind.__name__: kind for kind in (ops.Window, ops.Finish, ops.Requantisation, ops.Port, Quantisation, Tensor)
-}
-ENUMS: dict[str, type[enum.Enum]] = {kind.__name__: kind for kind in (ops.PoolKind, ops.EltwiseKind)}
+"""By the name that a line begins with; what their fields are made of is known from their types."""
+HEAD = {"inputs": tuple, "outputs": tuple}
 
 
-def parse_graph(printed: Printed) -> XGraph:
+def parse_graph(printed: Printed, where: str = "graph text", constants: str = "the constants") -> XGraph:
+    """``where`` and ``constants``: what errors call the text, and what holds its constants."""
     head: dict[str, Any] | None = None
     tensors: dict[str, Tensor] = {}
     operations: list[ops.Op] = []
+    reader = _Reader(printed.constants, constants)
     for number, line in enumerate(printed.text.splitlines(), start=1):
         if not line.strip():
             continue
         try:
-            value = _Reader(printed.constants).value(ast.parse(line.strip(), mode="eval").body)
-        except (SyntaxError, TypeError, ValueError, KeyError) as error:
-            raise GraphError(f"graph text, line {number}: {line.strip()[:60]!r} cannot be read: {error}") from None
+            value = reader.value(ast.parse(line.strip(), mode="eval").body)
+        except (SyntaxError, TypeError, ValueError, KeyError, RecursionError, MemoryError) as error:
+            said = error.msg if isinstance(error, SyntaxError) else error
+            raise GraphError(
+                f"{where}, line {number}: {line.strip()[:60]!r} cannot be read: {said}; expected what print_graph writes, "
+                "a line for each tensor and operation"
+            ) from None
         match value:
             case Tensor():
                 tensors[value.name] = value
             case ops.Op():
                 operations.append(value)
-            case dict():
+            case dict() if value.keys() == {"name", *HEAD}:
                 head = value
             case _:
-                raise GraphError(f"graph text, line {number}: a graph, a tensor or an operation is expected")
+                raise GraphError(f"{where}, line {number}: a graph, a tensor or an operation is expected")
     if head is None:
-        raise GraphError("graph text: no line graph(...) names the inputs and outputs")
-    return XGraph(head["name"], tensors, tuple(operations), head["inputs"], head["outputs"])
+        raise GraphError(f"{where}: no line graph(...) names the inputs and outputs; it is the first that print_graph writes")
+    try:
+        return XGraph(head["name"], tensors, tuple(operations), head["inputs"], head["outputs"])
+    except TilewrightError as error:
+        raise GraphError(f"{where}: {error}; a line for it is missing, or they are not in order") from None
 
 
 class _Reader:
-    def __init__(self, constants: Mapping[str, Constant]) -> None:
-        self.constants = constants
+    def __init__(self, constants: Mapping[str, Constant], origin: str) -> None:
+        self.constants, self.origin = constants, origin
+        kinds = {part for kind in (Tensor, *OPERATIONS.values()) for part in parts_of(kind)}
+        self.enums: dict[str, type[enum.Enum]] = {kind.__name__: kind for kind in kinds if issubclass(kind, enum.Enum)}
+        self.parts = {kind.__name__: kind for kind in kinds if kind.__name__ not in self.enums} | OPERATIONS
 
     def value(self, node: ast.expr) -> Any:
         match node:
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
                 fields = {k.arg: self.value(k.value) for k in keywords if k.arg}
                 return self._made(name, [self.value(a) for a in args], fields)
-            case ast.Attribute(value=ast.Name(id=kind), attr=member) if kind in ENUMS:
-                return ENUMS[kind][member]
+            case ast.Attribute(value=ast.Name(id=kind), attr=member) if kind in self.enums:
+                if member not in self.enums[kind].__members__:
+                    raise ValueError(f"unknown {kind}.{member}; known are {', '.join(self.enums[kind].__members__)}")
+                return self.enums[kind][member]
             case ast.Tuple(elts=elements):
                 return tuple(self.value(e) for e in elements)
             case ast.Dict(keys=keys, values=values):
@@ -68,11 +84,23 @@ class _Reader:
         return ast.literal_eval(node)
 
     def _made(self, name: str, args: list[Any], fields: dict[str, Any]) -> Any:
-        if name == "graph":
-            return {"name": args[0], **fields}
-        if name == "constant":
-            return self.constants[args[1]]
-        kind = OPERATIONS.get(name) or PARTS.get(name)
-        if kind is None:
-            raise ValueError(f"unknown operation {name}")
-        return kind(**fields)
+        match name, args:
+            case "graph", [str(graph)]:
+                return {"name": graph, **fields}
+            case "constant", [str(kind), str(digest)]:
+                return self._constant(kind, digest)
+            case _, [_, *_]:
+                raise ValueError(f"arguments of {name} without names")
+        if name not in self.parts:
+            raise ValueError(f"unknown operation {name}; known are {', '.join(OPERATIONS)}")
+        return made(self.parts[name], fields)
+
+    def _constant(self, kind: str, digest: str) -> Constant:
+        value = self.constants.get(digest)
+        if value is None:
+            raise ValueError(f"constant {digest} is not in {self.origin}; keep both as they were written together")
+        if isinstance(value, np.ndarray) and kind.startswith("bytes "):
+            value = value.tobytes()
+        if described(value) != kind:
+            raise ValueError(f"constant {digest} is {described(value)} in {self.origin}, expected {kind}")
+        return value

@@ -60,12 +60,13 @@ def _form(value: Any, constants: dict[str, Constant]) -> str:
     return f"{type(value).__name__}({', '.join(parts)})"
 
 
+def described(value: Constant) -> str:
+    """What a text says of a constant: its type and extent."""
+    return f"bytes {len(value)}" if isinstance(value, bytes) else f"{value.dtype} {'x'.join(map(str, value.shape))}"
+
+
 def _constant(value: Constant, constants: dict[str, Constant]) -> str:
-    if isinstance(value, bytes):
-        kind, data = f"bytes {len(value)}", value
-    else:
-        kind = f"{value.dtype} {'x'.join(map(str, value.shape))}"
-        data = np.ascontiguousarray(value).tobytes()
+    kind, data = described(value), value if isinstance(value, bytes) else np.ascontiguousarray(value).tobytes()
     digest = hashlib.sha256(kind.encode() + data).hexdigest()[:16]
     constants[digest] = value
     return f"constant({kind!r}, {digest!r})"

@@ -110,8 +110,8 @@ def command(
     if table:
         write_file(table, as_csv(layer_table(compiled)).encode())
     if dump:
-        for name, text in stages.texts(compiled):
-            write_file(dump / name, text.encode())
+        for name, content in stages.files(compiled):
+            write_file(dump / name, content)
     if arena:
         write_file(arena, picture_of(compiled.program).encode())
     if as_json:

@@ -82,7 +82,7 @@ OPERATIONS: st.SearchStrategy[Op] = st.one_of(
     ),
     st.builds(Upsample, *HEAD, PAIR),
     st.builds(Concat, *HEAD, st.integers(1, 3)),
-    st.builds(Interleave, *HEAD, SMALL),
+    st.builds(Interleave, *HEAD, PAIR),
     st.builds(Slice, *HEAD, st.tuples(SMALL, SMALL, SMALL), PAIR),
     st.builds(Reshape, *HEAD),
     st.builds(
