@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.layers.layer import Block, Ends, ParameterWords
+from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.packing import channel_slots, chunk_count, param_words, weight_words
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
@@ -60,6 +60,7 @@ class ConvLayer:
     """
 
     unit = Unit.CONV
+    shifts: Shifts = ()
 
     def __init__(
         self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from compiler.layers.layer import Block, Ends, ParameterWords
+from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
 from compiler.schedule.instruction import Pending
@@ -25,9 +25,8 @@ class EltwiseLayer:
 
     def __init__(
         self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor,
-        shifts: Sequence[tuple[int, int]] = ((0, 0), (0, 0)),
+        shifts: Shifts = (),
     ) -> None:  # fmt: skip
-        """``shifts``: at which row and column of each operand the result begins, where it has fewer of them."""
         self.config, self.op, self.eltwise = config, op, op
         self.inputs, self.output, self.target = op.inputs, op.output, target
         self.window, self.table = None, op.finish.table
@@ -38,7 +37,7 @@ class EltwiseLayer:
         self.beats = max(self.vectors, self.over) * target.height * target.width * config.misc_parts
         pixel = (1, 1)
         self.broadcast = tuple((s.height, s.width) == pixel != (target.height, target.width) for s in sources)
-        self.shifts = shifts
+        self.shifts = shifts or [(0, 0)] * len(sources)
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         if self.broadcast[index]:
@@ -99,6 +98,7 @@ class UpsampleLayer:
     """Nearest neighbour: loops over the copies have stride 0 on the input."""
 
     unit = Unit.MISC
+    shifts: Shifts = ()
 
     def __init__(self, config: MachineConfig, op: Upsample, source: Tensor, target: Tensor) -> None:
         self.config, self.op, self.factor = config, op, op.factor

@@ -16,6 +16,9 @@ from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 
 Ends = NDArray[np.int64]
+Shifts = Sequence[tuple[int, int]]
+"""Of each operand: rows and columns that it begins before what the first result is made of, where maps are parts of others.
+Empty: none. Windows take them as padding instead (``Op.offset``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,9 @@ class Layer(Protocol):
     @property
     def window(self) -> Window | None:
         """The window over the input, where there is just one."""
+
+    @property
+    def shifts(self) -> Shifts: ...
 
     @property
     def table(self) -> NDArray[np.int8] | None:

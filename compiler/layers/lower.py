@@ -10,20 +10,23 @@ import numpy as np
 
 from compiler.layers.conv import ConvLayer
 from compiler.layers.eltwise import EltwiseLayer, UpsampleLayer
-from compiler.layers.layer import Layer
+from compiler.layers.layer import Layer, Shifts
 from compiler.layers.pool import DepthwiseLayer, PoolLayer
 from compiler.layers.substitute import built
 from compiler.layers.transpose import DepthwiseTransposeLayer, TransposeLayer
 from compiler.layers.views import Fold
-from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, Window
+from compiler.xgraph.ops import Channels, Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, Window
+from compiler.xgraph.parser import OPERATIONS
+from compiler.xgraph.reference import COMPUTED, Computed
 from compiler.xgraph.tensor import Tensor
+from compiler.xgraph.verify import CHECKS, Check
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 
 
 def is_depthwise(op: Conv | ConvTranspose) -> bool:
     """One filter for each channel: the POOL unit computes it beside the array."""
-    return op.groups > 1 and op.weights.shape[3] == 1 and op.weights.shape[0] == op.groups
+    return op.reads_channels is Channels.OWN
 
 
 def on_pool(config: MachineConfig, op: Conv | ConvTranspose) -> bool:
@@ -34,32 +37,47 @@ def on_pool(config: MachineConfig, op: Conv | ConvTranspose) -> bool:
     return is_depthwise(op) and config.build_pool and k_h * k_w <= config.taps_depth
 
 
-def _conv(config: MachineConfig, op: Conv, sources: Sequence[Tensor], target: Tensor) -> Layer:
+def _conv(config: MachineConfig, op: Conv, sources: Sequence[Tensor], target: Tensor, shifts: Shifts) -> Layer:
     kind = DepthwiseLayer if on_pool(config, op) else ConvLayer
     return kind.of(config, op, sources[0], target)
 
 
-def _transposed(config: MachineConfig, op: ConvTranspose, sources: Sequence[Tensor], target: Tensor) -> Layer:
+def _transposed(
+    config: MachineConfig, op: ConvTranspose, sources: Sequence[Tensor], target: Tensor, shifts: Shifts
+) -> Layer:
     kind = DepthwiseTransposeLayer if on_pool(config, op) else TransposeLayer
     return kind(config, op, sources[0], target)
 
 
-LAYERS: dict[type[Op], Callable[[MachineConfig, Any, Sequence[Tensor], Tensor], Layer]] = {
+Lowering = Callable[[MachineConfig, Any, Sequence[Tensor], Tensor, Shifts], Layer]
+
+LAYERS: dict[type[Op], Lowering] = {
     Conv: _conv,
     ConvTranspose: _transposed,
-    Pool: lambda config, op, sources, target: PoolLayer(config, op, sources[0], target),
+    Pool: lambda config, op, sources, target, shifts: PoolLayer(config, op, sources[0], target),
     Eltwise: EltwiseLayer,
-    Upsample: lambda config, op, sources, target: UpsampleLayer(config, op, sources[0], target),
+    Upsample: lambda config, op, sources, target, shifts: UpsampleLayer(config, op, sources[0], target),
 }
-"""By kind of operation: what computes it, of its sources and its target. An operation of a new kind adds its row."""
+"""By kind of operation: what computes it, of its sources and its target."""
 
 
-def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer:
+def register(kind: type[Op], *, computed: Computed, check: Check, layer: Lowering) -> None:
+    """A new kind of operation: read back from text, computed by the reference, checked after each pass, and lowered.
+
+    How it is cut into steps, tiles, bands and passes over channels, it answers itself (``Op``), and so does its layer.
+    """
+    if kind.__name__ in OPERATIONS:
+        raise TilewrightError(f"operation kind {kind.__name__}: there is one of this name; choose another")
+    OPERATIONS[kind.__name__] = kind
+    COMPUTED[kind], CHECKS[kind], LAYERS[kind] = computed, check, layer
+
+
+def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor], shifts: Shifts = ()) -> Layer:
     op = built(config, op, tensors)
     if type(op) not in LAYERS:
         kind = type(op).__name__
         raise TilewrightError(f"operation {op.name}: {kind} has no layer; it should have become a view or gone to the CPU")
-    return LAYERS[type(op)](config, op, [tensors[name] for name in op.inputs], tensors[op.output])
+    return LAYERS[type(op)](config, op, [tensors[name] for name in op.inputs], tensors[op.output], shifts)
 
 
 def stride_of(config: MachineConfig, op: Op) -> tuple[int, int] | None:

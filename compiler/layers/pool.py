@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.layers.layer import Block, Ends, ParameterWords
+from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.packing import pool_param_words, records, tap_words
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import activation_of, post_values
@@ -43,6 +43,7 @@ class _WindowLayer:
     """What pooling and depthwise convolution have in common."""
 
     unit = Unit.POOL
+    shifts: Shifts = ()
     several = True
     """Takes several taps in a cycle."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.layers.conv import ConvLayer
-from compiler.layers.layer import Block, Ends, ParameterWords
+from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.pool import DepthwiseLayer
 from compiler.schedule.instruction import Access, Pending, Space
@@ -63,6 +63,7 @@ class TransposeLayer:
     """A transposed convolution as its phases; each is a convolution that writes every ``s``-th row and column."""
 
     unit: Unit = Unit.CONV
+    shifts: Shifts = ()
 
     def __init__(self, config: MachineConfig, op: ConvTranspose, source: Tensor, target: Tensor) -> None:
         self.config, self.op, self.transpose = config, op, op

@@ -27,7 +27,7 @@ from compiler.layers.lower import is_depthwise
 from compiler.papers.accelerator import Accelerator
 from compiler.papers.memory_cost import memory_cost
 from compiler.papers.modelled import Model, Modelled
-from compiler.papers.tiles import COLUMNS, ROWS, under
+from compiler.papers.tiles import COLUMNS, ROWS
 from compiler.planning.objective import Cost
 from compiler.search.floors import Floors
 from compiler.xgraph.graph import XGraph
@@ -71,8 +71,8 @@ def layer_of(graph: XGraph, op: Conv | ConvTranspose) -> Layer:
 
     blocks = []
     for rows, wide in shapes():
-        high = min(source.height, under(op, rows, ROWS, source.height))
-        across = min(source.width, under(op, wide, COLUMNS, source.width))
+        high = min(source.height, op.under(ROWS, rows))
+        across = min(source.width, op.under(COLUMNS, wide))
         blocks.append(Block(rows * wide, high * across, -(-target.height // rows) * -(-target.width // wide)))
     dense = not is_depthwise(op)
     return Layer(source.channels, target.channels, source.height * source.width, op.weights.size, dense, tuple(blocks))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.fusion.legal import Mask, OpSets
-from compiler.xgraph.ops import Conv, ConvTranspose, Op, Pool, Upsample
+from compiler.xgraph.ops import Op
 
 ROWS, COLUMNS = 0, 1
 """Axes, as windows and strides have them."""
@@ -90,7 +90,7 @@ class Tiles:
             sources.setdefault(op, []).append(name)
         for op in reversed(self.ops):
             for name in sources[op]:
-                needed = min(self.size(name, axis), under(op, max(1, found[op.output]), axis, self.size(name, axis)))
+                needed = min(self.size(name, axis), op.under(axis, max(1, found[op.output])))
                 found[name] = max(found[name], needed)
         return found
 
@@ -99,18 +99,3 @@ class Tiles:
         """That pass between DRAM and chip: what is read, and what others need, once each."""
         tensors = self.sets.graph.tensors
         return sum(tensors[name].bytes for name in (*self.inputs, *self.outputs))
-
-
-def under(op: Op, tile: int, axis: int, whole: int) -> int:
-    """Rows (or columns) of an input under ``tile`` of the output's."""
-    match op:
-        case Conv() | Pool():
-            window = op.window
-            return tile * window.stride[axis] + (window.kernel[axis] - 1) * window.dilation[axis] + 1 - window.stride[axis]
-        case ConvTranspose():
-            window = op.window
-            return (tile + (window.kernel[axis] - 1) * window.dilation[axis] - 1) // window.stride[axis] + 1
-        case Upsample():
-            return (tile + op.factor[axis] - 2) // op.factor[axis] + 1
-    # Element by element; an operand with one row is broadcast.
-    return min(tile, whole)

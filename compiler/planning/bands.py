@@ -8,15 +8,14 @@ maps; what neighbouring bands both need is loaded, or computed, by both, and par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import lru_cache
 
 from compiler.layers.fit import FitError
-from compiler.planning.columns import ROWS, Span, TileCut
+from compiler.planning.columns import ROWS, TileCut
 from compiler.planning.operations import Group
 from compiler.planning.plan import Pass, Plan
-from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool
 from isa.config import MachineConfig
 
 Planned = Callable[[Group], Plan]
@@ -58,11 +57,4 @@ def _kind(cut: TileCut, number: int, count: int) -> Hashable:
     """Equal for bands that differ in nothing but where they begin."""
     spans = cut.spans(number, count)
     extents = tuple((name, past - first) for name, (first, past) in spans.items())
-    return extents, tuple(_offsets(cut, layer.op, spans) for layer in cut.group.layers)
-
-
-def _offsets(cut: TileCut, op: Op, spans: Mapping[str, Span]) -> tuple[int, ...]:
-    """Where in what it reads an operation begins."""
-    if isinstance(op, Conv | ConvTranspose | Pool):
-        return () if op.inputs[0] in cut.group.sampled else (cut.offset(op, spans),)
-    return tuple(cut.shift(op.output, name, spans) for name in op.inputs) if isinstance(op, Eltwise) else ()
+    return extents, tuple(tuple(cut.offsets(layer.op, spans)) for layer in cut.group.layers)

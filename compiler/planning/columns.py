@@ -22,16 +22,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from compiler.layers.eltwise import EltwiseLayer
-from compiler.layers.layer import Layer
+from compiler.layers.layer import Layer, Shifts
 from compiler.layers.lower import fold_of, lower, lower_sampled
 from compiler.planning.operations import Group
-from compiler.xgraph.ops import Conv, ConvTranspose, Op, Pool, Upsample, Window
-from compiler.xgraph.tensor import Tensor
+from compiler.xgraph.ops import Op, Span, Windowed
 from isa.config import MachineConfig
 
-Span = tuple[int, int]
-"""The first column (or row), and one past the last."""
 ROWS, COLUMNS = 0, 1
 """Axes, as windows, strides and pads have them."""
 
@@ -84,9 +80,9 @@ class TileCut:
             before = dict(asked)
             for layer in reversed(self.group.layers):
                 made = asked[self._alike[layer.output]]
-                if isinstance(layer.op, Upsample):
+                if layer.op.repeats is not None:
                     # Its first pixel is the first of its source, which others may have asked more of.
-                    factor = layer.op.factor[self.axis]
+                    factor = layer.op.repeats[self.axis]
                     least = self._needs(layer, layer.inputs[0], made)
                     read = asked.get(self._alike[layer.inputs[0]], least)
                     ask(layer.output, min(least[0], read[0]) * factor, max(least[1], read[1]) * factor)
@@ -106,16 +102,16 @@ class TileCut:
         layers: list[Layer] = []
         folds = {}
         for layer in group.layers:
-            op, read = self._moved(layer.op, spans), layer.inputs[0]
+            op, shifts = self._moved(layer, spans)
+            read = layer.inputs[0]
             folded = fold_of(self.config, op, tensors) if read in group.folds else None
             if folded is not None:
                 folds[read] = folded[0]
                 layers.append(folded[1])
-            elif isinstance(layer, EltwiseLayer):
-                layers.append(self._shifted(layer, tensors, spans))
+            elif read in group.sampled:
+                layers.append(lower_sampled(self.config, op, tensors))
             else:
-                lowered = lower_sampled if read in group.sampled else lower
-                layers.append(lowered(self.config, op, tensors))
+                layers.append(lower(self.config, op, tensors, shifts))
         first = {name: spans[name][0] for name in spans}
         part = replace(group, layers=tuple(layers), tensors=tensors, folds=folds)
         return replace(part, first_row=first) if self.axis == ROWS else replace(part, first_column=first)
@@ -158,19 +154,6 @@ class TileCut:
         """Columns, or rows, of a map."""
         return self.group.tensors[name].shape[1 + self.axis]
 
-    def _shifted(self, layer: EltwiseLayer, tensors: Mapping[str, Tensor], spans: Mapping[str, Span]) -> EltwiseLayer:
-        """An element-wise layer reads each operand from the column, or row, on where its result begins."""
-        moved = [self.shift(layer.output, name, spans) for name in layer.inputs]
-        shifts = [
-            (rows + move, columns) if self.axis == ROWS else (rows, columns + move)
-            for (rows, columns), move in zip(layer.shifts, moved, strict=False)
-        ]  # fmt: skip
-        return EltwiseLayer(self.config, layer.eltwise, [tensors[n] for n in layer.inputs], tensors[layer.output], shifts)
-
-    def shift(self, made: str, read: str, spans: Mapping[str, Span]) -> int:
-        """Where in an operand that is as large as the result the result begins."""
-        return spans[made][0] - spans[read][0] if self._extent(read) > 1 else 0
-
     def _shape(self, name: str, spans: Mapping[str, Span]) -> tuple[int, int, int, int]:
         n, h, w, c = self.group.tensors[name].shape
         extent = spans[name][1] - spans[name][0]
@@ -178,27 +161,31 @@ class TileCut:
 
     def _needs(self, layer: Layer, name: str, made: Span) -> Span:
         """The columns of an operand from which these of the result are made."""
-        op, (first, past), axis = layer.op, made, self.axis
-        if isinstance(op, Conv | ConvTranspose | Pool):
-            window = Window((1, 1)) if name in self.group.sampled else op.window
-            stride, reach, pad = window.stride[axis], (window.kernel[axis] - 1) * window.dilation[axis], window.pads[axis]
-            if isinstance(op, ConvTranspose):
-                return -((reach - first - pad) // stride), (past - 1 + pad) // stride + 1
-            return first * stride - pad, (past - 1) * stride - pad + reach + 1
-        if isinstance(op, Upsample):
-            return first // op.factor[axis], -(-past // op.factor[axis])
-        return made if self._extent(name) > 1 else (0, 1)
+        if self._extent(name) == 1:
+            return 0, 1
+        return made if name in self.group.sampled else layer.op.reads(self.axis, *made)
 
-    def _moved(self, op: Op, spans: Mapping[str, Span]) -> Op:
-        """The operation on a part of its map, padded as far as its windows reach beyond it on the left, or above."""
-        if not isinstance(op, Conv | ConvTranspose | Pool) or op.inputs[0] in self.group.sampled:
-            return op
-        pad = self.offset(op, spans)
-        pads = (pad, *op.window.pads[1:]) if self.axis == ROWS else (op.window.pads[0], pad, *op.window.pads[2:])
-        return replace(op, window=replace(op.window, pads=pads))
+    def _moved(self, layer: Layer, spans: Mapping[str, Span]) -> tuple[Op, Shifts]:
+        """The operation on parts of its maps: windows are padded as far as they reach beyond them, all others read shifted."""
+        offsets = self.offsets(layer.op, spans)
+        if not offsets:
+            return layer.op, ()
+        if isinstance(layer.op, Windowed):
+            return layer.op.padded(self.axis, offsets[0]), ()
+        shifts = [*(layer.shifts or [(0, 0)] * len(offsets))]
+        for number, offset in enumerate(offsets):
+            rows, columns = shifts[number]
+            shifts[number] = (rows - offset, columns) if self.axis == ROWS else (rows, columns - offset)
+        return layer.op, shifts
 
-    def offset(self, op: Conv | ConvTranspose | Pool, spans: Mapping[str, Span]) -> int:
-        """How far the first window reaches beyond its part of the map; negative: it begins within."""
-        (first, _), (begin, _) = spans[op.output], spans[op.inputs[0]]
-        stride, pad = op.window.stride[self.axis], op.window.pads[self.axis]
-        return pad + first - begin * stride if isinstance(op, ConvTranspose) else pad + begin - first * stride
+    def offsets(self, op: Op, spans: Mapping[str, Span]) -> list[int]:
+        """How far what is read first reaches beyond the part of each operand; of one that is broadcast, not at all.
+
+        None of operands of which only what is read is loaded.
+        """
+        if op.inputs[0] in self.group.sampled:
+            return []
+        first, _ = spans[op.output]
+        wide = [isinstance(op, Windowed) or self._extent(name) > 1 for name in op.inputs]
+        begins = [spans[name][0] for name in op.inputs]
+        return [op.offset(self.axis, first, begin) if own else 0 for begin, own in zip(begins, wide, strict=True)]

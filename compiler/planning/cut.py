@@ -24,9 +24,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from compiler.layers.lower import fold_of, is_depthwise, lower, lower_sampled
+from compiler.layers.lower import fold_of, lower, lower_sampled
 from compiler.planning.operations import Group
-from compiler.xgraph.ops import OVER_CHANNELS, Conv, ConvTranspose, Eltwise, Op, Requantisation
+from compiler.xgraph.ops import Channels
 from isa.config import MachineConfig
 
 
@@ -76,7 +76,7 @@ class Cut:
         group = self.maps(number, count)
         layers = []
         for layer in group.layers:
-            op = _channels_of(layer.op, *self.channels(layer.output, number, count))
+            op = layer.op.of_channels(*self.channels(layer.output, number, count))
             folded = fold_of(self.config, op, group.tensors) if op.inputs[0] in group.folds else None
             if folded is not None:
                 layers.append(folded[1])
@@ -93,15 +93,9 @@ def cut_of(config: MachineConfig, group: Group) -> Cut | None:
     whole: set[str] = set()
     by_channel: set[str] = {layer.output for layer in group.layers}
     for layer in group.layers:
-        op = layer.op
-        if isinstance(op, Conv | ConvTranspose) and not is_depthwise(op):
-            if op.groups > 1:
-                return None
-            whole.update(layer.inputs)
-        elif isinstance(op, Eltwise) and op.kind in OVER_CHANNELS:
-            whole.update(layer.inputs)
-        else:
-            by_channel.update(layer.inputs)
+        if layer.op.reads_channels is Channels.GROUP:
+            return None
+        (whole if layer.op.reads_channels is Channels.ALL else by_channel).update(layer.inputs)
     if whole & by_channel:
         return None
     unit = config.ic_p * config.words_per_chunk
@@ -110,13 +104,3 @@ def cut_of(config: MachineConfig, group: Group) -> Cut | None:
         {name: -(-group.tensors[name].channels // unit) for name in group.tensors if name in by_channel},
     )  # fmt: skip
     return cut if cut.most > 1 else None
-
-
-def _channels_of(op: Op, first: int, past: int) -> Op:
-    """The operation, of these output channels."""
-    if not isinstance(op, Conv | ConvTranspose):
-        return op
-    q = op.requantisation
-    part = Requantisation(q.bias[first:past], q.mantissa[first:past], q.shift[first:past])
-    groups = past - first if is_depthwise(op) else 1
-    return replace(op, weights=op.weights[first:past], requantisation=part, groups=groups)

@@ -13,7 +13,7 @@ from compiler.memory.storage import VIEW_OPS, storage_of
 from compiler.planning.joining import joinable, over_holes, reads_joined, with_holes
 from compiler.planning.operations import Group
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Concat, Conv, Cpu, Eltwise, Op, Window
+from compiler.xgraph.ops import Concat, Conv, Cpu, Op, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -116,7 +116,7 @@ def _dense_only(ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> bool:
 
 
 def _pointwise(ops: Sequence[Op]) -> bool:
-    return all(isinstance(op, Eltwise) or (isinstance(op, Conv) and op.window == Window((1, 1))) for op in ops)
+    return all(op.in_place or (isinstance(op, Conv) and op.window == Window((1, 1))) for op in ops)
 
 
 def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
-from compiler.layers.eltwise import EltwiseLayer
 from compiler.planning.operations import Group
 from compiler.xgraph.ops import Window
 from isa.config import MachineConfig
@@ -96,10 +95,10 @@ def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
     found: dict[str, str] = {}
     taken: set[str] = set()
     for layer in group.layers:
-        if not isinstance(layer, EltwiseLayer) or layer.output in group.parts:
+        if not layer.op.in_place or layer.output in group.parts:
             continue
-        whole = [name for name, wide in zip(layer.inputs, layer.broadcast, strict=True) if not wide and name in group.maps]
-        for name in sorted(whole, key=lambda name: name in loaded):
+        operands = [name for name in layer.inputs if name in group.maps]
+        for name in sorted(operands, key=lambda name: name in loaded):
             readers = [other for other in group.layers for read in group.sources(other) if read == name]
             same = _extent(config, group, name) == _extent(config, group, layer.output)
             if len(readers) == 1 and same and name not in group.outputs and name not in {*group.folds, *group.parts, *taken}:

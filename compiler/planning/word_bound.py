@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from compiler.layers.eltwise import EltwiseLayer
 from compiler.planning.operations import Group
 from isa.config import MachineConfig
 
@@ -25,7 +24,7 @@ class WordBound:
         self.words = config.fm_words - sum(
             group.vectors(config, name) * group.width(name) * group.tensors[name].height for name in held
         )  # fmt: skip
-        in_place = {layer.output for layer in group.layers if isinstance(layer, EltwiseLayer)}
+        in_place = {layer.output for layer in group.layers if layer.op.in_place}
         row = {name: group.vectors(config, name) * group.width(name) for name in group.maps if name not in held}
         self.maps = [(needed[name], words) for name, words in row.items() if name not in in_place]
         size = {name: needed[name] * row.get(name, 0) for name in group.maps}

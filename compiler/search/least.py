@@ -12,7 +12,7 @@ from compiler.planning.objective import Cost, Objective
 from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.search.cost import Evaluator
 from compiler.search.reloads import Reloads
-from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise
+from compiler.xgraph.ops import Conv, ConvTranspose
 
 
 class Least:
@@ -84,7 +84,7 @@ class Least:
                     rows = max(1, min(window, group.tensors[name].height))
                     words = rows * group.vectors(config, name) * group.width(name)
                     operands[name] = max(words, operands.get(name, 0))
-            result = 0 if isinstance(op, Eltwise) else group.vectors(config, op.output) * group.width(op.output)
+            result = 0 if op.in_place else group.vectors(config, op.output) * group.width(op.output)
             found.append(result + sum(operands.values()))
         return found
 

@@ -11,7 +11,7 @@ from compiler.fusion.legal import Mask, bits_of
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import Partition, made_of, measured_dearer, price_or_none
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import OVER_CHANNELS, Eltwise
+from compiler.xgraph.ops import Channels
 
 SCHEMES = 6
 """Of each group, besides its best alone."""
@@ -26,7 +26,7 @@ def neocpu(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partiti
     group_of: dict[int, Mask] = {}
     for number, op in enumerate(sets.ops):
         one = group = 1 << number
-        if isinstance(op, Eltwise) and op.kind not in OVER_CHANNELS:
+        if op.in_place and op.reads_channels is Channels.OWN:
             makers = [maker for maker in bits_of(sets.needs[number]) if sets.only_feeds(maker, number)]
             wider = (group_of[maker] | one for maker in reversed(makers))
             fitting = (mask for mask in wider if sets.legal(mask) and price_or_none(evaluator, objective, mask) is not None)

@@ -11,7 +11,8 @@ import numpy as np
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.scales import powers_of_two
 from compiler.memory.storage import storage_of
-from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, attributes
+from compiler.xgraph.printer import form
 
 
 class Shapes:
@@ -107,4 +108,5 @@ def _geometry(op: Op) -> object:
             return "Eltwise", op.kind.value, op.finish.table is not None
         case Upsample():
             return "Upsample", op.factor
-    return type(op).__name__
+    # What planning looks at in kinds that are not known here, nobody says.
+    return type(op).__name__, [(name, form(value, {})) for name, value in attributes(op).items()]

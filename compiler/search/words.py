@@ -22,7 +22,6 @@ from compiler.layers.lower import lower
 from compiler.planning.operations import Group
 from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.search.cost import Evaluator
-from compiler.xgraph.ops import Eltwise
 
 Reals = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -163,7 +162,7 @@ class Words:
         """In which groups what a layer makes cannot lie in the place of what it reads."""
         op = self.sets.ops[maker]
         apart = np.full(len(members), not self._slides[part][maker])
-        for name in op.inputs if isinstance(op, Eltwise) else ():
+        for name in op.inputs if op.in_place else ():
             free = ~together[name] if name in together else np.ones(len(members), bool)
             for each in self._readers[name]:
                 if each.number != maker:

@@ -1,4 +1,4 @@
-"""The operations of XGraph. Each names its input and output tensors and holds its constants.
+"""The operations of XGraph. Each names its input and output tensors, holds its constants, and tells what planning asks of it.
 
 All are defined on int8 tensors (see ``Tensor``) and are what the machine computes, bit for bit;
 ``docs/machine.md`` has the arithmetic. Feature maps are NHWC.
@@ -7,7 +7,7 @@ All are defined on int8 tensors (see ``Tensor``) and are what the machine comput
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,16 @@ Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
 CHANNELS = 3
 """The axis of batch, height, width, channels."""
+Span = tuple[int, int]
+"""The first row (or column), and one past the last."""
+
+
+class Channels(enum.Enum):
+    """Of which channels of its operands each channel of a result is made."""
+
+    OWN = "the same"
+    GROUP = "some"
+    ALL = "all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +36,10 @@ class Requantisation:
     bias: Int32
     mantissa: NDArray[np.uint32]
     shift: NDArray[np.uint8]
+
+    def of(self, first: int, past: int) -> Requantisation:
+        """Of these channels."""
+        return Requantisation(self.bias[first:past], self.mantissa[first:past], self.shift[first:past])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +64,23 @@ class Window:
     dilation: tuple[int, int] = (1, 1)
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
 
+    def reach(self, axis: int) -> int:
+        """Rows (columns) from the first tap to the last."""
+        return (self.kernel[axis] - 1) * self.dilation[axis]
+
+    def padded(self, axis: int, pad: int) -> Window:
+        """With so many rows above, or columns on the left."""
+        pads = (pad, *self.pads[1:]) if axis == 0 else (self.pads[0], pad, *self.pads[2:])
+        return replace(self, pads=pads)
+
 
 @dataclass(frozen=True, eq=False)
 class Op:
-    """An operation: one output tensor (``Cpu`` alone may have more)."""
+    """An operation: one output tensor (``Cpu`` alone may have more).
+
+    What planning asks is answered here for operations that work element by element; all others answer for themselves.
+    Axis 0 is that of rows, 1 that of columns, as windows have them.
+    """
 
     name: str
     inputs: tuple[str, ...]
@@ -63,9 +90,76 @@ class Op:
     def output(self) -> str:
         return self.outputs[0]
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the result may lie in the place of an operand: its layer reads there, and nowhere later, what it writes."""
+        return False
+
+    @property
+    def reads_channels(self) -> Channels:
+        return Channels.OWN
+
+    @property
+    def repeats(self) -> tuple[int, int] | None:
+        """Rows and columns that are made of each of the operand's; the first is made of the first that is there."""
+        return None
+
+    def reads(self, axis: int, first: int, past: int) -> Span:
+        """The rows (columns) of an operand of which these of the result are made; they may reach beyond it."""
+        return first, past
+
+    def under(self, axis: int, count: int) -> int:
+        """The most rows (columns) of an operand under so many neighbouring ones of the result."""
+        first, past = self.reads(axis, 0, count)
+        return past - first
+
+    def offset(self, axis: int, first: int, begin: int) -> int:
+        """How far what is read for row ``first`` reaches beyond an operand that begins at row ``begin``; negative: within."""
+        return begin - self.reads(axis, first, first + 1)[0]
+
+    def of_channels(self, first: int, past: int) -> Op:
+        """The operation, of these output channels."""
+        return self
+
+
+class Windowed(Op):
+    """With a window over its operand."""
+
+    window: Window
+
+    def reads(self, axis: int, first: int, past: int) -> Span:
+        stride, pad = self.window.stride[axis], self.window.pads[axis]
+        return first * stride - pad, (past - 1) * stride - pad + self.window.reach(axis) + 1
+
+    def padded(self, axis: int, pad: int) -> Op:
+        """With windows that reach so far beyond the operand."""
+        changed: dict[str, Any] = {"window": self.window.padded(axis, pad)}
+        return replace(self, **changed)
+
+
+class _Weighted(Windowed):
+    """With filters: a convolution."""
+
+    weights: Int8
+    requantisation: Requantisation
+    groups: int
+
+    @property
+    def reads_channels(self) -> Channels:
+        if self.groups == 1:
+            return Channels.ALL
+        depthwise = self.weights.shape[3] == 1 and self.weights.shape[0] == self.groups
+        return Channels.OWN if depthwise else Channels.GROUP
+
+    def of_channels(self, first: int, past: int) -> Op:
+        groups = past - first if self.reads_channels is Channels.OWN else 1
+        part = self.requantisation.of(first, past)
+        changed: dict[str, Any] = {"weights": self.weights[first:past], "requantisation": part, "groups": groups}
+        return replace(self, **changed)
+
 
 @dataclass(frozen=True, eq=False)
-class Conv(Op):
+class Conv(_Weighted):
     """Convolution, dense, grouped or depthwise; a dense layer is a 1x1 convolution.
 
     ``weights`` is int8, output channel x kernel row x kernel column x input channel of the group; ``weight_zp`` is taken
@@ -82,7 +176,7 @@ class Conv(Op):
 
 
 @dataclass(frozen=True, eq=False)
-class ConvTranspose(Op):
+class ConvTranspose(_Weighted):
     """Transposed convolution; ``window.pads`` are ONNX's, ``weights`` as in ``Conv`` (not yet flipped).
 
     An output pixel is the sum over the taps with ``o = i * stride - pad + k * dilation``; input outside is ``pad_value``.
@@ -97,6 +191,16 @@ class ConvTranspose(Op):
     pad_value: int = 0
     weight_zp: int = 0
 
+    def reads(self, axis: int, first: int, past: int) -> Span:
+        stride, pad = self.window.stride[axis], self.window.pads[axis]
+        return -((self.window.reach(axis) - first - pad) // stride), (past - 1 + pad) // stride + 1
+
+    def under(self, axis: int, count: int) -> int:
+        return (count + self.window.reach(axis) - 1) // self.window.stride[axis] + 1
+
+    def offset(self, axis: int, first: int, begin: int) -> int:
+        return self.window.pads[axis] + first - begin * self.window.stride[axis]
+
 
 class PoolKind(enum.Enum):
     MAX = "max"
@@ -104,7 +208,7 @@ class PoolKind(enum.Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Pool(Op):
+class Pool(Windowed):
     """Maximum or average over a window; a global pool has the kernel of the whole map.
 
     AVERAGE is the sum, then requantised: ``scales[n]`` is the record for a window of ``n`` counted
@@ -157,12 +261,30 @@ class Eltwise(Op):
     a_zp: int = 0
     b_zp: int = 0
 
+    @property
+    def in_place(self) -> bool:
+        return True
+
+    @property
+    def reads_channels(self) -> Channels:
+        return Channels.ALL if self.kind in OVER_CHANNELS else Channels.OWN
+
 
 @dataclass(frozen=True, eq=False)
 class Upsample(Op):
     """Nearest neighbour: each pixel becomes ``factor[0] x factor[1]`` pixels."""
 
     factor: tuple[int, int]
+
+    @property
+    def repeats(self) -> tuple[int, int]:
+        return self.factor
+
+    def reads(self, axis: int, first: int, past: int) -> Span:
+        return first // self.factor[axis], -(-past // self.factor[axis])
+
+    def under(self, axis: int, count: int) -> int:
+        return (count + self.factor[axis] - 2) // self.factor[axis] + 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,7 +64,8 @@ def parse_graph(printed: Printed, where: str = "graph text", constants: str = "t
 class _Reader:
     def __init__(self, constants: Mapping[str, Constant], origin: str) -> None:
         self.constants, self.origin = constants, origin
-        kinds = {part for kind in (Tensor, *OPERATIONS.values()) for part in parts_of(kind)}
+        known: list[type] = [Tensor, *OPERATIONS.values()]
+        kinds = {part for kind in known for part in parts_of(kind)}
         self.enums: dict[str, type[enum.Enum]] = {kind.__name__: kind for kind in kinds if issubclass(kind, enum.Enum)}
         self.parts = {kind.__name__: kind for kind in kinds if kind.__name__ not in self.enums} | OPERATIONS
 

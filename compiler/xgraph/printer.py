@@ -32,12 +32,12 @@ def print_graph(graph: XGraph) -> Printed:
 def _lines(graph: XGraph, constants: dict[str, Constant]) -> Iterator[str]:
     yield f"graph({graph.name!r}, inputs={graph.inputs!r}, outputs={graph.outputs!r})"
     for tensor in graph.tensors.values():
-        yield _form(tensor, constants)
+        yield form(tensor, constants)
     for op in graph.ops:
-        yield _form(op, constants)
+        yield form(op, constants)
 
 
-def _form(value: Any, constants: dict[str, Constant]) -> str:
+def form(value: Any, constants: dict[str, Constant]) -> str:
     """Python syntax: dataclasses as calls without the fields that have their default value."""
     match value:
         case np.ndarray() | bytes():
@@ -45,10 +45,10 @@ def _form(value: Any, constants: dict[str, Constant]) -> str:
         case enum.Enum():
             return f"{type(value).__name__}.{value.name}"
         case tuple():
-            inner = [_form(v, constants) for v in value]
+            inner = [form(v, constants) for v in value]
             return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
         case dict():
-            return "{" + ", ".join(f"{_form(k, constants)}: {_form(v, constants)}" for k, v in value.items()) + "}"
+            return "{" + ", ".join(f"{form(k, constants)}: {form(v, constants)}" for k, v in value.items()) + "}"
     if not dataclasses.is_dataclass(value):
         return repr(value)
     parts = []
@@ -56,7 +56,7 @@ def _form(value: Any, constants: dict[str, Constant]) -> str:
         inner = getattr(value, field.name)
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
         if isinstance(inner, np.ndarray) or (inner is not default and inner != default):
-            parts.append(f"{field.name}={_form(inner, constants)}")
+            parts.append(f"{field.name}={form(inner, constants)}")
     return f"{type(value).__name__}({', '.join(parts)})"
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from isa.errors import TilewrightError
 
 Int8 = NDArray[np.int8]
 Int64 = NDArray[np.int64]
+Shape = tuple[int, int, int, int]
 
 
 def execute(graph: XGraph, inputs: Mapping[str, Int8]) -> dict[str, Int8]:
@@ -40,34 +42,45 @@ def execute(graph: XGraph, inputs: Mapping[str, Int8]) -> dict[str, Int8]:
     return values
 
 
-def execute_op(op: Op, inputs: list[Int8], shape: tuple[int, int, int, int]) -> Int8:
-    match op:
-        case Conv():
-            taps = _windows(inputs[0], op.window, shape[1:3], op.pad_value)
-            weights = op.weights - np.int64(op.weight_zp)
-            return _finish(_requantise(_convolve(taps, weights, op.groups), op.requantisation), op.finish)
-        case ConvTranspose():
-            return _finish(_requantise(_transpose(inputs[0], op, shape), op.requantisation), op.finish)
-        case Pool():
-            return _pool(inputs[0], op, shape)
-        case Eltwise():
-            return _eltwise(op, inputs)
-        case Upsample():
-            return inputs[0].repeat(op.factor[0], axis=1).repeat(op.factor[1], axis=2)
-        case Concat():
-            return np.concatenate(inputs, axis=op.axis)
-        case Slice():
-            (y, x, c), (s_y, s_x) = op.begin, op.step
-            return np.ascontiguousarray(inputs[0][:, y::s_y, x::s_x, c:][:, : shape[1], : shape[2], : shape[3]])
-        case Reshape():
-            return inputs[0].reshape(shape)
-        case Interleave():
-            out = np.empty(shape, np.int8)
-            for index, part in enumerate(inputs):
-                (b_y, b_x), (y, x) = op.block, divmod(index, op.block[1])
-                out[:, y::b_y, x::b_x] = part
-            return out
-    raise TilewrightError(f"operation {op.name}: {type(op).__name__} has no reference")
+def execute_op(op: Op, inputs: list[Int8], shape: Shape) -> Int8:
+    if type(op) not in COMPUTED:
+        raise TilewrightError(f"operation {op.name}: {type(op).__name__} has no reference")
+    return COMPUTED[type(op)](op, inputs, shape)
+
+
+def _conv(op: Conv, inputs: list[Int8], shape: Shape) -> Int8:
+    taps = _windows(inputs[0], op.window, shape[1:3], op.pad_value)
+    weights = op.weights - np.int64(op.weight_zp)
+    return _finish(_requantise(_convolve(taps, weights, op.groups), op.requantisation), op.finish)
+
+
+def _conv_transpose(op: ConvTranspose, inputs: list[Int8], shape: Shape) -> Int8:
+    return _finish(_requantise(_transpose(inputs[0], op, shape), op.requantisation), op.finish)
+
+
+def _upsample(op: Upsample, inputs: list[Int8], shape: Shape) -> Int8:
+    return inputs[0].repeat(op.factor[0], axis=1).repeat(op.factor[1], axis=2)
+
+
+def _concat(op: Concat, inputs: list[Int8], shape: Shape) -> Int8:
+    return np.concatenate(inputs, axis=op.axis)
+
+
+def _slice(op: Slice, inputs: list[Int8], shape: Shape) -> Int8:
+    (y, x, c), (s_y, s_x) = op.begin, op.step
+    return np.ascontiguousarray(inputs[0][:, y::s_y, x::s_x, c:][:, : shape[1], : shape[2], : shape[3]])
+
+
+def _reshape(op: Reshape, inputs: list[Int8], shape: Shape) -> Int8:
+    return inputs[0].reshape(shape)
+
+
+def _interleave(op: Interleave, inputs: list[Int8], shape: Shape) -> Int8:
+    out = np.empty(shape, np.int8)
+    for index, part in enumerate(inputs):
+        (b_y, b_x), (y, x) = op.block, divmod(index, op.block[1])
+        out[:, y::b_y, x::b_x] = part
+    return out
 
 
 def _windows(x: Int8, window: Window, size: tuple[int, int], pad_value: int) -> Int64:
@@ -96,7 +109,7 @@ def _convolve(taps: Int64, weights: Int64, groups: int) -> Int64:
     return np.concatenate(parts, axis=1).reshape(n, h, w, -1)
 
 
-def _transpose(x: Int8, op: ConvTranspose, shape: tuple[int, int, int, int]) -> Int64:
+def _transpose(x: Int8, op: ConvTranspose, shape: Shape) -> Int64:
     """Scatters each input pixel; what lies outside the input is padding that contributes ``pad_value``."""
     (k_h, k_w), (s_y, s_x), (d_y, d_x) = op.window.kernel, op.window.stride, op.window.dilation
     n, h, w, c = x.shape
@@ -137,7 +150,8 @@ def _finish(r: Int64, finish: Finish) -> Int8:
     return y if finish.table is None else finish.table[y.view(np.uint8)]
 
 
-def _pool(x: Int8, op: Pool, shape: tuple[int, int, int, int]) -> Int8:
+def _pool(op: Pool, inputs: list[Int8], shape: Shape) -> Int8:
+    x = inputs[0]
     taps = _windows(x, op.window, shape[1:3], op.pad_value)
     if op.kind is PoolKind.MAX:
         return _finish(taps.max(axis=(3, 4)), op.finish)
@@ -153,7 +167,7 @@ def _pool(x: Int8, op: Pool, shape: tuple[int, int, int, int]) -> Int8:
     return out
 
 
-def _eltwise(op: Eltwise, inputs: list[Int8]) -> Int8:
+def _eltwise(op: Eltwise, inputs: list[Int8], shape: Shape) -> Int8:
     x, *others = (source - np.int64(zp) for source, zp in zip(inputs, (op.a_zp, op.b_zp), strict=False))
     match op.kind, others:
         case EltwiseKind.PASS, []:
@@ -177,3 +191,11 @@ def _eltwise(op: Eltwise, inputs: list[Int8]) -> Int8:
     total = total + op.c
     rounded = np.rint(np.ldexp(total.astype(np.float64), -op.shift).astype(np.float32)).astype(np.int64)
     return _finish(np.clip(rounded, -32768, 32767), op.finish)
+
+
+Computed = Callable[[Any, list[Int8], Shape], Int8]
+COMPUTED: dict[type[Op], Computed] = {
+    Conv: _conv, ConvTranspose: _conv_transpose, Pool: _pool, Eltwise: _eltwise, Upsample: _upsample, Concat: _concat,
+    Slice: _slice, Reshape: _reshape, Interleave: _interleave,
+}  # fmt: skip
+"""By kind of operation: the result of its operands, in the result's shape."""

@@ -41,7 +41,7 @@ def verify(graph: XGraph) -> XGraph:
             raise GraphError(f"graph {graph.name}: two operations are named {op.name}")
         names.add(op.name)
         if not isinstance(op, Cpu):
-            _Checks(graph, op).run()
+            Checks(graph, op).run()
     for name, tensor in graph.tensors.items():
         if tensor.name != name or min(tensor.shape) < 1 or not -128 <= tensor.quantisation.zero_point <= 127:
             raise GraphError(
@@ -50,7 +50,9 @@ def verify(graph: XGraph) -> XGraph:
     return graph
 
 
-class _Checks:
+class Checks:
+    """What checks of one operation have in common."""
+
     def __init__(self, graph: XGraph, op: Op) -> None:
         self.op = op
         self.sources: list[Tensor] = [graph.tensors[name] for name in op.inputs]
@@ -58,46 +60,44 @@ class _Checks:
         self.where = f"graph {graph.name}: operation {op.name}"
 
     def run(self) -> None:
-        checks: dict[type[Op], Callable[[Any], None]] = {
-            Conv: self._conv, ConvTranspose: self._transpose, Pool: self._pool, Eltwise: self._eltwise,
-            Upsample: self._upsample, Concat: self._concat, Slice: self._slice, Interleave: self._interleave,
-            Reshape: self._reshape,
-        }  # fmt: skip
-        self._equal("outputs", len(self.op.outputs), 1)
-        checks[type(self.op)](self.op)
+        if type(self.op) not in CHECKS:
+            kind = type(self.op).__name__
+            raise GraphError(f"{self.where}: kind {kind} is not known; register it (compiler/layers/lower.py)")
+        self.equal("outputs", len(self.op.outputs), 1)
+        CHECKS[type(self.op)](self, self.op)
 
-    def _equal(self, what: str, found: object, expected: object) -> None:
+    def equal(self, what: str, found: object, expected: object) -> None:
         if found != expected:
             raise GraphError(f"{self.where}: {what} is {found}, {expected} is expected")
 
-    def _within(self, what: str, found: int, least: int, most: int) -> None:
+    def within(self, what: str, found: int, least: int, most: int) -> None:
         if not least <= found <= most:
             raise GraphError(f"{self.where}: {what} is {found}, {least} to {most} is expected")
 
-    def _array(self, what: str, value: NDArray[Any], dtype: type, shape: Shape) -> None:
-        self._equal(f"type of {what}", value.dtype, np.dtype(dtype))
-        self._equal(f"shape of {what}", value.shape, shape)
+    def array(self, what: str, value: NDArray[Any], dtype: type, shape: Shape) -> None:
+        self.equal(f"type of {what}", value.dtype, np.dtype(dtype))
+        self.equal(f"shape of {what}", value.shape, shape)
 
-    def _shape(self, expected: Shape) -> None:
-        self._equal(f"shape of {self.target.name}", self.target.shape, tuple(expected))
+    def shape(self, expected: Shape) -> None:
+        self.equal(f"shape of {self.target.name}", self.target.shape, tuple(expected))
 
-    def _finish(self, finish: Finish) -> None:
+    def finish(self, finish: Finish) -> None:
         for what in ("zero_point", "lo", "hi"):
-            self._within(what, getattr(finish, what), -128, 127)
-        self._within("hi", finish.hi, finish.lo, 127)
+            self.within(what, getattr(finish, what), -128, 127)
+        self.within("hi", finish.hi, finish.lo, 127)
         if finish.alpha is not None:
-            self._within("alpha", finish.alpha, 0, 65535)
+            self.within("alpha", finish.alpha, 0, 65535)
         if finish.table is not None:
-            self._array("table", finish.table, np.int8, (256,))
+            self.array("table", finish.table, np.int8, (256,))
 
-    def _requantisation(self, q: Requantisation, channels: int) -> None:
-        self._array("bias", q.bias, np.int32, (channels,))
-        self._array("mantissa", q.mantissa, np.uint32, (channels,))
-        self._array("shift", q.shift, np.uint8, (channels,))
-        self._within("mantissa", int(q.mantissa.max()), 0, (1 << 24) - 1)
-        self._within("shift", int(q.shift.max()), 0, 63)
+    def requantisation(self, q: Requantisation, channels: int) -> None:
+        self.array("bias", q.bias, np.int32, (channels,))
+        self.array("mantissa", q.mantissa, np.uint32, (channels,))
+        self.array("shift", q.shift, np.uint8, (channels,))
+        self.within("mantissa", int(q.mantissa.max()), 0, (1 << 24) - 1)
+        self.within("shift", int(q.shift.max()), 0, 63)
 
-    def _window(self, window: Window) -> None:
+    def window(self, window: Window) -> None:
         n, h, w, _ = self.sources[0].shape
         out = self.target.shape[1:3]
         for side, size in enumerate((h, w)):
@@ -106,20 +106,20 @@ class _Checks:
             within = reach - window.stride[side] + 1 <= room or isinstance(self.op, Pool)
             if not within:
                 raise GraphError(f"{self.where}: windows reach over {reach} of {room} {('rows', 'columns')[side]}")
-        self._equal("batch", self.target.batch, n)
+        self.equal("batch", self.target.batch, n)
 
     def _weights(self, op: Conv | ConvTranspose) -> None:
         channels, outputs = self.sources[0].channels, self.target.channels
-        self._equal("channels that are left over by groups", (channels % op.groups, outputs % op.groups), (0, 0))
-        self._array("weights", op.weights, np.int8, (outputs, *op.window.kernel, channels // op.groups))
-        self._within("weight_zp", op.weight_zp, -128, 127)
-        self._requantisation(op.requantisation, outputs)
-        self._finish(op.finish)
-        self._within("pad_value", op.pad_value, -128, 127)
+        self.equal("channels that are left over by groups", (channels % op.groups, outputs % op.groups), (0, 0))
+        self.array("weights", op.weights, np.int8, (outputs, *op.window.kernel, channels // op.groups))
+        self.within("weight_zp", op.weight_zp, -128, 127)
+        self.requantisation(op.requantisation, outputs)
+        self.finish(op.finish)
+        self.within("pad_value", op.pad_value, -128, 127)
 
     def _conv(self, op: Conv) -> None:
         self._weights(op)
-        self._window(op.window)
+        self.window(op.window)
 
     def _transpose(self, op: ConvTranspose) -> None:
         self._weights(op)
@@ -129,41 +129,41 @@ class _Checks:
             - op.window.pads[i] - op.window.pads[i + 2]
             for i, size in enumerate((h, w))
         ]  # fmt: skip
-        self._shape((n, *sides, self.target.channels))
+        self.shape((n, *sides, self.target.channels))
 
     def _pool(self, op: Pool) -> None:
-        self._window(op.window)
-        self._finish(op.finish)
-        self._equal("channels", self.target.channels, self.sources[0].channels)
-        self._within("pad_value", op.pad_value, -128, 127)
+        self.window(op.window)
+        self.finish(op.finish)
+        self.equal("channels", self.target.channels, self.sources[0].channels)
+        self.within("pad_value", op.pad_value, -128, 127)
         if op.kind is PoolKind.AVERAGE:
             taps = op.window.kernel[0] * op.window.kernel[1]
             if op.count_pad and taps not in op.scales:
                 raise GraphError(f"{self.where}: has no scale for its {taps} pixels")
             for count, (_, mantissa, shift) in op.scales.items():
-                self._within("count of a scale", count, 1, taps)
-                self._within("mantissa", mantissa, 0, (1 << 24) - 1)
-                self._within("shift", shift, 0, 63)
+                self.within("count of a scale", count, 1, taps)
+                self.within("mantissa", mantissa, 0, (1 << 24) - 1)
+                self.within("shift", shift, 0, 63)
         elif op.finish.table is None:
-            self._same_quantisation(self.sources)
+            self.same_quantisation(self.sources)
 
     def _eltwise(self, op: Eltwise) -> None:
-        self._equal("inputs", len(op.inputs), 1 if op.kind in OF_ONE else 2)
+        self.equal("inputs", len(op.inputs), 1 if op.kind in OF_ONE else 2)
         first = self.sources[0].shape
-        self._shape((*first[:3], 1) if op.kind in OVER_CHANNELS else first)
+        self.shape((*first[:3], 1) if op.kind in OVER_CHANNELS else first)
         for source in self.sources[1:]:
             wide = self.target.shape
             if source.shape not in (wide, (wide[0], 1, 1, wide[3])):
                 raise GraphError(f"{self.where}: second input is {source.shape}, {wide} or one value per channel is expected")
-        self._finish(op.finish)
+        self.finish(op.finish)
         for what, value in (("m_a", op.m_a), ("m_b", op.m_b)):
-            self._within(what, value, -(1 << 25), (1 << 25) - 1)
-        self._within("c", op.c, -(1 << 47), (1 << 47) - 1)
-        self._within("shift", op.shift, 0, 63)
+            self.within(what, value, -(1 << 25), (1 << 25) - 1)
+        self.within("c", op.c, -(1 << 47), (1 << 47) - 1)
+        self.within("shift", op.shift, 0, 63)
 
-    def _same_quantisation(self, sources: Sequence[Tensor]) -> None:
+    def same_quantisation(self, sources: Sequence[Tensor]) -> None:
         for source in sources:
-            self._equal(
+            self.equal(
                 f"quantisation of {source.name}",
                 (source.quantisation, source.flip),
                 (self.target.quantisation, self.target.flip),
@@ -171,38 +171,47 @@ class _Checks:
 
     def _upsample(self, op: Upsample) -> None:
         n, h, w, c = self.sources[0].shape
-        self._shape((n, h * op.factor[0], w * op.factor[1], c))
-        self._same_quantisation(self.sources)
+        self.shape((n, h * op.factor[0], w * op.factor[1], c))
+        self.same_quantisation(self.sources)
 
     def _concat(self, op: Concat) -> None:
-        self._within("axis", op.axis, 1, 3)
+        self.within("axis", op.axis, 1, 3)
         expected = list(self.sources[0].shape)
         expected[op.axis] = sum(source.shape[op.axis] for source in self.sources)
         for source in self.sources:
             sides = [size for axis, size in enumerate(source.shape) if axis != op.axis]
-            self._equal(
+            self.equal(
                 f"shape of {source.name} apart from axis {op.axis}", sides, [s for a, s in enumerate(expected) if a != op.axis]
             )
-        self._shape(tuple(expected))
-        self._same_quantisation(self.sources)
+        self.shape(tuple(expected))
+        self.same_quantisation(self.sources)
 
     def _slice(self, op: Slice) -> None:
         source = self.sources[0]
-        self._equal("batch", self.target.batch, source.batch)
+        self.equal("batch", self.target.batch, source.batch)
         for what, begin, step, count, size in zip(
             ("rows", "columns", "channels"), op.begin, (*op.step, 1), self.target.shape[1:], source.shape[1:], strict=True
         ):
-            self._within(f"last of the {what}", begin + (count - 1) * step, begin, size - 1)
-        self._same_quantisation(self.sources)
+            self.within(f"last of the {what}", begin + (count - 1) * step, begin, size - 1)
+        self.same_quantisation(self.sources)
 
     def _interleave(self, op: Interleave) -> None:
         (b_y, b_x), (n, h, w, c) = op.block, self.target.shape
-        self._equal("inputs", len(self.sources), b_y * b_x)
+        self.equal("inputs", len(self.sources), b_y * b_x)
         for index, source in enumerate(self.sources):
             y, x = divmod(index, b_x)
-            self._equal(f"shape of {source.name}", source.shape, (n, len(range(y, h, b_y)), len(range(x, w, b_x)), c))
-        self._same_quantisation(self.sources)
+            self.equal(f"shape of {source.name}", source.shape, (n, len(range(y, h, b_y)), len(range(x, w, b_x)), c))
+        self.same_quantisation(self.sources)
 
     def _reshape(self, op: Reshape) -> None:
-        self._equal("bytes", self.target.bytes, self.sources[0].bytes)
-        self._same_quantisation(self.sources)
+        self.equal("bytes", self.target.bytes, self.sources[0].bytes)
+        self.same_quantisation(self.sources)
+
+
+Check = Callable[[Checks, Any], None]
+CHECKS: dict[type[Op], Check] = {
+    Conv: Checks._conv, ConvTranspose: Checks._transpose, Pool: Checks._pool, Eltwise: Checks._eltwise,
+    Upsample: Checks._upsample, Concat: Checks._concat, Slice: Checks._slice, Interleave: Checks._interleave,
+    Reshape: Checks._reshape,
+}  # fmt: skip
+"""By kind of operation: what must be true of it, besides that it has one output."""
