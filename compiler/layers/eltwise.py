@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
 from compiler.schedule.instruction import Pending
-from compiler.xgraph.ops import OVER_CHANNELS, Eltwise, EltwiseKind, Upsample
+from compiler.xgraph.ops import OVER_CHANNELS, Eltwise, EltwiseKind, Op, Upsample, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import Buffer, MiscMode, Unit
@@ -18,26 +19,44 @@ from isa.instructions import Buffer, MiscMode, Unit
 _MODES = {kind: MiscMode[kind.name] for kind in EltwiseKind}
 
 
-class EltwiseLayer:
-    """Add, multiply, compare or requantise; or sum and compare over channels, all words of a pixel in the innermost loop."""
+class MiscLayer:
+    """What layers on MISC have in common: no parameters, and a cycle for each word of the result."""
 
     unit = Unit.MISC
+    window: Window | None = None
+    table: NDArray[np.int8] | None = None
+
+    def __init__(self, config: MachineConfig, op: Op, sources: Sequence[Tensor], target: Tensor, shifts: Shifts = ()) -> None:
+        self.config, self.op, self.target = config, op, target
+        self.inputs, self.output = op.inputs, op.output
+        self.shifts = shifts or [(0, 0)] * len(sources)
+        self.vectors = -(-target.channels // config.ic_p)
+        self.beats = self.cycles(target.height)
+
+    def cycles(self, rows: int) -> int:
+        return self.vectors * rows * self.target.width * self.config.misc_parts
+
+    def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
+        return self.target.height
+
+    def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
+        return [Block({}, None)]
+
+
+class EltwiseLayer(MiscLayer):
+    """Add, multiply, compare or requantise; or sum and compare over channels, all words of a pixel in the innermost loop."""
 
     def __init__(
-        self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor,
-        shifts: Shifts = (),
-    ) -> None:  # fmt: skip
-        self.config, self.op, self.eltwise = config, op, op
-        self.inputs, self.output, self.target = op.inputs, op.output, target
-        self.window, self.table = None, op.finish.table
-        self.vectors = -(-target.channels // config.ic_p)
+        self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor, shifts: Shifts = ()
+    ) -> None:
+        super().__init__(config, op, sources, target, shifts)
+        self.eltwise, self.table = op, op.finish.table
         self.over = -(-sources[0].channels // config.ic_p) if op.kind in OVER_CHANNELS else 0
         """Words of a pixel that become one."""
         self.last_lanes = sources[0].channels - (self.over - 1) * config.ic_p if self.over else 0
         self.beats = max(self.vectors, self.over) * target.height * target.width * config.misc_parts
         pixel = (1, 1)
         self.broadcast = tuple((s.height, s.width) == pixel != (target.height, target.width) for s in sources)
-        self.shifts = shifts or [(0, 0)] * len(sources)
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         if self.broadcast[index]:
@@ -46,12 +65,6 @@ class EltwiseLayer:
 
     def input_begin(self, index: int, output_begin: Ends) -> Ends:
         return np.zeros_like(output_begin) if self.broadcast[index] else output_begin + self.shifts[index][0]
-
-    def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
-        return self.target.height
-
-    def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
-        return [Block({}, None)]
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         op = self.eltwise
@@ -94,30 +107,18 @@ class EltwiseLayer:
         yield from parts
 
 
-class UpsampleLayer:
+class UpsampleLayer(MiscLayer):
     """Nearest neighbour: loops over the copies have stride 0 on the input."""
 
-    unit = Unit.MISC
-    shifts: Shifts = ()
-
     def __init__(self, config: MachineConfig, op: Upsample, source: Tensor, target: Tensor) -> None:
-        self.config, self.op, self.factor = config, op, op.factor
-        self.inputs, self.output, self.target = op.inputs, op.output, target
-        self.window, self.table = None, None
-        self.vectors = -(-target.channels // config.ic_p)
-        self.beats = self.vectors * target.height * target.width * config.misc_parts
+        super().__init__(config, op, [source], target)
+        self.factor = op.factor
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         return -(-output_end // self.factor[0])
 
     def input_begin(self, index: int, output_begin: Ends) -> Ends:
         return output_begin // self.factor[0]
-
-    def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
-        return self.target.height
-
-    def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
-        return [Block({}, None)]
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         source, target = where[self.inputs[0]], where[self.output]
@@ -136,8 +137,7 @@ class UpsampleLayer:
             else:
                 values["n1"] = 1
             used = Rows(tile.begin // f_y, (tile.end - 1) // f_y + 1)
-            cycles = self.vectors * len(tile) * target.width * self.config.misc_parts
-            pending.append(Pending("MISC", values, source.access(used), target.access(tile), cycles + 4))
+            pending.append(Pending("MISC", values, source.access(used), target.access(tile), self.cycles(len(tile)) + 4))
         return pending
 
     def _tiles(self, rows: Rows, source: Placed, target: Placed) -> Iterator[Rows]:

@@ -130,8 +130,8 @@ def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
     """That DRAM needs for a row of a map."""
     tensor = group.tensors[name]
     if name in group.first_channel or name in group.sampled:
-        return float(tensor.width * max(_SHORT_RUN, -(-tensor.channels // config.axi_bytes)))
-    return tensor.width * tensor.channels / config.axi_bytes
+        return float(tensor.width * max(_SHORT_RUN, -(-tensor.pixel_bytes // config.axi_bytes)))
+    return tensor.row_bytes / config.axi_bytes
 
 
 class _Turn(NamedTuple):

@@ -21,11 +21,12 @@ NUMBERS = "biuf"
 def read_arrays(path: str | Path) -> dict[str, Array]:
     """The arrays of an NPZ file."""
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise TilewrightError(f"{path}: one bare array, expected an NPZ file of named inputs")
-        with archive:
-            arrays = {name: archive[name] for name in archive.files}
+        with Path(path).open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise TilewrightError(f"{path}: one bare array, expected an NPZ file of named inputs")
+            with archive:
+                arrays = {name: archive[name] for name in archive.files}
     except (
         ValueError, EOFError, SyntaxError, tokenize.TokenError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error,
     ) as error:  # fmt: skip

@@ -124,7 +124,7 @@ class Least:
             for index, name in enumerate(op.inputs):
                 tensor = group.tensors[name]
                 rows = min(tensor.height, int(layer.input_end(index, height)[0]))
-                size = rows * tensor.width * self.sets.graph.tensors[name].channels * tensor.batch
+                size = rows * tensor.width * self.sets.graph.tensors[name].pixel_bytes * tensor.batch
                 own.append((name, size, tuple(self.sets.joined.get(name, ()))))
             found.append(own)
         return found

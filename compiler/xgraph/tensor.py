@@ -43,6 +43,14 @@ class Tensor:
         return self.shape[3]
 
     @property
+    def pixel_bytes(self) -> int:
+        """An element takes one."""
+        return self.channels
+
+    @property
+    def row_bytes(self) -> int:
+        return self.width * self.pixel_bytes
+
+    @property
     def bytes(self) -> int:
-        n, h, w, c = self.shape
-        return n * h * w * c
+        return self.batch * self.height * self.row_bytes

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
+from compiler.layers.eltwise import MiscLayer
+from compiler.layers.layer import Block, Ends, ParameterWords
 from compiler.layers.lower import register
 from compiler.layers.placed import Placed, Rows
 from compiler.schedule.instruction import Pending
 from compiler.xgraph.ops import Op, Span
 from compiler.xgraph.reference import Int8, Shape
-from compiler.xgraph.tensor import Tensor
 from compiler.xgraph.verify import Checks
-from isa.config import MachineConfig
-from isa.instructions import Buffer, MiscMode, Unit
+from isa.instructions import MiscMode
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,19 +29,8 @@ class RowDifference(Op):
         return first, past + (axis == 0)
 
 
-class RowDifferenceLayer:
-    """MISC adds rows to the ones above them, which it multiplies by the negative factor."""
-
-    unit = Unit.MISC
-
-    def __init__(
-        self, config: MachineConfig, op: RowDifference, sources: Sequence[Tensor], target: Tensor, shifts: Shifts
-    ) -> None:
-        self.config, self.op, self.difference = config, op, op
-        self.inputs, self.output, self.target = op.inputs, op.output, target
-        self.window, self.table, self.shifts = None, None, shifts or [(0, 0)]
-        self.vectors = -(-target.channels // config.ic_p)
-        self.beats = self.vectors * target.height * target.width * config.misc_parts
+class RowDifferenceLayer(MiscLayer):
+    """MISC adds each row to the one above it, which it multiplies by the negative factor."""
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         return np.where(output_end > 0, output_end + self.shifts[0][0] + 1, 0)
@@ -50,33 +38,27 @@ class RowDifferenceLayer:
     def input_begin(self, index: int, output_begin: Ends) -> Ends:
         return output_begin + self.shifts[0][0]
 
-    def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
-        return self.target.height
-
-    def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
-        return [Block({}, None)]
-
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         return [self._row(y, where[self.inputs[0]], where[self.output]) for y in range(rows.begin, rows.end)]
 
     def _row(self, y: int, source: Placed, target: Placed) -> Pending:
+        assert isinstance(self.op, RowDifference)
         ((down, right),) = self.shifts
         values = {
-            "mode": int(MiscMode.ADD), "m_a": self.difference.factor, "m_b": -self.difference.factor,
-            "shift": self.difference.shift, "lo": -128, "hi": 127,
-            "n0": 1, "n1": 1, "n2": self.vectors, "n3": 1, "n4": target.width,
+            "mode": int(MiscMode.ADD), "m_a": self.op.factor, "m_b": -self.op.factor, "shift": self.op.shift,
+            "lo": -128, "hi": 127, "n0": 1, "n1": 1, "n2": self.vectors, "n3": 1, "n4": target.width,
             "a_addr": source.word(y + down + 1) + right, "a_s2": source.plane, "a_s4": 1,
             "b_addr": source.word(y + down) + right, "b_s2": source.plane, "b_s4": 1,
             "o_addr": target.word(y), "o_s2": target.plane, "o_s4": 1,
         }  # fmt: skip
-        cycles = self.vectors * target.width * self.config.misc_parts
         reads = source.access(Rows(y + down, y + down + 2))
-        return Pending("MISC", values, reads, target.access(Rows(y, y + 1)), cycles + 4)
+        return Pending("MISC", values, reads, target.access(Rows(y, y + 1)), self.cycles(1) + 4)
 
 
 def computed(op: RowDifference, inputs: list[Int8], shape: Shape) -> Int8:
     total = np.diff(inputs[0].astype(np.int64), axis=1) * op.factor
-    return np.clip(np.rint(total / 2**op.shift), -128, 127).astype(np.int8)
+    out: Int8 = np.clip(np.rint(total / 2**op.shift), -128, 127).astype(np.int8)
+    return out
 
 
 def check(checks: Checks, op: RowDifference) -> None:

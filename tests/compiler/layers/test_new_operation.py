@@ -12,7 +12,7 @@ from compiler.emit.program import emit_program
 from compiler.layers.lower import LAYERS, register
 from compiler.planning.columns import TileCut
 from compiler.planning.grouping import make_group
-from compiler.planning.objective import CYCLES, DRAM
+from compiler.planning.objective import DRAM
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.search.strategies import STRATEGIES
@@ -21,7 +21,7 @@ from compiler.xgraph.parser import OPERATIONS, parse_graph
 from compiler.xgraph.printer import print_graph
 from compiler.xgraph.reference import COMPUTED, execute
 from compiler.xgraph.verify import CHECKS, verify
-from isa.config import MachineConfig, config_from_dict, preset
+from isa.config import config_from_dict, preset
 from isa.errors import TilewrightError
 from tests.compiler.graphs import Builder, check, check_emitted
 from tests.compiler.layers.row_difference import RowDifference, RowDifferenceLayer, register_row_difference
@@ -60,7 +60,7 @@ def test_the_reference_is_what_it_says() -> None:
 
 def test_it_is_read_back_from_text() -> None:
     printed = print_graph(between())
-    assert "RowDifference(name='difference1', inputs=('conv0_out',), outputs=('difference1_out',), factor=3, shift=2)" in printed.text
+    assert "outputs=('difference1_out',), factor=3, shift=2)" in printed.text
     again = parse_graph(printed)
     assert print_graph(again) == printed
     assert isinstance(again.ops[1], RowDifference)
@@ -81,16 +81,15 @@ def test_a_kind_is_registered_once() -> None:
                  layer=RowDifferenceLayer)  # fmt: skip
 
 
-@pytest.mark.parametrize("objective", [CYCLES, DRAM], ids=lambda objective: objective.name)
 @pytest.mark.parametrize("batch", [1, 2])
-def test_alone_and_in_one_group_it_computes_the_reference(batch: int, objective: object) -> None:
+def test_alone_and_in_one_group_it_computes_the_reference(batch: int) -> None:
     graph = between(n=batch)
     for groups in ([[op] for op in graph.ops], [graph.ops]):
-        check(NANO, graph, groups, objective=CYCLES if objective is CYCLES else DRAM)
+        check(NANO, graph, groups)
 
 
 def test_in_steps_of_few_rows() -> None:
-    graph = between(40, 12, 8)
+    graph = between(24, 8, 8)
     (plan,) = (step for step in plans_of(SMALL, graph, [graph.ops], DRAM) if isinstance(step, Plan))
     assert plan.steps > 1
     check(SMALL, graph, [graph.ops], objective=DRAM)
@@ -98,9 +97,9 @@ def test_in_steps_of_few_rows() -> None:
 
 @pytest.mark.parametrize("bands", [1, 3])
 def test_in_tiles_of_columns_and_bands_of_rows(bands: int) -> None:
-    graph = between(9, 90, 8)
+    graph = between(7, 40, 8)
     (plan,) = (step for step in plans_of(TINY, graph, [graph.ops], DRAM, bands=bands) if isinstance(step, Plan))
-    assert (plan.tiles > 1 or bands > 1) and plan.bands == bands
+    assert (plan.tiles > 1, plan.bands) == (True, bands)
     emitted = check(TINY, graph, [graph.ops], objective=DRAM, bands=bands)
     assert moved(TINY, emitted) == plan.cost.dram_bytes
 
@@ -118,13 +117,13 @@ def test_in_passes_over_channels() -> None:
     x = b.conv(b.input(7, 6, 8), 40)
     graph = b.graph(difference(b, x))
     (plan,) = (step for step in plans_of(SMALL, graph, [graph.ops], DRAM) if isinstance(step, Plan))
-    assert plan.count > 1 and any(each.group.first_channel for each in plan.passes)
+    assert plan.count > 1
+    assert any(each.group.first_channel for each in plan.passes)
     check(SMALL, graph, [graph.ops], objective=DRAM)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_takes_it(strategy: str) -> None:
-    config: MachineConfig = NANO
-    graph = between()
-    steps = steps_of(config, graph, strategy, "cycles")
-    check_emitted(config, graph, emit_program(config, graph, steps))
+    graph = between(6, 5, 4)
+    steps = steps_of(NANO, graph, strategy, "cycles")
+    check_emitted(NANO, graph, emit_program(NANO, graph, steps))
