@@ -90,10 +90,10 @@ class _Reader:
                 return {"name": graph, **fields}
             case "constant", [str(kind), str(digest)]:
                 return self._constant(kind, digest)
-            case _, [_, *_]:
-                raise ValueError(f"arguments of {name} without names")
-        if name not in self.parts:
+        if name not in self.parts and name not in ("graph", "constant"):
             raise ValueError(f"unknown operation {name}; known are {', '.join(OPERATIONS)}")
+        if args or name not in self.parts:
+            raise ValueError(f"arguments of {name} are not what print_graph writes")
         return made(self.parts[name], fields)
 
     def _constant(self, kind: str, digest: str) -> Constant:

@@ -126,9 +126,9 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
         replaced("kernel=(2, 2)", "kernel=(2, '2')"),
         r"line 6: .*kernel of Window is \(2, '2'\), expected tuple\[int, int\]",
     ),
-    "no name": (replaced("Pool(name='max1'", "Pool('max1'"), r"line 6: .*arguments of Pool without names"),
+    "no name": (replaced("Pool(name='max1'", "Pool('max1'"), r"line 6: .*arguments of Pool are not what print_graph writes"),
     "no array": (replaced("weights=constant", "weights=0 or constant"), r"line 5: .*cannot be read"),
-    "a number": (replaced("graph('test'", "graph(0"), r"line 1: .*arguments of graph without names"),
+    "a number": (replaced("graph('test'", "graph(0"), r"line 1: .*arguments of graph are not what print_graph writes"),
     "no outputs": (replaced(", outputs=('max1_out',))\nT", ")\nT"), r"line 1: a graph, a tensor or an operation is expected"),
     "wrong shape": (replaced("(1, 3, 3, 4)", "(1, 3, 3, 5)"), r"0\.xgraph: graph test: operation max1: channels is 5, 4 is"),
 }
