@@ -88,9 +88,7 @@ class Bounds:
             rows = self._stepping.rows
             size, bus = 0, 0.0
             for name in (*loads, *group.outputs):
-                tensor = group.tensors[name]
-                pixels = rows[name] * tensor.width
-                size += pixels * tensor.channels
+                size += rows[name] * group.tensors[name].row_bytes
                 bus += rows[name] * bus_cycles(self.config, group, name)
             self._moves[key] = size, int(bus)
         return self._moves[key]
@@ -104,4 +102,4 @@ class Bounds:
     def _bytes(self, names: Sequence[str]) -> int:
         """Of these maps, for one image."""
         tensors, rows = self._stepping.group.tensors, self._stepping.rows
-        return sum(rows[name] * tensors[name].width * tensors[name].channels for name in names)
+        return sum(rows[name] * tensors[name].row_bytes for name in names)
