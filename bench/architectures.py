@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 
+from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row
-from bench.strategies import CONVOLUTIONS, PAGE, convolutions, imported
+from bench.strategies import CONVOLUTIONS, convolutions, imported
 from compiler.papers.architectures import ARCHITECTURES, OnArchitecture
 from compiler.search.as_written import choose_optimus
 from isa.config import preset

@@ -11,8 +11,9 @@ import argparse
 import statistics
 import time
 
+from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
-from bench.strategies import CONVOLUTIONS, LISTED, PAGE, convolutions, fitting, imported, small_machine
+from bench.strategies import CONVOLUTIONS, LISTED, convolutions, fitting, imported, small_machine
 from compiler.planning.objective import DRAM
 from compiler.search.best import best
 from compiler.search.cost import Evaluator

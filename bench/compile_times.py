@@ -23,8 +23,8 @@ from typing import Any
 import onnx
 
 from bench.checkout import ROOT, revision, run_in
+from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row
-from bench.strategies import PAGE
 from compiler.zoo.networks import networks
 from isa.config import preset
 

@@ -22,8 +22,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
-from bench.strategies import PAGE, imported
+from bench.strategies import imported
 from compiler.fastest import fastest
 from compiler.planning.grouping import needs_of
 from compiler.planning.plan import Plan

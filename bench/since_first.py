@@ -11,9 +11,9 @@ import sys
 from dataclasses import replace
 from statistics import mean
 
+from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, sources
-from bench.strategies import PAGE
 from compiler.driver import compile_graph
 from compiler.zoo.exports import exports
 from isa.config import MachineConfig, preset
