@@ -1,14 +1,14 @@
 """What programs take since the first edition: ``python -m bench.since_first [network ...] [--config base zu2 zu9]``.
 
-The presets have fewer finishing lanes, sums or banks since they fit their chips, so that their cycles alone do not say what the
-compiler gained. Before them stand those on a machine with the first edition's memories, and with all lanes that there can be, as
-it had them. Cycles are the cycle model's, of strategy ``best``; rows go into docs/search.md.
+The presets have fewer finishing lanes, sums or banks since they fit their chips, so that their cycles alone do not say what
+the compiler gained. Before them stand those on a machine with the first edition's memories, and with all lanes that there can
+be, as it had them. Cycles are the cycle model's, of strategy ``best``; rows go into docs/search.md.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from statistics import mean
 
 from bench.figures import listed, number
@@ -17,7 +17,7 @@ from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, known, sources
 from compiler.driver import compile_graph
 from compiler.zoo.exports import exports
-from isa.config import OF_NO_PROGRAM, MachineConfig, preset
+from isa.config import OF_NO_PROGRAM, MachineConfig, config_from_dict, preset
 from tilewright.api import estimated_cycles
 
 FIRST = {
@@ -51,10 +51,9 @@ COLUMNS = ("compared", "configuration", "network", "first edition: cycles", "cyc
 def as_first(name: str) -> MachineConfig:
     """Memories of the first edition, and as many lanes as there can be; windows take a tap in a cycle, as they did."""
     now = preset(name)
-    return replace(
-        now, name=f"{name}_first", chip="", chip_cores=1, conv_finish=now.oc_p * now.px_p, pool_finish=now.ic_p,
-        misc_lanes=now.ic_p, pool_taps=1, pool_leaky=0, **MEMORIES[name],
-    )  # fmt: skip
+    lanes = {"conv_finish": now.oc_p * now.px_p, "pool_finish": now.ic_p, "misc_lanes": now.ic_p}
+    fields = {"base": name, "name": f"{name}_first", "chip": "", "chip_cores": 1, "pool_taps": 1, "pool_leaky": 0}
+    return config_from_dict(fields | lanes | MEMORIES[name], origin="bench")
 
 
 def differences(then: MachineConfig, now: MachineConfig) -> str:
