@@ -9,9 +9,9 @@ which holds for every program of the network on this machine.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from statistics import median
 
+from bench.network_table import PERFORMANCE as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import compile_graph
@@ -25,7 +25,6 @@ from tilewright.api import estimated_cycles
 FEW = (
     "squeezenet", "mobilenet_v2", "googlenet", "resnet50_v1", "vgg16_convolutions", "efficientnet_lite0", "mobilenet_v3_large",
 )  # fmt: skip
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 TITLE = "Bounds of programs"
 COLUMNS = (
     "configuration", "network", "CONV beats", "POOL beats", "MISC beats", "DRAM beats", "with parameters", "cycles at least",
