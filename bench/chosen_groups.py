@@ -2,17 +2,21 @@
 
 ``python -m bench.chosen_groups``: nothing is measured. The rows of *Whole networks, chosen groups* are those of *RTL* in
 docs/networks.md (``bench.networks_rtl --best``) with the bounds of *Bounds of programs* (``bench.least_cycles``), those of
-*Utilisation by the cycle model* are rates of *Cycles* in docs/search.md (``bench.strategies cycles``).
+*Utilisation by the cycle model* come of *Cycles* in docs/search.md (``bench.strategies cycles``).
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from bench import compared
-from bench.figures import listed, number
+from bench.figures import listed, number, paragraph
 from bench.least_cycles import TITLE as BOUNDS
 from bench.network_table import PAGE as NETWORKS
 from bench.network_table import PERFORMANCE, SEARCH, put_row, put_text, rows_of
 from bench.networks_rtl import TITLE as RTL
+from compiler.zoo.macs import multiply_accumulates
+from compiler.zoo.networks import networks
 from isa.config import preset
 
 TITLE, MODEL = "Whole networks, chosen groups", "Utilisation by the cycle model"
@@ -49,15 +53,19 @@ def rows() -> list[list[str]]:
 
 
 def model_rows() -> list[list[str]]:
-    """Of *Utilisation by the cycle model*: GOP/s of those that the array could make."""
+    """Of *Utilisation by the cycle model*."""
     found = []
     for row in rows_of(compared.CYCLES, SEARCH):
         if row["compared"] == compared.BY_ONE_PLANNER:
             name, config = row["network"], preset(row["configuration"])
-            rate = float(row["best: cycles, GOP/s"].split(", ")[1])
-            share = 1000 * rate / (2 * config.macs_per_cycle * config.clock_mhz)
+            share = macs(name) / (number(row["best: cycles, GOP/s"]) * config.macs_per_cycle)
             found.append([name, config.name, f"{share:.3f}", ASKED_OF_MODEL.get(name, {}).get(config.name, "")])
     return found
+
+
+@lru_cache
+def macs(name: str) -> int:
+    return multiply_accumulates(networks()[name]())
 
 
 def told() -> str:
@@ -76,7 +84,7 @@ def _below_what_is_asked(written: list[dict[str, str]]) -> str:
     for row in below:
         most = f", at most {row['at most']} can be" if row.get("at most") else ""
         names.append(f"{row['network']} on `{row['configuration']}` ({row['utilisation']} for {row['asked']}{most})")
-    return f"Below what is asked, of {len(asked)} rows of which something is: {listed(names)}."
+    return paragraph(f"Below what is asked, of {len(asked)} rows of which something is: {listed(names)}.")
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ Strategies under one planner come first; what compares other tiles or other mach
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bench.figures import below, listed, number, paragraph, spread, told
 from bench.network_table import SEARCH as PAGE
@@ -85,7 +85,7 @@ def _timed(strategy: str) -> str:
 
 
 def dram_rows(
-    machine: Sequence[str], found: Sequence[float], tiled: dict[str, float], oracle: float, exact: str, left_out: str
+    machine: Sequence[str], found: Sequence[float], tiled: Mapping[str, float], oracle: float, exact: str, left_out: str
 ) -> list[list[str]]:
     """``machine``: KiB, batch, network; ``found``: bytes of ``SHOWN``; ``tiled``: of ``optimus`` and ``dnnvm`` in row tiles."""
     of = dict(zip(SHOWN, found, strict=True))

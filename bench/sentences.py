@@ -19,6 +19,7 @@ from bench import (
     least_cycles,
     like_for_like,
     plan_error,
+    resources,
     row_error,
     schemes,
     since_first,
@@ -43,6 +44,7 @@ SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
     (PERFORMANCE, latency.TITLE): latency.told,
     (PERFORMANCE, plan_error.TITLE): plan_error.told,
     (PERFORMANCE, row_error.TITLE): row_error.told,
+    (PERFORMANCE, resources.TITLE): resources.text,
 }
 """Below the table of which page and heading."""
 
