@@ -51,7 +51,7 @@ def measure(name: str, kib: int, effort: str) -> None:
     seconds = time.process_time() - since
     row = [
         effort, str(kib), name, f"{found.value / 1e6:.3f}", f"{found.bound / 1e6:.3f}", f"{found.gap:.1%}",
-        str(evaluator.evaluated), str(found.left_out), exact_among(found, evaluator.effort.most_ops), f"{seconds:.1f}",
+        str(evaluator.evaluated), str(found.left_out.groups), exact_among(found, evaluator.effort.most_ops), f"{seconds:.1f}",
     ]  # fmt: skip
     put_row(TITLE, COLUMNS, row, 3, PAGE)
     print(" | ".join(row), flush=True)

@@ -23,7 +23,7 @@ import numpy as np
 from bench.network_table import put_row
 from bench.strategies import CONVOLUTIONS, convolutions, fitting, imported, small_machine, timed
 from compiler.layers.placed import Placed
-from compiler.planning import selection
+from compiler.planning import candidates
 from compiler.planning.objective import OBJECTIVES
 from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
@@ -75,7 +75,7 @@ def apart(*_: object) -> None:
 
 @contextmanager
 def sharing(how: Callable[..., object]) -> Iterator[None]:
-    with patch.object(selection, "place_shared", how):
+    with patch.object(candidates, "place_shared", how):
         yield
 
 

@@ -49,7 +49,7 @@ def arena_bytes(tasks: Tasks, order: Sequence[int]) -> int:
     blocks = []
     for use in tasks.uses:
         times = [place[task] for task in members(use.tasks)]
-        begin, end = 0 if use.given else min(times), len(tasks) if use.kept else max(times) + 1
+        begin, end = 0 if use.given else min(times), len(tasks) if use.outlives else max(times) + 1
         blocks.append(Block(begin, end, use.size))
     return arrange(blocks).total
 

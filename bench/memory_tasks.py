@@ -12,8 +12,9 @@ from compiler.frontend.pipeline import import_model
 from compiler.memory.lifetimes import Step
 from compiler.memory.order import tasks_of
 from compiler.memory.tasks import Tasks, Use, members
-from compiler.planning.grouping import make_group, needs_of, one_each, ordered_groups
+from compiler.planning.grouping import make_group, one_each
 from compiler.planning.operations import Group
+from compiler.planning.running_order import needs_of, ordered_groups
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.xgraph.ops import Cpu
 from isa.config import preset

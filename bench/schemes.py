@@ -27,11 +27,11 @@ from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of, text_of
 from bench.strategies import imported
 from compiler.fastest import fastest
-from compiler.planning.grouping import needs_of
 from compiler.planning.plan import Plan
+from compiler.planning.running_order import needs_of
 from compiler.schemes import dynamic, pbqp
 from compiler.schemes.choice import Steps, chosen, measured, others_of, with_schemes
-from compiler.schemes.measured import Measured
+from compiler.schemes.pair_costs import PairCosts
 from compiler.schemes.problem import Costs, Problem, Solution
 from compiler.schemes.proof import Proof, prove
 from compiler.search.cost import Evaluator
@@ -56,7 +56,7 @@ class Bench:
         self.steps: Steps = fastest(self.evaluator)
         self.plans = [step for step in self.steps if isinstance(step, Plan)]
         self.rows = [[plan, *others_of(self.evaluator, plan, schemes)] for plan in self.plans]
-        self.told: Measured = measured(self.evaluator, self.steps, self.rows)
+        self.told: PairCosts = measured(self.evaluator, self.steps, self.rows)
 
     def cycles(self, choices: tuple[int, ...]) -> int:
         return program_cycles(self.evaluator.config, self.graph, chosen(self.steps, self.rows, choices))

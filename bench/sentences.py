@@ -21,6 +21,7 @@ from bench import (
     plan_error,
     resources,
     row_error,
+    scheme_limits,
     schemes,
     since_first,
 )
@@ -36,6 +37,7 @@ SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
     (SEARCH, bounds.TITLE): bounds.told,
     (SEARCH, schemes.TITLE): schemes.order_told,
     (SEARCH, schemes.FLOW): schemes.flow_told,
+    (SEARCH, scheme_limits.TITLE): scheme_limits.told,
     (SEARCH, compared.SEARCH_TIME): compared.search_told,
     (SEARCH, compile_times.TITLE): compile_times.told,
     (PERFORMANCE, chosen_groups.TITLE): chosen_groups.told,

@@ -10,9 +10,10 @@ from compiler.emit.places import Given
 from compiler.fusion.legal import Mask, OpSets
 from compiler.layers.fit import FitError
 from compiler.ordering import Arrangement
-from compiler.planning.grouping import machine_ops, make_group, needs_of
+from compiler.planning.grouping import machine_ops, make_group
 from compiler.planning.joining import joinable
 from compiler.planning.plans import Wanted
+from compiler.planning.running_order import needs_of
 from compiler.schedule.document import GroupSchedule, Schedule
 from compiler.search.decided import DecidedSets
 from compiler.xgraph.graph import XGraph

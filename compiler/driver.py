@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx
 
@@ -28,12 +28,14 @@ from compiler.planning.plans import plans_of
 from compiler.schedule.document import Schedule
 from compiler.schemes.choice import with_schemes
 from compiler.schemes.walked import with_walked_schemes
+from compiler.search.best import best
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.decided import Decided
 from compiler.search.effort import NORMAL, Effort, effort_of
-from compiler.search.measured import Measure, Measured
+from compiler.search.measured import Measure
 from compiler.search.neocpu import SCHEMES
+from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, partition_by
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import forget_programs
 from compiler.xgraph.graph import XGraph
@@ -79,6 +81,8 @@ class Compiled:
     seconds: dict[str, float]
     sharing: Sharing = APART
     """What shares bytes of WORK; inputs and outputs only where a memory limit asks for it."""
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    """By the caps of the strategy that chose the groups."""
 
     @property
     def plans(self) -> list[Plan]:
@@ -111,8 +115,8 @@ def compile_graph(
     ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
     may take. ``measure``: of the cycles of each group, by which it is chosen, instead of the planner's estimate.
     """
-    if measure is not None and (schedule is not None or groups is not None):
-        raise TilewrightError("evaluator: groups are decided already, nothing is left to weigh; leave them out")
+    if measure is not None and groups is not None:
+        raise nothing_to_weigh()
     stages = stages or Stages()
     stages.begin("search")
     imported, known = fitted(imported, config, objective_of(objective), database)
@@ -133,7 +137,7 @@ def compile_graph(
     stages.begin("pack")
     program = _program(config, imported, emitted)
     stages.end()
-    return Compiled(program, imported, found.steps, dict(stages.seconds), found.sharing)
+    return Compiled(program, imported, found.steps, dict(stages.seconds), found.sharing, found.left_out)
 
 
 def steps_of(
@@ -156,9 +160,9 @@ def frugal_steps(
     check_choices(strategy, objective)
     wanted = objective_of(objective)
     with crew_allowed() as crew:
-        evaluator = Evaluator(config, graph, database, {} if known is None else known, effort=effort, crew=crew)
-        if measure is not None:
-            evaluator = Measured(config, graph, effort=effort, measure=measure)
+        # What is known is not measured.
+        costs: Costs = {} if known is None or measure is not None else known
+        evaluator = Evaluator(config, graph, database, costs, effort=effort, crew=crew, measure=measure)
         if progress is not None:
             evaluator.told = progress
         if schedule is not None:
@@ -168,24 +172,27 @@ def frugal_steps(
             if memory is not None and found.bytes > memory:
                 raise refusal(evaluator, memory, found)
         else:
-            found = _kept_to(evaluator, _chosen(evaluator, strategy, wanted), wanted, memory, free=strategy == "best")
+            steps, left_out = _chosen(evaluator, strategy, wanted)
+            found = replace(_kept_to(evaluator, steps, wanted, memory, free=strategy == "best"), left_out=left_out)
     if database is not None:
         database.save()
     return found
 
 
-def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> list[Plan | Cpu]:
-    """What a strategy makes of a graph, in an order in which it can run."""
+def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[list[Plan | Cpu], LeftOut]:
+    """What a strategy makes of a graph, in an order in which it can run, and what its caps left out."""
     if strategy == "best" and objective is CYCLES:
         effort = evaluator.effort
         steps = fastest(evaluator)
         walked = effort.walked if effort.times(steps) else 0
-        return with_schemes(evaluator, with_walked_schemes(evaluator, steps, walked), effort.schemes)
-    groups = evaluator.whole(STRATEGIES[strategy](evaluator.graph, evaluator, objective).groups)
+        steps = with_schemes(evaluator, with_walked_schemes(evaluator, steps, walked), effort.schemes)
+        return steps, partition_by(best, evaluator.graph, evaluator, CYCLES).left_out
+    found = STRATEGIES[strategy](evaluator.graph, evaluator, objective)
+    groups = evaluator.whole(found.groups)
     steps = plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
     if strategy == "neocpu" and objective is CYCLES and evaluator.effort.timed:
-        return with_schemes(evaluator, steps, max(SCHEMES, evaluator.effort.schemes))
-    return steps
+        steps = with_schemes(evaluator, steps, max(SCHEMES, evaluator.effort.schemes))
+    return steps, found.left_out
 
 
 def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int | None, schedule: Schedule) -> Frugal:
@@ -194,19 +201,23 @@ def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int
         raise TilewrightError(f"objective {objective!r}: chooses all groups itself; leave the schedule out")
     config, graph, wanted = evaluator.config, evaluator.graph, objective_of(objective)
     decided = decisions(config, graph, schedule)
+    if decided.whole and evaluator.measure is not None:
+        raise nothing_to_weigh()
     around = Decided(
-        config, graph, evaluator.database, evaluator.known, effort=evaluator.effort, told=evaluator.told, wanted=decided.wanted
+        config, graph, evaluator.database, evaluator.known, effort=evaluator.effort, told=evaluator.told, wanted=decided.wanted,
+        crew=evaluator.crew, measure=evaluator.measure,
     )  # fmt: skip
+    left_out = NOTHING_LEFT_OUT
     if decided.whole:
         steps = plans_of(config, graph, decided.groups, wanted, wanted=decided.wanted, listed=schedule.listed)
     else:
-        steps = _chosen(around, strategy, wanted)
+        steps, left_out = _chosen(around, strategy, wanted)
     found = _arranged(evaluator, steps, wanted, decided.arrangement)
     if memory is not None and found.bytes > memory:
         if decided.arrangement != ANY:
             raise refusal(around, memory, found)
-        return limited(around, wanted, steps, memory, free=False)
-    return found
+        found = limited(around, wanted, steps, memory, free=False)
+    return replace(found, left_out=left_out)
 
 
 def _kept_to(
@@ -238,6 +249,11 @@ def _arranged(
         yield from map(cycles, range(2, len(ways)))
 
     return frugal(config, graph, steps, objective, decided, measure=scheduled)
+
+
+def nothing_to_weigh() -> TilewrightError:
+    """Of a measure where all groups are given."""
+    return TilewrightError("evaluator: groups are decided already, nothing is left to weigh; leave it, or some of them, out")
 
 
 def check_choices(strategy: str, objective: str) -> None:

@@ -27,12 +27,13 @@ from math import inf
 from time import perf_counter
 
 from compiler.crew import Team
+from compiler.fusion.legal import Mask
 from compiler.neighbours import Neighbours
 from compiler.planning.objective import CYCLES, DRAM, LEAN
 from compiler.planning.plan import Plan
-from compiler.search.best import also_best, best, best_of_weighed
-from compiler.search.cost import Evaluator, Groups
-from compiler.search.partition import partition_by, price_of
+from compiler.search.best import best, best_of_weighed, plan_promising
+from compiler.search.cost import Evaluator, Groups, Objective
+from compiler.search.partition import made_of, partition_by, price_of
 from compiler.search.splice import Behind, Path, pairs_of, splice
 from compiler.search.strategies import CONTENDERS
 from compiler.stretches import Stretch, halves, stretches
@@ -142,15 +143,18 @@ def of_strategies(evaluator: Evaluator) -> list[Groups]:
 
 def contenders(evaluator: Evaluator, neighbours: Neighbours, strategies: Sequence[Groups]) -> list[Path]:
     """Partitions that may be worth a program, the one with the least sum of costs first."""
-    found = [*strategies]
-    evaluator.told("search: strategy best, where each group costs more, or less")
-    for charge in CHARGES:
-        found += best_of_weighed(evaluator, CYCLES, charge)
     by_bytes = evaluator.planning_for(CYCLES)
-    evaluator.told("search: strategy best, where bytes count a little")
-    found += also_best(by_bytes, LEAN)
-    evaluator.told("search: strategy best, where bytes count alone")
-    found += also_best(by_bytes, DRAM)
+
+    def solved(way: tuple[Objective, int]) -> list[Mask] | None:
+        return best_of_weighed(by_bytes, *way)
+
+    evaluator.told("search: strategy best, where each group costs more, or less")
+    chosen = evaluator.crew.team(solved).each([(CYCLES, charge) for charge in CHARGES])
+    evaluator.told("search: strategy best, where bytes count a little, or alone")
+    for objective in (LEAN, DRAM):
+        plan_promising(by_bytes, objective)
+        chosen.append(solved((objective, 0)))
+    found = [*strategies, *(made_of(by_bytes, CYCLES, masks).groups for masks in chosen if masks is not None)]
     evaluator.told("search: groups behind each other")
     costs = {groups: _sum_of_cycles(evaluator, groups) for groups in map(evaluator.whole, found)}
     least = min(costs.values())

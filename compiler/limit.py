@@ -141,7 +141,7 @@ class _Frugal:
         self._evaluator, self._objective = evaluator, objective
         plans = [step for step in given if isinstance(step, Plan)]
         self._programs: dict[tuple[Groups, bool, int], Frugal] = {}
-        self._timed: dict[int, tuple[Frugal, int]] = {}
+        self._timed: dict[Frugal, int] = {}
         self._favoured = frozenset(evaluator.sets.mask([layer.op for layer in plan.group.layers]) for plan in plans)
 
     @cached_property
@@ -166,7 +166,7 @@ class _Frugal:
             for limits in (way.candidates.overlapping, way.candidates.apart)
             for favoured in (self._favoured, frozenset[Mask]())
         ]  # fmt: skip
-        different = [*{id(each): each for each in found if each is not None}.values()]
+        different = [*dict.fromkeys(each for each in found if each is not None)]
         return min(different, key=self.cost) if len(different) > 1 else next(iter(different), None)
 
     def first_within(self, limit: int) -> Frugal | None:
@@ -208,10 +208,10 @@ class _Frugal:
     def cost(self, found: Frugal) -> int:
         """Of the whole program, where cycles count; else by the planner."""
         if self._objective is CYCLES:
-            if id(found) not in self._timed:
-                cycles = program_cycles(self._evaluator.config, self._evaluator.graph, found.steps, found.sharing)
-                self._timed[id(found)] = found, cycles
-            return self._timed[id(found)][1]
+            if found not in self._timed:
+                config, graph = self._evaluator.config, self._evaluator.graph
+                self._timed[found] = program_cycles(config, graph, found.steps, found.sharing)
+            return self._timed[found]
         return sum(self._objective(step.cost) for step in found.steps if isinstance(step, Plan))
 
     def _made(self, groups: Groups, way: _Way) -> Frugal:

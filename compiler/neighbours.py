@@ -15,9 +15,9 @@ from statistics import fmean
 from compiler.fusion.legal import Mask, bits_of
 from compiler.memory.storage import kin_of
 from compiler.planning.behind import Row
-from compiler.planning.grouping import ordered_groups
 from compiler.planning.plan import Plan
 from compiler.planning.plans import KnownPlans, plan_at, plans_of
+from compiler.planning.running_order import ordered_groups
 from compiler.search.cost import Evaluator
 from compiler.stretches import Stretch
 from compiler.xgraph.ops import Cpu, Op

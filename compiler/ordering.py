@@ -16,6 +16,7 @@ from compiler.memory.order import memory_order
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group, turned
+from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
@@ -25,13 +26,18 @@ MOST_LOSS = 0.01
 """Of cycles, for less memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Frugal:
-    """Steps in the order of execution, what shares bytes, and the bytes of DRAM that feature maps then take."""
+    """Steps in the order of execution, what shares bytes, and the bytes of DRAM that feature maps then take.
+
+    Each is itself alone, as plans are: so it is a key to what is known of it.
+    """
 
     steps: list[Plan | Cpu]
     sharing: Sharing
     bytes: int
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    """By whoever chose the groups."""
 
 
 @dataclass(frozen=True)

@@ -105,8 +105,9 @@ def compile_model(
 
 
 def import_arguments(
-    *, calibration: Mapping[str, Array] | None = None, scheme: str, method: str, bias_correction: bool,
-    keep_float: Sequence[str], quantise_rest: bool = False, follow: str = USUAL, edges: Edges,
+    *, calibration: Mapping[str, Array] | None = None, scheme: str = "power_of_two", method: str = "mse",
+    bias_correction: bool = False, keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL,
+    edges: Edges = PLAIN,
 ) -> dict[str, Any]:  # fmt: skip
     """Of ``import_model``; names that nothing goes by are refused."""
     choices = Choices(scheme, method, bias_correction, tuple(keep_float), quantise_rest, follow)

@@ -36,6 +36,7 @@ COMMANDS = {
     "report": "Write a page that shows where a program's cycles, bytes and words go.",
     "run": "Run a program file on inputs.",
     "size": "Synthesise the machine, and say how large it is.",
+    "table": "Build Optimus' look-up table of a model, for its on-line variant.",
     "trace": "Write the timeline of a program for Perfetto.",
     "verilog": "Write the machine as Verilog, and what goes with it.",
 }

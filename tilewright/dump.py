@@ -56,8 +56,8 @@ def _pass(plan: Pass) -> Iterator[str]:
     for name in plan.loads:
         yield f"load {name}, {plan.skew[f'load {name}']} steps behind"
     for layer in group.layers:
-        blocks, kept = len(stays.blocks[layer.output]), stays.kept[layer.output]
-        parameters = f"parameters in {blocks} blocks, {kept} of them loaded once" if blocks else "no parameters"
+        blocks, stay = len(stays.blocks[layer.output]), stays.stay[layer.output]
+        parameters = f"parameters in {blocks} blocks, {stay} of them loaded once" if blocks else "no parameters"
         yield f"{layer.unit.name} {layer.op.name}, {plan.skew[layer.output]} steps behind: {parameters}"
     for name in group.outputs:
         yield f"save {name}, {plan.skew[f'save {name}']} steps behind"

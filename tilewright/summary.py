@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import onnx
@@ -25,6 +25,7 @@ from tilewright.profile.shapes import model_of, shapes_of
 from tilewright.report.layers import LayerRow, layer_rows
 
 FLOAT_BYTES = 4
+LEFT_OUT = "groups left out by caps"
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def facts(compiled: Compiled, speed: HostSpeed | None = None) -> dict[str, Any]:
     return {
         "operations on machine": sum(len(plan.group.layers) for plan in plans),
         "groups": len(plans),
+        **({LEFT_OUT: str(left)} if (left := compiled.left_out) else {}),
         "machine segments": sum(isinstance(step, MachineStep) for step in program.run_order),
         "nodes on CPU": sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
         "operations with inexact cases": len(compiled.imported.inexact),
@@ -128,6 +130,7 @@ def details(compiled: Compiled) -> dict[str, Any]:
              "DRAM bytes": plan.cost.dram_bytes, "operations": [layer.op.name for layer in plan.group.layers]}
             for plan in compiled.plans
         ],
+        "left out by caps": asdict(compiled.left_out),
         "inexact": dict(compiled.imported.inexact),
         "causes": [{"reason": row.reason, "nodes": list(row.nodes), "MACs": row.macs} for row in causes(compiled)],
         "on the CPU": dict(compiled.imported.reasons),

@@ -58,5 +58,5 @@ def _parameters(config: MachineConfig, plan: Plan) -> dict[str, tuple[Stay, ...]
             if used:
                 less = [b for b in PARAMETER_BUFFERS if b in used and budget[b] != config.buffer_depth(b.name)]
                 words = {b.name.lower(): budget[b] for b in less}
-                found.setdefault(layer.op.name, []).append(Stay(each.residence.kept[name], words))
+                found.setdefault(layer.op.name, []).append(Stay(each.residence.stay[name], words))
     return {name: tuple(stays[:1] if stays.count(stays[0]) == len(stays) else stays) for name, stays in found.items()}

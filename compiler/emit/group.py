@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from compiler.emit.parameters import Parameters
 from compiler.layers.layer import Block, Layer, ParameterWords
 from compiler.layers.placed import Rows
-from compiler.layers.views import View, load_rows, save_rows
-from compiler.planning.operations import Group
+from compiler.layers.views import load_rows, save_rows
+from compiler.planning.homes import Homes
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.sequence import sequence
 from compiler.schedule.instruction import Pending
 from isa.config import MachineConfig
 from isa.instructions import Buffer
-
-
-@dataclass(frozen=True)
-class Homes:
-    """Where maps lie in DRAM: where they are read from, and all the places they are written to."""
-
-    load: Mapping[str, View]
-    save: Mapping[str, Sequence[View]]
-
-    def of(self, group: Group) -> Homes:
-        """For a group that holds only some channels, or pixels, of its maps."""
-
-        def part(name: str, view: View) -> View:
-            tensor = group.tensors[name]
-            if group.stacked:
-                view = view.stacked(tensor.height)
-            if group.row_pixels:
-                view = view.in_rows(group.row_pixels)
-            if name in group.sampled:
-                view = view.sampled(*group.sampled[name], tensor.height, tensor.width)
-            if name in group.first_row:
-                view = view.rows_from(group.first_row[name], tensor.height)
-            if name in group.first_channel:
-                view = view.channels_from(group.first_channel[name], tensor.channels)
-            if name in group.first_column:
-                view = view.columns_from(group.first_column[name], tensor.width)
-            return view
-
-        return Homes(
-            {name: part(name, view) for name, view in self.load.items()},
-            {name: [part(name, view) for view in views] for name, views in self.save.items()},
-        )  # fmt: skip
 
 
 def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters, batch: int) -> list[Pending]:
@@ -61,7 +28,7 @@ def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Param
 
 
 class PassEmitter:
-    """Walks the steps of a pass: in time slot ``s`` a layer that runs ``k`` steps behind does step ``s - k``."""
+    """Goes through the steps of a pass: in time slot ``s`` a layer that runs ``k`` steps behind does step ``s - k``."""
 
     def __init__(self, config: MachineConfig, plan: Pass, homes: Homes, parameters: Parameters, first_tile: int) -> None:
         self.config, self.plan, self.homes, self.parameters = config, plan, homes, parameters
@@ -126,7 +93,7 @@ class PassEmitter:
         kept = self._resident.setdefault(layer.output, [])
         residence = self.plan.residence
         for number, block in enumerate(residence.blocks[layer.output]):
-            stays = number < residence.kept[layer.output]
+            stays = number < residence.stay[layer.output]
             if stays and number < len(kept):
                 where = kept[number]
             else:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler.emit.overlaps import overlaps_of
 from compiler.emit.steps import touched
 from compiler.layers.views import View
 from compiler.memory.blocks import Block
@@ -17,6 +16,7 @@ from compiler.memory.lifetimes import ALIGN, Lives, Storage, lives_of
 from compiler.memory.overlap import Overlaps
 from compiler.memory.overlay import overlaid
 from compiler.memory.storage import Home, storage_of
+from compiler.planning.overlaps import overlaps_of
 from compiler.planning.plan import Plan
 from compiler.schedule.document import Origin
 from compiler.xgraph.graph import XGraph
@@ -126,7 +126,7 @@ def _block(storage: Storage, region: Region, steps: int) -> Block:
     if region is not Region.WORK:
         return Block(0, 1, storage.size)
     times = (*storage.made, *storage.read)
-    return Block(0 if storage.given else min(times), max(1, steps) if storage.kept else max(times) + 1, storage.size)
+    return Block(0 if storage.given else min(times), max(1, steps) if storage.outlives else max(times) + 1, storage.size)
 
 
 def _final(home: Home, region: Region, offset: int, flip: bool) -> View:

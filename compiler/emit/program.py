@@ -8,10 +8,11 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from compiler.emit.group import Homes, emit_plan
+from compiler.emit.group import emit_plan
 from compiler.emit.parameters import ConstImage, Parameters, UnpackedImage, depths
 from compiler.emit.places import APART, Sharing, places
 from compiler.layers.views import View
+from compiler.planning.homes import Homes
 from compiler.planning.plan import Plan
 from compiler.schedule.hazards import dependences, hazards
 from compiler.schedule.instruction import Pending, Space

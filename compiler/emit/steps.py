@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from compiler.memory.lifetimes import Step
 from compiler.memory.order import tasks_of
 from compiler.memory.tasks import Tasks
-from compiler.planning.grouping import needs_of
 from compiler.planning.plan import Plan
+from compiler.planning.running_order import needs_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
 

@@ -23,6 +23,8 @@ class Grown:
     """Groups that were found and not asked about, for there were too many of their size; what extends them is not counted."""
     longer: int
     """Groups of one operation more than allowed: extensions of the longest."""
+    most_ops: int
+    """Operations that were allowed."""
 
     @property
     def complete(self) -> bool:
@@ -63,7 +65,7 @@ def grow(
         elif len(level) > most_of_a_size:
             left_out += len(level) - most_of_a_size
             level = _fairly(hopes, most_of_a_size)
-    return Grown(found, left_out, longer)
+    return Grown(found, left_out, longer, most_ops)
 
 
 def _fairly(hopes: Mapping[Mask, int], most: int) -> list[Mask]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 
 from compiler.planning.grouping import machine_ops
+from compiler.planning.running_order import running_order
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Cpu, Op
 
@@ -116,7 +116,7 @@ class OpSets:
         return below
 
     @cached_property
-    def kept(self) -> list[bool]:
+    def stored(self) -> list[bool]:
         """Whether a result must be stored whoever reads it: an output of the graph, or seen by views or the CPU."""
         graph = self.graph
         return [
@@ -130,7 +130,12 @@ class OpSets:
 
     def only_feeds(self, maker: int, user: int) -> bool:
         """Whether the result is read as it is by the other operation, and by nobody else."""
-        return self.users[maker] == self.direct_users[maker] == 1 << user and not self.kept[maker]
+        return self.users[maker] == self.direct_users[maker] == 1 << user and not self.stored[maker]
+
+    def keeps_readers_together(self, group: Mask) -> bool:
+        """Of each result either all readers are in the group or none: one kept on chip that another reads from DRAM saves
+        little (Optimus section 6)."""
+        return all(self.users[n] & group in (0, self.users[n]) for n in bits_of(group))
 
     @cached_property
     def _reach(self) -> tuple[list[Mask], list[Mask]]:
@@ -198,21 +203,13 @@ class OpSets:
 
     def in_order(self, groups: Sequence[Mask]) -> list[Mask] | None:
         """Disjoint groups in an order in which they can run; None if they wait for each other in a cycle, or for others."""
-        holder = {n: group for group in groups for n in bits_of(group)}
-        needs = {group: union(self.needs, group) & ~group for group in groups}
-        if union([*needs.values()], (1 << len(needs)) - 1) & ~sum(groups):
+        holder = {n: number for number, group in enumerate(groups) for n in bits_of(group)}
+        needed = [union(self.needs, group) & ~group for group in groups]
+        if any(before & ~sum(groups) for before in needed):
             return None
-        sorter = TopologicalSorter({group: {holder[n] for n in bits_of(before)} for group, before in needs.items()})
-        try:
-            sorter.prepare()
-        except CycleError:
-            return None
-        order: list[Mask] = []
-        while sorter:
-            ready = sorted(sorter.get_ready())
-            order += ready
-            sorter.done(*ready)
-        return order
+        # Of disjoint masks the greater one has the later last member: the rule of ``ordered_groups``.
+        order = running_order([{holder[n] for n in bits_of(before)} for before in needed], groups)
+        return [groups[number] for number in order] if len(order) == len(groups) else None
 
 
 def bits_of(mask: Mask) -> Iterator[int]:

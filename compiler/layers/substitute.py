@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from compiler.layers.fit import Fit, FitError
-from compiler.passes.finish import function_of
+from compiler.xgraph.functions import function_of
 from compiler.xgraph.ops import (
     OVER_CHANNELS,
     Conv,

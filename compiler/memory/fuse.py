@@ -112,13 +112,13 @@ def _alone(tasks: Tasks, mask: Mask) -> tuple[Tasks, Tasks] | None:
     for number in sorted({number for task in place for number in tasks.touched[task]}):
         use = tasks.uses[number]
         others = use.tasks & ~mask
-        given, kept = use.given or bool(others & earlier), use.kept or bool(others & later)
+        given, outlives = use.given or bool(others & earlier), use.outlives or bool(others & later)
         any_time = bool(others & ~(earlier | later))
         if any_time and not given:
             return None
         own = _moved(use.tasks & mask, place)
-        last.append(Use(use.size, own, given, kept))
-        not_last.append(Use(use.size, own, given, kept or any_time))
+        last.append(Use(use.size, own, given, outlives))
+        not_last.append(Use(use.size, own, given, outlives or any_time))
     before = tuple(_moved(tasks.before[task] & mask, place) for task in place)
     extra = tuple(tasks.extra[task] for task in place)
     return Tasks(before, tuple(last), extra), Tasks(before, tuple(not_last), extra)
@@ -146,7 +146,7 @@ def _fusion(tasks: Tasks, mask: Mask) -> _Fusion | None:
     if not order.proven or not (hill or rise or fall):
         return None
     peak = max(_running(not_last, done, task) for done, task in _steps(order.tasks))
-    begun = sum(use.size for use in last.uses if use.kept and not use.given)
+    begun = sum(use.size for use in last.uses if use.outlives and not use.given)
     names = list(members(mask))
     return _Fusion(mask, tuple(names[task] for task in order.tasks), peak - first_value - begun)
 
@@ -202,9 +202,9 @@ def _contracted(fused: Fused, fusions: list[_Fusion]) -> Fused:
         before.append(_moved(needed, place) & ~(1 << number))
     within = [fusion.mask for fusion in fusions]
     uses = tuple(
-        Use(use.size, _moved(use.tasks, place), use.given, use.kept)
+        Use(use.size, _moved(use.tasks, place), use.given, use.outlives)
         for use in tasks.uses
-        if use.given or use.kept or all(use.tasks & ~mask for mask in within)
+        if use.given or use.outlives or all(use.tasks & ~mask for mask in within)
     )
     return Fused(Tasks(tuple(before), uses, tuple(row[1] for row in rows)), tuple(row[2] for row in rows))
 

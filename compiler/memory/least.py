@@ -49,7 +49,7 @@ def lower_bound(tasks: Tasks) -> int:
         own = 1 << task
         past, still = tasks.ancestors[task] | own, tasks.descendants[task] | own
         needed = sum(
-            use.size for use in tasks.uses if (use.given or use.tasks & past) and (use.kept or use.tasks & still)
+            use.size for use in tasks.uses if (use.given or use.tasks & past) and (use.outlives or use.tasks & still)
         )
         best = max(best, needed + tasks.extra[task])
     return best

@@ -34,7 +34,7 @@ class Storage:
     read: tuple[int, ...]
     given: bool = False
     """In use before the first step."""
-    kept: bool = False
+    outlives: bool = False
     """In use after the last step."""
 
 
@@ -55,9 +55,9 @@ class Lives:
 
     def in_work(self) -> Lives:
         """All in WORK: an input until its last reader, an output from its first maker."""
-        given = {root: replace(each, given=True, kept=not each.read) for root, each in self.input.items()}
-        kept = {root: replace(each, kept=True) for root, each in self.output.items()}
-        return Lives({**self.work, **given, **kept}, {}, {})
+        given = {root: replace(each, given=True, outlives=not each.read) for root, each in self.input.items()}
+        taken = {root: replace(each, outlives=True) for root, each in self.output.items()}
+        return Lives({**self.work, **given, **taken}, {}, {})
 
 
 def lives_of(graph: XGraph, steps: Sequence[Step]) -> Lives:

@@ -22,7 +22,7 @@ def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]], sh
     """
     lives = lives_of(graph, steps)
     work = lives.in_work().work if shared else lives.work
-    uses = [Use(each.size, _mask((*each.made, *each.read)), each.given, each.kept) for each in work.values()]
+    uses = [Use(each.size, _mask((*each.made, *each.read)), each.given, each.outlives) for each in work.values()]
     return Tasks(tuple(map(_mask, needs)), tuple(uses), (0,) * len(steps))
 
 

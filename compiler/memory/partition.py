@@ -64,7 +64,7 @@ def cheap_cuts(tasks: Tasks, known: Sequence[int], part: int) -> list[int]:
 
 
 def _part(tasks: Tasks, done: Mask, stretch: Sequence[int]) -> tuple[Tasks, tuple[int, ...]]:
-    """The tasks of a stretch by themselves, and which they are: what others have begun is given, what others end is kept."""
+    """The tasks of a stretch by themselves, and which they are: what others have begun is given, what they end outlives it."""
     names = tuple(stretch)
     place = {task: number for number, task in enumerate(names)}
     mask = sum(1 << task for task in names)
@@ -73,8 +73,8 @@ def _part(tasks: Tasks, done: Mask, stretch: Sequence[int]) -> tuple[Tasks, tupl
     uses = []
     for use in tasks.uses:
         given = use.given or bool(use.tasks & done)
-        kept = use.kept or bool(use.tasks & ~past)
-        if use.tasks & mask or (given and kept):
+        outlives = use.outlives or bool(use.tasks & ~past)
+        if use.tasks & mask or (given and outlives):
             own = sum(1 << place[task] for task in members(use.tasks & mask))
-            uses.append(Use(use.size, own, given, kept))
+            uses.append(Use(use.size, own, given, outlives))
     return Tasks(before, tuple(uses), tuple(tasks.extra[task] for task in names)), names

@@ -75,7 +75,7 @@ class _Programme:
         total: list[tuple[int | float, float]] = [(self._peak, 1.0)]
         for use in tasks.uses:
             begun = [1.0] if use.given else [self._at(task, step) for task in members(use.tasks)]
-            ended = [0.0] if use.kept else [self._at(task, step - 1) for task in members(use.tasks)]
+            ended = [0.0] if use.outlives else [self._at(task, step - 1) for task in members(use.tasks)]
             if max(1.0 if _is_index(b) else b for b in begun) == 0.0 or all(e == 1.0 and not _is_index(e) for e in ended):
                 continue
             if 1.0 in [b for b in begun if not _is_index(b)] and 0.0 in [e for e in ended if not _is_index(e)]:

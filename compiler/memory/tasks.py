@@ -24,12 +24,12 @@ def members(mask: Mask) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Use:
-    """``size`` bytes that these tasks touch. ``given``: in use before the first task; ``kept``: in use after the last."""
+    """``size`` bytes that these tasks touch. ``given``: in use before the first task; ``outlives``: in use after the last."""
 
     size: int
     tasks: Mask
     given: bool = False
-    kept: bool = False
+    outlives: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Tasks:
         return sum(
             use.size
             for use in self.uses
-            if (use.given or use.tasks & done) and (use.kept or use.tasks & ~done)
+            if (use.given or use.tasks & done) and (use.outlives or use.tasks & ~done)
         )
 
     @cached_property
@@ -117,7 +117,7 @@ class Tasks:
         """Of each task, for each use that it is one of: the others, its size, whether it begins and whether it ends at all."""
         return tuple(
             tuple(
-                (use.tasks & ~(1 << task), use.size, not use.given, not use.kept)
+                (use.tasks & ~(1 << task), use.size, not use.given, not use.outlives)
                 for use in map(self.uses.__getitem__, numbers)
             )
             for task, numbers in enumerate(self.touched)

@@ -26,7 +26,7 @@ def lowest_between(tasks: Tasks, low: Mask, high: Mask) -> Mask:
             net.link(node, place[other], _FREE)
     constant = 0
     for use in {number: tasks.uses[number] for task in place for number in tasks.touched[task]}.values():
-        begun, endless = use.given or use.tasks & low, use.kept or use.tasks & ~high
+        begun, endless = use.given or use.tasks & low, use.outlives or use.tasks & ~high
         if begun and endless:
             constant += use.size
             continue
@@ -40,7 +40,7 @@ def lowest_between(tasks: Tasks, low: Mask, high: Mask) -> Mask:
                 net.link(last, place[task], _FREE)
     untouched = sum(
         use.size for use in tasks.uses
-        if not use.tasks & inside and (use.given or use.tasks & low) and (use.kept or use.tasks & ~high)
+        if not use.tasks & inside and (use.given or use.tasks & low) and (use.outlives or use.tasks & ~high)
     )  # fmt: skip
     least = net.fill() + constant + untouched
     if least >= tasks.in_use(high):

@@ -29,8 +29,10 @@ from compiler.papers.memory_cost import memory_cost
 from compiler.papers.modelled import Model, Modelled
 from compiler.papers.tiles import COLUMNS, ROWS, under
 from compiler.planning.objective import Cost
+from compiler.search.floors import Floors
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv, ConvTranspose, Op
+from isa.errors import TilewrightError
 
 KIB = 1024
 
@@ -128,6 +130,17 @@ ARCHITECTURES = {
 }
 
 
+BY_NAME = {"eyeriss": "Eyeriss", "shidiannao": "ShiDianNao", "lower-bound": "[7]"}
+"""As they are asked for."""
+
+
+def architecture_named(name: str) -> str:
+    """A key of ``ARCHITECTURES``."""
+    if name.lower() not in BY_NAME:
+        raise TilewrightError(f"architecture {name!r}: unknown; known are {', '.join(BY_NAME)}")
+    return BY_NAME[name.lower()]
+
+
 @dataclass
 class OnArchitecture(Modelled):
     """Costs of groups on one of them, in bytes of its words."""
@@ -142,6 +155,10 @@ class OnArchitecture(Modelled):
     @cached_property
     def _parameters(self) -> list[int]:
         return [_parameters(op) * self.machine.word for op in self.sets.ops]
+
+    @cached_property
+    def floors(self) -> Floors:
+        return super().floors.in_words(self.machine.word, self._parameters)
 
     def alone(self, op: Op) -> float:
         """Bytes that one operation moves as the accelerator has it without fusion."""

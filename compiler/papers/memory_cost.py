@@ -21,7 +21,7 @@ from compiler.papers.tiles import COLUMNS, ROWS, Tiles
 
 
 @dataclass(frozen=True, eq=False)
-class MapRoom:
+class MapFootprint:
     """What the maps of a group take on chip."""
 
     machine: Accelerator
@@ -29,10 +29,10 @@ class MapRoom:
     advance: bool = True
     """Whether operators are invoked in advance."""
 
-    def kept(self, name: str) -> int:
+    def channels(self, name: str) -> int:
         """Channels of a map that are on chip at a time."""
-        channels = self.tiles.sets.graph.tensors[name].channels
-        return min(self.machine.channels, channels) if name in self.in_advance else channels
+        every = self.tiles.sets.graph.tensors[name].channels
+        return min(self.machine.channels, every) if name in self.in_advance else every
 
     @cached_property
     def in_advance(self) -> frozenset[str]:
@@ -49,24 +49,24 @@ class MapRoom:
     def bytes(self, rows: int, columns: int) -> int:
         """Of tiles of so many rows and columns of the greatest output: the left side of equation 4."""
         high, wide = self.tiles.needed(rows, ROWS), self.tiles.needed(columns, COLUMNS)
-        return self.machine.word * sum(self.kept(name) * high[name] * wide[name] for name in self.tiles.maps)
+        return self.machine.word * sum(self.channels(name) * high[name] * wide[name] for name in self.tiles.maps)
 
 
 def memory_cost(machine: Accelerator, tiles: Tiles, parameters: int, advance: bool = True) -> int | None:
     """Bytes; None: no tile is small enough. ``parameters``: bytes of all operations of the group together."""
     height, width = tiles.most(ROWS), tiles.most(COLUMNS)
-    room = MapRoom(machine, tiles, advance)
+    footprint = MapFootprint(machine, tiles, advance)
     least = min(machine.rows, height)
     moved = machine.word * tiles.map_bytes
-    smallest = room.bytes(least, width)
+    smallest = footprint.bytes(least, width)
     if machine.holds(smallest, parameters):
         return moved + parameters
     if smallest > machine.maps:
         return None
     candidates = range(least, height + 1)
-    tallest = candidates[bisect_right(candidates, machine.maps, key=lambda rows: room.bytes(rows, width)) - 1]
+    tallest = candidates[bisect_right(candidates, machine.maps, key=lambda rows: footprint.bytes(rows, width)) - 1]
     batch = tiles.sets.graph.tensors[tiles.outputs[0]].batch
     count = -(-height // tallest) * batch
     if tallest == height:
-        count = -(-batch // max(1, machine.maps // max(1, room.bytes(height, width))))
+        count = -(-batch // max(1, machine.maps // max(1, footprint.bytes(height, width))))
     return moved + count * parameters

@@ -18,19 +18,14 @@ from itertools import accumulate
 from pathlib import Path
 
 from compiler.fusion.grow import grow
-from compiler.fusion.legal import Mask, OpSets, bits_of
+from compiler.fusion.legal import Mask, OpSets
 from compiler.papers.accelerator import Accelerator
-from compiler.papers.memory_cost import MapRoom
+from compiler.papers.memory_cost import MapFootprint
 from compiler.papers.tiles import COLUMNS, ROWS, Tiles
 from isa.files import write_atomically
 
 PARTS = 4
 """Of the rows, and of the columns, of the output."""
-
-
-def keeps_readers_together(sets: OpSets, group: Mask) -> bool:
-    """A map that one reader keeps on chip and another reads from DRAM saves little."""
-    return all(sets.users[n] & group in (0, sets.users[n]) for n in bits_of(group))
 
 
 def make_table(
@@ -40,13 +35,13 @@ def make_table(
     known: dict[object, int] = {}
     least: dict[int, int] = {}
     for mask in grow(sets, sets.joins, most_ops, most_of_a_size, lambda mask: 0).groups:
-        if mask.bit_count() > 1 and not keeps_readers_together(sets, mask):
+        if mask.bit_count() > 1 and not sets.keeps_readers_together(mask):
             continue
         shape = key(mask)
         if shape not in known:
             tiles = Tiles(sets, mask)
             rows, columns = (-(-tiles.most(axis) // PARTS) for axis in (ROWS, COLUMNS))
-            known[shape] = MapRoom(machine, tiles).bytes(rows, columns)
+            known[shape] = MapFootprint(machine, tiles).bytes(rows, columns)
         size = mask.bit_count()
         least[size] = min(least.get(size, known[shape]), known[shape])
     largest = max(least, default=0)
@@ -60,7 +55,7 @@ def most_operations(table: Sequence[int], room: int) -> int:
 
 
 class TableFile:
-    """Tables by network and machine, kept between runs; one that is damaged or cannot be written is made anew each time."""
+    """Tables by network and machine, kept between runs; a file that is damaged holds none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -70,11 +65,9 @@ class TableFile:
         return found if isinstance(found, list) and all(isinstance(words, int) for words in found) else None
 
     def put(self, key: str, table: Sequence[int]) -> None:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.path, json.dumps(self._read() | {key: [*table]}).encode())
-        except OSError:
-            return
+        """An ``OSError`` if that cannot be."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, json.dumps(self._read() | {key: [*table]}).encode())
 
     def _read(self) -> dict[str, object]:
         try:

@@ -54,7 +54,7 @@ class Tiles:
         sets = self.sets
         numbers = [sets.index[name] for name in self.made]
         return tuple(
-            name for name, n in zip(self.made, numbers, strict=True) if sets.kept[n] or sets.users[n] & ~self.mask
+            name for name, n in zip(self.made, numbers, strict=True) if sets.stored[n] or sets.users[n] & ~self.mask
         )  # fmt: skip
 
     @cached_property

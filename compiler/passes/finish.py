@@ -5,24 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, EltwiseKind, Finish, Op, Pool
-from compiler.xgraph.reference import execute_op
+from compiler.xgraph.functions import Int8
+from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Finish, Pool
 
-Int8 = NDArray[np.int8]
-VALUES = np.arange(256, dtype=np.uint8).view(np.int8)
 Finishing = Conv | ConvTranspose | Pool | Eltwise
-
-
-def function_of(op: Eltwise) -> Int8:
-    """What a PASS makes of each of the 256 values, indexed by the value as uint8."""
-    assert op.kind is EltwiseKind.PASS
-    return execute_op(op, [VALUES.reshape(1, 1, 1, 256)], (1, 1, 1, 256)).reshape(-1)
-
-
-def is_pass(op: Op | None) -> bool:
-    return isinstance(op, Eltwise) and op.kind is EltwiseKind.PASS
 
 
 def followed_by(finish: Finish, table: Int8) -> Finish:

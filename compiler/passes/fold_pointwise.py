@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.passes.finish import Finishing, followed_by, function_of, is_pass
+from compiler.passes.finish import Finishing, followed_by
 from compiler.passes.rewrite import sole_reader
+from compiler.xgraph.functions import function_of, is_pass
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, PoolKind
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.passes.finish import VALUES, function_of, is_pass
 from compiler.passes.rewrite import with_inputs
+from compiler.xgraph.functions import VALUES, function_of, is_pass
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Cpu, Eltwise, Interleave, Op, Reshape, Slice
 

@@ -22,10 +22,11 @@ from compiler.layers.placed import Placed
 from compiler.planning.onward import Onward
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.ranges import Ranges
-from compiler.planning.recurrence import AFTER, Task
+from compiler.planning.recurrence import Task
 from compiler.planning.sequence import sequence
 from compiler.planning.tenancy import Life, tenancies
 from compiler.planning.walk import Way, tasks_of, waiting_weights
+from compiler.schedule.latency import AFTER
 from isa.config import MachineConfig
 from isa.instructions import Unit
 
@@ -119,7 +120,7 @@ class Row:
                     step = slot - task.behind
                     if 0 <= step < ranges.steps:
                         layer = task.leads if task.leads and step == 0 else task
-                        if self._weights and (layer.kept or layer.streamed):
+                        if self._weights and (layer.stay or layer.streamed):
                             self._wait_for_weights(layer)
                         walker.step(task, step)
         self.end = max([self.end, *(task.last[-1] for task in tasks)])
@@ -157,7 +158,7 @@ class Row:
 
     def _wait_for_weights(self, task: Task) -> None:
         """Until as many of those before are no longer in use as the next block takes, if there is no room beside them."""
-        used = sum(amount for _, amount in self._weights) + (task.kept + task.streamed) / task.blocks
+        used = sum(amount for _, amount in self._weights) + (task.stay + task.streamed) / task.blocks
         for until, amount in self._weights:
             if used <= self._depth:
                 break
@@ -173,8 +174,8 @@ class Row:
             rows = self._rows(placed)
             np.maximum(rows, np.roll(used, placed.shift)[:, None], out=rows)
         size = self.config.axi_bytes
-        kept = [(name, part.residence.kept_bytes[name] / size) for name in part.residence.kept_bytes]
-        self._weights = [(tasks[name].last[-1] - AFTER, amount) for name, amount in kept if amount]
+        staying = [(name, part.residence.stay_bytes[name] / size) for name in part.residence.stay_bytes]
+        self._weights = [(tasks[name].last[-1] - AFTER, amount) for name, amount in staying if amount]
         self._weights = sorted([*self._weights, *self._walker.in_use()])
         for name in group.outputs:
             task = tasks[f"save {name}"]

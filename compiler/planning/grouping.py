@@ -120,7 +120,7 @@ def _pointwise(ops: Sequence[Op]) -> bool:
 
 
 def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:
-    """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) walks over them; 0: none.
+    """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) goes over them; 0: none.
 
     Rows are what groups are tiled by. The most pixels that divide the row, of which an eighth of the buffer holds all maps.
     """
@@ -137,42 +137,3 @@ def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, 
 def one_each(graph: XGraph) -> list[tuple[Op, ...]]:
     """The partition without fusion."""
     return [(op,) for op in machine_ops(graph)]
-
-
-def needs_of(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[set[int]]:
-    """For each group those that it reads from, directly or through views."""
-    index = {op.name: number for number, group in enumerate(partition) for op in group}
-    missing = [op.name for op in machine_ops(graph) if op.name not in index]
-    if missing:
-        raise TilewrightError(f"groups: operation {missing[0]} is in no group; list it, alone if need be")
-    needs: list[set[int]] = [set() for _ in partition]
-    on_host = {name: index[op.name] for op in graph.ops if isinstance(op, Cpu) for name in op.onnx_outputs}
-    reach: dict[str, set[int]] = {}
-    for op in graph.ops:
-        before: set[int] = set()
-        for producer in graph.predecessors(op):
-            before |= {index[producer.name]} if producer.name in index else reach[producer.name]
-        if isinstance(op, Cpu):
-            before |= {on_host[name] for name in op.onnx_inputs if name in on_host}
-        reach[op.name] = before
-        if op.name in index:
-            needs[index[op.name]] |= before - {index[op.name]}
-    return needs
-
-
-def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tuple[Op, ...]]:
-    """The groups in an order in which each comes after those it reads from; a partition with a cycle is refused."""
-    needs = needs_of(graph, partition)
-    position = {op.name: n for n, op in enumerate(graph.ops)}
-    order: list[tuple[Op, ...]] = []
-    done: set[int] = set()
-    waiting = sorted(range(len(partition)), key=lambda n: max(position[op.name] for op in partition[n]))
-    while waiting:
-        ready = next((n for n in waiting if needs[n] <= done), None)
-        if ready is None:
-            names = ", ".join("+".join(op.name for op in partition[n]) for n in waiting[:2])
-            raise TilewrightError(f"groups: {names} wait for each other; split one of them")
-        waiting.remove(ready)
-        done.add(ready)
-        order.append(tuple(sorted(partition[ready], key=lambda op: position[op.name])))
-    return order

@@ -11,7 +11,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from compiler.planning.recurrence import AFTER, AFTER_LOAD, Task, Walker
+from compiler.planning.recurrence import Task, Walker
+from compiler.schedule.latency import AFTER, AFTER_LOAD
 from isa.instructions import Unit
 
 FEW = 12
@@ -134,7 +135,7 @@ class Onward(Walker):
 
     def _lead(self, task: Task) -> None:
         """As loads are needed (``schedule/order.py``): the first parameters of a layer before its rows."""
-        size = task.streamed + task.kept
+        size = task.streamed + task.stay
         if size and task.early is None:
             first = size / task.blocks
             task.early = self._parameters(task, first, first)[0]

@@ -56,6 +56,11 @@ class Group:
         """Of all joined maps."""
         return frozenset(part for parts in self.joined.values() for part in parts)
 
+    @property
+    def partial(self) -> bool:
+        """Whether it holds only some channels, columns or rows of its maps."""
+        return bool(self.first_channel or self.first_column or self.first_row)
+
     def sources(self, layer: Layer) -> tuple[str, ...]:
         """Of ``maps``, what the layer reads."""
         return self._sources[layer.output] if self.joined else layer.inputs

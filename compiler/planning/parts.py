@@ -14,7 +14,7 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """All walk over the rows alike, as suits the widest of them."""
+    """All go over the rows alike, as suits the widest of them."""
 
     count: int
     part: Callable[[int], Group]
@@ -33,6 +33,15 @@ def whole(group: Group) -> Parts:
 def passes(cut: Cut, count: int) -> Parts:
     part = lru_cache(maxsize=None)(lambda number: cut.part(number, count))
     return Parts(count, part, lambda number: cut.shape(number, count), lambda: part(count - 1))
+
+
+def smallest(config: MachineConfig, group: Group, cut: Cut | None, columns: bool) -> Group:
+    """A part of the group in as many passes, and as many tiles, as there can be."""
+    part = group if cut is None else cut.part(cut.most - 1, cut.most)
+    narrow = TileCut(config, part)
+    if not columns or narrow.most == 1:
+        return part
+    return narrow.widest((narrow.part(number, narrow.most) for number in range(narrow.most)), narrow.most)
 
 
 def grid(config: MachineConfig, outer: Parts, count: int) -> Parts:

@@ -19,13 +19,36 @@ POOL_IS_BUSY = 4
 """CONV's beats of a group are at most so many times POOL's."""
 
 
+class _SizedRing(NamedTuple):
+    """A ring of so many rows, and the maps that lie in it."""
+
+    planes: Sequence[tuple[str, int, int]]
+    """Of each map: the first of its channel vectors, and how many."""
+    rows: int
+    pitch: int
+    vectors: int
+    of_pool: bool
+    """Whether POOL reads it."""
+
+    def apart(self, phases: int) -> int:
+        """Words between planes such that the channel vectors of a pixel lie by turns in either half of ``phases`` banks.
+
+        CONV reads all channel vectors of a few pixels before it goes on: in one half, it would keep other units out of it
+        for as long.
+        """
+        return (phases // 2 - self.rows * self.pitch) % phases if self.vectors > 1 else 0
+
+    def words(self, apart: int) -> int:
+        return (self.rows * self.pitch + apart) * self.vectors
+
+
 class Ring(NamedTuple):
     """What a ring is in however many steps, as long as the same layers run behind."""
 
     planes: Sequence[tuple[str, int, int]]
     """Of each map that lies in it: the first of its channel vectors, and how many."""
     lives: Sequence[tuple[str, str, int]]
-    """What is made into it, what is read from it, and by how many steps later; none: its map is kept in full."""
+    """What is made into it, what is read from it, and by how many steps later; none: its map is held."""
     least: int
     height: int
     pitch: int
@@ -39,9 +62,12 @@ class Ring(NamedTuple):
             return self.height
         return min(self.height, max([self.least, *[ranges.rows_kept(*life) for life in self.lives]]))
 
+    def of_rows(self, rows: int) -> _SizedRing:
+        return _SizedRing(self.planes, rows, self.pitch, self.vectors, self.of_pool)
+
 
 def rings_of(config: MachineConfig, group: Group, skew: Mapping[str, int], held: Collection[str] = ()) -> list[Ring]:
-    """``skew``: steps by which layers, loads and saves run behind. ``held``: maps that are kept in full."""
+    """``skew``: steps by which layers, loads and saves run behind. ``held``: maps that stay in full."""
     of_pool = {name for layer in group.layers if layer.unit is Unit.POOL for name in group.sources(layer)}
     found = []
     for tenancy in tenancies(config, group):
@@ -52,35 +78,12 @@ def rings_of(config: MachineConfig, group: Group, skew: Mapping[str, int], held:
     return found
 
 
-class _Room(NamedTuple):
-    """A ring, and the maps that lie in it."""
-
-    planes: Sequence[tuple[str, int, int]]
-    """Of each map: the first of its channel vectors, and how many."""
-    ring: int
-    pitch: int
-    vectors: int
-    of_pool: bool
-    """Whether POOL reads it."""
-
-    def apart(self, phases: int) -> int:
-        """Words between planes such that the channel vectors of a pixel lie by turns in either half of ``phases`` banks.
-
-        CONV reads all channel vectors of a few pixels before it goes on: in one half, it would keep other units out of it
-        for as long.
-        """
-        return (phases // 2 - self.ring * self.pitch) % phases if self.vectors > 1 else 0
-
-    def words(self, apart: int) -> int:
-        return (self.ring * self.pitch + apart) * self.vectors
-
-
 def place(
     config: MachineConfig, group: Group, ranges: Ranges, rings: Sequence[Ring], upwards: bool
 ) -> dict[str, Placed] | None:
     """Rings one after another; None if they do not fit.
 
-    If the buffer has room for that, each at a bank group's start, and planes apart (``_Room.apart``). Else those that POOL
+    If the buffer has room for that, each at a bank group's start, and planes apart (``_SizedRing.apart``). Else those that POOL
     reads in other bank groups than all others, so that it does not meet CONV, which goes first: in a group of point-wise and
     depthwise convolutions both read in every cycle, in others POOL has time to wait. Else only planes apart; else as they come.
 
@@ -93,12 +96,12 @@ def place(
         left -= rows[-1] * ring.pitch * ring.vectors
         if left < 0:
             return None
-    rooms = [_Room(ring.planes, count, ring.pitch, ring.vectors, ring.of_pool) for ring, count in zip(rings, rows, strict=True)]
-    nowhere, everywhere = set[int](), set(range(len(rooms)))
-    ways = [(rooms, everywhere, config.fm_phases), (rooms, nowhere, config.fm_phases), (rooms, nowhere, 1)]
+    sized = [ring.of_rows(count) for ring, count in zip(rings, rows, strict=True)]
+    nowhere, everywhere = set[int](), set(range(len(sized)))
+    ways = [(sized, everywhere, config.fm_phases), (sized, nowhere, config.fm_phases), (sized, nowhere, 1)]
     if POOL_IS_BUSY * group.beats.get(Unit.POOL, 0) >= group.beats.get(Unit.CONV, 0) > 0:
-        by_reader = sorted(rooms, key=lambda room: room.of_pool is not rooms[0].of_pool)
-        second = {sum(room.of_pool is rooms[0].of_pool for room in rooms)}
+        by_reader = sorted(sized, key=lambda ring: ring.of_pool is not sized[0].of_pool)
+        second = {sum(ring.of_pool is sized[0].of_pool for ring in sized)}
         ways[1:1] = [(by_reader, second, config.fm_phases), (by_reader, second, 1)]
     found = (_in_a_row(config, *way, upwards) for way in ways)
     bases = next((bases for bases in found if bases is not None), None)
@@ -106,18 +109,18 @@ def place(
 
 
 def _in_a_row(
-    config: MachineConfig, rooms: Sequence[_Room], aligned: Collection[int], phases: int, upwards: bool
-) -> list[tuple[_Room, int, int, int]] | None:
+    config: MachineConfig, rings: Sequence[_SizedRing], aligned: Collection[int], phases: int, upwards: bool
+) -> list[tuple[_SizedRing, int, int, int]] | None:
     """One behind the other, those with the numbers in ``aligned`` from a bank group's start, or down from its end."""
     whole = config.fm_phases * config.fm_depth
     where = 0
     bases = []
-    for number, room in enumerate(rooms):
-        apart = room.apart(phases)
-        words = room.words(apart)
+    for number, ring in enumerate(rings):
+        apart = ring.apart(phases)
+        words = ring.words(apart)
         align = whole if number in aligned else 1
         where = -(-where // align) * align
-        bases.append((room, where if upwards else config.fm_words - where - words, apart, 0))
+        bases.append((ring, where if upwards else config.fm_words - where - words, apart, 0))
         where += words
     return bases if where <= config.fm_words else None
 
@@ -140,18 +143,18 @@ def place_as(
     Refused where one is too short, too narrow, or destroys another.
     """
     assert wanted.rings is not None
-    rooms = {
-        ring.planes[0][0]: _Room(ring.planes, ring.rows(ranges), ring.pitch, ring.vectors, ring.of_pool)
+    sized = {
+        ring.planes[0][0]: ring.of_rows(ring.rows(ranges))
         for ring in rings_of(config, group, skew, held)
     }
-    for name in (*wanted.rings, *rooms):
-        if name not in rooms:
-            raise wanted.refused(f"rings.{name}", f"no ring begins with map {name!r}; expected {', '.join(rooms)}")
+    for name in (*wanted.rings, *sized):
+        if name not in sized:
+            raise wanted.refused(f"rings.{name}", f"no ring begins with map {name!r}; expected {', '.join(sized)}")
         if name not in wanted.rings:
-            raise wanted.refused("rings", f"map {name!r} has no ring; expected all of {', '.join(rooms)}, or no rings")
-    bases = [(_ring_as(config, group, ranges, room, wanted), wanted.rings[name]) for name, room in rooms.items()]
-    placed = dict(_placed(group, [(room, ring.word, ring.apart, ring.shift) for room, ring in bases]))
-    pairs = [pair for pair in combinations(rooms, 2) if meet(placed[pair[0]], placed[pair[1]])]
+            raise wanted.refused("rings", f"map {name!r} has no ring; expected all of {', '.join(sized)}, or no rings")
+    bases = [(_ring_as(config, group, ranges, ring, wanted), wanted.rings[name]) for name, ring in sized.items()]
+    placed = dict(_placed(group, [(ring, given.word, given.apart, given.shift) for ring, given in bases]))
+    pairs = [pair for pair in combinations(sized, 2) if meet(placed[pair[0]], placed[pair[1]])]
     if not pairs:
         return placed, False, frozenset()
     found = pairs[0] if any(skew.values()) else sharing_as(config, group, ranges, placed, held)
@@ -163,30 +166,30 @@ def place_as(
     raise wanted.refused(f"rings.{name}", what)
 
 
-def _ring_as(config: MachineConfig, group: Group, ranges: Ranges, room: _Room, wanted: GroupSchedule) -> _Room:
+def _ring_as(config: MachineConfig, group: Group, ranges: Ranges, least: _SizedRing, wanted: GroupSchedule) -> _SizedRing:
     assert wanted.rings is not None
-    name = room.planes[0][0]
+    name = least.planes[0][0]
     ring, height = wanted.rings[name], group.tensors[name].height
-    if ring.rows < room.ring:
-        what = f"ring {name}: {ring.rows} rows; expected {room.ring} to {height} in {ranges.steps} steps"
+    if ring.rows < least.rows:
+        what = f"ring {name}: {ring.rows} rows; expected {least.rows} to {height} in {ranges.steps} steps"
         raise wanted.refused(f"rings.{name}", what)
     if ring.pitch < group.width(name):
         raise wanted.refused(f"rings.{name}", f"ring {name}: pitch {ring.pitch}; expected at least {group.width(name)}")
     if ring.shift >= ring.rows:
         raise wanted.refused(f"rings.{name}", f"ring {name}: shift {ring.shift}; expected less than its {ring.rows} rows")
-    room = room._replace(ring=ring.rows, pitch=ring.pitch)
-    end = ring.word + room.words(ring.apart)
+    found = least._replace(rows=ring.rows, pitch=ring.pitch)
+    end = ring.word + found.words(ring.apart)
     if end > config.fm_words:
         raise wanted.refused(
             f"rings.{name}", f"ring {name}: ends at word {end}; configuration {config.name} has {config.fm_words}"
         )
-    return room
+    return found
 
 
-def _placed(group: Group, bases: Sequence[tuple[_Room, int, int, int]]) -> Iterator[tuple[str, Placed]]:
-    """``bases``: of each room, how far its planes are apart, and its shift."""
-    for room, base, apart, shift in bases:
-        plane = room.ring * room.pitch + apart
-        for name, first, planes in room.planes:
+def _placed(group: Group, bases: Sequence[tuple[_SizedRing, int, int, int]]) -> Iterator[tuple[str, Placed]]:
+    """``bases``: of each ring, its first word, how far its planes are apart, and its shift."""
+    for ring, base, apart, shift in bases:
+        plane = ring.rows * ring.pitch + apart
+        for name, first, planes in ring.planes:
             height = group.tensors[name].height
-            yield name, Placed(base + first * plane, room.pitch, room.ring, height, group.width(name), planes, apart, shift)
+            yield name, Placed(base + first * plane, ring.pitch, ring.rows, height, group.width(name), planes, apart, shift)

@@ -19,7 +19,7 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One walk over the rows, of all channels or of some."""
+    """Once over the rows, of all channels or of some."""
 
     group: Group
     ranges: Ranges
@@ -84,17 +84,17 @@ class Plan:
         grow with them, and the time that it takes to emit and to time them."""
         batch = self.group.tensors[self.group.outputs[0]].batch
         return batch * sum(
-            walk.ranges.steps * (len(walk.loads) + len(walk.group.outputs) + sum(map(len, walk.residence.blocks.values())))
-            for walk in self.passes
+            each.ranges.steps * (len(each.loads) + len(each.group.outputs) + sum(map(len, each.residence.blocks.values())))
+            for each in self.passes
         )
 
     @property
     def parameter_bytes(self) -> int:
         """Each parameter once."""
-        parts = [walk.residence for walk in self.passes]
-        return sum(sum(part.kept_bytes.values()) + sum(part.streamed_bytes.values()) for part in parts)
+        parts = [each.residence for each in self.passes]
+        return sum(sum(part.stay_bytes.values()) + sum(part.streamed_bytes.values()) for part in parts)
 
     @property
     def words(self) -> int:
         """One past the last feature-map word used."""
-        return max(placed.base + placed.words for walk in self.passes for placed in walk.placed.values())
+        return max(placed.base + placed.words for each in self.passes for placed in each.placed.values())

@@ -7,14 +7,16 @@ from dataclasses import replace
 from math import inf
 
 from compiler.planning.bands import in_bands
+from compiler.planning.candidates import Candidates
 from compiler.planning.cut import Cut, cut_of
 from compiler.planning.misfit import misfit
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.operations import Group
-from compiler.planning.parts import passes, whole
+from compiler.planning.parts import passes, smallest, whole
 from compiler.planning.placement import place, rings_of
 from compiler.planning.plan import Pass, Plan
-from compiler.planning.selection import Planner
+from compiler.planning.selection import Selection
+from compiler.planning.stepping import Stepping
 from compiler.planning.wanted import check_held, parts_as
 from compiler.schedule.document import FREE, GroupSchedule
 from isa.config import MachineConfig
@@ -36,21 +38,22 @@ def plan_group(
         return _banded_as(config, group, objective, upwards, wanted)
     if not wanted.free:
         return _planned_as(config, group, objective, upwards, wanted)
-    planner = Planner(config, group, objective, upwards, rows_only)
-    best = planner.plan(whole(group), ())
+    selection = Selection(config, group, objective, upwards, rows_only)
+    best = selection.plan(whole(group), ())
     cut = cut_of(config, group) if best is None or (best.reloaded and not rows_only) else None
     if cut is not None:
-        for floor, count, held in sorted(planner.floors(cut), key=lambda found: (objective.rank(found[0]), found[1])):
+        for floor, count, held in sorted(selection.bounds.of_cut(cut), key=lambda found: (objective.rank(found[0]), found[1])):
             if best is None or objective(floor) < objective(best.cost):
-                plan = planner.plan(passes(cut, count), held, inf if best is None or objective.byte else best.cost.cycles)
+                most = inf if best is None or objective.byte else best.cost.cycles
+                plan = selection.plan(passes(cut, count), held, most)
                 if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
                     best = plan
     if best is None and columns and bands > 1:
         best = in_bands(config, group, bands, lambda band: plan_group(config, band, objective, upwards))
     if best is None and columns:
-        best = planner.in_tiles(cut)
+        best = selection.in_tiles(cut)
     if best is None:
-        error = misfit(config, planner.smallest(cut, columns), group.name)
+        error = misfit(config, smallest(config, group, cut, columns), group.name)
         if wanted is FREE:
             raise error
         raise wanted.refused("operations", str(error).removeprefix(f"layer {group.name}: "))
@@ -59,7 +62,8 @@ def plan_group(
 
 def _planned_as(config: MachineConfig, group: Group, objective: Objective, upwards: bool, wanted: GroupSchedule) -> Plan:
     """The best plan of those that are left; refused if there is none."""
-    planner = Planner(config, group, objective, upwards if wanted.end is None else wanted.end == "bottom", False, wanted)
+    bottom = upwards if wanted.end is None else wanted.end == "bottom"
+    selection = Selection(config, group, objective, bottom, wanted=wanted)
     cut = cut_of(config, group)
     check_held(wanted, cut)
     best: Plan | None = None
@@ -68,13 +72,14 @@ def _planned_as(config: MachineConfig, group: Group, objective: Objective, upwar
         parts = parts_as(config, group, cut, replace(wanted, passes=count))
         may_hold = count > 1 and cut is not None and bool(cut.whole) and parts.tiles == 1
         for held in _held(wanted, cut, may_hold):
-            plan = planner.plan(parts, held)
+            plan = selection.plan(parts, held)
             if plan is not None and (best is None or objective.rank(plan.cost) < objective.rank(best.cost)):
                 best = plan
     if best is None and wanted.passes is None and wanted.tiles is None and not wanted.held:
-        best = planner.in_tiles(cut)
+        best = selection.in_tiles(cut)
     if best is None:
-        raise planner.refused or wanted.refused("", f"as it is wanted it does not fit on configuration {config.name}")
+        refused = wanted.refused("", f"as it is wanted it does not fit on configuration {config.name}")
+        raise selection.candidates.refused or refused
     return best
 
 
@@ -126,5 +131,6 @@ def turned(config: MachineConfig, plan: Plan) -> Plan:
 
 def needs_tiles(config: MachineConfig, group: Group) -> bool:
     """Whether the group fits only if its columns are tiled."""
-    planner = Planner(config, group, CYCLES, upwards=True, rows_only=False)
-    return not planner.may_fit(group) and not planner.may_fit(planner.smallest(cut_of(config, group), columns=False))
+    candidates = Candidates(config, Stepping(group))
+    few = smallest(config, group, cut_of(config, group), columns=False)
+    return not candidates.any_fits(group) and not candidates.any_fits(few)

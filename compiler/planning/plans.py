@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compiler.planning.grouping import make_group, ordered_groups
+from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group, turned
+from compiler.planning.running_order import ordered_groups
 from compiler.schedule.document import FREE, GroupSchedule
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op

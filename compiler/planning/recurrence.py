@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from compiler.schedule.latency import AFTER, AFTER_LOAD
 from isa.instructions import Unit
 
-AFTER_LOAD = 75
-"""Cycles from DRAM serving something until it can be used."""
-AFTER = 35
-"""Cycles from a unit's last beat until another may use what it made."""
 _LOAD, _SAVE = Unit.LOAD, Unit.SAVE
 
 
@@ -35,7 +32,7 @@ class Task:
     after: Sequence[tuple[list[float], int]] = ()
     """``last`` of those who must be done with words that it takes over from other maps, and how long ago, in steps."""
     blocks: int = 1
-    kept: float = 0.0
+    stay: float = 0.0
     """Cycles of loading the parameters that stay, until they are loaded."""
     streamed: float = 0.0
     """Cycles of loading those that come in each step."""
@@ -184,8 +181,8 @@ class Walker:
         for lasts, ago in task.after:
             if step >= ago and lasts[step - ago] > begin:
                 begin = lasts[step - ago]
-        size = task.streamed + task.kept
-        task.kept = 0.0
+        size = task.streamed + task.stay
+        task.stay = 0.0
         all_there = 0.0
         if size:
             first = size / task.blocks

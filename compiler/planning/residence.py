@@ -26,11 +26,11 @@ class Residence:
     budgets: Mapping[str, Mapping[Buffer, int]]
     """Words of each buffer that a block of the layer may take."""
     blocks: Mapping[str, tuple[Block, ...]]
-    kept: Mapping[str, int]
+    stay: Mapping[str, int]
     """So many first blocks are loaded once; the others in every step."""
     most_rows: Mapping[str, int]
     """Rows of a step that each layer can compute in these blocks."""
-    kept_bytes: Mapping[str, int]
+    stay_bytes: Mapping[str, int]
     streamed_bytes: Mapping[str, int]
     """In each step."""
 
@@ -46,11 +46,11 @@ class Residence:
 
 
 def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Residence]:
-    """``rounds``: how often the group walks over its parameters; in one round nothing needs to stay.
+    """``rounds``: how often the group goes over its parameters; in one round nothing needs to stay.
 
     Layers stay whole in the order of what a reload would cost, as long as the streaming ones find room. At first those
     stream in thirds of what is left: one loads, one waits, one is used. If that reloads anything, then also with some of
-    their blocks kept.
+    their blocks staying.
     """
     depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
     whole = {layer.output: tuple(layer.blocks(depth)) for layer in group.layers}
@@ -62,8 +62,8 @@ def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Res
     streaming = [layer.output for layer in group.layers if layer.output not in resident]
     for share in (None, *SHARES) if rounds > 1 and streaming else (None,):
         blocks: dict[str, tuple[Block, ...]] = {name: whole[name] for name in resident}
-        kept = {name: len(whole[name]) for name in resident}
-        kept_bytes = {name: total[name] for name in resident}
+        stay = {name: len(whole[name]) for name in resident}
+        stay_bytes = {name: total[name] for name in resident}
         budgets: dict[str, Mapping[Buffer, int]] = dict.fromkeys(resident, depth)
         part = {b: max(1, left[b] // (share or 3)) for b in PARAMETER_BUFFERS}
         room = {b: max(0, left[b] - 2 * part[b]) if share else 0 for b in PARAMETER_BUFFERS}
@@ -76,11 +76,11 @@ def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Res
             if not blocks[name] and share is None:
                 budgets[name] = left
                 blocks[name] = tuple(layer.blocks(left))
-            kept[name], kept_bytes[name] = _take(config, blocks[name], room)
-        if all(blocks.values()) and (share is None or any(kept[name] for name in streaming)):
-            streamed = {name: total[name] - kept_bytes[name] for name in blocks}
+            stay[name], stay_bytes[name] = _take(config, blocks[name], room)
+        if all(blocks.values()) and (share is None or any(stay[name] for name in streaming)):
+            streamed = {name: total[name] - stay_bytes[name] for name in blocks}
             most = {layer.output: layer.rows_at_most(budgets[layer.output]) for layer in group.layers}
-            yield Residence(budgets, blocks, kept, most, kept_bytes, streamed)
+            yield Residence(budgets, blocks, stay, most, stay_bytes, streamed)
 
 
 def _whole_layers(

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from compiler.layers.placed import Placed, meet
 from compiler.planning.operations import Group
 from compiler.planning.ranges import Ranges
-from compiler.planning.recurrence import AFTER_LOAD, Task, Walker
+from compiler.planning.recurrence import Task, Walker
 from compiler.planning.residence import Residence
 from compiler.planning.sequence import sequence
 from compiler.planning.tenancy import tenancies
+from compiler.schedule.latency import AFTER_LOAD
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 
@@ -106,7 +107,7 @@ def least_cycles(config: MachineConfig, group: Group, residence: Residence, made
     waits = []
     for layer in group.layers:
         if layer.unit is busiest:
-            size = residence.kept_bytes[layer.output] + residence.streamed_bytes[layer.output]
+            size = residence.stay_bytes[layer.output] + residence.streamed_bytes[layer.output]
             first = size / config.axi_bytes / len(residence.blocks[layer.output])
             waits.append(first + AFTER_LOAD if size else 0.0)
     return min(waits) + beats_of(group, made)[busiest] + AFTER_LOAD
@@ -180,7 +181,7 @@ def tasks_of(
             if not own[0].divisible:
                 task.piece = group.tensors[name].height
             task.blocks = len(own)
-            task.kept = residence.kept_bytes[name] / config.axi_bytes
+            task.stay = residence.stay_bytes[name] / config.axi_bytes
             task.streamed = residence.streamed_bytes[name] / config.axi_bytes
     # A ring is as long as what its last reader needs at the time.
     for tenancy in tenancies(config, group):
@@ -224,7 +225,7 @@ def waiting_weights(config: MachineConfig, residence: Residence) -> float:
     left, largest = config.weight_depth, 0
     for name, blocks in residence.blocks.items():
         words = [block.sizes.get(Buffer.WEIGHT, 0) for block in blocks]
-        left -= sum(words[: residence.kept[name]])
-        largest = max([largest, *words[residence.kept[name] :]])
+        left -= sum(words[: residence.stay[name]])
+        largest = max([largest, *words[residence.stay[name] :]])
     waiting = left // largest * largest if largest else left
     return waiting * config.buffer_dram_bytes("WEIGHT") / config.axi_bytes

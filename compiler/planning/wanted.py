@@ -63,19 +63,19 @@ def residence_as(config: MachineConfig, group: Group, wanted: GroupSchedule, num
             raise wanted.refused("parameters", what)
     budgets: dict[str, Mapping[Buffer, int]] = {}
     blocks: dict[str, tuple[Block, ...]] = {}
-    kept: dict[str, int] = {}
+    stays: dict[str, int] = {}
     for layer in group.layers:
         stay = _stay(wanted, layer.op.name, number, count)
         budgets[layer.output] = {b: stay.words.get(b.name.lower(), depth[b]) for b in PARAMETER_BUFFERS}
         blocks[layer.output] = tuple(layer.blocks(budgets[layer.output]))
         _check_blocks(wanted, layer, blocks[layer.output], stay)
-        kept[layer.output] = stay.stay if layer.op.name in wanted.parameters else len(blocks[layer.output])
-    _check_room(config, wanted, blocks, kept)
+        stays[layer.output] = stay.stay if layer.op.name in wanted.parameters else len(blocks[layer.output])
+    _check_room(config, wanted, blocks, stays)
     size = {name: [block.bytes(config) for block in own] for name, own in blocks.items()}
     return Residence(
-        budgets, blocks, kept, {layer.output: layer.rows_at_most(budgets[layer.output]) for layer in group.layers},
-        {name: sum(own[: kept[name]]) for name, own in size.items()},
-        {name: sum(own[kept[name] :]) for name, own in size.items()},
+        budgets, blocks, stays, {layer.output: layer.rows_at_most(budgets[layer.output]) for layer in group.layers},
+        {name: sum(own[: stays[name]]) for name, own in size.items()},
+        {name: sum(own[stays[name] :]) for name, own in size.items()},
     )  # fmt: skip
 
 
@@ -98,13 +98,13 @@ def _check_blocks(wanted: GroupSchedule, layer: Layer, blocks: tuple[Block, ...]
 
 
 def _check_room(
-    config: MachineConfig, wanted: GroupSchedule, blocks: Mapping[str, tuple[Block, ...]], kept: Mapping[str, int]
+    config: MachineConfig, wanted: GroupSchedule, blocks: Mapping[str, tuple[Block, ...]], stays: Mapping[str, int]
 ) -> None:
     """What stays leaves room for the largest block of the others."""
     for buffer in PARAMETER_BUFFERS:
         sizes = {name: [block.sizes.get(buffer, 0) for block in own] for name, own in blocks.items()}
-        stay = sum(sum(own[: kept[name]]) for name, own in sizes.items())
-        most = max(max(own[kept[name] :], default=0) for name, own in sizes.items())
+        stay = sum(sum(own[: stays[name]]) for name, own in sizes.items())
+        most = max(max(own[stays[name] :], default=0) for name, own in sizes.items())
         depth = config.buffer_depth(buffer.name)
         if stay + most > depth:
             raise wanted.refused(

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from compiler.schedule.instruction import Pending
+from compiler.schedule.latency import UNTIL_TAKEN
 from isa.instructions import Unit
 
 WINDOW = 48
 """How many instructions of its unit one may overtake. More finds little, and costs time."""
-LATENCY = {Unit.LOAD: 80, Unit.SAVE: 30, Unit.CONV: 30, Unit.POOL: 30, Unit.MISC: 30}
-"""Cycles from the end of an instruction's work to the start of one that waits for it: DRAM's, or the pipeline's."""
 _MOVERS = (Unit.LOAD, Unit.SAVE)
 """None of these reads what another of its own unit has written: they follow each other at once, in their order."""
 _NEVER = 1 << 62
@@ -79,7 +78,7 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> Order
         while lane.first < len(lane.indices) and done[lane.indices[lane.first]]:
             lane.first += 1
         changed = {unit}
-        end = lane.free + LATENCY[unit]
+        end = lane.free + UNTIL_TAKEN[unit]
         for taker in after[index]:
             then = lane.free if unit in _MOVERS and program[taker].unit is unit else end
             if then > earliest[taker]:
@@ -135,7 +134,7 @@ def _due(program: Sequence[Pending], before: Sequence[set[int]]) -> list[int]:
                 if start < due[giver]:
                     due[giver] = start
             free[unit] = start + max(1, pending.cycles)
-            ends[index] = free[unit] + LATENCY[unit]
+            ends[index] = free[unit] + UNTIL_TAKEN[unit]
     for index in reversed(loads):
         for giver in before[index]:
             if due[index] < due[giver]:

@@ -10,7 +10,7 @@ import numpy as np
 from compiler.planning.plan import Plan
 from compiler.planning.schemes import Scheme, plan_as, schemes
 from compiler.schemes import dynamic, pbqp
-from compiler.schemes.measured import Choices, Measured, Timed
+from compiler.schemes.pair_costs import Choices, PairCosts, Timed
 from compiler.schemes.problem import Problem, Solution
 from compiler.search.cost import Evaluator
 from compiler.timing import spent_by
@@ -52,13 +52,13 @@ def with_schemes(evaluator: Evaluator, steps: Steps, count: int, solve: Solve = 
     return chosen(steps, rows, min(told.whole, key=told.whole.__getitem__))
 
 
-def _ask(evaluator: Evaluator, told: Measured, asked: Sequence[Choices], what: str) -> None:
+def _ask(evaluator: Evaluator, told: PairCosts, asked: Sequence[Choices], what: str) -> None:
     for number, choices in enumerate(asked, 1):
         evaluator.told(f"search: schemes, {what}, program {number} of {len(asked)}")
         told.ask(choices)
 
 
-def measured(evaluator: Evaluator, steps: Steps, rows: Sequence[Sequence[Plan]]) -> Measured:
+def measured(evaluator: Evaluator, steps: Steps, rows: Sequence[Sequence[Plan]]) -> PairCosts:
     """``rows``: the schemes of each group."""
     plans = [number for number, step in enumerate(steps) if isinstance(step, Plan)]
     first = [n for n, (before, at) in enumerate(pairwise([-2, *plans])) if at != before + 1]
@@ -66,7 +66,7 @@ def measured(evaluator: Evaluator, steps: Steps, rows: Sequence[Sequence[Plan]])
     def time(choices: Choices) -> Timed:
         return spent_by(evaluator.config, evaluator.graph, chosen(steps, rows, choices))
 
-    return Measured([len(row) for row in rows], first, time)
+    return PairCosts([len(row) for row in rows], first, time)
 
 
 def chosen(steps: Steps, rows: Sequence[Sequence[Plan]], choices: Choices) -> list[Plan | Cpu]:

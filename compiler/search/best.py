@@ -6,7 +6,7 @@ from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask
 from compiler.planning.objective import CYCLES
 from compiler.search.certify import certify
-from compiler.search.cost import Evaluator, Groups, Objective
+from compiler.search.cost import Evaluator, Objective
 from compiler.search.dnnvm import dnnvm
 from compiler.search.efficient_s import efficient_s
 from compiler.search.exhaust import least_of_all
@@ -16,7 +16,7 @@ from compiler.search.merge import merged
 from compiler.search.naive import naive
 from compiler.search.optimus import MOST_OPS, most_of_a_size, optimus, priced, saving_over_alone
 from compiler.search.optimus_online import optimus_online
-from compiler.search.partition import Partition, Strategy, made_of, partition_by
+from compiler.search.partition import Partition, Strategy, left_out_of, made_of, partition_by
 from compiler.search.promising import promising
 from compiler.xgraph.graph import XGraph
 
@@ -65,26 +65,17 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     # A bound is one only if no group is missing: longer ones might be cheaper than all of their parts.
     return made_of(
         evaluator, objective, masks, exact=grown.complete and found.exact, bound=found.bound if grown.all else bound,
-        left_out=grown.left_out + grown.longer,
+        left_out=left_out_of(grown),
     )  # fmt: skip
 
 
-def also_best(evaluator: Evaluator, objective: Objective) -> list[Groups]:
-    """The best partition by another objective, of groups whose plans are what they are, also of some that promise most by it.
-
-    None where the proof finds none.
-    """
+def plan_promising(evaluator: Evaluator, objective: Objective) -> None:
+    """Groups whose plans are what they are, of which some promise most by another objective."""
     promising(evaluator, objective, int(evaluator.effort.planned / LEAN_PART))
-    return best_of_weighed(evaluator, objective)
 
 
-def best_of_weighed(evaluator: Evaluator, objective: Objective, charge: int = 0) -> list[Groups]:
-    """The best partition into groups that the evaluator knows already, if each cost so much more; none where none is found.
-
-    Of groups that are not dearer than their parts as they are.
-    """
-    sets = evaluator.sets
-    alone = [1 << n for n in range(len(sets.ops))]
-    prices = priced(evaluator, objective, [*dict.fromkeys([*alone, *evaluator.weighed(objective)])])
-    found = certify(sets, {mask: max(0, price + charge) for mask, price in prices.items()}).groups
-    return [] if found is None else [made_of(evaluator, objective, found).groups]
+def best_of_weighed(evaluator: Evaluator, objective: Objective, charge: int = 0) -> list[Mask] | None:
+    """The best partition into groups that the evaluator knows already, if each cost so much more; None where none is found."""
+    alone = [1 << n for n in range(len(evaluator.sets.ops))]
+    groups = [*dict.fromkeys([*alone, *evaluator.weighed(objective)])]
+    return certify(evaluator.sets, priced(evaluator, objective, groups, charge)).groups

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeVar, cast
 
 from compiler.crew import Crew, Team
 from compiler.fusion.legal import Mask, OpSets, bits_of
@@ -24,6 +24,7 @@ from compiler.planning.schemes import Scheme
 from compiler.search.database import Database
 from compiler.search.effort import NORMAL, Effort
 from compiler.search.floors import Floors
+from compiler.search.measured import Measure
 from compiler.search.remember import Memory, remembering
 from compiler.search.shape import Shapes
 from compiler.xgraph.graph import XGraph
@@ -33,6 +34,7 @@ from isa.instructions import Buffer
 
 __all__ = ["OBJECTIVES", "Cost", "Evaluator", "Objective"]
 
+Made = TypeVar("Made")
 Costs = dict[object, Cost | None]
 Groups = tuple[tuple[Op, ...], ...]
 FEW = 8
@@ -64,6 +66,8 @@ class Evaluator:
     """What a schedule decides of some groups; ``Decided`` heeds it."""
     crew: Crew = field(default_factory=Crew)
     """Who helps to plan groups, and to time programs."""
+    measure: Measure | None = None
+    """Of the cycles of each group, instead of the planner's walk; ``database`` does not keep such costs."""
     evaluated: int = 0
     """Groups that were planned."""
     schemes: dict[object, tuple[Scheme, ...]] = field(default_factory=dict)
@@ -71,6 +75,7 @@ class Evaluator:
     partitions: dict[object, object] = field(default_factory=dict)
     """Results of strategies, by strategy and objective (see ``partition_by``)."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
+    _made: dict[object, object] = field(default_factory=dict)
     _lowered: Lowered = field(default_factory=dict)
     _memories: dict[object, Memory] = field(default_factory=dict)
     _remembering: dict[Layer, Layer] = field(default_factory=dict)
@@ -102,8 +107,11 @@ class Evaluator:
         return lambda groups: self.plan_all(groups, objective)
 
     def plan_all(self, groups: Sequence[Mask], objective: Objective) -> None:
-        """All that will be asked for: those that are not known yet are planned by all of the crew, if there is one."""
-        if self.crew.cores == 1:
+        """All that will be asked for: those that are not known yet are planned by all of the crew, if there is one.
+
+        Not those that are measured: a measure may be a simulator, of which there is one.
+        """
+        if self.crew.cores == 1 or self.measure is not None:
             return
         objective = self.planned_for or objective
         missing = {(objective, self.shapes.key(mask)): mask for mask in groups if (objective, mask) not in self._costs}
@@ -129,6 +137,12 @@ class Evaluator:
         other = copy(self)
         other.planned_for = objective
         return other
+
+    def once(self, make: Callable[[Self], Made]) -> Made:
+        """What is made of the graph once, for all who ask for it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return cast(Made, self._made[make])
 
     def weighed(self, objective: Objective) -> list[Mask]:
         """Groups that were asked about so far, and fit."""
@@ -190,7 +204,7 @@ class Evaluator:
         return self.known[key]
 
     def _stored(self, mask: Mask, objective: Objective) -> Cost | None:
-        if self.database is None:
+        if self.database is None or self.measure is not None:
             return self._planned(mask, objective)
         digest = self._digest(mask, objective)
         if digest not in self.database:
@@ -203,7 +217,11 @@ class Evaluator:
     def _planned(self, mask: Mask, objective: Objective) -> Cost | None:
         self.evaluated += 1
         plan = self.plan(mask, objective)
-        return None if plan is None else plan.cost
+        return None if plan is None else self.cost_of_plan(plan)
+
+    def cost_of_plan(self, plan: Plan) -> Cost:
+        """Cycles as measured, if they are; bytes as planned, which are exact."""
+        return plan.cost if self.measure is None else Cost(self.measure(self.graph, plan), plan.cost.dram_bytes)
 
     def whole(self, groups: Groups) -> Groups:
         """The groups of a partition, as they are run."""

@@ -41,6 +41,8 @@ class Cover:
     value: int
     dropped: int | None
     """Of the paths given up for lack of room: what the best of them would cost at least; None: none was given up."""
+    given_up: int = 0
+    """How many these are."""
 
 
 def cheapest(
@@ -59,10 +61,12 @@ def cheapest(
     fronts: list[dict[State, _Path]] = [{} for _ in range(count + 1)]
     fronts[0][0, ()] = _Path(0, 0, None)
     dropped: int | None = None
+    given_up = 0
     for first in range(count):
         front, fronts[first] = fronts[first], {}
         states = list(front.items())
         if len(states) > most_states:
+            given_up += len(states) - most_states
             ranked = heapq.nsmallest(most_states, range(len(states)), key=lambda n: _rank(states[n], guide, first))
             chosen = set(ranked)
             for number, ((covered, _), path) in enumerate(states):
@@ -92,8 +96,8 @@ def cheapest(
                     front[state] = _Path(spent, mask, path)
     end = fronts[count].get((sets.everything, ()))
     if end is None or (limit is not None and end.spent >= limit):
-        return Cover(None, 0, dropped)
-    return Cover(_groups(end), end.spent, dropped)
+        return Cover(None, 0, dropped, given_up)
+    return Cover(_groups(end), end.spent, dropped, given_up)
 
 
 def _rank(state: tuple[State, _Path], guide: Sequence[float], first: int) -> tuple[float, Mask]:

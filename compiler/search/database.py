@@ -18,6 +18,7 @@ from typing import Any
 
 from compiler.planning.objective import Cost
 from compiler.planning.schemes import Scheme
+from compiler.schedule.latency import AFTER_LOAD, OF_A_PASS
 from isa.config import MachineConfig
 from isa.files import write_atomically
 
@@ -84,8 +85,8 @@ def open_database(config: MachineConfig, directory: Path | None = None) -> Datab
 
 @lru_cache(maxsize=1)
 def _planner() -> str:
-    """Of the sources: costs of another planner must not be taken."""
-    state = hashlib.sha256()
+    """Of the sources, and of what they take from the cycle model: costs of another planner must not be taken."""
+    state = hashlib.sha256(repr((AFTER_LOAD, OF_A_PASS)).encode())
     for folder in FOLDERS:
         for source in sorted((Path(__file__).parents[1] / folder).glob("*.py")):
             state.update(source.name.encode() + b"\0" + source.read_bytes())

@@ -70,6 +70,7 @@ class Decided(Evaluator):
     """Costs of groups beside those that are decided."""
 
     _plans: dict[tuple[Mask, Objective], Plan] = field(default_factory=dict)
+    _decided_costs: dict[tuple[Mask, Objective], Cost] = field(default_factory=dict)
 
     @cached_property
     def sets(self) -> OpSets:
@@ -86,10 +87,17 @@ class Decided(Evaluator):
 
     def cost_of(self, mask: Mask, objective: Objective) -> Cost | None:
         if mask in self._masks:
-            return self._as_decided(mask, objective).cost
+            key = mask, self.planned_for or objective
+            if key not in self._decided_costs:
+                self._decided_costs[key] = self.cost_of_plan(self._as_decided(mask, objective))
+            return self._decided_costs[key]
         if mask & self._taken:
             return Cost(0, 0) if mask.bit_count() == 1 else None
         return super().cost_of(mask, objective)
+
+    def plan_all(self, groups: Sequence[Mask], objective: Objective) -> None:
+        """Not what is decided: another group of the same shape is not planned like it."""
+        super().plan_all([mask for mask in groups if not mask & self._taken], objective)
 
     def plan(self, mask: Mask, objective: Objective) -> Plan | None:
         return self._as_decided(mask, objective) if mask in self._masks else super().plan(mask, objective)

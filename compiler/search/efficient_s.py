@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.optimus import MOST_OPS, partition_into
-from compiler.search.partition import Partition, price_of, price_or_none
+from compiler.search.partition import LeftOut, Partition, price_of, price_or_none
 from compiler.xgraph.graph import XGraph
 
 
@@ -16,17 +16,20 @@ def efficient_s(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Pa
     """Stretches never wait for each other."""
     count = len(evaluator.sets.ops)
     prices = {1 << n: price_of(evaluator, objective, 1 << n) for n in range(count)}
-    stretches = []
+    stretches, longer = [], 0
     for first in range(count):
-        for size in range(2, min(MOST_OPS, count - first) + 1):
+        for size in range(2, min(MOST_OPS + 1, count - first) + 1):
             group = ((1 << size) - 1) << first
             if not evaluator.parameters_fit(group):
                 break
             if evaluator.sets.legal(group):
-                stretches.append(group)
+                if size > MOST_OPS:
+                    longer += 1
+                else:
+                    stretches.append(group)
     evaluator.plan_all(stretches, objective)
     for group in stretches:
         price = price_or_none(evaluator, objective, group)
         if price is not None:
             prices[group] = price
-    return partition_into(evaluator, objective, prices)
+    return partition_into(evaluator, objective, prices, left_out=LeftOut(0, longer, MOST_OPS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from itertools import accumulate
 
 import numpy as np
@@ -24,7 +25,8 @@ class Floors:
     def __init__(self, config: MachineConfig, sets: OpSets, alone: Sequence[Group]) -> None:
         """``alone``: each operation as a group of its own."""
         self.config = config
-        self.moved = [self._moved(sets, n, group) for n, group in enumerate(alone)]
+        self._maps = [self._passing(sets, n, group) for n, group in enumerate(alone)]
+        self.moved = [own + maps for own, maps in zip(map(self._parameters, alone), self._maps, strict=True)]
         self.beats: dict[Unit, list[int]] = {}
         for number, group in enumerate(alone):
             (layer,) = group.layers
@@ -32,11 +34,23 @@ class Floors:
             beats[number] = layer.beats * group.tensors[layer.output].batch
         self._ends = [_suffix_sums(values) for values in (*self.beats.values(), self.moved)]
 
-    def _moved(self, sets: OpSets, number: int, group: Group) -> int:
+    def in_words(self, word: int, parameters: Sequence[int]) -> Floors:
+        """Of a machine with words of so many bytes: ``parameters``: bytes of each operation there."""
+        other = copy(self)
+        other.moved = [own + word * maps for own, maps in zip(parameters, self._maps, strict=True)]
+        other._ends = [*self._ends[:-1], _suffix_sums(other.moved)]
+        return other
+
+    def _parameters(self, group: Group) -> int:
+        (layer,) = group.layers
+        depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
+        return sum(block.bytes(self.config) for block in layer.blocks(depth))
+
+    def _passing(self, sets: OpSets, number: int, group: Group) -> int:
+        """Bytes of maps that come from DRAM, counted where they are read first, or stay there."""
         (layer,) = group.layers
         graph, op = sets.graph, sets.ops[number]
-        depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
-        moved = sum(block.bytes(self.config) for block in layer.blocks(depth))
+        moved = 0
         for index, name in enumerate(op.inputs):
             readers = [user for user in graph.consumers(name) if user in sets.number]
             passes = name not in sets.index and name not in sets.joined
@@ -44,7 +58,7 @@ class Floors:
                 tensor = group.tensors[name]
                 rows = int(layer.input_end(index, np.array([group.tensors[op.output].height]))[0])
                 moved += rows * tensor.width * tensor.channels * tensor.batch
-        if sets.kept[number]:
+        if sets.stored[number]:
             moved += graph.tensors[op.output].bytes
         return moved
 

@@ -20,14 +20,22 @@ class Least:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator, self.sets = evaluator, evaluator.sets
+        self._known: dict[Mask, Cost] = {}
 
     def of(self, mask: Mask, objective: Objective, again: int = 0) -> int:
         """``again``: bytes of parameters that it loads more than once."""
-        once = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
-        beats = max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values())
+        if mask not in self._known:
+            self._known[mask] = self._once(mask)
+        least = self._known[mask]
+        beats, once = least.cycles, least.dram_bytes
         # Maps and parameters are rounded to whole beats by themselves.
         bus = max(once // self.evaluator.config.axi_bytes, (once + again) // self.evaluator.config.axi_bytes - 1)
         return objective(Cost(max(beats, bus), once + again))
+
+    def _once(self, mask: Mask) -> Cost:
+        """Beats of its busiest unit, and bytes that it moves at least."""
+        once = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
+        return Cost(max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values()), once)
 
     @cached_property
     def reloads(self) -> Reloads:
@@ -94,7 +102,7 @@ class Least:
                             read[part] = max(read.get(part, 0), int(size * share))
                 elif name not in sets.index or not mask >> sets.index[name] & 1:
                     read[name] = max(read.get(name, 0), size)
-            if sets.kept[n] or sets.users[n] & ~mask:
+            if sets.stored[n] or sets.users[n] & ~mask:
                 moved += sets.graph.tensors[sets.ops[n].output].bytes
         return moved + sum(read.values())
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from compiler.emit.overlaps import leads_in_bands, leads_of
 from compiler.fusion.legal import Mask, union
 from compiler.layers.fit import FitError
 from compiler.memory.lifetimes import Step, lives_of
 from compiler.memory.order import tasks_of
 from compiler.memory.storage import storage_of
-from compiler.planning.grouping import needs_of
+from compiler.planning.overlaps import leads_in_bands, leads_of
 from compiler.planning.plan import Plan
+from compiler.planning.running_order import needs_of
 from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Cpu, Op
 
@@ -67,7 +67,7 @@ class Needs:
             (source, target): lead
             for (source, target), lead in leads.items()
             if source in uses and target in uses and source != target
-            and not (uses[source].kept or uses[source].tasks & after)
+            and not (uses[source].outlives or uses[source].tasks & after)
             and not (uses[target].given or uses[target].tasks & before)
         }  # fmt: skip
         sources = {source for source, _ in pairs}
@@ -88,5 +88,5 @@ class Needs:
         return self._fixed + sum(
             use.size
             for root, use in zip(self._roots, tasks.uses, strict=True)
-            if root in touched or ((use.given or use.tasks & before) and (use.kept or use.tasks & after))
+            if root in touched or ((use.given or use.tasks & before) and (use.outlives or use.tasks & after))
         )

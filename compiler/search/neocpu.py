@@ -2,14 +2,14 @@
 
 NeoCPU builds on TVM, which fuses what works element by element into the operation that makes its operand, if nobody else reads
 that. What it searches is not the partition but a scheme for each group: first for the group, then for all of them together
-(``compiler/schemes``).
+(``compiler/schemes``). Where costs are measured an operation is fused only if that does not cost more.
 """
 
 from __future__ import annotations
 
 from compiler.fusion.legal import Mask, bits_of
 from compiler.search.cost import Evaluator, Objective
-from compiler.search.partition import Partition, made_of, price_or_none
+from compiler.search.partition import Partition, made_of, measured_dearer, price_or_none
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import OVER_CHANNELS, Eltwise
 
@@ -25,11 +25,12 @@ def neocpu(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partiti
     sets = evaluator.sets
     group_of: dict[int, Mask] = {}
     for number, op in enumerate(sets.ops):
-        group = 1 << number
+        one = group = 1 << number
         if isinstance(op, Eltwise) and op.kind not in OVER_CHANNELS:
             makers = [maker for maker in bits_of(sets.needs[number]) if sets.only_feeds(maker, number)]
-            wider = (group_of[maker] | group for maker in reversed(makers))
+            wider = (group_of[maker] | one for maker in reversed(makers))
             fitting = (mask for mask in wider if sets.legal(mask) and price_or_none(evaluator, objective, mask) is not None)
-            group = next(fitting, group)
+            worth = (mask for mask in fitting if not measured_dearer(evaluator, objective, mask, [mask ^ one, one]))
+            group = next(worth, one)
         group_of |= dict.fromkeys(bits_of(group), group)
     return made_of(evaluator, objective, [*dict.fromkeys(group_of.values())])

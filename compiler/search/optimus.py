@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from compiler.fusion.grow import grow
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.cover import cheapest
 from compiler.search.naive import naive
-from compiler.search.partition import Partition, made_of, price_of, price_or_none
+from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, Partition, left_out_of, made_of, price_of, price_or_none
 from compiler.xgraph.graph import XGraph
 
 MOST_OPS = 10
@@ -23,7 +24,8 @@ def optimus(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partit
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, objective)
     grown = grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, evaluator.ahead(objective))
-    return partition_into(evaluator, objective, priced(evaluator, objective, grown.groups), complete=grown.complete)
+    prices = priced(evaluator, objective, grown.groups)
+    return partition_into(evaluator, objective, prices, complete=grown.complete, left_out=left_out_of(grown))
 
 
 def most_of_a_size(sets: OpSets) -> int:
@@ -42,18 +44,19 @@ def saving_over_alone(evaluator: Evaluator, objective: Objective) -> Callable[[M
     return saving
 
 
-def priced(evaluator: Evaluator, objective: Objective, groups: list[Mask]) -> dict[Mask, int]:
+def priced(evaluator: Evaluator, objective: Objective, groups: list[Mask], charge: int = 0) -> dict[Mask, int]:
     """Of the groups that fit, less those that are dearer than without their first, or last, operation and that one alone.
 
     A group in a partition may be cut at either end of its data flow: what follows can still run. So no partition gets
-    worse without such groups.
+    worse without such groups. ``charge``: what each costs more, or less, but never less than nothing.
     """
     prices: dict[Mask, int] = {}
     evaluator.plan_all(groups, objective)
     for mask in sorted(groups, key=int.bit_count):
         price = price_or_none(evaluator, objective, mask)
-        if price is not None and not _dearer_than_parts(evaluator.sets, prices, mask, price):
-            prices[mask] = price
+        charged = None if price is None else max(0, price + charge)
+        if charged is not None and not _dearer_than_parts(evaluator.sets, prices, mask, charged):
+            prices[mask] = charged
     return prices
 
 
@@ -67,12 +70,14 @@ def _dearer_than_parts(sets: OpSets, prices: Mapping[Mask, int], mask: Mask, pri
 
 
 def partition_into(
-    evaluator: Evaluator, objective: Objective, prices: Mapping[Mask, int], *, complete: bool = True
-) -> Partition:
+    evaluator: Evaluator, objective: Objective, prices: Mapping[Mask, int], *, complete: bool = True,
+    left_out: LeftOut = NOTHING_LEFT_OUT,
+) -> Partition:  # fmt: skip
     """The best partition into these groups; single operations are among them."""
     count = len(evaluator.sets.ops)
     guide = [float(price_of(evaluator, objective, 1 << n)) for n in range(count)]
     cover = cheapest(evaluator.sets, prices, evaluator.floors, objective, most_states=MOST_STATES, guide=guide)
+    left_out = replace(left_out, begun=cover.given_up)
     if cover.groups is None:  # every path was given up
-        return naive(evaluator.graph, evaluator, objective)
-    return made_of(evaluator, objective, cover.groups, exact=complete and cover.dropped is None)
+        return replace(naive(evaluator.graph, evaluator, objective), exact=False, left_out=left_out)
+    return made_of(evaluator, objective, cover.groups, exact=complete and cover.dropped is None, left_out=left_out)

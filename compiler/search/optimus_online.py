@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.fusion.grow import grow
-from compiler.fusion.legal import Mask, bits_of
+from compiler.fusion.legal import Mask
 from compiler.layers.fit import FitError
 from compiler.planning.ranges import deduce
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.optimus import MOST_OPS, most_of_a_size, partition_into, priced
-from compiler.search.partition import Partition
+from compiler.search.partition import Partition, left_out_of
 from compiler.xgraph.graph import XGraph
 
 STEPS = 4
@@ -18,29 +20,24 @@ STEPS = 4
 def optimus_online(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
     """Groups may be no larger than the table allows; each member runs with all readers of its result, or with none."""
     sets = evaluator.sets
-    most = group_size(evaluator)
-    grown = grow(sets, sets.feeds, most, most_of_a_size(sets), lambda mask: 0)
-    groups = [mask for mask in grown.groups if mask.bit_count() == 1 or keeps_readers_together(evaluator, mask)]
-    return partition_into(evaluator, objective, priced(evaluator, objective, groups))
+    grown = grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), lambda mask: 0)
+    allowed = [mask for mask in grown.groups if mask.bit_count() == 1 or sets.keeps_readers_together(mask)]
+    most = group_size(evaluator, allowed)
+    groups = [mask for mask in allowed if mask.bit_count() <= most]
+    # What was left out was not measured for the table either.
+    return partition_into(evaluator, objective, priced(evaluator, objective, groups), left_out=left_out_of(grown))
 
 
-def keeps_readers_together(evaluator: Evaluator, group: Mask) -> bool:
-    """A map that one reader keeps on chip and another reads from DRAM saves little."""
-    sets = evaluator.sets
-    return all(sets.users[n] & group in (0, sets.users[n]) for n in bits_of(group))
-
-
-def group_size(evaluator: Evaluator) -> int:
+def group_size(evaluator: Evaluator, groups: Sequence[Mask]) -> int:
     """Most operations of a group for which the table has room in the configuration's feature-map buffer.
 
     The table: group size -> feature-map words without which no group of that size runs in ``STEPS`` tiles. The paper builds it
     beforehand for every network; so the groups are not planned here, only measured, and of each size until one has room.
     """
-    sets, room = evaluator.sets, evaluator.config.fm_words
+    room = evaluator.config.fm_words
     by_size: dict[int, dict[object, Mask]] = {}
-    for mask in grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), lambda mask: 0).groups:
-        if mask.bit_count() == 1 or keeps_readers_together(evaluator, mask):
-            by_size.setdefault(mask.bit_count(), {}).setdefault(evaluator.shapes.key(mask), mask)
+    for mask in groups:
+        by_size.setdefault(mask.bit_count(), {}).setdefault(evaluator.shapes.key(mask), mask)
     sizes = sorted(by_size, reverse=True)
     return next((size for size in sizes if any(tiled_words(evaluator, mask) <= room for mask in by_size[size].values())), 1)
 

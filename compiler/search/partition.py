@@ -5,12 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from compiler.fusion.grow import Grown
 from compiler.fusion.legal import Mask
 from compiler.planning.misfit import misfit
 from compiler.search.cost import Evaluator, Objective
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Op
 from isa.errors import TilewrightError
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What the caps of a strategy kept out of its choice."""
+
+    others: int = 0
+    """Groups that were found and not weighed, for there were too many; what extends them is not counted."""
+    longer: int = 0
+    """Groups of one operation more than allowed; those of still more are not counted."""
+    most_ops: int = 0
+    """Operations that were allowed."""
+    begun: int = 0
+    """Partitions that were given up half-way, for too many had come as far."""
+
+    @property
+    def groups(self) -> int:
+        return self.others + self.longer
+
+    def __bool__(self) -> bool:
+        return bool(self.groups or self.begun)
+
+    def __str__(self) -> str:
+        long = f" ({self.longer:,} of more than {self.most_ops} operations)" if self.longer else ""
+        return f"{self.groups:,}{long}" + (f", and {self.begun:,} partitions that were begun" if self.begun else "")
+
+
+def left_out_of(grown: Grown) -> LeftOut:
+    return LeftOut(grown.left_out, grown.longer, grown.most_ops)
+
+
+NOTHING_LEFT_OUT = LeftOut()
 
 
 @dataclass(frozen=True)
@@ -24,8 +57,7 @@ class Partition:
     """No partition into the groups that the strategy may choose from is better, by the costs used."""
     bound: int = 0
     """No partition of any kind is better than this, by the costs used."""
-    left_out: int = 0
-    """Groups that were found and not weighed, for there were too many; longer ones than the strategy allows counted once."""
+    left_out: LeftOut = NOTHING_LEFT_OUT
 
     @property
     def gap(self) -> float:
@@ -48,7 +80,7 @@ def partition_by(strategy: Strategy, graph: XGraph, evaluator: Evaluator, object
 
 def made_of(
     evaluator: Evaluator, objective: Objective, masks: Sequence[Mask], *, exact: bool = False, bound: int = 0,
-    left_out: int = 0,
+    left_out: LeftOut = NOTHING_LEFT_OUT,
 ) -> Partition:  # fmt: skip
     """The partition into these groups, ordered."""
     order = evaluator.sets.in_order(masks)
@@ -72,3 +104,10 @@ def price_of(evaluator: Evaluator, objective: Objective, mask: Mask) -> int:
 def price_or_none(evaluator: Evaluator, objective: Objective, mask: Mask) -> int | None:
     cost = evaluator.cost_of(mask, objective)
     return None if cost is None else objective(cost)
+
+
+def measured_dearer(evaluator: Evaluator, objective: Objective, group: Mask, parts: Sequence[Mask]) -> bool:
+    """Whether a measure says that a group that fits costs more than its parts; what else fuses by a rule alone heeds that."""
+    if evaluator.measure is None:
+        return False
+    return price_of(evaluator, objective, group) > sum(price_of(evaluator, objective, part) for part in parts)

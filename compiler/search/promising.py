@@ -37,7 +37,7 @@ MOST_OPS = 16
 """Operations in a group. On ``zu9`` MobileNetV2 takes 3 % fewer cycles than with ten; with twenty another 0.3 %."""
 AT_ONCE = 64
 """Shapes that are planned before the relaxation is solved again."""
-SLACK = 1 / 50
+SLACK = 1 / 10
 """Of what an operation costs in the mean: a group that is hoped to cost more than it is worth by so much is planned all the
 same, for the hope may be too small, and worths change."""
 ANYWAY = 100
@@ -55,7 +55,7 @@ def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: i
         if not chosen:
             break
         waiting.plan(chosen)
-    return Grown([*waiting.prices], waiting.left, len(waiting.longer))
+    return Grown([*waiting.prices], waiting.left, len(waiting.longer), most_ops)
 
 
 class _Waiting:
@@ -63,7 +63,7 @@ class _Waiting:
 
     def __init__(self, evaluator: Evaluator, objective: Objective, most_ops: int) -> None:
         self._evaluator, self._objective, self._most_ops = evaluator, objective, most_ops
-        self._least = Least(evaluator)
+        self._least = evaluator.once(Least)
         self._relaxation = Relaxation(len(evaluator.sets.ops))
         self.prices: dict[Mask, int] = {}
         self.shapes: set[object] = set()

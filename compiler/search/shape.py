@@ -85,7 +85,7 @@ class Shapes:
         parts: list[object] = []
         for n in bits_of(mask):
             maps = self._inputs[n]
-            leaves = self.sets.kept[n] or self.sets.users[n] & ~mask != 0
+            leaves = self.sets.stored[n] or self.sets.users[n] & ~mask != 0
             parts += (geometries[n], leaves, *[local.setdefault(name, len(local)) for name in maps])
             for makers, joined in self._joined[n]:
                 if makers & mask:

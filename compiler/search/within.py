@@ -94,7 +94,10 @@ class Within:
     ) -> None:
         self._by_rows = evaluator
         tiled = bands > 0
-        self._evaluator = Evaluator(evaluator.config, evaluator.graph, columns=True, bands=bands) if tiled else evaluator
+        self._evaluator = evaluator
+        if tiled:
+            config, graph, measure = evaluator.config, evaluator.graph, evaluator.measure
+            self._evaluator = Evaluator(config, graph, columns=True, bands=bands, measure=measure)
         self._bands, self._known = bands, known
         self._objective = objective
         self._tiled = tiled

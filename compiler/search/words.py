@@ -1,6 +1,6 @@
 """Words of the feature-map buffer that many groups need at least, told without planning them.
 
-A group that walks over its rows in steps runs its layers one after the other in each of them, and from the layer that makes a
+A group that goes over its rows in steps runs its layers one after the other in each of them, and from the layer that makes a
 map, or the first that reads what is loaded, to the last that reads it, the rows that the step adds are in use; at all times
 those that a later step reads again (``presence.py`` has the same for one group). What is in use at the worst moment is needed
 wherever it lies, for neither maps that share words nor layers that run behind each other need less.
@@ -99,7 +99,7 @@ class Words:
     def outputs(self, members: Members) -> Members:
         """What each group leaves in DRAM."""
         inside: Members = members.astype(np.float64) @ self._users.T < self._users.sum(axis=1)
-        found: Members = members & (inside | np.array(self.sets.kept, bool))
+        found: Members = members & (inside | np.array(self.sets.stored, bool))
         return found
 
     def rings(self, members: Members, in_one_step: bool) -> list[Ring]:

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.cycle.timing import DRAM_QUEUE, DRAM_READ, LOAD_AHEAD_BEATS, READ_TURN
+from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS, READ_TURN
+from sim.rtl.memory import DRAM_BURSTS
 
 EPSILON = 1e-3
 """Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
@@ -37,7 +38,7 @@ class Transfer:
 class Stream:
     """One direction: transfers in order; ``served`` counts beats, and ``watch`` is the count that somebody waits for."""
 
-    def __init__(self, places: int = DRAM_QUEUE, turn: int = 0) -> None:
+    def __init__(self, places: int = DRAM_BURSTS, turn: int = 0) -> None:
         self._places = places
         """Bursts that may be on their way."""
         self._turn = turn
@@ -133,10 +134,10 @@ class Bus:
     fetch waits for the LOAD beats that are already on their way, and LOAD then waits for the fetch.
     """
 
-    def __init__(self, reads: int = DRAM_QUEUE) -> None:
-        self._places = min(reads, DRAM_QUEUE)
+    def __init__(self, reads: int = DRAM_BURSTS) -> None:
+        self._places = min(reads, DRAM_BURSTS)
         self.now = 0.0
-        self.reads = Stream(self._places, READ_TURN if reads < DRAM_QUEUE else 0)
+        self.reads = Stream(self._places, READ_TURN if reads < DRAM_BURSTS else 0)
         self.writes = Stream()
         self.fetches: deque[Burst] = deque()
         self.fetch_left = 0.0

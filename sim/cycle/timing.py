@@ -10,11 +10,8 @@ from dataclasses import dataclass
 
 from isa.config import MachineConfig
 from isa.latency import array_latency, conv_post_latency, pool_latency, post_latency
+from sim.rtl.memory import DRAM_BURSTS, READ_LATENCY
 
-DRAM_LATENCY = 64
-"""Cycles from a read address to its first data beat in the DRAM model."""
-DRAM_QUEUE = 16
-"""Read bursts that the DRAM model takes at a time."""
 IN_FLIGHT = 8
 """Instructions that a receiver lets its unit have unfinished (``hw/control/receiver.py``)."""
 
@@ -27,7 +24,7 @@ FETCH_ADDRESS = 2
 address: counters, AR, register slice."""
 FETCH_WORD = 5
 """From the DRAM read of a beat to its first word at the dispatcher: R, register slice, prefetch queue (2), word."""
-DRAM_READ = DRAM_LATENCY - 1
+DRAM_READ = READ_LATENCY - 1
 """From DRAM taking an address to the read of the first beat, which is on R in the next cycle."""
 READ_TURN = 4
 """From DRAM's read of a burst's last beat to DRAM taking the address that waited for it: R, slice, credits, AR, slice."""
@@ -67,7 +64,7 @@ LOAD_CHUNKS = 5
 """Beats that wait in the packer when words are slower than beats: fetch then holds up nobody for so long."""
 LOAD_NEXT = 2
 """From one acceptance to the next when the front is free at once."""
-BURSTS_AHEAD = DRAM_QUEUE + 4
+BURSTS_AHEAD = DRAM_BURSTS + 4
 """Bursts that have left the generator of runs and are not yet served: DRAM's queue, register slice (2), splitter (2)."""
 LOAD_AHEAD_BEATS = 127
 """Beats that may be on their way when another burst is asked for (``READ_AHEAD_BEATS``)."""

@@ -27,17 +27,18 @@ class Inside:
 
     def signal(self, name: str) -> Any:
         """The signal of that name that is assigned here."""
-        found = {
-            id(signal): signal
+        assigned = [
+            signal
             for statements in self._fragment.statements.values()
             for statement in statements
             for signal in statement._lhs_signals()
             if signal.name == name
-        }
+        ]
+        # ``==`` of two signals is a circuit.
+        found = [signal for n, signal in enumerate(assigned) if all(signal is not other for other in assigned[:n])]
         if len(found) != 1:
             raise ProofError(f"signal {name!r}: assigned {len(found)} times in the part that is proved, expected once")
-        (signal,) = found.values()
-        return signal
+        return found[0]
 
     def view(self, name: str) -> SimpleNamespace:
         """The fields of the signal of that name, whose layout its part keeps to itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,19 @@ def float_model() -> onnx.ModelProto:
         helper.make_node("Softmax", ["pool"], ["answer"], "softmax", axis=1),
     ]
     return _model(nodes, INPUT_SHAPE, (1, 5, 3, 3), [numpy_helper.from_array(weights, "w")])
+
+
+def chain_model(count: int) -> onnx.ModelProto:
+    """Convolutions of a pixel each, one behind the other."""
+    rng = np.random.default_rng(0)
+    names = ["image", *(f"conv{number}" for number in range(1, count)), "answer"]
+    weights = [rng.normal(0, 0.3, (3, 3, 1, 1)).astype(np.float32) for _ in range(count)]
+    nodes = [
+        helper.make_node("Conv", [before, f"w{number}"], [after], f"node{number}")
+        for number, (before, after) in enumerate(pairwise(names))
+    ]
+    constants = [numpy_helper.from_array(value, f"w{number}") for number, value in enumerate(weights)]
+    return _model(nodes, INPUT_SHAPE, INPUT_SHAPE, constants)
 
 
 def odd_model() -> onnx.ModelProto:

@@ -58,6 +58,7 @@ USES: dict[str, Use] = {
     ),
     "run": Use(("run", "model.elf", "--input", "image.npz", "-o", "new.npz"), ("model.elf", "image.npz"), "new.npz"),
     "size": Use(("size", "--config", "mine.toml"), ("mine.toml",)),
+    "table": Use(("table", *MODEL, *NANO), ("model.onnx", "calibration.npz")),
     "trace": Use(("trace", "model.elf", "-o", "new.json"), ("model.elf",), "new.json"),
     "verilog": Use(("verilog", "--config", "mine.toml", "-o", "new"), ("mine.toml",), "new", folder=True),
 }  # fmt: skip

@@ -8,7 +8,6 @@ import pytest
 
 from compiler.planning.objective import CYCLES
 from compiler.search.cost import Evaluator
-from compiler.search.measured import Measured
 from compiler.search.strategies import STRATEGIES
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
@@ -28,8 +27,7 @@ def graph() -> XGraph:
 
 
 def measured(name: str) -> Evaluator:
-    measure = measure_of(name, NANO)
-    return Evaluator(NANO, graph()) if measure is None else Measured(NANO, graph(), measure=measure)
+    return Evaluator(NANO, graph(), measure=measure_of(name, NANO))
 
 
 @pytest.mark.parametrize("name", ["naive", "optimus", "dnnvm-as-written", "best"])
@@ -60,3 +58,17 @@ def test_what_is_decided_already_is_not_weighed() -> None:
     calibration = read_arrays(Path("demo/digits_calibration.npz"))
     with pytest.raises(TilewrightError, match="evaluator: groups are decided already"):
         compile_model("demo/digits.onnx", NANO, evaluator="cycle", groups=[], cache=False, calibration=calibration)
+
+
+def test_what_a_schedule_leaves_open_is_weighed_and_a_whole_one_refused(tmp_path: Path) -> None:
+    calibration = read_arrays(Path("demo/digits_calibration.npz"))
+    part = tmp_path / "part.toml"
+    part.write_text('[[group]]\noperations = ["conv1", "depthwise"]\n')
+    compiled = compile_model(
+        "demo/digits.onnx", NANO, evaluator="cycle", schedule=part, strategy="dnnvm", cache=False, calibration=calibration
+    )  # fmt: skip
+    assert compiled.plans[0].group.name == "conv1+depthwise"
+    with pytest.raises(TilewrightError, match="evaluator: groups are decided already"):
+        compile_model(
+            "demo/digits.onnx", NANO, evaluator="cycle", schedule=compiled.schedule, cache=False, calibration=calibration
+        )  # fmt: skip

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.tilewright.small_models import write_small_files
+from tests.tilewright.small_models import chain_model, write_small_files
 from tilewright.cli import main
 from tilewright.explain.layout import layout
 
@@ -57,6 +57,36 @@ def test_groups_are_printed_with_savings_and_runner_up(folder: Path, capsys: pyt
     assert 0 < least <= about
     assert lines[-1].startswith(f"no program takes fewer than {least:,} cycles, for {reason}: ")
     assert lines[-1].endswith(f" about {about / least - 1:.1%} more")
+
+
+def test_full_effort_proves_what_normal_leaves_open(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twelve operations: normal weighs groups of ten, so two of eleven are left, and full weighs the whole."""
+    Path("model.onnx").write_bytes(chain_model(12).SerializeToString())
+    told = {
+        effort: json.loads(run(capsys, "explain", *MODEL, "--objective", "dram", "--effort", effort, "--json")[1])
+        for effort in ("quick", "normal", "full")
+    }  # fmt: skip
+    assert [told[effort]["groups not weighed"] for effort in told] == [2, 2, 0]
+    value = sum(group["cost"]["dram_bytes"] for group in told["full"]["groups"])
+    assert value == told["full"]["bound"] >= told["normal"]["bound"]
+
+
+def test_effort_counts_for_the_bound_of_a_program_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("model.onnx").write_bytes(chain_model(12).SerializeToString())
+    assert run(capsys, "compile", *MODEL, "--objective", "dram", "--effort", "full", "-o", "model.elf")[0] == 0
+    normal = run(capsys, "explain", "model.elf", "--objective", "dram")[1].splitlines()[-2]
+    full = run(capsys, "explain", "model.elf", "--objective", "dram", "--effort", "full")[1].splitlines()[-2]
+    assert normal.endswith("; 2 more groups were found than weighed")
+    assert full.endswith("(dram), these cost 0.0% more")
+    code, _, err = run(capsys, "explain", "model.elf", "--effort", "lazy")
+    assert (code, err) == (2, "tilewright: effort 'lazy': unknown; known are quick, normal, full\n")
+
+
+def test_a_schedule_is_that_of_the_effort(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    how = (*MODEL, "--effort", "full")
+    assert run(capsys, "compile", *how, "-o", "a.elf", "--save-schedule", "a.toml")[0] == 0
+    assert run(capsys, "explain", *how, "--schedule") == (0, Path("a.toml").read_text(), "")
+    assert run(capsys, "explain", *how, "--memory")[0] == 0
 
 
 def test_the_picture_shows_every_operation_and_group(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from compiler.driver import Compiled
-from tests.tilewright.small_models import images
+from tests.tilewright.small_models import chain_model, images, write_small_files
 from tilewright.api import compile_model
 from tilewright.cli import main
 from tilewright.host_speed import HostSpeed, host_speed, measured
@@ -124,3 +124,31 @@ def test_what_is_measured_is_plausible() -> None:
     assert 0 < found.seconds_per_node < 1e-2
     assert 0 < found.seconds_per_part < 1e-1
     assert 1e6 < found.copied_bytes_per_second < 1e12
+
+
+def test_what_caps_left_out_is_said_with_what_looks_at_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of twelve operations in a row two stretches of eleven."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_small_files(tmp_path)
+    Path("model.onnx").write_bytes(chain_model(12).SerializeToString())
+
+    def said(*how: str) -> list[str]:
+        code = main(["compile", "model.onnx", "--config", "nano", "--calibrate", "calibration.npz", "-o", "x.elf", *how])
+        assert code == 0
+        return [line for line in capsys.readouterr().out.splitlines() if "left out by caps" in line]
+
+    left = "groups left out by caps  2 (2 of more than 10 operations)"
+    assert said("--objective", "dram") == [f"{left}; --effort full looks at more"]
+    assert said("--objective", "dram", "--effort", "full") == []
+    assert said("--strategy", "optimus") == [left]
+    assert said("--strategy", "naive") == []
+    told = json.loads(capsys_json(capsys, "--strategy", "optimus", "--verbose"))
+    assert told["left out by caps"] == {"others": 0, "longer": 2, "most_ops": 10, "begun": 0}
+
+
+def capsys_json(capsys: pytest.CaptureFixture[str], *how: str) -> str:
+    main(["compile", "model.onnx", "--config", "nano", "--calibrate", "calibration.npz", "-o", "x.elf", "--json", *how])
+    return capsys.readouterr().out

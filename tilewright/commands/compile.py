@@ -78,7 +78,7 @@ def command(
     from tilewright.dump import Dump
     from tilewright.noise import measure_noise, noise_text, with_noise
     from tilewright.report.arena import picture_of
-    from tilewright.summary import as_csv, causes, details, facts, layer_table
+    from tilewright.summary import LEFT_OUT, as_csv, causes, details, facts, layer_table
 
     for path in (output, save_onnx, save_schedule, table, arena):
         if path:
@@ -119,8 +119,9 @@ def command(
         more = details(compiled) if verbose else {}
         print_json({"output": str(output), **summary, **({"noise": told} if told else {}), **more})
         return
+    hint = "; --effort full looks at more" if strategy == "best" and effort != "full" else ""
     for name, value in summary.items():
-        click.echo(f"{name:24} {_readable(value)}")
+        click.echo(f"{name:24} {_readable(value)}{hint if name == LEFT_OUT else ''}")
     for cause in causes(compiled):
         click.echo(f"on the CPU: {cause}")
     for row in noise:

@@ -12,6 +12,7 @@ import click
 from isa.config import MachineConfig
 from tilewright.model_options import model_arguments, model_options
 from tilewright.options import (
+    EFFORT_HELP,
     OBJECTIVE_HELP,
     STRATEGY_HELP,
     InputError,
@@ -24,6 +25,7 @@ from tilewright.options import (
 from tilewright.progress import stage_reporter
 
 if TYPE_CHECKING:
+    from compiler.search.effort import Effort
     from compiler.search.reasons import Reason
 
 
@@ -31,29 +33,40 @@ if TYPE_CHECKING:
 @click.argument("source", type=click.Path(path_type=Path))
 @config_option()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
-@click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
+@click.option("--objective", help=f"{OBJECTIVE_HELP}  [default: cycles]")
+@click.option("--effort", default="normal", show_default=True, help=EFFORT_HELP)
+@click.option(
+    "--architecture", metavar="NAME",
+    help="Instead: groups and bytes on an accelerator of Optimus' table 4, eyeriss, shidiannao or lower-bound, of a model.",
+)
 @model_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
 @click.option("--memory", is_flag=True, help="Instead: cycles against the DRAM that feature maps take, of a model.")
 @click.option("--schedule", is_flag=True, help="Instead: all that is decided of a model, as compile --schedule reads it.")
 @json_option()
 def command(
-    source: Path, config: MachineConfig, strategy: str, objective: str, output: Path | None, memory: bool, schedule: bool,
-    as_json: bool, **how: Any,
+    source: Path, config: MachineConfig, strategy: str, objective: str | None, effort: str, architecture: str | None,
+    output: Path | None, memory: bool, schedule: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Say which operations run together, what each group saves against its operations alone, and what was second best.
 
     SOURCE is a program file, or an ONNX model, for which the other options count as for compile. Costs are the search's.
+    What no partition undercuts is proved from the groups that are weighed: with --effort full from those of any size, where
+    they can be listed.
 
     \b
     Examples:
       tilewright explain model.elf
       tilewright explain model.onnx --strategy dnnvm -o groups.svg
+      tilewright explain model.onnx --objective dram --effort full
       tilewright explain model.onnx --config nano --memory
       tilewright explain model.onnx --schedule > model.toml
+      tilewright explain model.onnx --architecture eyeriss --strategy optimus
     """
     from compiler.driver import objective_of
+    from compiler.planning.objective import CYCLES, DRAM
     from compiler.search.best import best
+    from compiler.search.effort import effort_of
     from compiler.search.least_cycles import least_cycles
     from compiler.search.partition import partition_by
     from compiler.search.reasons import reasons
@@ -62,23 +75,33 @@ def command(
 
     if output is not None:
         check_output(output)
+    time = effort_of(effort)
+    if architecture is not None:
+        if output is not None or memory or schedule or objective not in (None, DRAM.name):
+            what = "tells groups and bytes; leave --objective, --memory, --schedule and -o out"
+            raise InputError(f"explain --architecture: {what}")
+        _architecture(architecture, source, config, strategy, time, as_json, how)
+        return
+    objective = objective or CYCLES.name
     wanted = objective_of(objective)
     if memory:
         if strategy != "best" or output is not None:
             raise InputError("explain --memory: chooses partitions itself and prints a table; leave --strategy and -o out")
-        _memory(source, config, objective, as_json, how)
+        _memory(source, config, objective, time, as_json, how)
         return
     if schedule:
         if output is not None or as_json:
             raise InputError("explain --schedule: prints TOML; leave -o and --json out")
-        _schedule(source, config, strategy, objective, how)
+        _schedule(source, config, strategy, objective, time, how)
         return
     with stage_reporter(quiet=as_json) as report:
         report("search")
         if is_program(source):
-            chosen = of_program(source)
+            chosen = of_program(source, time)
         else:
-            chosen = of_model(source, config, strategy=strategy, objective=objective, how=model_arguments(how))
+            chosen = of_model(
+                source, config, strategy=strategy, objective=objective, how=model_arguments(how), effort=time, progress=report
+            )  # fmt: skip
         report("reasons")
         found = reasons(chosen.evaluator, wanted, chosen.groups)
         report("bound")
@@ -88,7 +111,7 @@ def command(
         write_file(output, partition_picture(chosen.evaluator.sets, chosen.groups, found).encode())
     if as_json:
         print_json({
-            "groups": [_facts(reason) for reason in found], "bound": limit.bound, "groups not weighed": limit.left_out,
+            "groups": [_facts(reason) for reason in found], "bound": limit.bound, "groups not weighed": limit.left_out.groups,
             "least cycles": least.cycles, "least cycles for": least.reason,
         })  # fmt: skip
         return
@@ -99,14 +122,16 @@ def command(
     click.echo(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
     value = sum(wanted(reason.cost) for reason in found)
     over = f"these cost {value / limit.bound - 1:.1%} more" if limit.bound else "nothing is computed"
-    missing = f"; {limit.left_out:,} more groups were found than weighed" if limit.left_out else ""
+    missing = f"; {limit.left_out.groups:,} more groups were found than weighed" if limit.left_out.groups else ""
     click.echo(f"no partition costs less than {limit.bound:,} ({wanted.name}), {over}{missing}")
     if least.cycles:
         more = f"these take about {total[0] / least.cycles - 1:.1%} more"
         click.echo(f"no program takes fewer than {least.cycles:,} cycles, for {least.reason}: {more}")
 
 
-def _memory(source: Path, config: MachineConfig, objective: str, as_json: bool, how: Mapping[str, Any]) -> None:
+def _memory(
+    source: Path, config: MachineConfig, objective: str, effort: Effort, as_json: bool, how: Mapping[str, Any]
+) -> None:
     from tilewright.explain.curve import memory_curve
     from tilewright.explain.source import is_program
 
@@ -114,7 +139,7 @@ def _memory(source: Path, config: MachineConfig, objective: str, as_json: bool, 
         raise InputError(f"{source}: a program has one partition; give the model that it was compiled from")
     with stage_reporter(quiet=as_json) as report:
         report("search")
-        points = memory_curve(source, config, objective=objective, how=model_arguments(how))
+        points = memory_curve(source, config, objective=objective, how=model_arguments(how), effort=effort, progress=report)
     if as_json:
         print_json({"points": [dataclasses.asdict(point) for point in points]})
         return
@@ -124,15 +149,43 @@ def _memory(source: Path, config: MachineConfig, objective: str, as_json: bool, 
         click.echo(f"{point.bytes:>12,} {point.cycles:>14,} {point.groups:>7}{shared}")
 
 
-def _schedule(source: Path, config: MachineConfig, strategy: str, objective: str, how: Mapping[str, Any]) -> None:
+def _schedule(
+    source: Path, config: MachineConfig, strategy: str, objective: str, effort: Effort, how: Mapping[str, Any]
+) -> None:
     from tilewright.explain.source import is_program, schedule_of_model
 
     if is_program(source):
         raise InputError(f"{source}: a program does not say how it was searched; give the model that it was compiled from")
     with stage_reporter() as report:
         report("search")
-        text = schedule_of_model(source, config, strategy=strategy, objective=objective, how=model_arguments(how))
+        text = schedule_of_model(
+            source, config, strategy=strategy, objective=objective, how=model_arguments(how), effort=effort, progress=report
+        )  # fmt: skip
     click.echo(text, nl=False)
+
+
+def _architecture(
+    name: str, source: Path, config: MachineConfig, strategy: str, effort: Effort, as_json: bool, how: Mapping[str, Any]
+) -> None:  # fmt: skip
+    from tilewright.architecture import groups_on
+    from tilewright.explain.source import is_program
+
+    if is_program(source):
+        raise InputError(f"{source}: a program is for its own machine; give the model that it was compiled from")
+    with stage_reporter(quiet=as_json) as report:
+        found = groups_on(name, source, config, strategy=strategy, effort=effort, progress=report, **model_arguments(how))
+    if as_json:
+        print_json({**dataclasses.asdict(found), "bytes": found.bytes, "alone": found.alone})
+        return
+    for number, group in enumerate(found.groups, 1):
+        click.echo(f"{number}. {' + '.join(group.ops)}")
+        click.echo(f"   {group.bytes:,} bytes; layer by layer {group.alone:,}")
+    less = 1 - found.bytes / found.alone if found.alone else 0
+    moved = f"{found.bytes:,} bytes, layer by layer {found.alone:,}: {less:.1%} less"
+    click.echo(f"{found.architecture}: {len(found.groups)} groups move {moved}")
+    click.echo(f"no partition moves less than {found.bound:,}")
+    if found.borrowed:
+        click.echo(f"not of this accelerator, but of {config.name}: {' '.join(found.borrowed)}, which fit in no block of its")
 
 
 def _facts(reason: Reason) -> dict[str, object]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compiler.driver import frugal_steps, objective_of
+from compiler.driver import Progress, frugal_steps, objective_of
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
 from compiler.limit import curve
 from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
+from compiler.search.effort import NORMAL, Effort
 from compiler.timing import program_cycles
 from isa.config import MachineConfig
 from tilewright.api import import_arguments
@@ -34,17 +35,18 @@ class Point:
 
 
 def memory_curve(
-    path: Path, config: MachineConfig, *, objective: str, how: Mapping[str, Any]
-) -> list[Point]:
+    path: Path, config: MachineConfig, *, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
+    progress: Progress | None = None,
+) -> list[Point]:  # fmt: skip
     """From the program that no limit holds back to the least memory; what takes both more bytes and more cycles is left out."""
     database = open_database(config)
     imported = import_model(path, **import_arguments(**how))
     wanted = objective_of(objective)
     imported, known = fitted(imported, config, wanted, database)
     graph = imported.graph
-    given = frugal_steps(config, graph, "best", objective, database, known).steps
+    given = frugal_steps(config, graph, "best", objective, database, known, effort=effort, progress=progress).steps
     return [
         Point(each.bytes, program_cycles(config, graph, each.steps, each.sharing), groups, each.sharing.host)
-        for each in curve(Evaluator(config, graph, database, known), wanted, given, POINTS)
+        for each in curve(Evaluator(config, graph, database, known, effort=effort), wanted, given, POINTS)
         for groups in (sum(isinstance(step, Plan) for step in each.steps),)
     ]

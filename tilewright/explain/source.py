@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx
 
-from compiler.driver import check_choices, frugal_steps, objective_of, steps_of
+from compiler.driver import Progress, check_choices, frugal_steps, objective_of
 from compiler.emit.described import schedule_text
 from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
@@ -17,6 +17,7 @@ from compiler.fusion.legal import Mask
 from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
+from compiler.search.effort import NORMAL, Effort
 from compiler.xgraph.ops import Op
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -43,14 +44,14 @@ def is_program(path: Path) -> bool:
         return stream.read(len(ELF_MAGIC)) == ELF_MAGIC
 
 
-def of_program(path: Path) -> Partitioned:
-    """The groups that a program was compiled with: layers whose maps meet on chip."""
+def of_program(path: Path, effort: Effort = NORMAL) -> Partitioned:
+    """The groups that a program was compiled with: layers whose maps meet on chip; ``effort``: of what weighs them."""
     program = load_program(path)
     oracle = next((graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL), None)
     if oracle is None:
         raise TilewrightError(f"{path}: holds no model, so it was assembled; give a program that `tilewright compile` made")
     graph = fitted(import_model(onnx.load_model_from_string(oracle)), program.config)[0].graph
-    evaluator = Evaluator(program.config, graph, open_database(program.config))
+    evaluator = Evaluator(program.config, graph, open_database(program.config), effort=effort)
     sets = evaluator.sets
     number = {op.name: n for n, op in enumerate(sets.ops)}
     masks: dict[int, Mask] = {}
@@ -69,24 +70,26 @@ def _groups_of_layers(program: Program) -> Mapping[str, int]:
 
 
 def schedule_of_model(
-    path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any]
+    path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
+    progress: Progress | None = None,
 ) -> str:  # fmt: skip
     """All that the strategy decides, as text; ``how``: arguments of ``compile_model``."""
     check_choices(strategy, objective)
     database = open_database(config)
     imported, known = fitted(import_model(path, **import_arguments(**how)), config, objective_of(objective), database)
-    found = frugal_steps(config, imported.graph, strategy, objective, database, known)
+    found = frugal_steps(config, imported.graph, strategy, objective, database, known, effort=effort, progress=progress)
     return schedule_text(config, imported.graph, found.steps, found.sharing)
 
 
 def of_model(
-    path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any]
+    path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
+    progress: Progress | None = None,
 ) -> Partitioned:  # fmt: skip
     """What the strategy chooses; ``how``: arguments of ``compile_model``."""
     check_choices(strategy, objective)
     database = open_database(config)
     imported = import_model(path, **import_arguments(**how))
     graph = fitted(imported, config, objective_of(objective), database)[0].graph
-    steps = steps_of(config, graph, strategy, objective, database)
+    steps = frugal_steps(config, graph, strategy, objective, database, effort=effort, progress=progress).steps
     groups = [[layer.op for layer in step.group.layers] for step in steps if isinstance(step, Plan)]
-    return Partitioned(Evaluator(config, graph, database), groups)
+    return Partitioned(Evaluator(config, graph, database, effort=effort), groups)

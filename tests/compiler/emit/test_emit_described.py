@@ -58,7 +58,7 @@ def test_each_decision_is_told_as_it_is_in_the_plan(config: MachineConfig, graph
             used = {buffer for block in blocks for buffer in block.sizes}
             small = [b for b in PARAMETER_BUFFERS if b in used and budget[b] < config.buffer_depth(b.name)]
             less = {b.name.lower(): budget[b] for b in small}
-            each_pass.append(Stay(part.residence.kept[layer.output], less) if used else None)
+            each_pass.append(Stay(part.residence.stay[layer.output], less) if used else None)
         (name,) = told.operations
         expected = each_pass[:1] if all(stay == each_pass[0] for stay in each_pass) else each_pass
         assert told.parameters == ({} if None in expected else {name: tuple(expected)})

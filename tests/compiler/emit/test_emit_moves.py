@@ -7,16 +7,17 @@ from itertools import groupby
 
 import pytest
 
-from compiler.emit.group import Homes, emit_plan
-from compiler.emit.overlaps import leads_in_bands, leads_of
+from compiler.emit.group import emit_plan
 from compiler.emit.parameters import Parameters, UnpackedImage
-from compiler.emit.transfers import transfers
 from compiler.memory.lifetimes import ALIGN
 from compiler.memory.storage import storage_of
 from compiler.planning.grouping import make_group, one_each
+from compiler.planning.homes import Homes
 from compiler.planning.objective import CYCLES, DRAM, Objective
+from compiler.planning.overlaps import leads_in_bands, leads_of
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
+from compiler.planning.transfers import transfers
 from compiler.schedule.instruction import Pending, Space
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind
@@ -95,7 +96,7 @@ def test_the_first_and_the_last_block_come_in_pieces_and_those_between_in_one() 
     (plan,) = plans(config, graph)
     blocks = plan.passes[0].residence.blocks["conv0_out"]
     assert len(blocks) > 3
-    assert plan.passes[0].residence.kept["conv0_out"] == 0
+    assert plan.passes[0].residence.stay["conv0_out"] == 0
     assert all(block.divisible for block in blocks)
     runs = groupby(emitted(config, graph, plan), lambda p: p.name)
     heights = [[p.values["o_h"] for p in run] for name, run in runs if name == "CONV"]

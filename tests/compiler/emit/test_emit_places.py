@@ -8,10 +8,10 @@ from itertools import combinations
 
 import pytest
 
-from compiler.emit.overlaps import leads_of
 from compiler.emit.places import ALIGN, APART, Given, Sharing, offsets_of, places
 from compiler.emit.steps import peak_ops
 from compiler.planning.grouping import one_each
+from compiler.planning.overlaps import leads_of
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.document import Origin, ScheduleError

@@ -14,8 +14,9 @@ import pytest
 
 from compiler.emit.build import build
 from compiler.layers.fit import FitError
-from compiler.planning.grouping import make_group, one_each, ordered_groups
+from compiler.planning.grouping import make_group, one_each
 from compiler.planning.planner import plan_group
+from compiler.planning.running_order import ordered_groups
 from compiler.xgraph.ops import Concat, EltwiseKind, Finish, Interleave, PoolKind, Reshape, Slice, Upsample
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
@@ -136,8 +137,8 @@ def test_rows_are_loaded_once() -> None:
     graph = b.graph(b.conv(b.input(60, 56, 64), 64, (5, 5)))
     plan = plan_group(BASE, make_group(BASE, graph, b.ops))
     (source,) = plan.group.inputs
-    (walk,) = plan.passes
-    made = [walk.ranges.made(source, step) for step in range(plan.steps)]
+    (each,) = plan.passes
+    made = [each.ranges.made(source, step) for step in range(plan.steps)]
     assert plan.steps > 1
     assert made[0][0] == 0
     assert made[-1][1] == 60

@@ -94,7 +94,7 @@ class Walked:
             if (maker := self.graph.producer(name)) and maker not in self.ops and name not in self.joined
         )  # fmt: skip
 
-    def kept(self, n: int) -> bool:
+    def stored(self, n: int) -> bool:
         name = self.ops[n].output
         readers = [op for op in self.graph.ops if name in op.inputs and op not in self.ops and op.output not in self.joined]
         return name in self.graph.outputs or bool(readers)

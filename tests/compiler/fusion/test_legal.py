@@ -48,9 +48,9 @@ def test_relations_are_those_of_the_graph(seed: int) -> None:
         assert of(sets.shares[n]) == walked.shares(n)
         assert of(sets.joins[n]) == feeds | walked.shares(n)
         assert of(sets.apart[n]) == {m for m in range(len(walked.ops)) if m != n and walked.stored_between(m, n)}
-        assert sets.kept[n] == walked.kept(n)
+        assert sets.stored[n] == walked.stored(n)
         for user in range(len(walked.ops)):
-            alone = walked.users(n) == walked.direct_users(n) == {user} and not walked.kept(n)
+            alone = walked.users(n) == walked.direct_users(n) == {user} and not walked.stored(n)
             assert sets.only_feeds(n, user) == alone
 
 
@@ -89,11 +89,11 @@ def test_groups_are_put_in_an_order_in_which_they_can_run(seed: int) -> None:
 
 
 def test_the_random_graphs_have_what_is_asked_about() -> None:
-    """Groups of each verdict, partitions of both, results that are kept and that are not, parts, and paths over the CPU."""
+    """Groups of each verdict, partitions of both, results that are stored and that are not, parts, and paths over the CPU."""
     both = {True, False}
     pairs = [known(seed) for seed in SEEDS]
     assert {walked.legal({a, b}) for _, walked in pairs for a, b in walked.flow.edges} == both
-    assert {walked.kept(n) for _, walked in pairs for n in range(len(walked.ops))} == both
+    assert {walked.stored(n) for _, walked in pairs for n in range(len(walked.ops))} == both
     assert any(sets.users != sets.direct_users for sets, _ in pairs)
     hosts = [op for sets, _ in pairs for op in sets.graph.ops if isinstance(op, Cpu)]
     assert any(op.onnx_inputs for op in hosts)
@@ -119,7 +119,7 @@ def test_parts_join_the_reader_of_their_concat_only_where_it_is_put_together_on_
     whole = b.view(Concat, "whole", parts, (1, 4, 4, 8))
     graph = b.graph(b.conv(whole, 4))
     on_chip, in_dram = OpSets(graph, {whole: parts}), OpSets(graph)
-    assert (on_chip.kept, in_dram.kept) == ([False, False, True], [True, True, True])
+    assert (on_chip.stored, in_dram.stored) == ([False, False, True], [True, True, True])
     assert on_chip.legal(0b111)
     assert on_chip.legal(0b101)
     assert not in_dram.legal(0b101)

@@ -9,9 +9,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from compiler.emit.group import Homes, emit_plan
+from compiler.emit.group import emit_plan
 from compiler.emit.parameters import Parameters, UnpackedImage
 from compiler.memory.storage import storage_of
+from compiler.planning.homes import Homes
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.instruction import Access, Pending, Space

@@ -50,7 +50,7 @@ def nested_tasks(rng: random.Random, depth: int) -> Tasks:
     stretch(first, depth)
     for maker in range(len(before)):
         readers = sum(1 << reader for reader, needs in enumerate(before) if needs >> maker & 1)
-        uses.append(Use(rng.randint(1, 9), readers | 1 << maker, kept=not readers))
+        uses.append(Use(rng.randint(1, 9), readers | 1 << maker, outlives=not readers))
     return Tasks(tuple(before), tuple(uses), (0,) * len(before))
 
 
@@ -59,7 +59,7 @@ def wired_tasks(nodes: int, seed: int, first: int = 0) -> Tasks:
     near = watts_strogatz(nodes, 4, 0.75, seed)
     before = [sum(1 << other for other in near[node] if other < node) for node in range(nodes)]
     readers = [sum(1 << other for other in near[node] if other > node) for node in range(nodes)]
-    uses = [Use(1, readers[node] | 1 << node, kept=not readers[node]) for node in range(nodes)]
+    uses = [Use(1, readers[node] | 1 << node, outlives=not readers[node]) for node in range(nodes)]
     uses.append(Use(4, sum(1 << node for node in range(nodes) if not before[node]), given=True))
     return Tasks(tuple(before), tuple(uses), (first,) + (0,) * (nodes - 1))
 

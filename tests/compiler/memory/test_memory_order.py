@@ -103,7 +103,7 @@ def test_the_peak_is_what_a_plain_account_of_lifetimes_says(seed: int) -> None:
         for use in tasks.uses:
             times = [place[n] for n in range(8) if use.tasks >> n & 1]
             begin = 0 if use.given else min(times)
-            end = 7 if use.kept else max(times)
+            end = 7 if use.outlives else max(times)
             in_use += use.size if begin <= time <= end else 0
         most = max(most, in_use)
     assert most == tasks.peak(order)

@@ -9,18 +9,19 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from compiler.emit.group import Homes, emit_plan
-from compiler.emit.overlaps import leads_of
+from compiler.emit.group import emit_plan
 from compiler.emit.parameters import ConstImage, Parameters
 from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program
-from compiler.emit.transfers import Transfer, transfers
 from compiler.fusion.legal import OpSets
 from compiler.memory.storage import storage_of
 from compiler.ordering import placed
 from compiler.planning.grouping import one_each
+from compiler.planning.homes import Homes
+from compiler.planning.overlaps import leads_of
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
+from compiler.planning.transfers import Transfer, transfers
 from compiler.schedule.instruction import Space
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, EltwiseKind, PoolKind

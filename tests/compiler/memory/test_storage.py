@@ -184,11 +184,11 @@ def test_lives_are_told_step_by_step(seed: int) -> None:
         storage = getattr(lives, where[0])[name]
         assert (storage.made, storage.read) == (tuple(makers[name]), tuple(readers[name]))
         assert storage.size == -(-graph.tensors[name].bytes // 64) * 64
-        assert (storage.given, storage.kept) == (False, False)
+        assert (storage.given, storage.outlives) == (False, False)
         shared = lives.in_work()
         assert (shared.input, shared.output, name in shared.work) == ({}, {}, True)
         together = shared.work[name]
-        assert (together.given, together.kept) == (given, taken or (given and not readers[name]))
+        assert (together.given, together.outlives) == (given, taken or (given and not readers[name]))
         assert (name in lives.of_host) == (given or taken)
 
 

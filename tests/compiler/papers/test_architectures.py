@@ -17,10 +17,12 @@ from compiler.papers.architectures import (
 )
 from compiler.planning.objective import DRAM
 from compiler.search.as_written import choose_optimus
+from compiler.search.partition import price_of
+from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.ops import Conv
 from isa.config import preset
 from tests.compiler.graphs import Builder
-from tests.compiler.search.partitions import all_groups, random_graph
+from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
 
 
 def conv() -> tuple[Builder, Conv]:
@@ -67,3 +69,24 @@ def test_no_operation_alone_moves_more_than_its_accelerator_and_fusion_no_more_t
     found = choose_optimus(by)
     assert found.value <= sum(alone)
     assert {by.sets.mask(group) for group in found.groups} <= set(all_groups(by.sets, by.sets.joins))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("seed", range(6))
+def test_no_partition_moves_less_than_the_bound_and_the_best_is_found(seed: int, name: str) -> None:
+    by = OnArchitecture(preset("nano"), random_graph(seed, 6), architecture=name)
+    sets = by.sets
+    fitting = [mask for mask in all_groups(sets, sets.joins) if by.cost_of(mask, DRAM) is not None]
+    partitions = (p for p in all_partitions(sets, fitting) if sets.in_order(p) is not None)
+    least = min(sum(price_of(by, DRAM, mask) for mask in p) for p in partitions)
+    for strategy in ("best", "optimus-as-written"):
+        found = STRATEGIES[strategy](by.graph, by, DRAM)
+        assert found.bound <= least == found.value
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_a_partition_is_of_the_accelerator_whatever_the_strategy(name: str) -> None:
+    by = OnArchitecture(preset("nano"), random_graph(3, 6), architecture=name)
+    for strategy in STRATEGIES.values():
+        found = strategy(by.graph, by, DRAM)
+        assert found.value == sum(price_of(by, DRAM, by.sets.mask(group)) for group in found.groups)

@@ -8,7 +8,7 @@ import pytest
 
 from compiler.fusion.legal import OpSets
 from compiler.papers.accelerator import Accelerator
-from compiler.papers.memory_cost import MapRoom, memory_cost
+from compiler.papers.memory_cost import MapFootprint, memory_cost
 from compiler.papers.tiles import ROWS, Tiles
 from tests.compiler.graphs import Builder
 from tests.compiler.search.partitions import all_groups, random_graph
@@ -25,10 +25,10 @@ def pair(batch: int = 1) -> Tiles:
 
 
 def test_in_advance_the_map_between_needs_all_channels_and_those_beside_it_some() -> None:
-    room = MapRoom(MACHINE, pair())
-    assert room.in_advance == {"conv0_out"} or room.in_advance == {"x0", "conv1_out"}
-    assert room.bytes(1, 8) == 8 * min(8 + 4 + 8, 4 + 16 + 4)
-    assert MapRoom(MACHINE, pair(), advance=False).bytes(1, 8) == 8 * (8 + 16 + 8)
+    footprint = MapFootprint(MACHINE, pair())
+    assert footprint.in_advance == {"conv0_out"} or footprint.in_advance == {"x0", "conv1_out"}
+    assert footprint.bytes(1, 8) == 8 * min(8 + 4 + 8, 4 + 16 + 4)
+    assert MapFootprint(MACHINE, pair(), advance=False).bytes(1, 8) == 8 * (8 + 16 + 8)
 
 
 def test_parameters_that_all_stay_count_once() -> None:
@@ -66,7 +66,7 @@ def test_no_tile_that_fits_moves_less(seed: int) -> None:
     for mask in all_groups(sets, sets.feeds):
         for room in (150, 300, 600):
             machine, tiles = replace(MACHINE, maps=room), Tiles(sets, mask)
-            used = MapRoom(machine, tiles)
+            used = MapFootprint(machine, tiles)
             height = tiles.most(ROWS)
             moved = [
                 tiles.map_bytes + -(-height // rows) * 500 for rows in range(1, height + 1) if used.bytes(rows, 6) <= room

@@ -9,8 +9,8 @@ import pytest
 
 from compiler.fusion.legal import OpSets
 from compiler.papers.accelerator import of_config
-from compiler.papers.memory_cost import MapRoom
-from compiler.papers.online_table import TableFile, keeps_readers_together, make_table, most_operations, table_key
+from compiler.papers.memory_cost import MapFootprint
+from compiler.papers.online_table import TableFile, make_table, most_operations, table_key
 from compiler.papers.tiles import COLUMNS, ROWS, Tiles
 from isa.config import preset
 from tests.compiler.search.partitions import all_groups, random_graph
@@ -23,9 +23,9 @@ def test_it_has_the_least_of_all_groups_of_a_size_or_larger(seed: int) -> None:
     sets = OpSets(random_graph(seed))
     least: dict[int, int] = {}
     for mask in all_groups(sets, sets.joins):
-        if mask.bit_count() == 1 or keeps_readers_together(sets, mask):
+        if mask.bit_count() == 1 or sets.keeps_readers_together(mask):
             tiles = Tiles(sets, mask)
-            room = MapRoom(MACHINE, tiles).bytes(-(-tiles.most(ROWS) // 4), -(-tiles.most(COLUMNS) // 4))
+            room = MapFootprint(MACHINE, tiles).bytes(-(-tiles.most(ROWS) // 4), -(-tiles.most(COLUMNS) // 4))
             least[mask.bit_count()] = min(room, least.get(mask.bit_count(), room))
     table = make_table(sets, MACHINE, 20, 1000, lambda mask: mask)
     assert table == [min(least[size] for size in least if size > n) for n in range(max(least))]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler.passes.finish import VALUES, followed_by
+from compiler.passes.finish import followed_by
 from compiler.passes.fold_channels import channel_order, fold_channels
 from compiler.passes.fold_pads import MOST_PAD, fold_pads, is_pad
 from compiler.passes.fold_pointwise import fold_pointwise
@@ -17,6 +17,7 @@ from compiler.passes.insert_copies import insert_copies
 from compiler.passes.nest_concats import nest_concats
 from compiler.passes.remove_identities import remove_identities
 from compiler.passes.share import share_equal
+from compiler.xgraph.functions import VALUES
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import (
     Concat,

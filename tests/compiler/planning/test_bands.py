@@ -9,11 +9,11 @@ import pytest
 
 from compiler.decisions import decisions
 from compiler.emit.described import schedule_text
-from compiler.emit.overlaps import leads_in_bands, leads_of
 from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import DRAM
+from compiler.planning.overlaps import leads_in_bands, leads_of
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.reading import parse_schedule

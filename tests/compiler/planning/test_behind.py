@@ -153,7 +153,7 @@ def test_a_plan_at_the_other_end_is_the_same_but_for_its_places(seed: int) -> No
 
 
 def looks(plan: Plan) -> object:
-    parts = [(p.placed, p.skew, p.ranges.steps, p.residence.kept, p.residence.streamed_bytes, p.loads) for p in plan.passes]
+    parts = [(p.placed, p.skew, p.ranges.steps, p.residence.stay, p.residence.streamed_bytes, p.loads) for p in plan.passes]
     return plan.upwards, plan.cost, plan.count, plan.tiles, plan.held, plan.way.placed, plan.way.in_turn, parts
 
 

@@ -41,7 +41,7 @@ def run(config: MachineConfig, graph: XGraph, groups: list[tuple[Op, ...]], rtl:
 
 
 def tiled(plan: Plan) -> bool:
-    return any(walk.group.first_column for walk in plan.passes)
+    return any(each.group.first_column for each in plan.passes)
 
 
 def one(config: MachineConfig, b: Builder, *outputs: str, rtl: bool = False) -> Plan:

@@ -1,20 +1,16 @@
-"""What a group is made of: which maps leave it, over which pixels it walks, and after which others it comes."""
+"""What a group is made of: which maps leave it, and over which pixels it goes."""
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from compiler.memory.storage import VIEW_OPS
-from compiler.planning.grouping import machine_ops, make_group, needs_of, one_each, ordered_groups
+from compiler.planning.grouping import make_group
 from compiler.planning.planner import plan_group
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Cpu, Eltwise, EltwiseKind, Op, Reshape, Slice
+from compiler.xgraph.ops import EltwiseKind
 from isa.config import config_from_dict, preset
 from isa.errors import TilewrightError
 from tests.compiler.graphs import Builder, check
-from tests.compiler.search.partitions import random_graph
 
 NANO = preset("nano")
 
@@ -125,64 +121,3 @@ def test_what_somebody_else_reads_leaves_the_group() -> None:
     unread = b.graph()
     with pytest.raises(TilewrightError, match="group conv0: nothing reads what it computes; remove the operations"):
         make_group(NANO, unread, unread.ops)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_groups_need_those_whose_results_they_read(seed: int) -> None:
-    """Directly, or through views, which are in no group: by plain search backwards."""
-    graph = random_graph(seed, 7)
-    ops = machine_ops(graph)
-    assert ops == [op for op in graph.ops if not isinstance(op, VIEW_OPS)]
-    assert one_each(graph) == [(op,) for op in ops]
-    rng = random.Random(seed)
-    drawn = [rng.randrange(3) for _ in ops]
-    place = [sorted(set(drawn)).index(number) for number in drawn]
-    partition = [[op for op, number in zip(ops, place, strict=True) if number == group] for group in range(max(place) + 1)]
-    makers = {op.output: op for op in graph.ops}
-
-    def back(name: str) -> set[int]:
-        maker = makers.get(name)
-        if maker is None:
-            return set()
-        return {place[ops.index(maker)]} if maker in ops else {group for source in maker.inputs for group in back(source)}
-
-    expected = [{group for op in own for name in op.inputs for group in back(name)} - {n} for n, own in enumerate(partition)]
-    assert needs_of(graph, partition) == expected
-    try:
-        order = ordered_groups(graph, partition)
-    except TilewrightError:
-        pairs = {(a, b) for a, needed in enumerate(expected) for b in needed}
-        assert any((b, a) in pairs or any((b, c) in pairs and (c, a) in pairs for c in range(3)) for a, b in pairs)
-    else:
-        numbers = [next(n for n, own in enumerate(partition) if set(own) == set(ops)) for ops in order]
-        assert sorted(numbers) == sorted(set(place))
-        assert all(expected[n] <= set(numbers[:at]) for at, n in enumerate(numbers))
-        assert all([*group] == sorted(group, key=graph.ops.index) for group in order)
-
-
-def test_parts_on_the_host_come_after_those_that_give_them_tensors() -> None:
-    b = Builder(5)
-    x = b.conv(b.input(6, 6, 8), 8)
-    b.tensors["back"] = b.tensors[x]
-    first, second = Cpu("first", (x,), (), b"", {}, (), ("t",)), Cpu("second", (), ("back",), b"", {}, ("t", "u"), ())
-    b.ops += [first, second]
-    y = b.view(Reshape, "as", ("back",), (1, 6, 6, 8))
-    z = b.view(Slice, "some", (y,), (1, 3, 6, 8), begin=(0, 0, 0), step=(2, 1))
-    graph = b.graph(b.conv(z, 8))
-    groups: list[list[Op]] = [[b.ops[-1]], [second], [first], [b.ops[0]]]
-    assert needs_of(graph, groups) == [{1}, {2}, {3}, set()]
-    assert [group[0].name for group in ordered_groups(graph, groups)] == ["conv0", "first", "second", "conv5"]
-    with pytest.raises(TilewrightError, match="operation conv5 is in no group"):
-        needs_of(graph, groups[1:])
-
-
-def test_groups_that_wait_for_each_other_are_named() -> None:
-    b = Builder(6)
-    x = b.input(6, 6, 8)
-    for _ in range(5):
-        x = b.conv(x, 8)
-    graph = b.graph(x)
-    assert not any(isinstance(op, Eltwise) for op in graph.ops)
-    a, c, d, e, f = graph.ops
-    with pytest.raises(TilewrightError, match=r"groups: conv2, conv1\+conv3 wait for each other; split one of them"):
-        ordered_groups(graph, [(c, e), (d,), (a,), (f,)])

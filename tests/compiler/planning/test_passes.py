@@ -63,7 +63,7 @@ def test_a_map_that_fits_stays_on_chip_from_pass_to_pass() -> None:
     plan = one(TINY, b, b.conv(b.input(6, 8, 32), 128, (1, 1)))
     assert plan.count > 1
     assert list(plan.held) == ["x0"]
-    assert [len(walk.loads) for walk in plan.passes] == [1] + [0] * (plan.count - 1)
+    assert [len(each.loads) for each in plan.passes] == [1] + [0] * (plan.count - 1)
     assert plan.cost.dram_bytes == 6 * 8 * (32 + 128) + 32 * (8 * 16 + 32)
 
 
@@ -81,7 +81,7 @@ def test_a_global_average_of_a_map_that_does_not_fit() -> None:
     b = Builder(0)
     plan = one(TINY, b, b.pool(b.input(7, 7, 100), PoolKind.AVERAGE, 7, 7))
     assert plan.count == 2
-    assert [walk.group.tensors["x0"].channels for walk in plan.passes] == [48, 52]
+    assert [each.group.tensors["x0"].channels for each in plan.passes] == [48, 52]
 
 
 def test_residual_whose_shortcut_is_read_by_channels() -> None:
@@ -96,7 +96,7 @@ def test_layers_side_by_side_are_cut_in_proportion() -> None:
     b = Builder(0)
     x = b.input(10, 60, 32)
     plan = one(TINY, b, b.conv(x, 40, (1, 1)), b.conv(x, 21, (1, 1)))
-    widths = [[walk.group.tensors[name].channels for name in walk.group.outputs] for walk in plan.passes]
+    widths = [[each.group.tensors[name].channels for name in each.group.outputs] for each in plan.passes]
     assert plan.count > 1
     assert [sum(column) for column in zip(*widths, strict=True)] == [40, 21]
 
@@ -250,9 +250,9 @@ def test_row_tiles_know_no_passes_and_keep_layers_whole_or_not() -> None:
     group = make_group(TINY, graph, b.ops)
     rows, free = plan_group(TINY, group, DRAM, rows_only=True), plan_group(TINY, group, DRAM)
     maps = sum(graph.tensors[name].bytes for name in (*group.inputs, *group.outputs))
-    (walk,) = rows.passes
+    (each,) = rows.passes
     assert rows.cost.dram_bytes == maps + rows.steps * rows.parameter_bytes
-    assert set(walk.residence.kept_bytes.values()) == {0}
+    assert set(each.residence.stay_bytes.values()) == {0}
     assert free.cost.dram_bytes < rows.cost.dram_bytes
 
 

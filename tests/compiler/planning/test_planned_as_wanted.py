@@ -18,11 +18,11 @@ from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
 from compiler.planning.plans import plans_of
 from compiler.planning.ranges import deduce
-from compiler.planning.recurrence import AFTER_LOAD
 from compiler.planning.residence import residences
 from compiler.planning.schemes import Scheme, plan_as, scheme_of, schemes
 from compiler.planning.walk import least_cycles
 from compiler.schedule.document import GroupSchedule, Origin, ScheduleError, Stay
+from compiler.schedule.latency import AFTER_LOAD
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import MachineConfig, config_from_dict, preset
@@ -130,25 +130,25 @@ def test_what_stays_leaves_room_for_the_largest_other_block() -> None:
     for stay in (0, 1):
         plan = asked(SMALL, whole=False, **ways[stay])
         residence = plan.passes[0].residence
-        assert (residence.kept["conv1_out"], len(residence.blocks["conv1_out"])) == (stay, 4)
+        assert (residence.stay["conv1_out"], len(residence.blocks["conv1_out"])) == (stay, 4)
         assert residence.budgets["conv1_out"][Buffer.WEIGHT] == 9
         assert residence.budgets["conv1_out"][Buffer.PARAM] == SMALL.param_depth
         block = 9 * 16 + 4 * 8
-        assert (residence.kept_bytes["conv1_out"], residence.streamed_bytes["conv1_out"]) == (stay * block, (4 - stay) * block)
+        assert (residence.stay_bytes["conv1_out"], residence.streamed_bytes["conv1_out"]) == (stay * block, (4 - stay) * block)
     for stay in (2, 3, 4):
         words = f"what stays takes {9 * stay} words of weight, and the largest of the other blocks {9 if stay < 4 else 0}"
         with pytest.raises(ScheduleError, match=f"{words}; configuration small has 24"):
             asked(SMALL, whole=False, **ways[stay])
     exact = replace(SMALL, name="exact", weight_depth=27)
-    assert asked(exact, whole=False, **ways[2]).passes[0].residence.kept["conv1_out"] == 2
+    assert asked(exact, whole=False, **ways[2]).passes[0].residence.stay["conv1_out"] == 2
 
 
 def test_each_pass_has_its_own_table_or_all_have_one() -> None:
     own = (Stay(0, {"weight": 9}), Stay(1), Stay(0, {"weight": 18}), Stay(1))
     plan = asked(whole=False, passes=4, parameters={"conv1": own})
-    assert [part.residence.kept["conv1_out"] for part in plan.passes] == [0, 1, 0, 1]
+    assert [part.residence.stay["conv1_out"] for part in plan.passes] == [0, 1, 0, 1]
     plan = asked(whole=False, passes=4, parameters={"conv1": (Stay(1),)})
-    assert [part.residence.kept["conv1_out"] for part in plan.passes] == [1, 1, 1, 1]
+    assert [part.residence.stay["conv1_out"] for part in plan.passes] == [1, 1, 1, 1]
 
 
 def group(height: int, width: int, kernel: int = 3, stride: int = 1) -> Group:

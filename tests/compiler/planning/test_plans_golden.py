@@ -59,7 +59,7 @@ def told(plan: Plan) -> str:
 
 
 def blocks(residence: Residence) -> str:
-    return " ".join(f"{residence.kept[name]}/{len(own)}" for name, own in residence.blocks.items())
+    return " ".join(f"{residence.stay[name]}/{len(own)}" for name, own in residence.blocks.items())
 
 
 def rings(plan: Plan) -> str:

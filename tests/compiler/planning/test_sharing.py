@@ -14,7 +14,7 @@ from compiler.emit.program import emit_program
 from compiler.fusion.legal import OpSets
 from compiler.layers.fit import FitError
 from compiler.layers.placed import meet
-from compiler.planning import selection
+from compiler.planning import candidates
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.planning.plan import Plan
@@ -97,7 +97,7 @@ def test_where_all_fit_apart_nothing_is_shared() -> None:
 @pytest.fixture
 def always_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where maps would fit apart."""
-    monkeypatch.setattr(selection, "place", lambda *_: None)
+    monkeypatch.setattr(candidates, "place", lambda *_: None)
 
 
 def tall(seed: int) -> XGraph:

@@ -10,7 +10,8 @@ import pytest
 from compiler.schedule import order as ordering
 from compiler.schedule.hazards import Hazards, dependences, hazards
 from compiler.schedule.instruction import GRANULE, Access, Pending, Space
-from compiler.schedule.order import LATENCY, Order, start_order
+from compiler.schedule.latency import UNTIL_TAKEN
+from compiler.schedule.order import Order, start_order
 from compiler.schedule.tokens import with_tokens
 from isa.instructions import Unit
 from tests.compiler.schedule.test_schedule import NAMES
@@ -132,9 +133,9 @@ def plain_due(instructions: Sequence[Pending], before: Sequence[set[int]]) -> li
     starts, ends = list[int](), list[int]()
     for n, pending in enumerate(instructions):
         loads = pending.unit is Unit.LOAD
-        own = [ends[m] - LATENCY[pending.unit] for m in range(n) if instructions[m].unit is pending.unit and not loads]
+        own = [ends[m] - UNTIL_TAKEN[pending.unit] for m in range(n) if instructions[m].unit is pending.unit and not loads]
         starts.append(max([0, *own, *(ends[giver] for giver in before[n])]))
-        ends.append(starts[n] if loads else starts[n] + max(1, pending.cycles) + LATENCY[pending.unit])
+        ends.append(starts[n] if loads else starts[n] + max(1, pending.cycles) + UNTIL_TAKEN[pending.unit])
 
     def due(n: int) -> float:
         takers = [m for m in range(len(instructions)) if n in before[m]]
@@ -171,7 +172,7 @@ def plain_order(instructions: Sequence[Pending], before: Sequence[set[int]], win
         start, n = min(candidates)
         unit = instructions[n].unit
         free[unit] = start + max(1, instructions[n].cycles)
-        ends[n] = free[unit] + LATENCY[unit]
+        ends[n] = free[unit] + UNTIL_TAKEN[unit]
         left.remove(n)
         order.append(n)
     return Order(order, max(free.values()))

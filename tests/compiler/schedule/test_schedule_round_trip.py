@@ -86,7 +86,7 @@ def test_passes_held_maps_and_blocks_that_stay(batch: int) -> None:
     assert same(before, after)
     assert max(plan.count for plan in plans) > 1
     assert any(plan.held for plan in plans)
-    kept = {number for plan in plans for each in plan.passes for number in each.residence.kept.values()}
+    kept = {number for plan in plans for each in plan.passes for number in each.residence.stay.values()}
     assert len(kept) > 1
 
 

@@ -24,7 +24,7 @@ from compiler.schedule.document import GroupSchedule
 from compiler.schedule.reading import parse_schedule
 from compiler.schemes import dynamic
 from compiler.schemes.choice import chosen, others_of, with_schemes
-from compiler.schemes.measured import Choices, Measured, Timed
+from compiler.schemes.pair_costs import Choices, PairCosts, Timed
 from compiler.search.cost import Evaluator
 from compiler.search.database import Database, open_database
 from compiler.search.effort import EFFORTS
@@ -103,7 +103,7 @@ def test_what_all_programs_tell_is_what_pairs_cost(seed: int) -> None:
         spent = [cost[n, 0 if n in first else choices[n - 1], own] for n, own in enumerate(choices)]
         return sum(spent), spent
 
-    told = Measured(sizes, sorted(first), time)
+    told = PairCosts(sizes, sorted(first), time)
     for choices in told.star():
         told.ask(choices)
     assert told.problem().cost(told.own) == told.whole[told.own]

@@ -8,7 +8,7 @@ import pytest
 
 from compiler.papers.memory_cost import memory_cost
 from compiler.papers.modelled import Modelled, dnnvm_model, optimus_model
-from compiler.papers.online_table import keeps_readers_together, most_operations
+from compiler.papers.online_table import most_operations
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.search import as_written
 from compiler.search.cost import Evaluator
@@ -56,7 +56,7 @@ def test_the_variant_finds_the_least_of_the_groups_that_its_rules_leave(seed: in
     most = most_operations(as_written.table_of(by), by.machine.maps)
     groups = [
         mask for mask in all_groups(by.sets, by.sets.joins)
-        if mask.bit_count() == 1 or (mask.bit_count() <= most and keeps_readers_together(by.sets, mask))
+        if mask.bit_count() == 1 or (mask.bit_count() <= most and by.sets.keeps_readers_together(mask))
     ]  # fmt: skip
     assert as_written.choose_online(by).value == least(by, groups)
 
@@ -100,6 +100,7 @@ def test_a_group_that_no_plan_of_ours_fits_is_not_chosen() -> None:
 def test_the_table_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_graph(3)
     first = as_written.table_of(Modelled(NANO, graph, open_database(NANO, tmp_path), model=optimus_model))
+    assert first == as_written.table_of(Modelled(NANO, graph, model=optimus_model)), "there need be nowhere to keep it"
     monkeypatch.setattr(as_written, "make_table", None)
     assert as_written.table_of(Modelled(small(), graph, open_database(small(), tmp_path), model=optimus_model)) == first
 

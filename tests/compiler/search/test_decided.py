@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import random
 from functools import cache
+from pathlib import Path
 
 import networkx
 import pytest
 
+from compiler.crew import Crew
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.planning.objective import CYCLES, DRAM, Cost
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
+from compiler.planning.plans import Wanted
 from compiler.schedule.document import GroupSchedule
 from compiler.search.cost import Evaluator
+from compiler.search.database import open_database
 from compiler.search.decided import Decided, DecidedSets
-from compiler.search.measured import Measured, on_cycle_model
+from compiler.search.measured import on_cycle_model
+from compiler.search.strategies import STRATEGIES
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import PoolKind
 from isa.config import preset
 from tests.compiler.graphs import Builder
 from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
@@ -114,6 +121,46 @@ def test_members_are_put_together_again_in_an_order_that_runs(seed: int) -> None
         done |= mask
 
 
+def chain() -> tuple[XGraph, Wanted]:
+    """Many shapes, but the first operation has that of the last, which is decided, and dear."""
+    b = Builder(0)
+    x = b.input(24, 24, 8)
+    for channels in (8, 12, 16, 20, 16, 12, 8):
+        x = b.pool(b.conv(x, channels), PoolKind.MAX, 3, 1, 1)
+    graph = b.graph(b.conv(x, 8))
+    return graph, {frozenset(graph.ops[-1:]): GroupSchedule((graph.ops[-1].name,), passes=2)}
+
+
+def test_a_helper_plans_nothing_that_is_decided() -> None:
+    graph, wanted = chain()
+    alone = [1 << n for n in range(len(graph.ops))]
+    with Crew(2) as crew:
+        around = Decided(NANO, graph, wanted=wanted, crew=crew)
+        around.plan_all(alone, CYCLES)
+        assert around._planners is not None
+        assert around._planners.helper is not None
+    plain = Evaluator(NANO, graph)
+    assert around.shapes.key(alone[0]) == around.shapes.key(alone[-1])
+    assert around.cost_of(alone[-1], CYCLES) != plain.cost_of(alone[-1], CYCLES)
+    for mask in alone[:-1]:
+        assert around.cost_of(mask, CYCLES) == plain.cost_of(mask, CYCLES)
+
+
+@pytest.mark.parametrize("strategy", ["optimus", "best"])
+def test_around_a_schedule_one_core_and_two_weigh_the_same_groups(strategy: str, tmp_path: Path) -> None:
+    graph, wanted = chain()
+    found = []
+    for cores in (1, 2):
+        database = open_database(NANO, tmp_path / str(cores))
+        with Crew(cores) as crew:
+            around = Decided(NANO, graph, database, wanted=wanted, crew=crew)
+            partition = STRATEGIES[strategy](graph, around, CYCLES)
+            assert (around._planners is not None) == (cores == 2)
+        database.save()
+        found.append((partition, around.weighed(CYCLES), around.evaluated, json.loads(database.path.read_text())))
+    assert found[0] == found[1]
+
+
 # Costs that are measured
 
 
@@ -127,7 +174,7 @@ def test_cycles_are_as_measured_and_bytes_as_planned() -> None:
         asked.append(plan)
         return 1000 + len(asked)
 
-    known, plain = Measured(NANO, graph, measure=measure), Evaluator(NANO, graph)
+    known, plain = Evaluator(NANO, graph, measure=measure), Evaluator(NANO, graph)
     for number, mask in enumerate((1, 2, 3), 1):
         planned = plain.cost_of(mask, CYCLES)
         assert planned is not None
@@ -139,14 +186,14 @@ def test_cycles_are_as_measured_and_bytes_as_planned() -> None:
 def test_groups_that_fit_nowhere_are_not_measured() -> None:
     b = Builder(0)
     graph = b.graph(b.conv(b.conv(b.input(8, 400, 8), 8), 8))
-    known = Measured(NANO, graph, measure=lambda of, plan: pytest.fail("there is no plan"))
+    known = Evaluator(NANO, graph, measure=lambda of, plan: pytest.fail("there is no plan"))
     assert known.cost_of(3, CYCLES) is None
 
 
 def test_the_cycle_model_is_asked_for_the_program_of_the_group() -> None:
     b = Builder(0)
     graph = b.graph(b.conv(b.conv(b.input(8, 8, 8), 8), 8, (1, 1)))
-    known = Measured(NANO, graph, measure=on_cycle_model(NANO))
+    known = Evaluator(NANO, graph, measure=on_cycle_model(NANO))
     found, plan = known.cost_of(3, CYCLES), known.plan(3, CYCLES)
     assert found is not None
     assert plan is not None

@@ -15,6 +15,7 @@ from compiler.planning.plan import Plan
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS, NORMAL, effort_of
+from compiler.search.partition import LeftOut
 from compiler.timing import forget_programs
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, EltwiseKind
@@ -78,8 +79,8 @@ def test_full_weighs_longer_groups() -> None:
     # What is proved of groups of ten says nothing of longer ones.
     assert found["normal"].exact
     assert found["normal"].bound <= found["full"].value
-    assert found["normal"].left_out > 0
-    assert (found["full"].left_out, found["full"].gap) == (0, 0)
+    assert found["normal"].left_out == LeftOut(0, longer=3, most_ops=10)
+    assert (found["full"].left_out.groups, found["full"].gap) == (0, 0)
 
 
 def test_what_is_being_done_is_told_with_how_long_still() -> None:

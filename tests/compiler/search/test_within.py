@@ -12,9 +12,10 @@ from compiler.fusion.legal import Mask, bits_of
 from compiler.memory.lifetimes import Step, lives_of
 from compiler.memory.order import memory_order, tasks_of
 from compiler.ordering import in_least_order, placed
-from compiler.planning.grouping import make_group, needs_of
+from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
+from compiler.planning.running_order import needs_of
 from compiler.search.cost import Evaluator
 from compiler.search.needs import Needs
 from compiler.search.optimus import priced

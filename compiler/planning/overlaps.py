@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from compiler.emit.group import Homes
-from compiler.emit.transfers import Transfer, transfers
 from compiler.layers.placed import Rows
 from compiler.memory.lifetimes import Storage, aligned
 from compiler.memory.overlap import Overlaps, Touch, leads
 from compiler.memory.storage import Home, storage_of
 from compiler.planning.columns import ROWS, TileCut
+from compiler.planning.homes import Homes
 from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
+from compiler.planning.transfers import Transfer, transfers
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig
@@ -25,7 +25,7 @@ def overlaps_of(graph: XGraph, steps: Sequence[Plan | Cpu], storages: Mapping[st
     last: dict[int, list[str]] = {}
     first: dict[int, list[str]] = {}
     for root, storage in storages.items():
-        if storage.read and not storage.kept and max(storage.read) > max(storage.made, default=-1):
+        if storage.read and not storage.outlives and max(storage.read) > max(storage.made, default=-1):
             last.setdefault(max(storage.read), []).append(root)
         if storage.made and not storage.given:
             first.setdefault(min(storage.made), []).append(root)

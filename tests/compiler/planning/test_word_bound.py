@@ -8,8 +8,8 @@ from compiler.fusion.legal import OpSets
 from compiler.planning.grouping import make_group
 from compiler.planning.operations import Group
 from compiler.planning.planner import plan_group
-from compiler.planning.room import Room
 from compiler.planning.walk import Way
+from compiler.planning.word_bound import WordBound
 from compiler.xgraph.ops import PoolKind
 from isa.config import config_from_dict, preset
 from tests.compiler.graphs import Builder
@@ -28,11 +28,11 @@ def test_no_plan_takes_less_than_the_bound(seed: int) -> None:
     for mask in all_groups(sets, sets.joins):
         group = make_group(config, graph, sets.members(mask))
         plan = plan_group(config, group)
-        for walk in plan.passes:
-            taken = Way(walk.ranges, walk.skew, walk.placed).words
-            room = Room(config, walk.group, (), all_rows(group))
-            assert room.least_shared(plan.steps) <= room.least_words(plan.steps)
-            least = room.least_shared(plan.steps) if walk.in_turn else room.least_words(plan.steps)
+        for each in plan.passes:
+            taken = Way(each.ranges, each.skew, each.placed).words
+            bound = WordBound(config, each.group, (), all_rows(group))
+            assert bound.least_shared(plan.steps) <= bound.least_words(plan.steps)
+            least = bound.least_shared(plan.steps) if each.in_turn else bound.least_words(plan.steps)
             assert least <= taken <= config.fm_words
 
 
@@ -41,10 +41,10 @@ def test_few_steps_are_refused_where_the_maps_are_large() -> None:
     b = Builder(0)
     graph = b.graph(b.pool(b.conv(b.input(32, 32, 8), 8), PoolKind.MAX))
     group = make_group(config, graph, graph.ops)
-    room = Room(config, group, (), all_rows(group))
-    assert room.maps == [(32, 64), (32, 64), (16, 32)]
-    assert [room.least_words(steps) for steps in (1, 16)] == [4608, 288]
-    assert [room.least_shared(steps) for steps in (1, 16)] == [2048, 128]
-    assert not room.may_hold(1)
-    assert not room.may_hold(1, shared=True)
-    assert room.may_hold(16) == (config.fm_words >= 288)
+    bound = WordBound(config, group, (), all_rows(group))
+    assert bound.maps == [(32, 64), (32, 64), (16, 32)]
+    assert [bound.least_words(steps) for steps in (1, 16)] == [4608, 288]
+    assert [bound.least_shared(steps) for steps in (1, 16)] == [2048, 128]
+    assert not bound.may_hold(1)
+    assert not bound.may_hold(1, shared=True)
+    assert bound.may_hold(16) == (config.fm_words >= 288)

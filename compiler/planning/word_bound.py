@@ -9,7 +9,7 @@ from compiler.planning.operations import Group
 from isa.config import MachineConfig
 
 
-class Room:
+class WordBound:
     """Lower bounds on the feature-map words that a group takes in some number of steps, with ``held`` maps on chip in full.
 
     ``needed``: rows of each map.

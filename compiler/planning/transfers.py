@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.emit.group import Homes
 from compiler.layers.placed import Rows
+from compiler.planning.homes import Homes
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.sequence import sequence
 from compiler.schedule.instruction import Access

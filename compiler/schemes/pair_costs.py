@@ -22,7 +22,7 @@ Timed = tuple[int, Sequence[int]]
 """Cycles of a program, and by how much later each group is done than those before it."""
 
 
-class Measured:
+class PairCosts:
     """``sizes``: schemes of each group. ``first``: groups before which the machine rests."""
 
     def __init__(self, sizes: Sequence[int], first: Sequence[int], time: Callable[[Choices], Timed]) -> None:

@@ -1,0 +1,82 @@
+"""What each effort of a compilation takes, makes and gives up: the table *Efforts* in docs/search.md.
+
+    python -m bench.efforts NETWORK ... [--config base] [--effort quick normal full]
+
+Each compilation, of a file, runs in a process of its own, with the default strategy and objective and without the costs that
+earlier ones keep. Seconds are those of the clock, with as many cores as the compiler may use. Cycles are the cycle model's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import onnx
+
+from bench.checkout import ROOT, run_in
+from bench.network_table import SEARCH as PAGE
+from bench.network_table import put_row
+from compiler.search.effort import EFFORTS, effort_of
+from compiler.zoo.networks import networks
+from isa.config import preset
+
+TITLE = "Efforts"
+COLUMNS = ("configuration", "network", "effort", "clock s", "cycles", "DRAM kB of maps", "groups left out", "given up")
+GIVEN_UP = {
+    "quick": "programs: none is timed; least DRAM: groups keep the graph's order",
+    "normal": "a proof; schemes; programs of more than 30 000 turns; orders by list scheduling",
+    "full": "seconds; a proof only where there are too many groups",
+}
+PROBE = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+from tilewright.api import compile_model, estimated_cycles
+model, config, effort = sys.argv[1:]
+since = time.perf_counter()
+made = compile_model(model, config, cache=False, effort=effort)
+seconds = time.perf_counter() - since
+program = made.program
+print(json.dumps({"seconds": seconds, "cycles": estimated_cycles(program), "left out": made.left_out.groups,
+                  "bytes": program.work_bytes + program.input_bytes + program.output_bytes}))
+"""
+
+
+def row_of(config: str, network: str, effort: str, found: Mapping[str, Any]) -> list[str]:
+    return [
+        config, network, effort, f"{found['seconds']:.1f}", f"{found['cycles']:,}", f"{found['bytes'] / 1000:,.0f}",
+        f"{found['left out']:,}", GIVEN_UP[effort],
+    ]  # fmt: skip
+
+
+def measure(network: str, config: str, effort: str) -> list[str]:
+    """A row of the table."""
+    with TemporaryDirectory() as folder:
+        model = Path(folder) / f"{network}.onnx"
+        onnx.save(networks()[network](), model)
+        printed, _ = run_in(ROOT, ["-c", PROBE, str(model), config, effort], f"compiling {network}")
+    return row_of(config, network, effort, json.loads(printed.splitlines()[-1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="+")
+    parser.add_argument("--config", default="base")
+    parser.add_argument("--effort", nargs="+", default=[*EFFORTS])
+    arguments = parser.parse_intermixed_args()
+    preset(arguments.config)
+    for effort in arguments.effort:
+        effort_of(effort)
+    print(" | ".join(COLUMNS))
+    for network in arguments.networks:
+        for effort in arguments.effort:
+            row = measure(network, arguments.config, effort)
+            print(" | ".join(row), flush=True)
+            put_row(TITLE, COLUMNS, row, 3, PAGE)
+
+
+if __name__ == "__main__":
+    main()

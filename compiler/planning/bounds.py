@@ -1,0 +1,107 @@
+"""What no plan of a group can undercut, told before it is placed or walked: it says which are looked at first, and which never.
+
+A new bound goes here. It may be as loose as one likes, but never more than ``cost.py`` says of a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+
+from compiler.planning.cut import Cut
+from compiler.planning.objective import Cost
+from compiler.planning.operations import Group
+from compiler.planning.residence import PARAMETER_BUFFERS, Residence
+from compiler.planning.stepping import Stepping
+from compiler.planning.walk import bus_cycles, least_cycles
+from compiler.planning.word_bound import WordBound
+from compiler.schedule.latency import OF_A_PASS
+from isa.config import MachineConfig
+
+
+class Bounds:
+    """Of one group and its passes, for the whole batch."""
+
+    def __init__(self, config: MachineConfig, stepping: Stepping) -> None:
+        self.config, self._stepping = config, stepping
+        self._moves: dict[tuple[Group, int], tuple[int, int]] = {}
+        self._of_passes: dict[tuple[int, Residence, int, bool], Cost] = {}
+        """A residence is of one group."""
+
+    def beats(self, group: Group) -> int:
+        """Of the busiest unit."""
+        return max(group.beats.values()) * self._stepping.batch
+
+    def of_pass(
+        self, group: Group, steps: int, residence: Residence, loads: Sequence[str], held: Collection[str]
+    ) -> Cost:
+        """Bytes that a pass moves, which are exact, and cycles that it cannot undercut."""
+        # Where nothing streams, it is the same in however many steps.
+        known = steps if residence.streams else 0, residence, len(loads), bool(held)
+        if known not in self._of_passes:
+            batch = self._stepping.batch
+            maps, bus = self._maps(group, loads)
+            once = sum(residence.stay_bytes.values()) + len(group.tables) * self.config.buffer_dram_bytes("TABLE")
+            working = self._stepping.ranges(steps).working if residence.streams else {}
+            streamed = sum(size * working[name] for name, size in residence.streams.items())
+            parameters = streamed * batch + once * (batch if held else 1)
+            busy = bus * batch + parameters // self.config.axi_bytes
+            self._of_passes[known] = Cost(max(self.beats(group), busy), maps * batch + parameters)
+        return self._of_passes[known]
+
+    def of_walk(self, group: Group, residence: Residence) -> float:
+        """Cycles that a pass cannot undercut of which all cycles count. One less an image, for rounding."""
+        return (least_cycles(self.config, group, residence, self._stepping.rows) - 1) * self._stepping.batch
+
+    def word_bound(self, group: Group, held: Collection[str]) -> WordBound:
+        return WordBound(self.config, group, held, self._stepping.rows)
+
+    def of_cut(self, cut: Cut) -> Iterator[tuple[Cost, int, Sequence[str]]]:
+        """Of plans in passes, for each number of them, with maps held or not; none where no step is small enough."""
+        for count in cut.counts():
+            for held in (cut.whole, ()) if cut.whole else ((),):
+                bound = self._of_count(cut, count, held)
+                if bound is not None:
+                    yield bound, count, held
+
+    def _of_count(self, cut: Cut, count: int, held: Sequence[str]) -> Cost | None:
+        """However few steps the maps leave room for, what the parameter buffers cannot keep is loaded again in each of them."""
+        stepping, config = self._stepping, self.config
+        group = stepping.group
+        words = self.word_bound(cut.maps(count - 1, count), held)
+        steps = next((steps for steps in stepping.counts if words.may_hold(steps, shared=True)), None)
+        if steps is None:
+            return None
+        again = 0 if held else count - 1
+        maps = self._bytes((*group.inputs, *group.outputs, *(again * cut.whole)))
+        stay = sum(config.buffer_depth(b.name) * config.buffer_dram_bytes(b.name) for b in PARAMETER_BUFFERS)
+        working = stepping.ranges(steps).working
+        least = min(working[layer.output] for layer in group.layers)
+        more = max(0, self._parameters - stay * count) * (stepping.rounds(least, held) - 1)
+        moved = maps * stepping.batch + self._parameters + more
+        return Cost(max(self.beats(group), moved // config.axi_bytes) + count * OF_A_PASS, moved)
+
+    def _maps(self, group: Group, loads: Sequence[str]) -> tuple[int, int]:
+        """Bytes that pass between DRAM and chip, of one image, and cycles that they take."""
+        key = group, len(loads)
+        if key not in self._moves:
+            rows = self._stepping.rows
+            size, bus = 0, 0.0
+            for name in (*loads, *group.outputs):
+                tensor = group.tensors[name]
+                pixels = rows[name] * tensor.width
+                size += pixels * tensor.channels
+                bus += rows[name] * bus_cycles(self.config, group, name)
+            self._moves[key] = size, int(bus)
+        return self._moves[key]
+
+    @cached_property
+    def _parameters(self) -> int:
+        """Bytes of all."""
+        depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
+        return sum(block.bytes(self.config) for layer in self._stepping.group.layers for block in layer.blocks(depth))
+
+    def _bytes(self, names: Sequence[str]) -> int:
+        """Of these maps, for one image."""
+        tensors, rows = self._stepping.group.tensors, self._stepping.rows
+        return sum(rows[name] * tensors[name].width * tensors[name].channels for name in names)

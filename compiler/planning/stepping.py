@@ -1,0 +1,36 @@
+"""In how many steps a group may go over its rows, and which rows it then has: the same for all of its passes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from compiler.planning.operations import Group
+from compiler.planning.ranges import Ranges, deduce
+
+
+class Stepping:
+    """``steps``: as many as are decided; none: any number that changes the rows of a step."""
+
+    def __init__(self, group: Group, steps: int | None = None) -> None:
+        self.group = group
+        self.batch = group.tensors[group.outputs[0]].batch
+        height = max(group.tensors[name].height for name in group.outputs)
+        self.counts = sorted({-(-height // rows) for rows in range(1, height + 1)}) if steps is None else [steps]
+        self._finest = deduce(group, height)
+        self._ranges = {height: self._finest}
+        self.rows = {name: end[-1] for name, end in self._finest.ends.items()}
+        """That are needed of each map."""
+
+    def ranges(self, steps: int) -> Ranges:
+        if steps not in self._ranges:
+            alike = len({self.group.tensors[name].height for name in self.group.outputs}) == 1
+            self._ranges[steps] = self._finest.coarser(steps) if alike else deduce(self.group, steps)
+        return self._ranges[steps]
+
+    def rounds(self, steps: int, held: Collection[str]) -> int:
+        """How often a pass goes over its parameters: maps that are held from pass to pass are those of one image."""
+        return steps if held else steps * self.batch
+
+    def loads(self, first: bool, held: Collection[str]) -> list[str]:
+        """Inputs of the first pass, or of a later one, which finds those on chip that are held."""
+        return [name for name in self.group.inputs if first or name not in held]

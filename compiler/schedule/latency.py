@@ -1,0 +1,31 @@
+"""Latencies that the compiler reckons with, all from the one of DRAM: how long what is done, or loaded, waits to be used.
+
+The cycle model knows each stage of the hardware by itself (``sim/cycle/timing.py``). Planning and ordering weigh thousands of
+plans, and take one number for all units and configurations.
+"""
+
+from __future__ import annotations
+
+from isa.instructions import Unit
+from sim.cycle.timing import LOAD_READ, LOAD_TAIL
+from sim.rtl.memory import READ_LATENCY
+
+AFTER_LOAD = LOAD_READ + LOAD_TAIL
+"""Cycles that a LOAD takes besides its beats: until the first is read in DRAM, and from the last until others may use it."""
+TAIL = 30
+"""Cycles from a unit's last beat until its instruction is done, as for CONV on `base`."""
+HANDOVER = 5
+"""Cycles from there until one that waits for it begins: token, acceptance."""
+AFTER = TAIL + HANDOVER
+"""Cycles from a unit's last beat until another may use what it made."""
+START_AND_DRAIN = 36
+"""Cycles that CONV is busy at least besides its beats, on any preset."""
+OF_A_PASS = READ_LATENCY + START_AND_DRAIN
+"""Cycles that each pass takes at least besides the beats of its busiest unit, which waits for a load, begins and drains.
+A bound: the walk has ``AFTER_LOAD`` before the first beat and again at the end."""
+
+UNTIL_TAKEN = {
+    Unit.LOAD: AFTER_LOAD + HANDOVER, Unit.SAVE: TAIL, Unit.CONV: TAIL, Unit.POOL: TAIL, Unit.MISC: TAIL,
+}  # fmt: skip
+"""Cycles from the end of an instruction's work to the start of one that waits for it, as the program is ordered. The order
+reckons with the handover behind loads, for which whole groups wait; the walk behind units, step by step."""

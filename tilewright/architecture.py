@@ -1,0 +1,84 @@
+"""Groups as another accelerator would have them, of Optimus' table 4: what they move there. No program is made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from compiler.driver import Progress, check_choices
+from compiler.fitting import fitted
+from compiler.frontend.pipeline import import_model
+from compiler.papers.architectures import OnArchitecture, architecture_named
+from compiler.planning.objective import DRAM
+from compiler.search.effort import NORMAL, Effort
+from compiler.search.partition import price_of
+from compiler.search.strategies import STRATEGIES
+from isa.config import MachineConfig, load_config
+from isa.errors import TilewrightError
+from tilewright.api import import_arguments
+
+OURS = "optimus-online"
+"""Its table tells of our machine's buffers."""
+
+
+@dataclass(frozen=True)
+class GroupThere:
+    ops: tuple[str, ...]
+    bytes: int
+    alone: int
+    """Bytes of its operations layer by layer, with the accelerator's own dataflow."""
+
+
+@dataclass(frozen=True)
+class PartitionThere:
+    architecture: str
+    groups: Sequence[GroupThere]
+    exact: bool
+    """No partition into groups that the strategy may choose from moves less."""
+    bound: int
+    """No partition of any kind moves less."""
+    borrowed: Sequence[str]
+    """Operations that fit in no block of the accelerator's: what they cost is our machine's."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(group.bytes for group in self.groups)
+
+    @property
+    def alone(self) -> int:
+        return sum(group.alone for group in self.groups)
+
+
+def groups_on(
+    architecture: str, model: Path | str | onnx.ModelProto, config: MachineConfig | str = "base", *, strategy: str = "best",
+    effort: Effort = NORMAL, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None,
+    progress: Progress | None = None, **how: Any,
+) -> PartitionThere:  # fmt: skip
+    """``architecture``: eyeriss, shidiannao or lower-bound. What a machine of ``config`` leaves to the CPU is not counted.
+
+    ``how``: of ``tilewright.api.import_arguments``.
+    """
+    name = architecture_named(architecture)
+    check_choices(strategy, DRAM.name)
+    if strategy == OURS:
+        raise TilewrightError(f"strategy {OURS}: its table is of our machine's buffers; expected {OURS}-as-written")
+    machine = load_config(config) if isinstance(config, str) else config
+    told = progress or (lambda doing: None)
+    told("import")
+    imported = import_model(model, batch=batch, shapes=shapes, progress=progress, **import_arguments(**how))
+    told("search")
+    by = OnArchitecture(machine, fitted(imported, machine, DRAM)[0].graph, effort=effort, told=told, architecture=name)
+    found = STRATEGIES[strategy](by.graph, by, DRAM)
+    groups = []
+    for group in found.groups:
+        masks = [by.sets.mask([op]) for op in group]
+        moved = [by.alone(op) for op in group]
+        alone = sum(int(own) if isfinite(own) else price_of(by, DRAM, mask) for own, mask in zip(moved, masks, strict=True))
+        groups.append(GroupThere(tuple(op.name for op in group), price_of(by, DRAM, by.sets.mask(group)), alone))
+    borrowed = [op.name for mask in sorted(by.borrowed) for op in by.sets.members(mask)]
+    return PartitionThere(name, groups, found.exact, found.bound, borrowed)

@@ -1,0 +1,63 @@
+"""Optimus' look-up table (Algorithm 3), built off line for one network: the search then only looks it up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from compiler.driver import Progress
+from compiler.fitting import fitted
+from compiler.frontend.pipeline import import_model
+from compiler.papers.modelled import optimus_model
+from compiler.papers.online_table import most_operations
+from compiler.search.as_written import build_table, kept_tables, modelled_like
+from compiler.search.cost import Evaluator
+from compiler.search.database import open_database
+from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from tilewright.api import import_arguments
+
+
+@dataclass(frozen=True)
+class Built:
+    """``table``: bytes of feature maps by operations of a group, 1, 2 and so on."""
+
+    table: Sequence[int]
+    room: int
+    """Bytes of feature maps that the configuration's buffer holds."""
+    path: Path
+    """Where it is kept."""
+    seconds: float
+    """Of the table alone, without the import."""
+
+    @property
+    def operations(self) -> int:
+        """Most of a group on the configuration."""
+        return most_operations(self.table, self.room)
+
+
+def online_table(
+    model: Path | str | onnx.ModelProto, config: MachineConfig, *, batch: int | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None, progress: Progress | None = None, **how: Any,
+) -> Built:  # fmt: skip
+    """For the graph that ``compile_model`` makes of the same arguments; ``how``: of ``tilewright.api.import_arguments``."""
+    told = progress or (lambda doing: None)
+    told("import")
+    imported = import_model(model, batch=batch, shapes=shapes, progress=progress, **import_arguments(**how))
+    database = open_database(config)
+    graph = fitted(imported, config, database=database)[0].graph
+    told("look-up table")
+    modelled = modelled_like(Evaluator(config, graph, database), optimus_model)
+    kept = kept_tables(modelled)
+    assert kept is not None
+    since = time.perf_counter()
+    try:
+        table = build_table(modelled)
+    except OSError as error:
+        raise TilewrightError(f"{kept.path} cannot be written: {error.strerror}; XDG_CACHE_HOME says where it lies") from None
+    return Built(table, modelled.machine.maps, kept.path, time.perf_counter() - since)
