@@ -87,7 +87,16 @@ bench: tools $(READY)
 	for config in base zu2 zu9; do $(BIN)/python -m bench.strategies cycles --config $$config || exit 1; done
 	$(BIN)/python -m bench.since_first
 	$(BIN)/python -m bench.strategies dram --kib 64 128 256 512 1024 2048 --batch 1 4
+	$(BIN)/python -m bench.like_for_like
+	$(BIN)/python -m bench.architectures
 	$(BIN)/python -m bench.deep_fusion
+	$(BIN)/python -m bench.bounds
+	$(BIN)/python -m bench.bounds --effort full
+	$(BIN)/python -m bench.schemes order
+	$(BIN)/python -m bench.schemes flow
+	$(BIN)/python -m bench.schemes random
+	$(BIN)/python -m bench.chosen_groups
+	$(BIN)/python -m bench.sentences
 	$(BIN)/python -m bench.memory_order
 	$(BIN)/python -m bench.memory_order --programme
 	$(BIN)/python -m bench.memory_order --parts

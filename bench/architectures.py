@@ -7,9 +7,12 @@ How much less than the accelerator alone moves, layer by layer with its own data
 from __future__ import annotations
 
 import argparse
+from statistics import median
 
-from bench.network_table import put_row
-from bench.strategies import CONVOLUTIONS, PAGE, convolutions, imported
+from bench.figures import number
+from bench.network_table import SEARCH as PAGE
+from bench.network_table import put_row, put_text, rows_of
+from bench.strategies import CONVOLUTIONS, convolutions, imported
 from compiler.papers.architectures import ARCHITECTURES, OnArchitecture
 from compiler.search.as_written import choose_optimus
 from isa.config import preset
@@ -20,6 +23,7 @@ PAPER = {
     "mobilenet_v1": (55.05, 57.28, 57.08), "squeezenet": (87.59, 85.26, 84.29),
 }  # fmt: skip
 """Percent, in the order of ``ARCHITECTURES``."""
+TITLE = "Other accelerators"
 COLUMNS = ("accelerator", "network", "batch", "alone MB", "optimus MB", "less", "paper", "groups", "exact")
 
 
@@ -27,17 +31,32 @@ def measure(name: str, batch: int) -> None:
     graph = imported(name.removesuffix(CONVOLUTIONS), batch)
     if name.endswith(CONVOLUTIONS):
         graph = convolutions(graph)
-    for number, architecture in enumerate(ARCHITECTURES):
+    for place, architecture in enumerate(ARCHITECTURES):
         by = OnArchitecture(preset("base"), graph, architecture=architecture)
         alone = sum(by.alone(op) for op in by.sets.ops)
         found = choose_optimus(by)
         paper = PAPER.get(name.removesuffix(CONVOLUTIONS))
         row = [
             architecture, name, str(batch), f"{alone / 1e6:.3f}", f"{found.value / 1e6:.3f}", f"{1 - found.value / alone:.1%}",
-            f"{paper[number]:.1f}%" if paper else "", str(len(found.groups)), "yes" if found.exact else "no",
+            f"{paper[place]:.1f}%" if paper else "", str(len(found.groups)), "yes" if found.exact else "no",
         ]  # fmt: skip
-        put_row("Other accelerators", COLUMNS, row, 3, PAGE)
+        put_row(TITLE, COLUMNS, row, 3, PAGE)
         print(" | ".join(row), flush=True)
+
+
+def told() -> str:
+    """What the table says, one accelerator at a time."""
+    lines = ["How much less than the accelerator alone `optimus` moves, in the median of the networks:", ""]
+    for architecture in ARCHITECTURES:
+        rows = [row for row in rows_of(TITLE, PAGE) if row["accelerator"] == architecture and row["paper"]]
+        if rows:
+            less, paper = ([number(row[column]) for row in rows] for column in ("less", "paper"))
+            far = max(rows, key=lambda row: abs(number(row["less"]) - number(row["paper"])))
+            lines.append(
+                f"- {architecture}: {median(less):.1f}% here, {median(paper):.1f}% in the paper, of {len(rows)} networks; "
+                f"farthest apart for {far['network']}, {far['less']} and {far['paper']}."
+            )
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -47,6 +66,7 @@ def main() -> None:
     arguments = parser.parse_intermixed_args()
     for name in arguments.networks or PAPER:
         measure(name, arguments.batch)
+    put_text(TITLE, told(), PAGE)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from typing import Any
 import onnx
 
 from bench.checkout import ROOT, run_in
+from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row
-from bench.strategies import PAGE
 from compiler.search.effort import EFFORTS, effort_of
 from compiler.zoo.networks import networks
 from isa.config import preset

@@ -14,7 +14,9 @@ from functools import lru_cache
 from unittest import mock
 
 import hw.axi.read_engine
-from bench.network_table import PAGE, put_rows
+from bench.figures import listed, number
+from bench.network_table import PERFORMANCE as PAGE
+from bench.network_table import put_rows, put_text, rows_of
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import Compiled, compile_graph
 from hw.emit import emit
@@ -60,6 +62,24 @@ def row_of(item: tuple[str, str, str, int, int]) -> list[str]:
     return [*map(str, (name, config.name, strategy, ahead, latency, differ, cycles)), f"{utilisation(found, cycles):.3f}"]
 
 
+def told() -> str:
+    """What each latency costs beside the one that the cycle model knows."""
+    rows = rows_of(TITLE, PAGE)
+    keys = ("network", "configuration", "beats on the way", "latency")
+    cycles = {tuple(row[key] for key in keys): number(row["cycles"]) for row in rows}
+    lines = ["How many more cycles a program takes than at the least latency of the table:", ""]
+    for ahead in sorted({row["beats on the way"] for row in rows}, key=int):
+        latencies = sorted({row["latency"] for row in rows if row["beats on the way"] == ahead}, key=int)
+        for latency in latencies[1:]:
+            more = [
+                f"{name} on `{config}` {100 * (cycles[name, config, ahead, latency] / least - 1):.1f} %"
+                for (name, config, beats, first), least in cycles.items()
+                if (beats, first) == (ahead, latencies[0]) and (name, config, ahead, latency) in cycles
+            ]
+            lines.append(f"- {ahead} beats on the way, {latency} cycles: {listed(more)}.")
+    return "\n".join(lines)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.latency")
     parser.add_argument("networks", nargs="*")
@@ -74,7 +94,8 @@ def main(arguments: list[str]) -> int:
         (name, chosen.config, chosen.strategy, ahead, latency)
         for ahead in chosen.ahead for name in wanted for latency in chosen.latency
     ]  # fmt: skip
-    rows = put_rows(row_of, items, how_of(chosen), TITLE, COLUMNS, 5, PAGE.with_name("performance.md"))
+    rows = put_rows(row_of, items, how_of(chosen), TITLE, COLUMNS, 5, PAGE)
+    put_text(TITLE, told(), PAGE)
     return int(any(int(row[COLUMNS.index("bytes that differ")]) for row in rows))
 
 

@@ -9,9 +9,10 @@ which holds for every program of the network on this machine.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from statistics import median
 
+from bench.figures import paragraph
+from bench.network_table import PERFORMANCE as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import compile_graph
@@ -25,7 +26,6 @@ from tilewright.api import estimated_cycles
 FEW = (
     "squeezenet", "mobilenet_v2", "googlenet", "resnet50_v1", "vgg16_convolutions", "efficientnet_lite0", "mobilenet_v3_large",
 )  # fmt: skip
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 TITLE = "Bounds of programs"
 COLUMNS = (
     "configuration", "network", "CONV beats", "POOL beats", "MISC beats", "DRAM beats", "with parameters", "cycles at least",
@@ -52,7 +52,8 @@ def text() -> str:
     for row in rows_of(TITLE, PAGE):
         above.setdefault(row["configuration"], []).append(int(row["cycles"]) / int(row["cycles at least"]) - 1)
     told = [f"{median(found):.1%} on `{config}` ({min(found):.1%} to {max(found):.1%})" for config, found in above.items()]
-    return f"In the median a program takes at most so much more than the fastest that there can be: {', '.join(told)}."
+    what = "In the median a program takes at most so much more than the fastest that there can be:"
+    return paragraph(what, f"{', '.join(told)}.")
 
 
 def main(arguments: list[str] | None = None) -> None:

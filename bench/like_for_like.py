@@ -1,21 +1,23 @@
 """Strategies under one cost model at a time: the table *Like for like* in docs/search.md, and the sentences under it.
 
-    python -m bench.like_for_like [network ...] [--kib 128] [--batch 1 4] [--sentences]
+    python -m bench.like_for_like [network ...] [--kib 128] [--batch 1 4]
 
 Cost models: the formulas of Optimus and of DNNVM (``compiler/papers``); our planner's rows are those of the table *DRAM bytes*
 (``bench.strategies dram``). Machines as there. Under each model a strategy may choose from the groups that it knows, and the
-model says what each costs. ``--sentences``: only these, from the tables as they are.
+model says what each costs.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
+from bench.compared import moved
+from bench.figures import below, told
+from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
-from bench.strategies import CONVOLUTIONS, LISTED, PAGE, convolutions, fitting, imported, small_machine
+from bench.strategies import CONVOLUTIONS, LISTED, convolutions, fitting, imported, small_machine
 from compiler.fusion.templates import PAPER_TEMPLATES
 from compiler.papers.modelled import Model, Modelled, dnnvm_model, optimus_model, without_advance
 from compiler.planning.objective import DRAM
@@ -44,8 +46,6 @@ COLUMNS = (
     "optimus below efficient-s", "online above optimus", "groups asked about", "table s", "online s", "optimus s",
     "by our planner", "exact", "left out",
 )  # fmt: skip
-ASKED = 17.0
-"""Percent that Optimus is below DNNVM at least, by its paper."""
 
 
 def measure(name: str, model: str, config: MachineConfig, kib: int, batch: int) -> None:
@@ -76,21 +76,8 @@ def measure(name: str, model: str, config: MachineConfig, kib: int, batch: int) 
     print(" | ".join(row), flush=True)
 
 
-def below(low: Iterable[str], high: Iterable[str]) -> list[float]:
-    """By how many percent."""
-    return [100 * (1 - float(one) / float(other)) for one, other in zip(low, high, strict=True)]
-
-
-def told(what: str, found: Sequence[float]) -> str:
-    """A line about all rows of a comparison."""
-    return (
-        f"- {what}: {min(found):.1f}% to {max(found):.1f}%, median {statistics.median(found):.1f}%; at least {ASKED:.0f}% in "
-        f"{sum(value >= ASKED for value in found)} of {len(found)} rows."
-    )
-
-
-def sentences() -> list[str]:
-    """All that docs/search.md says of these tables, one cost model at a time."""
+def sentences() -> str:
+    """What the page says of the table, one cost model at a time."""
     lines = ["How far one strategy is below another, both under the same cost model:", ""]
     written = rows_of(TITLE, PAGE)
     for model in MODELS:
@@ -99,33 +86,13 @@ def sentences() -> list[str]:
             for other in ("dnnvm", "efficient-s"):
                 found = below((row["optimus MB"] for row in rows), (row[f"{other} MB"] for row in rows))
                 lines.append(told(f"*{model}*: optimus below {other}", found))
-    rows = rows_of("DRAM bytes", PAGE)
-    ours = (
-        ("our planner, rows only", "optimus, row tiles MB", "dnnvm, row tiles MB", "optimus below dnnvm"),
-        ("our planner", "optimus MB", "dnnvm MB", "optimus below dnnvm"),
-        ("our planner", "best MB", "dnnvm MB", "best below dnnvm"),
-        ("our planner", "best MB", "optimus MB", "best below optimus"),
-    )
-    for model, low, high, what in ours:
-        lines.append(told(f"*{model}*: {what}", below((row[low] for row in rows), (row[high] for row in rows))))
-    dearer = sum(float(row["dnnvm, row tiles MB"]) > float(row["naive MB"]) for row in rows)
-    lines += [
-        "",
-        f"What is not like for like: in {dearer} of {len(rows)} rows of *DRAM bytes*, `dnnvm` with row tiles moves more than",
-        "our planner without any fusion; `best` beside it says as much about tiles as about groups.",
-        "",
-    ]
-    optimus, _, dnnvm = ({_cell(row): row for row in written if row["cost model"] == model} for model in MODELS)
+    optimus, _, dnnvm = ({moved(row): row for row in written if row["cost model"] == model} for model in MODELS)
     cells = sorted(optimus.keys() & dnnvm.keys())
     if cells:
         found = below((optimus[cell]["optimus MB"] for cell in cells), (dnnvm[cell]["dnnvm MB"] for cell in cells))
-        lines += ["Each paper under its own cost model, as Optimus' figure 14 has it (19% to 75%):", ""]
+        lines += ["", "What is not like for like: each paper under its own cost model (Optimus' figure 14: 19% to 75%):", ""]
         lines.append(told("optimus as written below dnnvm as written", found))
-    return lines
-
-
-def _cell(row: dict[str, str]) -> tuple[str, str, str]:
-    return row["KiB"], row["batch"], row["network"]
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -133,17 +100,14 @@ def main() -> None:
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--kib", type=int, nargs="+", default=[128])
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 4])
-    parser.add_argument("--sentences", action="store_true", help="only print and put the sentences under the table")
     arguments = parser.parse_intermixed_args()
-    if not arguments.sentences:
-        for name in arguments.networks or LISTED["dram"]:
-            for kib in arguments.kib:
-                for batch in arguments.batch:
-                    for model in MODELS:
-                        measure(name, model, small_machine(kib), kib, batch)
-    text = "\n".join(sentences())
-    put_text(TITLE, text, PAGE)
-    print(text)
+    for name in arguments.networks or LISTED["dram"]:
+        for kib in arguments.kib:
+            for batch in arguments.batch:
+                for model in MODELS:
+                    measure(name, model, small_machine(kib), kib, batch)
+    put_text(TITLE, sentences(), PAGE)
+    print(sentences())
 
 
 if __name__ == "__main__":

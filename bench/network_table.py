@@ -8,7 +8,8 @@ from typing import Any
 
 from sim.campaign.run import How, Lost, Work, campaign
 
-PAGE = Path(__file__).parents[1] / "docs" / "networks.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, SEARCH, PERFORMANCE = (DOCS / f"{name}.md" for name in ("networks", "search", "performance"))
 
 
 def put_row(title: str, columns: Sequence[str], row: Sequence[str], keys: int, page: Path = PAGE) -> None:
@@ -56,6 +57,14 @@ def put_text(title: str, text: str, page: Path = PAGE) -> None:
     last = max(i for i in range(start, end) if lines[i].startswith("|"))
     gap = [""] if end < len(lines) else []
     page.write_text("\n".join([*lines[: last + 1], "", text, *gap, *lines[end:]]) + "\n", encoding="utf-8")
+
+
+def text_of(title: str, page: Path = PAGE) -> str:
+    """What follows the table below the heading."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    start, end = _section(lines, title)
+    last = max(i for i in range(start, end) if lines[i].startswith("|"))
+    return "\n".join(lines[last + 1 : end]).strip()
 
 
 def rows_of(title: str, page: Path = PAGE) -> list[dict[str, str]]:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, known, sources
-from bench.strategies import PAGE
 from compiler.driver import compile_graph
 from compiler.emit.program import machine_segments
 from compiler.layers.lower import is_depthwise

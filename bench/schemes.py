@@ -2,7 +2,7 @@
 
     python -m bench.schemes order [network ...] [--config base zu2 zu9] [--schemes 4]     what neighbours cost each other
     python -m bench.schemes flow [network ...] [--config base zu2 zu9] [--schemes 2]      and whoever reads what
-    python -m bench.schemes random                                        PBQP where it must guess; last, for it sums up
+    python -m bench.schemes random                                        PBQP where it must guess
 
 The partition is that of strategy ``best``. In ``order`` the cycle model times programs in which all pairs of schemes of
 neighbouring groups occur; dynamic programming, PBQP and HiGHS choose by these costs, and *after* is what effort ``full`` makes
@@ -22,8 +22,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from bench.network_table import put_row, put_text, rows_of
-from bench.strategies import PAGE, imported
+from bench.figures import listed, number, paragraph
+from bench.network_table import SEARCH as PAGE
+from bench.network_table import put_row, put_text, rows_of, text_of
+from bench.strategies import imported
 from compiler.fastest import fastest
 from compiler.planning.plan import Plan
 from compiler.planning.running_order import needs_of
@@ -40,6 +42,7 @@ from isa.config import preset
 from sim.cycle.timing import END_TAIL
 
 TITLE, FLOW = "Schemes", "Schemes and data flow"
+AT_RANDOM = "`python -m bench.schemes random`"
 T = TypeVar("T")
 SOLVED = ("own best", "dynamic programming", "PBQP", "HiGHS", "proved", "PBQP's share of the gain", "ms: table, PBQP, HiGHS")
 
@@ -185,32 +188,43 @@ def at_random(problems: int = 100, nodes: int = 14, choices: int = 5, neighbours
         table = dynamic.solve(problem)
         assert table is not None, "fourteen nodes have no table that is too large"
         shares.append(share(alone, pbqp.solve(problem).cost, table.cost))
-    rows = {f"{row['network']} on `{row['configuration']}`": row for row in rows_of(FLOW, PAGE)}
-    guessed = [f"{name} {row[SOLVED[5]]}" for name, row in rows.items() if row["guesses"] == "yes"]
     text = (
-        f"Where PBQP must guess, it gets of the optimum's gain: {', '.join(guessed)}; it is exact in the other rows.\n"
-        f"`python -m bench.schemes random`: on {problems} random problems of {nodes} nodes with {choices} choices, each with\n"
+        f"{AT_RANDOM}: on {problems} random problems of {nodes} nodes with {choices} choices, each with\n"
         f"{neighbours} neighbours in the mean, it gets {mean(shares):.1%} of the optimum's gain in the\n"
         f"mean and {min(shares):.1%} at worst; {sum(each == 1 for each in shares)} times it finds the optimum."
     )
-    put_text(FLOW, text, PAGE)
+    put_text(FLOW, f"{flow_rows_told()}\n{text}", PAGE)
     print(text)
 
 
-def summed_up() -> None:
-    """In a sentence what the rows of ``order`` say."""
+def flow_told() -> str:
+    """What the rows of ``flow`` say, and what ``random`` told last."""
+    _, _, last = text_of(FLOW, PAGE).partition(AT_RANDOM)
+    return "\n".join([flow_rows_told(), *([AT_RANDOM + last] if last else [])])
+
+
+def flow_rows_told() -> str:
+    rows = {f"{row['network']} on `{row['configuration']}`": row for row in rows_of(FLOW, PAGE)}
+    guessed = [f"{name} {row[SOLVED[5]]}" for name, row in rows.items() if row["guesses"] == "yes"]
+    shorter = [name for name, row in rows.items() if number(row["by both"]) < number(row["chosen by order alone"])]
+    return paragraph(
+        f"Rows in which these costs make the program shorter: {listed(shorter)}.",
+        f"Where PBQP must guess, it gets of the optimum's gain: {listed(guessed)}; it is exact in the other rows.",
+    )
+
+
+def order_told() -> str:
+    """What the rows of ``order`` say."""
     rows = rows_of(TITLE, PAGE)
-    less = sorted(float(row["less"].rstrip("%")) for row in rows)
-    off = max(float(row["sums off at most"].rstrip("%")) for row in rows)
-    shares = min(float(row[SOLVED[5]].rstrip("%")) for row in rows)
+    less = sorted(number(row["less"]) for row in rows)
+    off = max(number(row["sums off at most"]) for row in rows)
+    shares = min(number(row[SOLVED[5]]) for row in rows)
     proofs = sum(row["proved"] == "yes" for row in rows)
-    text = (
+    return (
         f"Effort `full` takes {less[0]:.2f}% to {less[-1]:.2f}% fewer cycles than the same partition with each group's own\n"
         f"best schemes, {median(less):.2f}% in the median. Sums of pairs are off by {off:.2f}% at most; PBQP gets at\n"
         f"least {shares:.1f}% of the optimum's gain, and the optimum is proved in {proofs} of {len(rows)} rows."
     )
-    put_text(TITLE, text, PAGE)
-    print(text)
 
 
 def main() -> None:
@@ -229,7 +243,11 @@ def main() -> None:
         else:
             by_flow(network, config, arguments.schemes or 2)
     if arguments.table == "order":
-        summed_up()
+        put_text(TITLE, order_told(), PAGE)
+        print(order_told())
+    else:
+        put_text(FLOW, flow_told(), PAGE)
+        print(flow_told())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Strategies side by side, as tables in docs/search.md.
+"""Strategies side by side, as tables in docs/search.md; ``bench/compared.py`` has what their rows compare, and say.
 
     python -m bench.strategies cycles [network ...] [--config base]                       DNNVM's table 3
     python -m bench.strategies dram [network ...] [--kib 64 128 256 512 1024 2048] [--batch 1 4]
@@ -15,9 +15,10 @@ import argparse
 import time
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 
-from bench.network_table import put_row
+from bench import compared
+from bench.network_table import SEARCH as PAGE
+from bench.network_table import put_row, put_text
 from compiler.fastest import fastest
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import OpSets
@@ -35,7 +36,6 @@ from compiler.zoo.macs import multiply_accumulates
 from compiler.zoo.networks import networks
 from isa.config import MachineConfig, config_from_dict, preset
 
-PAGE = Path(__file__).parents[1] / "docs" / "search.md"
 LISTED = {
     "cycles": ("vgg16_convolutions", "resnet50_v1", "resnet152_v1", "googlenet", "squeezenet", "mobilenet_v2"),
     "dram": (
@@ -44,9 +44,6 @@ LISTED = {
     ),
 }  # fmt: skip
 """Networks of DNNVM's and of Optimus' tables."""
-TIMED = ("naive", "greedy", "dnnvm", "optimus", "best")
-SHOWN = tuple(name for name in STRATEGIES if name != "fuse-and-shrink")
-"""That one has a table of its own: ``bench.deep_fusion``."""
 TILED = ("dnnvm", "optimus")
 """Weighed also with the tiles of their papers."""
 CONVOLUTIONS = "/convolutions"
@@ -119,54 +116,46 @@ def cycles_row(name: str, config: MachineConfig) -> None:
     embeddings = len(template_groups(sets))
     isomorphism = time.process_time() - since
     work = 2 * multiply_accumulates(networks()[name]())
-    cells = []
-    for strategy in TIMED[:-1]:
+    cycles = []
+    for strategy in compared.TIMED[:-1]:
         partition, _ = timed(strategy, Evaluator(config, graph), "cycles")
-        cycles = program_cycles(config, graph, plans_of(config, graph, partition.groups))
-        cells.append((cycles, work * config.clock_mhz / cycles / 1000))
+        cycles.append(program_cycles(config, graph, plans_of(config, graph, partition.groups)))
     evaluator = Evaluator(config, graph)
     _, search = timed("best", evaluator, "cycles")
     since = time.process_time()
     alone = Evaluator(config, graph)
-    cycles = program_cycles(config, graph, with_walked_schemes(alone, fastest(alone), alone.effort.walked))
+    cycles.append(program_cycles(config, graph, with_walked_schemes(alone, fastest(alone), alone.effort.walked)))
     final = time.process_time() - since
-    cells.append((cycles, work * config.clock_mhz / cycles / 1000))
-    columns = ("configuration", "network", "operations", "embeddings", "isomorphism ms", "groups planned", "search s",
-        "with cycle model s", *(f"{s}: cycles, GOP/s" for s in TIMED), "gain")  # fmt: skip
-    row = [config.name, name, str(len(sets.ops)), str(embeddings), f"{1000 * isomorphism:.1f}", str(evaluator.evaluated),
-        f"{search:.2f}", f"{final:.1f}", *(f"{c:,}, {g:.1f}" for c, g in cells),
-        f"{cells[0][0] / cells[-1][0]:.2f}"]  # fmt: skip
-    put_row("Cycles", columns, row, 2, PAGE)
-    print(" | ".join(row), flush=True)
+    measured = [config.name, name, str(len(sets.ops)), str(embeddings), f"{1000 * isomorphism:.1f}", str(evaluator.evaluated),
+        f"{search:.2f}", f"{final:.1f}"]  # fmt: skip
+    for row in compared.cycles_rows(measured, cycles, [work * config.clock_mhz / each / 1000 for each in cycles]):
+        put_row(compared.CYCLES, compared.CYCLES_COLUMNS, row, 3, PAGE)
+        print(" | ".join(row), flush=True)
 
 
 def dram_row(name: str, whole: XGraph, kib: int, batch: int) -> None:
     config = small_machine(kib)
     graph, left_out = fitting(whole, config)
     found, seconds, planned = {}, {}, {}
-    for strategy in SHOWN:
+    for strategy in compared.SHOWN:
         evaluator = Evaluator(config, graph)
         found[strategy], seconds[strategy] = timed(strategy, evaluator, "dram")
         planned[strategy] = evaluator.evaluated
     tiled = {name: timed(name, Evaluator(config, graph, rows_only=True), "dram")[0].value for name in TILED}
     oracle = evaluator.floors.of(evaluator.sets.everything, OBJECTIVES["dram"])
-    best, rival = found["best"], found["dnnvm"]
-    columns = ("KiB", "batch", "network", *(f"{s}, row tiles MB" for s in TILED), *(f"{s} MB" for s in SHOWN),
-        "oracle MB", "best below dnnvm, row tiles", "best below dnnvm", "oracle below dnnvm", "exact", "left out")  # fmt: skip
-    row = [str(kib), str(batch), name, *(f"{tiled[s] / 1e6:.3f}" for s in TILED),
-        *(f"{found[s].value / 1e6:.3f}" for s in SHOWN), f"{oracle / 1e6:.3f}", f"{1 - best.value / tiled['dnnvm']:.1%}",
-        f"{1 - best.value / rival.value:.1%}", f"{1 - oracle / rival.value:.1%}", "yes" if best.exact else "no",
-        ", ".join(left_out)]  # fmt: skip
-    put_row("DRAM bytes", columns, row, 3, PAGE)
-    print(" | ".join(row), flush=True)
+    best, moved = found["best"], [found[strategy].value for strategy in compared.SHOWN]
+    exact = "yes" if best.exact else "no"
+    for row in compared.dram_rows([str(kib), str(batch), name], moved, tiled, oracle, exact, ", ".join(left_out)):
+        put_row(compared.DRAM, compared.DRAM_COLUMNS, row, 4, PAGE)
+        print(" | ".join(row), flush=True)
     if (kib, batch) == (128, 1):
         columns = ("network", "operations", "groups planned, optimus", "optimus s", "groups planned, online", "online s",
-            "groups planned, best", "best s", "exact", "gap at most", "paper: groups", "paper: ms")  # fmt: skip
+            "groups planned, best", "best s", compared.EXACT, compared.GAP, "paper: groups", "paper: ms")  # fmt: skip
         row = [name, str(len(evaluator.sets.ops))]
         for strategy in ("optimus", "optimus-online", "best"):
             row += [str(planned[strategy]), f"{seconds[strategy]:.2f}"]
-        row += ["yes" if best.exact else "no", f"{best.gap:.1%}", PAPER_GROUPS.get(name, ""), PAPER_MS.get(name, "")]
-        put_row("Search time", columns, row, 1, PAGE)
+        row += [exact, f"{best.gap:.1%}", PAPER_GROUPS.get(name, ""), PAPER_MS.get(name, "")]
+        put_row(compared.SEARCH_TIME, columns, row, 1, PAGE)
 
 
 def main() -> None:
@@ -180,6 +169,7 @@ def main() -> None:
     for name in arguments.networks or LISTED[arguments.table]:
         if arguments.table == "cycles":
             cycles_row(name, preset(arguments.config))
+            put_text(compared.CYCLES, compared.cycles_told(), PAGE)
             continue
         for batch in arguments.batch:
             graph = imported(name.removesuffix(CONVOLUTIONS), batch)
@@ -187,6 +177,8 @@ def main() -> None:
                 graph = convolutions(graph)
             for kib in arguments.kib:
                 dram_row(name, graph, kib, batch)
+        put_text(compared.DRAM, compared.dram_told(), PAGE)
+        put_text(compared.SEARCH_TIME, compared.search_told(), PAGE)
 
 
 if __name__ == "__main__":

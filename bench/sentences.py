@@ -1,0 +1,63 @@
+"""All sentences that scripts draw from tables, made again out of the tables as they are: ``python -m bench.sentences``.
+
+For what one table says of another's rows; a script that measures makes those of its own table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import (
+    architectures,
+    bounds,
+    chosen_groups,
+    compared,
+    compile_times,
+    deep_fusion,
+    latency,
+    least_cycles,
+    like_for_like,
+    plan_error,
+    resources,
+    row_error,
+    scheme_limits,
+    schemes,
+    since_first,
+)
+from bench.network_table import PERFORMANCE, SEARCH, put_text, text_of
+
+SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
+    (SEARCH, compared.CYCLES): compared.cycles_told,
+    (SEARCH, since_first.TITLE): since_first.told,
+    (SEARCH, compared.DRAM): compared.dram_told,
+    (SEARCH, like_for_like.TITLE): like_for_like.sentences,
+    (SEARCH, architectures.TITLE): architectures.told,
+    (SEARCH, deep_fusion.TITLE): deep_fusion.told,
+    (SEARCH, bounds.TITLE): bounds.told,
+    (SEARCH, schemes.TITLE): schemes.order_told,
+    (SEARCH, schemes.FLOW): schemes.flow_told,
+    (SEARCH, scheme_limits.TITLE): scheme_limits.told,
+    (SEARCH, compared.SEARCH_TIME): compared.search_told,
+    (SEARCH, compile_times.TITLE): compile_times.told,
+    (PERFORMANCE, chosen_groups.TITLE): chosen_groups.told,
+    (PERFORMANCE, chosen_groups.MODEL): chosen_groups.model_told,
+    (PERFORMANCE, least_cycles.TITLE): least_cycles.text,
+    (PERFORMANCE, latency.TITLE): latency.told,
+    (PERFORMANCE, plan_error.TITLE): plan_error.told,
+    (PERFORMANCE, row_error.TITLE): row_error.told,
+    (PERFORMANCE, resources.TITLE): resources.text,
+}
+"""Below the table of which page and heading."""
+
+
+def main() -> None:
+    for (page, title), told in SENTENCES.items():
+        text = told()
+        if text != text_of(title, page):
+            put_text(title, text, page)
+            print(f"## {title}\n{text}\n")
+
+
+if __name__ == "__main__":
+    main()
