@@ -3,7 +3,7 @@
     python -m bench.efforts NETWORK ... [--config base] [--effort quick normal full]
 
 Each compilation, of a file, runs in a process of its own, with the default strategy and objective and without the costs that
-earlier ones keep. Seconds, *s*, are those of the processor, of the compiler's process and of the one that shares its work, which other
+earlier ones keep. Seconds, *s*, are those of the processor, of both of the compiler's processes, which other
 programs disturb less than those of the clock. Cycles are the cycle model's.
 """
 
