@@ -27,6 +27,7 @@ from tilewright.dump import Dump
 BASE = preset("base")
 LEFT_OUT = {
     "densenet": "248 operations take 3 s",
+    "hrnet_w18_small": "151 operations take 6 s; hrnet_w18_small_v2 has its blocks",
     "nasnet_a": "630 operations take 12 s; nasnet_a_cifar and nasnet_a_large have its cells",
     "resnet152": "210 operations take 6 s; resnet50 has its blocks",
     "resnet152_v1": "210 operations take 7 s; resnet50_v1 has its blocks",
