@@ -30,9 +30,9 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     """Groups connected by data flow or by a map that they share, all of them where the graph is small enough.
 
     The others' groups are among them. For bytes, where not all groups could be weighed, those that ``optimus`` would weigh are,
-    too: so no other strategy finds a cheaper partition, unless of larger groups (``as_written.py``). For cycles those are planned
-    that promise most (``promising.py``): of a large graph a third of the plans make a cheaper partition, and ``optimus`` and
-    ``efficient_s`` need not be asked.
+    too: so no other strategy finds a cheaper partition, unless of larger groups (``as_written.py``). For cycles those that
+    promise most are planned (``promising.py``): of a large graph a third of the plans make a cheaper partition, and ``optimus``
+    and ``efficient_s`` need not be asked.
     """
     quick = [strategy for strategy in QUICK if objective is not CYCLES or strategy is not efficient_s]
     rivals = [partition_by(strategy, graph, evaluator, objective) for strategy in quick]
