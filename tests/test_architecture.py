@@ -31,7 +31,8 @@ FOLDERS_OF_THE_COMPILER = {
     "planning": {"planning", "layers", "memory", "schedule", "xgraph"},
     "emit": {"emit", "planning", "layers", "memory", "schedule", "xgraph"},
     "search": {
-        "search", "fusion", "papers", "planning", "layers", "memory", "schedule", "xgraph", "crew", "outlook", "solver", "timing",
+        "search", "fusion", "papers", "planning", "layers", "memory", "schedule", "xgraph", "crew", "outlook", "solver",
+        "timing",
     },
 }
 """What each folder on the way from operations to instructions may import: groups and plans are chosen without knowing their

@@ -48,7 +48,7 @@ def test_groups_and_bytes_are_what_the_accelerator_says(name: str) -> None:
     assert found.bound <= found.bytes <= found.alone
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES.keys() - {"optimus-online"})
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "optimus-online"])
 def test_every_strategy_chooses_by_it(strategy: str) -> None:
     alone, found = partition("shidiannao", "naive"), partition("ShiDianNao", strategy)
     assert sorted(name for group in found.groups for name in group.ops) == ["conv", "pool"]
