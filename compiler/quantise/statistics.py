@@ -144,6 +144,8 @@ def collected(
     options.log_severity_level = 4
     # All activations at once are most of what a compilation ever holds: without an arena their memory is given back.
     options.enable_cpu_mem_arena = False
+    # A few batches are run: to pack weights for that takes longer than it saves (a quarter of what loading ResNet-50 takes).
+    options.add_session_config_entry("session.disable_prepacking", "1")
     proto = hollow_proto(model, outputs or model.outputs)
     large = {name: np.ascontiguousarray(value) for name, value in large_constants(model).items()}
     try:
