@@ -1,6 +1,6 @@
 """How far ``best`` may be from the best of all partitions, in bytes: the table *Bounds* in docs/search.md.
 
-    python -m bench.bounds [network ...] [--kib 64 128 256 512 1024 2048] [--effort normal]
+    python -m bench.bounds [network ...] [--kib 64 128 256 512 1024 2048] [--batch 1 4] [--effort normal]
 
 Machines as in ``bench.strategies``. The bound is that which ``tilewright explain`` prints. What the table says, one effort at a
 time, is put below it.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from itertools import product
 from statistics import median
 
 from bench.figures import listed, number, paragraph
@@ -25,7 +26,7 @@ from compiler.search.partition import Partition
 TITLE = "Bounds"
 EXACT = "exact among groups of"
 COLUMNS = (
-    "effort", "KiB", "network", "best MB", "bound MB", "gap", "groups planned", "groups not weighed", EXACT, "s",
+    "effort", "KiB", "batch", "network", "best MB", "bound MB", "gap", "groups planned", "groups not weighed", EXACT, "s",
 )  # fmt: skip
 KIB = 128
 """Of the machine on which each network has its row with effort ``normal``; batch 1."""
@@ -39,8 +40,8 @@ def exact_among(found: Partition, most_ops: int) -> str:
     return f"up to {most_ops} operations" if found.exact else "none"
 
 
-def measure(name: str, kib: int, effort: str) -> None:
-    graph = imported(name.removesuffix(CONVOLUTIONS))
+def measure(name: str, kib: int, batch: int, effort: str) -> None:
+    graph = imported(name.removesuffix(CONVOLUTIONS), batch)
     if name.endswith(CONVOLUTIONS):
         graph = convolutions(graph)
     config = small_machine(kib)
@@ -50,17 +51,17 @@ def measure(name: str, kib: int, effort: str) -> None:
     found = best(graph, evaluator, DRAM)
     seconds = time.process_time() - since
     row = [
-        effort, str(kib), name, f"{found.value / 1e6:.3f}", f"{found.bound / 1e6:.3f}", f"{found.gap:.1%}",
+        effort, str(kib), str(batch), name, f"{found.value / 1e6:.3f}", f"{found.bound / 1e6:.3f}", f"{found.gap:.1%}",
         str(evaluator.evaluated), str(found.left_out.groups), exact_among(found, evaluator.effort.most_ops), f"{seconds:.1f}",
     ]  # fmt: skip
-    put_row(TITLE, COLUMNS, row, 3, PAGE)
+    put_row(TITLE, COLUMNS, row, 4, PAGE)
     print(" | ".join(row), flush=True)
 
 
 def told() -> str:
     """What the table says: the median over networks of effort ``normal`` on one machine, and apart what ``full`` proves."""
     rows = rows_of(TITLE, PAGE)
-    normal = [row for row in rows if (row["effort"], row["KiB"]) == (NORMAL, str(KIB))]
+    normal = [row for row in rows if (row["effort"], row["KiB"], row["batch"]) == (NORMAL, str(KIB), "1")]
     full = [row for row in rows if row["effort"] == FULL]
     said = []
     if normal:
@@ -74,9 +75,9 @@ def told() -> str:
         said.append(f"Effort `{FULL}`: {_proved(full)}.")
         if planned:
             said.append(f"The proofs plan {min(planned)} to {max(planned)} groups.")
-    here = {(row["KiB"], row["network"]): row for row in normal}
+    here = {(row["KiB"], row["batch"], row["network"]): row for row in normal}
     for row in full:
-        before = here.get((row["KiB"], row["network"]))
+        before = here.get((row["KiB"], row["batch"], row["network"]))
         if before and number(row["best MB"]) < number(before["best MB"]):
             said.append(
                 f"Of {row['network']} at {row['KiB']} KiB it finds {row['best MB']} MB, where effort `{NORMAL}` has "
@@ -96,11 +97,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--kib", type=int, nargs="+", default=[KIB])
+    parser.add_argument("--batch", type=int, nargs="+", default=[1])
     parser.add_argument("--effort", default=NORMAL, choices=EFFORTS)
     arguments = parser.parse_intermixed_args()
     for name in arguments.networks or LISTED["dram"]:
-        for kib in arguments.kib:
-            measure(name, kib, arguments.effort)
+        for kib, batch in product(arguments.kib, arguments.batch):
+            measure(name, kib, batch, arguments.effort)
             put_text(TITLE, told(), PAGE)
     print(told())
 

@@ -13,8 +13,8 @@ A program that is too long to be timed (``Effort.longest``) is the partition wit
 
 Pairs of neighbours that a program before it had, or that it had before, are known: only stretches are timed around those that
 are not (``stretches.py``), and each of two cores takes a half of them (``crew.py``). So what programs are told to take is off
-by 0.3 % at most for ResNet-50 and GoogLeNet on ``base`` and ``zu9``, by 0.5 % and 1.9 % for MobileNetV2; to time the fastest
-of them as a whole, on ``zu2``, too, and until none was told to be faster, changed no choice. Short programs are timed whole
+by 1.2 % at worst, and by 0.01 % in the median (docs/performance.md, *Rows of groups*); to time the fastest of them as a whole,
+and until none was told to be faster, changed no choice for four networks on three presets. Short programs are timed whole
 (``SHORT``), for that takes no time: the demo's five groups were told to take 15 % too long.
 """
 
@@ -42,7 +42,7 @@ from compiler.xgraph.ops import Cpu, Op
 
 MARGIN = 1 / 7
 """More than the errors of two sums of costs differ by for partitions of one network, on all networks and presets measured
-(docs/performance.md: by 11 % for SqueezeNet on ``zu9``)."""
+(docs/performance.md: by 11.5 % for ResNet-152 on ``zu9``)."""
 CHARGES = (1, -1, 300, -300)
 """Cycles of a group: with one more, or less, of partitions that cost the same that of fewer groups, or of more."""
 SHORT = 500

@@ -22,10 +22,11 @@ def test_the_median_is_over_networks_and_of_one_effort(tmp_path: Path, monkeypat
     page = tmp_path / "page.md"
     page.write_text(f"## {bounds.TITLE}\n\nWhat.\n", encoding="utf-8")
     monkeypatch.setattr(bounds, "PAGE", page)
-    rows = [("normal", "128", name, "2.000", gap) for name, gap in (("a", "0.0%"), ("b", "40.0%"), ("c", "10.0%"))]
-    rows += [("full", kib, "b", "1.500", "0.0%") for kib in ("64", "128", "256")] + [("full", "128", "d", "3.000", "5.0%")]
+    rows = [("normal", "128", "1", name, "2.000", gap) for name, gap in (("a", "0.0%"), ("b", "40.0%"), ("c", "10.0%"))]
+    rows += [("full", kib, "1", "b", "1.500", "0.0%") for kib in ("64", "128", "256")]
+    rows.append(("full", "128", "1", "d", "3.000", "5.0%"))
     for *keys, moved, gap in rows:
-        put_row(bounds.TITLE, bounds.COLUMNS, [*keys, moved, "1.000", gap, "7", "0", "any size", "1.0"], 3, page)
+        put_row(bounds.TITLE, bounds.COLUMNS, [*keys, moved, "1.000", gap, "7", "0", "any size", "1.0"], 4, page)
     told = bounds.told().replace("\n", " ")
     assert "for each of 3 networks: the median gap is 10.0%, the greatest 40.0%; 1 of 3 rows" in told
     assert "Effort `full`: 3 of 4 rows are proved best of all partitions, those not of d at 128 KiB (5.0%)." in told

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 INPUT_SHAPE = (1, 3, 6, 6)
@@ -65,3 +66,10 @@ def write_small_files(folder: Path) -> None:
     (folder / "model.onnx").write_bytes(float_model().SerializeToString())
     np.savez(folder / "calibration.npz", image=images(8))
     np.savez(folder / "image.npz", image=images(1, seed=1))
+
+
+def work_beside_small_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the folder that holds them, with a cache of its own."""
+    write_small_files(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))

@@ -17,7 +17,7 @@ from compiler.search.as_written import choose_optimus
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset
 from isa.errors import TilewrightError
-from tests.tilewright.small_models import write_small_files
+from tests.tilewright.small_models import work_beside_small_files
 from tilewright.architecture import PartitionThere, groups_on
 from tilewright.cli import main
 
@@ -26,9 +26,7 @@ WORDS = ("explain", "model.onnx", "--calibrate", "calibration.npz", "--config", 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write_small_files(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    work_beside_small_files(tmp_path, monkeypatch)
     return tmp_path
 
 

@@ -13,7 +13,7 @@ from compiler.papers.online_table import make_table
 from compiler.search import as_written
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset
-from tests.tilewright.small_models import write_small_files
+from tests.tilewright.small_models import work_beside_small_files
 from tilewright.api import compile_model, read_arrays
 from tilewright.cli import main
 
@@ -25,9 +25,7 @@ BUILT = "search: the look-up table of optimus-online-as-written, which `tilewrig
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write_small_files(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    work_beside_small_files(tmp_path, monkeypatch)
     return tmp_path
 
 
