@@ -205,7 +205,8 @@ class OpSets:
         """Disjoint groups in an order in which they can run; None if they wait for each other in a cycle, or for others."""
         holder = {n: number for number, group in enumerate(groups) for n in bits_of(group)}
         needed = [union(self.needs, group) & ~group for group in groups]
-        if any(before & ~sum(groups) for before in needed):
+        everything = sum(groups)
+        if any(before & ~everything for before in needed):
             return None
         # Of disjoint masks the greater one has the later last member: the rule of ``ordered_groups``.
         order = running_order([{holder[n] for n in bits_of(before)} for before in needed], groups)
