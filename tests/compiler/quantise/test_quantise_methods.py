@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -131,7 +131,12 @@ def test_histograms_add_up_in_any_order(parts: list[list[float]], seed: int) -> 
     assert whole.total == sum(map(len, parts))
 
 
-@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=50))
+ANY = st.floats(allow_nan=False, allow_infinity=False, width=32)
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32) | ANY, min_size=1, max_size=50))
+@example([2.0**127, -(2.0**-149)])
+@example([2.0**-149, 0.0])
 def test_bins_hold_what_they_say(values: list[float]) -> None:
     found = Histogram.of(np.array(values, np.float32))
     for value in values:
