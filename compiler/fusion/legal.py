@@ -203,14 +203,19 @@ class OpSets:
 
     def in_order(self, groups: Sequence[Mask]) -> list[Mask] | None:
         """Disjoint groups in an order in which they can run; None if they wait for each other in a cycle, or for others."""
-        holder = {n: number for number, group in enumerate(groups) for n in bits_of(group)}
-        needed = [union(self.needs, group) & ~group for group in groups]
         everything = sum(groups)
-        if any(before & ~everything for before in needed):
+        if any(union(self.needs, group) & ~everything for group in groups):
             return None
+        order = self.that_run(groups)
+        return order if len(order) == len(groups) else None
+
+    def that_run(self, groups: Sequence[Mask]) -> list[Mask]:
+        """Of disjoint groups that hold all that they need, in their order; left out are those that wait for each other in a
+        cycle, and those behind them."""
+        holder = {n: number for number, group in enumerate(groups) for n in bits_of(group)}
+        needed = [{holder[n] for n in bits_of(union(self.needs, group) & ~group)} for group in groups]
         # Of disjoint masks the greater one has the later last member: the rule of ``ordered_groups``.
-        order = running_order([{holder[n] for n in bits_of(before)} for before in needed], groups)
-        return [groups[number] for number in order] if len(order) == len(groups) else None
+        return [groups[number] for number in running_order(needed, groups)]
 
 
 def bits_of(mask: Mask) -> Iterator[int]:

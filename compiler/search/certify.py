@@ -134,8 +134,8 @@ def _circles(sets: OpSets, groups: Sequence[Mask]) -> Iterator[list[Mask]]:
 
     No two of them share a group, and there is none if none is found.
     """
-    before = {group: sets.before(group) for group in groups}
-    waiting = set(groups)
+    waiting = set(groups).difference(sets.that_run(groups))
+    before = {group: sets.before(group) for group in waiting}
 
     def drop_others() -> None:
         """Whoever waits for nobody that waits, or for whom nobody waits."""
