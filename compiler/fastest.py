@@ -45,8 +45,8 @@ MARGIN = 1 / 7
 (docs/performance.md: by 11.5 % for ResNet-152 on ``zu9``)."""
 CHARGES = (1, -1, 300, -300)
 """Cycles of a group: with one more, or less, of partitions that cost the same that of fewer groups, or of more."""
-SHORT = 1000
-"""Turns (``Plan.turns``) of a program that is timed as a whole: SqueezeNet has 900 on ``base``, MobileNetV2 2 500."""
+SHORT = 500
+"""Turns (``Plan.turns``) of a program that is timed as a whole: SqueezeNet has 400 on ``base``, MobileNetV2 1 200."""
 GAIN = 1 / 1000
 """Of cycles: a program that promises less is not timed."""
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 """Told what is being done, as it begins."""
 PLANNING, PROGRAMS = "planning", "programs"
-OF_AN_OPERATION = 16
+OF_AN_OPERATION = 8
 """Turns that an operation counts for: programs of few turns have long ones."""
-TURNS = 40
+TURNS = 20
 """Of each operation, until a partition is known."""
 LONGER = 1 / 5
 """Of what a stage has taken, that it goes on at least."""
@@ -72,7 +72,7 @@ def _programs(most: int) -> list[Stage]:
     """The first one is timed as a whole, later ones in part, and most networks take three or four."""
     parts = [(1.0, 1.0), (0.55, 1.0), (0.55, 0.9), (0.3, 0.5), (0.3, 0.15), *[(0.3, 0.03)] * most]
     return [
-        Stage(f"search: program {number} of", PROGRAMS, 0.6e-3 * part, chance)
+        Stage(f"search: program {number} of", PROGRAMS, 1.15e-3 * part, chance)
         for number, (part, chance) in enumerate(parts[:most], 1)
     ]  # fmt: skip
 
@@ -96,18 +96,18 @@ def stages_of(strategy: str, cycles: bool, effort: Effort) -> list[Stage]:
                 *_programs(effort.programs),
             ]
         if effort.walked:
-            found.append(Stage("search: schemes of groups that wait", PROGRAMS, 0.65e-3, 0.1))
+            found.append(Stage("search: schemes of groups that wait", PROGRAMS, 1.2e-3, 0.1))
     if cycles and (effort.schemes if strategy == "best" else effort.timed and strategy == "neocpu"):
         found += [
             Stage("search: schemes of group ", PLANNING, 20e-3),
-            Stage("search: schemes, each", PROGRAMS, 9e-3),
-            Stage("search: schemes, the most", PROGRAMS, 5e-3),
-            Stage("search: schemes, choice", PROGRAMS, 3e-3),
+            Stage("search: schemes, each", PROGRAMS, 17e-3),
+            Stage("search: schemes, the most", PROGRAMS, 9e-3),
+            Stage("search: schemes, choice", PROGRAMS, 6e-3),
         ]
-    orders = 1.1e-3 if effort.orders_timed else 0.4e-3 if effort.timed or not cycles else 0.03e-3
+    orders = 2e-3 if effort.orders_timed else 0.75e-3 if effort.timed or not cycles else 0.05e-3
     return [
-        *found, Stage("search: order and places", PROGRAMS, orders), Stage("emit", PROGRAMS, 0.07e-3),
-        Stage("pack", PROGRAMS, 0.03e-3),
+        *found, Stage("search: order and places", PROGRAMS, orders), Stage("emit", PROGRAMS, 0.13e-3),
+        Stage("pack", PROGRAMS, 0.06e-3),
     ]  # fmt: skip
 
 

@@ -8,7 +8,6 @@ ResNet-50 on ``base``, 0.5 % for SqueezeNet and 2.2 % for MobileNetV2 on ``zu9``
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -54,24 +53,16 @@ def _between_cpu_parts(unknown: Sequence[bool | None]) -> Iterator[tuple[int, in
 
 
 def halves(unknown: Sequence[bool | None], turns: Sequence[int]) -> list[list[bool | None]]:
-    """Those that must be timed, in two parts that take about as long with all that is around them: two cores share them.
+    """Those that must be timed, in two parts that take about as long: two cores share them.
 
     ``turns``: of each group of the program, a measure of how long it takes to time.
     """
-
-    def parted(border: int) -> list[list[bool | None]]:
-        first = [each and place < border for place, each in enumerate(unknown)]
-        second = [each and place >= border for place, each in enumerate(unknown)]
-        return [first, second]
-
-    def taken(border: int) -> list[int]:
-        return [sum(sum(turns[part.start : part.stop]) for part in stretches(half)) for half in parted(border)]
-
-    def is_over(border: int) -> bool:
-        """The first part only grows with the border, and the second shrinks."""
-        first, second = taken(border)
-        return first >= second
-
-    borders = range(len(unknown) + 1)
-    over = bisect_left(borders, True, key=is_over)
-    return parted(min(borders[max(0, over - 1) : over + 1], key=lambda border: max(taken(border))))
+    left = sum(count for count, is_unknown in zip(turns, unknown, strict=True) if is_unknown)
+    first, second = list(unknown), list(unknown)
+    passed = 0
+    for place, is_unknown in enumerate(unknown):
+        if is_unknown:
+            in_first = 2 * passed + turns[place] <= left
+            first[place], second[place] = in_first, not in_first
+            passed += turns[place]
+    return [first, second]

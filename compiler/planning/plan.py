@@ -32,19 +32,6 @@ class Pass:
     in_turn: bool = False
     """Whether maps are loaded and saved in turn with the layers (see ``sequence``)."""
 
-    @property
-    def turns(self) -> int:
-        """See ``Plan.turns``."""
-        pieces = {name: self.ranges.pieces(name) for name in self.group.maps}
-        steps = {name: self.ranges.steps_of(name) for name in self.group.maps}
-        moved = sum(pieces[name] for name in (*self.loads, *self.group.outputs))
-        made = loaded = 0
-        for name, blocks in self.residence.blocks.items():
-            between, stay = max(0, len(blocks) - 2), self.residence.stay[name]
-            made += (len(blocks) - between) * pieces[name] + between * steps[name]
-            loaded += len(blocks[0].sizes) * (stay + (len(blocks) - stay) * steps[name])
-        return moved + made + loaded // 4
-
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -91,12 +78,15 @@ class Plan:
         """In the order of execution; plans that are only weighed against others never ask."""
         return tuple(self.make(number) for number in range(self.count))
 
-    @cached_property
+    @property
     def turns(self) -> int:
-        """About its instructions, those that load parameters a quarter each: what it takes to emit and to time them, within
-        a third."""
+        """Loads, saves and layers of each step, layers as often as they have blocks of parameters: its instructions in number
+        grow with them, and the time that it takes to emit and to time them."""
         batch = self.group.tensors[self.group.outputs[0]].batch
-        return batch * sum(each.turns for each in self.passes)
+        return batch * sum(
+            each.ranges.steps * (len(each.loads) + len(each.group.outputs) + sum(map(len, each.residence.blocks.values())))
+            for each in self.passes
+        )
 
     @property
     def parameter_bytes(self) -> int:

@@ -48,17 +48,6 @@ class Ranges:
         """Rows of a piece, of which the greatest step has up to ``PIECES``."""
         return -(-self._most_made[tensor] // PIECES)
 
-    def pieces(self, tensor: str) -> int:
-        """Of all steps."""
-        return int((-(-self._made(tensor) // self.piece(tensor))).sum())
-
-    def steps_of(self, tensor: str) -> int:
-        """In which rows of it are made."""
-        return int(np.count_nonzero(self._made(tensor)))
-
-    def _made(self, tensor: str) -> Ends:
-        return np.diff(self.end[tensor], prepend=0)
-
     def coarser(self, steps: int) -> Ranges:
         """In fewer steps, if the steps of these are single rows of all outputs."""
         last, first = _merged(self.steps, steps)
