@@ -107,7 +107,7 @@ class Tried:
         return min(self.told, key=self.told.__getitem__)
 
     def _time(self, work: Work) -> list[int]:
-        steps = self._neighbours.steps(work.path)[work.part.start : work.part.stop]
+        steps = self._neighbours.steps(work.path, work.part.start, work.part.stop)
         return stretch_ends(self._evaluator.config, self._evaluator.graph, steps)
 
 

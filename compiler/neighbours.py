@@ -16,7 +16,7 @@ from compiler.fusion.legal import Mask, bits_of
 from compiler.memory.storage import kin_of
 from compiler.planning.behind import Row
 from compiler.planning.plan import Plan
-from compiler.planning.plans import KnownPlans, plan_at, plans_of
+from compiler.planning.plans import KnownPlans, plan_at
 from compiler.planning.running_order import ordered_groups
 from compiler.search.cost import Evaluator
 from compiler.stretches import Stretch
@@ -47,7 +47,8 @@ class Neighbours:
         ops = evaluator.sets.ops
         self._bit: dict[Op, Mask] = {op: 1 << n for n, op in enumerate(ops)}
         cpu = [op for op in evaluator.graph.ops if isinstance(op, Cpu)]
-        self._bit |= {op: 1 << n for n, op in enumerate(cpu, len(ops))}
+        self._cpu = {1 << n: op for n, op in enumerate(cpu, len(ops))}
+        self._bit |= {op: mask for mask, op in self._cpu.items()}
         self._machine = (1 << len(ops)) - 1
 
     def path(self, groups: Sequence[Sequence[Op]]) -> tuple[Mask, ...]:
@@ -55,10 +56,9 @@ class Neighbours:
         cpu = ((op,) for op in self.evaluator.graph.ops if isinstance(op, Cpu))
         return tuple(sum(self._bit[op] for op in group) for group in ordered_groups(self.evaluator.graph, [*groups, *cpu]))
 
-    def steps(self, path: Sequence[Mask]) -> list[Plan | Cpu]:
-        evaluator = self.evaluator
-        groups = [evaluator.sets.members(mask) for mask in path if mask & self._machine]
-        return plans_of(evaluator.config, evaluator.graph, groups, known=self._known, wanted=evaluator.wanted)
+    def steps(self, path: Sequence[Mask], start: int = 0, stop: int | None = None) -> list[Plan | Cpu]:
+        """Those from ``start`` up to ``stop``, as they are in the whole program."""
+        return [self._step(path[number], number % 2 == 0) for number in range(len(path))[start:stop]]
 
     def hoped(self, first: Mask, second: Mask) -> int:
         """Cycles of the second behind the first, at best where it was in no program; 0 before the first group of all.
@@ -152,6 +152,9 @@ class Neighbours:
         if pair not in self._pairs:
             self._pairs[pair] = self.evaluator.shapes.together([first, second] if first else [second])
         return self._pairs[pair]
+
+    def _step(self, mask: Mask, upwards: bool) -> Plan | Cpu:
+        return self._plan(mask, upwards) if mask & self._machine else self._cpu[mask]
 
     def _plan(self, mask: Mask, upwards: bool) -> Plan:
         evaluator = self.evaluator
