@@ -57,7 +57,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
         if not grown.complete:
             groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, ahead).groups)
     groups.update(grown.groups)
-    found = certify(sets, priced(evaluator, objective, [*groups]))
+    found = certify(sets, priced(evaluator, objective, [*groups]), evaluator.shapes)
     if found.groups is None:
         return min([*rivals, partition_by(optimus, graph, evaluator, objective)], key=lambda partition: partition.value)
     masks = found.groups
@@ -79,4 +79,4 @@ def best_of_weighed(evaluator: Evaluator, objective: Objective, charge: int = 0)
     """The best partition into groups that the evaluator knows already, if each cost so much more; None where none is found."""
     alone = [1 << n for n in range(len(evaluator.sets.ops))]
     groups = [*dict.fromkeys([*alone, *evaluator.weighed(objective)])]
-    return certify(evaluator.sets, priced(evaluator, objective, groups, charge)).groups
+    return certify(evaluator.sets, priced(evaluator, objective, groups, charge), evaluator.shapes).groups

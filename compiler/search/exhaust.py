@@ -156,13 +156,13 @@ def cheapest_of_all(
         if len(prices) >= most:
             left.look(left.hopeful(worths, SLACK * value))
             bound = ceil(value * _part(left.floor[left.unasked], worths[left.unasked]) * (1 - SLACK))
-            found = certify(evaluator.sets, prices)
+            found = certify(evaluator.sets, prices, evaluator.shapes)
             return replace(found, bound=bound if found.groups is None else min(bound, found.value))
         hopeful = len(left.hopeful(worths, SLACK * value))
         first = first or hopeful
         evaluator.told(f"search: proof, {hopeful} groups may still cost less", max(0.0, 1 - hopeful / first))
         ask(wanted.tolist())
-    found = certify(evaluator.sets, prices)
+    found = certify(evaluator.sets, prices, evaluator.shapes)
     if found.groups is None:
         return found
     # A group that is dearer than its worth by the gap would make any partition dearer than the one that is known.
@@ -175,4 +175,4 @@ def cheapest_of_all(
         evaluator.told(f"search: groups near the best, {done} of {len(near)}", done / len(near))
         ask(near[done : done + AT_ONCE].tolist())
     dearer = {mask: price - float(worths[left.place[mask]]) for mask, price in prices.items()}
-    return certify(evaluator.sets, {mask: price for mask, price in prices.items() if dearer[mask] <= gap})
+    return certify(evaluator.sets, {mask: price for mask, price in prices.items() if dearer[mask] <= gap}, evaluator.shapes)

@@ -74,7 +74,7 @@ class Limits:
             prices[mask] -= prices[mask] >> FAVOUR
         if not self._cover_all(prices):
             return None
-        found = certify(sets, prices)
+        found = certify(sets, prices, evaluator.shapes)
         return None if found.groups is None else made_of(evaluator, self._objective, found.groups).groups
 
     def most(self, groups: Groups) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from compiler.fusion.legal import Mask, OpSets
-from compiler.search.certify import _alike, _circles, _holders, certify
+from compiler.search.certify import _alike, _circles, _everywhere, _holders, certify
+from compiler.search.shape import Shapes
 from compiler.xgraph.ops import EltwiseKind
 from tests.compiler.graphs import Builder
 from tests.compiler.search.partitions import all_groups, all_partitions, random_graph
@@ -96,7 +98,34 @@ def test_a_row_forbids_nothing_that_can_run(seed: int) -> None:
     runnable = [partition for partition in partitions if sets.in_order(sorted(partition)) is not None]
     assert circles
     assert all(not [*_circles(sets, sorted(partition))] for partition in runnable)
+    shapes = Shapes(sets)
     for circle in circles:
-        alike = {masks[number] for number in _alike(sets, masks, holders, circle)}
-        assert alike >= set(circle)
-        assert all(len(alike & partition) < len(circle) for partition in runnable)
+        places = [[mask for mask in masks if shapes.key(mask) == shapes.key(group)] for group in circle]
+        for other in _everywhere(sets, places, circle):
+            alike = {masks[number] for number in _alike(sets, masks, holders, other)}
+            assert alike >= set(other)
+            assert all(len(alike & partition) < len(other) for partition in runnable)
+
+
+def test_pairs_are_forbidden_in_all_places_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three times two convolutions of either of two maps: the diagonal pairs wait for each other, and cost least."""
+    b = Builder(0)
+    x = b.input(4, 4, 8)
+    pairs = []
+    for _ in range(3):
+        ends = [b.conv(x, 8), b.conv(x, 8)]
+        behind = [b.conv(end, 8) for end in ends[::-1]]
+        pairs.append([*zip(ends, behind, strict=True)])
+        x = b.eltwise(EltwiseKind.ADD, behind[0], behind[1])
+    sets = OpSets(b.graph(x))
+    masks = [1 << sets.index[end] | 1 << sets.index[last] for both in pairs for end, last in both]
+    prices = dict.fromkeys((1 << n for n in range(len(sets.ops))), 10) | dict.fromkeys(masks, 1)
+    solutions: list[Sequence[Mask]] = []
+
+    def circles(sets: OpSets, chosen: Sequence[Mask]) -> Iterator[list[Mask]]:
+        solutions.append(chosen)
+        return _circles(sets, chosen)
+
+    monkeypatch.setattr("compiler.search.certify._circles", circles)
+    found = certify(sets, prices)
+    assert (found.value, found.exact, len(solutions)) == (3 * (1 + 2 * 10 + 10), True, 2)
