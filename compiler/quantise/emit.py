@@ -21,20 +21,35 @@ GREATEST_BIAS = 2.0**30
 """In units of the accumulator: half of its range is left to the products."""
 
 
+Scales = Mapping[tuple[str, int], Float]
+"""Of weights by name and axis of the outputs."""
+
+
+def scales_of_weights(model: Model, forms: Forms, scheme: Scheme) -> Scales:
+    """Of all kernels and matrices: they need no calibration."""
+    linear = [(node, form) for node in model.nodes if (form := forms.of.get(node.name)) in (Form.CONV, Form.GEMM)]
+    asked = dict.fromkeys((node.inputs[1], _axis_of_outputs(node, form)) for node, form in linear)
+    return {(name, axis): _scale(scheme, model.constants[name], axis) for name, axis in asked}
+
+
 def written(
-    model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme, means: Mapping[str, NDArray[np.float64]]
-) -> Model:
-    """``params``: of every tensor that gets an int8 form; ``means`` by channel, of those for which biases are corrected."""
-    return _Writer(model, forms, params, scheme, means).run()
+    model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme, means: Mapping[str, NDArray[np.float64]],
+    scales: Scales,
+) -> Model:  # fmt: skip
+    """``params``: of every tensor that gets an int8 form; ``means`` by channel, of those for which biases are corrected;
+    ``scales``: of all weights that are known."""
+    return _Writer(model, forms, params, scheme, means, scales).run()
 
 
 class _Writer:
     """Each tensor exists in float, in int8, or in both; conversions are written when first asked for."""
 
     def __init__(
-        self, model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme, means: Mapping[str, NDArray[np.float64]]
-    ) -> None:
+        self, model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme,
+        means: Mapping[str, NDArray[np.float64]], scales: Scales,
+    ) -> None:  # fmt: skip
         self.model, self.forms, self.params, self.scheme, self.means = model, forms, params, scheme, means
+        self.scales = scales
         self.nodes: list[Node] = []
         self.constants: dict[str, Array] = dict(model.constants)
         self.has_float = set(model.inputs) | set(model.constants)
@@ -136,7 +151,7 @@ class _Writer:
     def _linear(self, node: Node, form: Form) -> None:
         x, out = node.inputs[0], self._final(node)
         weights = self.model.constants[node.inputs[1]]
-        axis = 0 if form is Form.CONV or node.integer("transB", 0) else 1
+        axis = _axis_of_outputs(node, form)
         bias = self.model.constants[node.input(2)] if node.input(2) else np.zeros(weights.shape[axis], np.float32)
         bias = np.ascontiguousarray(np.broadcast_to(bias.reshape(-1), weights.shape[axis]))
         x_scale = np.float64(np.float32(self.params[x].scale))
@@ -157,7 +172,8 @@ class _Writer:
         self, name: str, values: Float, axis: int, least: NDArray[np.float64] | None = None, of: str = ""
     ) -> tuple[str, tuple[str, str]]:
         """Names of the int8 weights, scale and zero-point. ``least``: scales below which the bias ``of`` a tensor overflows."""
-        scale = self.scheme.weights(values.astype(np.float32, copy=False), axis)
+        known = self.scales.get((name, axis))
+        scale = _scale(self.scheme, values, axis) if known is None else known
         if least is not None:
             coarser = _at_least(scale, least if scale.size > 1 else least.max(initial=0.0))
             name, scale = (name, scale) if (coarser == scale).all() else (f"{name}/{of}", coarser)
@@ -255,6 +271,14 @@ class _Writer:
             Node(f"{node.name}/{name}_DequantizeLinear", "DequantizeLinear", (stored, *scale), (image,), attributes)
         )
         return image
+
+
+def _axis_of_outputs(node: Node, form: Form | None) -> int:
+    return 0 if form is Form.CONV or node.integer("transB", 0) else 1
+
+
+def _scale(scheme: Scheme, values: Array, axis: int) -> Float:
+    return scheme.weights(values.astype(np.float32, copy=False), axis)
 
 
 def _at_least(scale: Float, least: NDArray[np.float64] | np.float64) -> Float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from compiler.frontend.model import Array, Model
 from compiler.frontend.types import with_types
 from compiler.quantise.arrays import read_arrays
 from compiler.quantise.choices import Choices
-from compiler.quantise.emit import written
+from compiler.quantise.emit import scales_of_weights, written
 from compiler.quantise.forms import Form, Forms, forms_of
 from compiler.quantise.fuse import fused
 from compiler.quantise.methods import method_of
@@ -73,7 +74,10 @@ def quantise(
     prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
     forms = forms_of(prepared, choices.kept(model, prepared))
     names = forms.quantised()
-    statistics = _statistics(prepared, names, calibration, progress)
+    with ThreadPoolExecutor(1) as beside:
+        # While onnxruntime works, which leaves a core idle for the most part.
+        scales = beside.submit(scales_of_weights, prepared, forms, scheme)
+        statistics = _statistics(prepared, names, calibration, progress)
     members: dict[str, list[str]] = {}
     for name in names:
         members.setdefault(forms.root(name), []).append(name)
@@ -89,7 +93,8 @@ def quantise(
     if progress:
         progress(f"quantised {len(names)} tensors")
     means = {name: known.means.values for name, known in statistics.items() if known.means is not None}
-    result = with_types(written(prepared, forms, params, scheme, means if choices.bias_correction else {}))
+    corrected = means if choices.bias_correction else {}
+    result = with_types(written(prepared, forms, params, scheme, corrected, scales.result()))
     return Quantised(result, prepared, statistics)
 
 
