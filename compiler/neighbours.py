@@ -159,4 +159,5 @@ class Neighbours:
     def _plan(self, mask: Mask, upwards: bool) -> Plan:
         evaluator = self.evaluator
         ops = tuple(evaluator.sets.members(mask))
-        return plan_at(evaluator.config, evaluator.graph, ops, upwards, self._known, wanted=evaluator.wanted)
+        known, scheme = self._known, evaluator.scheme_of(mask)
+        return plan_at(evaluator.config, evaluator.graph, ops, upwards, known, wanted=evaluator.wanted, scheme=scheme)

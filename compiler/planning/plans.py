@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group, turned
 from compiler.planning.running_order import ordered_groups
+from compiler.planning.schemes import Scheme, plan_as
 from compiler.schedule.document import FREE, GroupSchedule
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
@@ -47,9 +49,12 @@ def plans_of(
 
 def plan_at(
     config: MachineConfig, graph: XGraph, ops: tuple[Op, ...], upwards: bool, known: KnownPlans,
-    objective: Objective = CYCLES, wanted: Wanted = NOTHING, bands: int = 1,
+    objective: Objective = CYCLES, wanted: Wanted = NOTHING, bands: int = 1, scheme: Scheme | None = None,
 ) -> Plan:  # fmt: skip
-    """The plan of one group, placed from the bottom of the buffer or from its top; of ``known``, or added to it."""
+    """The plan of one group, placed from the bottom of the buffer or from its top; of ``known``, or added to it.
+
+    ``scheme``: that of the best plan for cycles of a group of this shape, so that it need not be looked for again.
+    """
     if (ops, upwards) not in known:
         other = known.get((ops, not upwards))
         if other is not None and objective is CYCLES:
@@ -57,5 +62,9 @@ def plan_at(
         else:
             group = make_group(config, graph, ops)
             decided = wanted.get(frozenset(ops), FREE)
-            known[ops, upwards] = plan_group(config, group, objective, upwards=upwards, wanted=decided, bands=bands)
+            again = plan_as(config, group, scheme, upwards) if scheme is not None and decided is FREE else None
+            if again is None:
+                known[ops, upwards] = plan_group(config, group, objective, upwards=upwards, wanted=decided, bands=bands)
+            else:
+                known[ops, upwards] = replace(again, wanted=FREE)
     return known[ops, upwards]

@@ -64,6 +64,12 @@ def scheme_of(plan: Plan, turned: bool = False) -> Scheme:
     return Scheme(plan.steps, plan.pipelined, plan.count // plan.tiles, bool(plan.held), False, turned)
 
 
+def whole_scheme(plan: Plan) -> Scheme | None:
+    """The same, if it says everything of the plan; it does not of tiles, bands, maps that share words, and what is wanted."""
+    tiled = plan.tiles > 1 or plan.bands > 1
+    return None if tiled or plan.way.in_turn or not plan.wanted.free else scheme_of(plan)
+
+
 def plan_as(config: MachineConfig, group: Group, scheme: Scheme, upwards: bool) -> Plan | None:
     """The plan that a scheme stands for; None: it does not fit. ``upwards``: as the best plan alone would be placed."""
     cut = cut_of(config, group) if scheme.held else None

@@ -15,13 +15,13 @@ from compiler.layers.layer import Layer
 from compiler.outlook import Told, unheard
 from compiler.planning.grouping import Lowered, make_group
 from compiler.planning.joining import joinable
-from compiler.planning.objective import OBJECTIVES, Cost, Objective
+from compiler.planning.objective import CYCLES, OBJECTIVES, Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
 from compiler.planning.planner import needs_tiles, plan_group
 from compiler.planning.plans import Wanted
 from compiler.planning.residence import PARAMETER_BUFFERS
-from compiler.planning.schemes import Scheme
+from compiler.planning.schemes import Scheme, whole_scheme
 from compiler.search.database import Database
 from compiler.search.effort import NORMAL, Effort
 from compiler.search.floors import Floors
@@ -80,7 +80,9 @@ class Evaluator:
     _lowered: Lowered = field(default_factory=dict)
     _memories: dict[object, Memory] = field(default_factory=dict)
     _remembering: dict[Layer, Layer] = field(default_factory=dict)
-    _planners: Team[tuple[Mask, Objective], Cost | None] | None = field(default=None, init=False)
+    _schemes: dict[object, Scheme] = field(default_factory=dict)
+    """Of the best plans of groups that were planned in this compilation, by objective and shape."""
+    _planners: Team[tuple[Mask, Objective], tuple[Cost | None, Scheme | None]] | None = field(default=None, init=False)
 
     @cached_property
     def sets(self) -> OpSets:
@@ -124,12 +126,14 @@ class Evaluator:
         if self._planners is None:
             # All of the crew will ask.
             _ = self.narrow
-            self._planners = self.crew.team(lambda asked: self._planned(*asked))
+            self._planners = self.crew.team(lambda asked: self._planned_with_scheme(*asked))
         before = self.evaluated
         found = self._planners.each([(mask, objective) for mask in missing.values()])
         self.evaluated = before + len(missing)
-        for (key, mask), cost in zip(missing.items(), found, strict=True):
+        for (key, mask), (cost, scheme) in zip(missing.items(), found, strict=True):
             self.known[key] = cost
+            if scheme is not None:
+                self._schemes[key] = scheme
             if self.database is not None:
                 self.database[self._digest(mask, objective)] = cost
 
@@ -215,10 +219,20 @@ class Evaluator:
     def _digest(self, mask: Mask, objective: Objective) -> str:
         return f"{objective.name} {self.shapes.digest(mask)}"
 
+    def scheme_of(self, mask: Mask) -> Scheme | None:
+        """Of the best plan for cycles, if a group of this shape was planned in this compilation, and the scheme says it all."""
+        return self._schemes.get((CYCLES, self.shapes.key(mask)))
+
     def _planned(self, mask: Mask, objective: Objective) -> Cost | None:
+        cost, scheme = self._planned_with_scheme(mask, objective)
+        if scheme is not None:
+            self._schemes[objective, self.shapes.key(mask)] = scheme
+        return cost
+
+    def _planned_with_scheme(self, mask: Mask, objective: Objective) -> tuple[Cost | None, Scheme | None]:
         self.evaluated += 1
         plan = self.plan(mask, objective)
-        return None if plan is None else self.cost_of_plan(plan)
+        return (None, None) if plan is None else (self.cost_of_plan(plan), whole_scheme(plan))
 
     def cost_of_plan(self, plan: Plan) -> Cost:
         """Cycles as measured, if they are; bytes as planned, which are exact."""
