@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from compiler.frontend.model import Model, hollow_proto, large_constants
 from compiler.frontend.session import RuntimeRefusal, run_session
 from compiler.quantise.histogram import Histogram
 from isa.errors import TilewrightError
+from sim.campaign.cores import cores_allowed
 
 Array = NDArray[Any]
 Feeds = Mapping[str, Array]
@@ -53,6 +55,15 @@ class Means:
         return cls(values.mean(axis=others, dtype=np.float64), values.size // values.shape[1])
 
 
+Sampled = NDArray[np.int64] | None
+"""Places of the values that are kept; None: all."""
+
+
+def sampled(size: int, rng: np.random.Generator) -> Sampled:
+    """Of so many values."""
+    return None if size <= SAMPLES else rng.integers(0, size, SAMPLES)
+
+
 @dataclass(frozen=True, eq=False)
 class Statistics:
     """Of one tensor: least and greatest value, some values, counts of all, and means by channel."""
@@ -73,9 +84,9 @@ class Statistics:
         )  # fmt: skip
 
     @classmethod
-    def of(cls, values: Array, rng: np.random.Generator) -> Statistics:
+    def of(cls, values: Array, sampled: Sampled) -> Statistics:
         flat = np.asarray(values, np.float32).reshape(-1)
-        sample = flat if flat.size <= SAMPLES else flat[rng.integers(0, flat.size, SAMPLES)]
+        sample = flat if sampled is None else flat[sampled]
         low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
         return cls(low, high, sample, Histogram.of(flat), Means.of(np.asarray(values)))
 
@@ -155,15 +166,20 @@ def collected(
     except Exception as error:  # onnxruntime's exceptions have no common base but this
         raise RuntimeRefusal(f"onnxruntime cannot load the float model: {' '.join(str(error).split())[:300]}") from None
     found: dict[str, Statistics] = {}
-    for index, feeds in enumerate(data):
-        values = run_session(session, feeds, outputs) if outputs else {}
-        for name in names:
-            value = feeds[name] if name in feeds else values[name]
-            _check_finite(model, name, value, index)
-            one = Statistics.of(value, rng)
-            found[name] = found[name].joined(one) if name in found else one
-        if progress:
-            progress(f"calibrated on batch {index + 1}")
+    with ThreadPoolExecutor(cores_allowed()) as pool:
+        for index, feeds in enumerate(data):
+            values = {**(run_session(session, feeds, outputs) if outputs else {}), **feeds}
+
+            def looked_at(name: str, places: Sampled, batch: int = index, values: Feeds = values) -> Statistics:
+                _check_finite(model, name, values[name], batch)
+                return Statistics.of(values[name], places)
+
+            # Drawn one after the other, so that they are the same however many look.
+            drawn = [sampled(values[name].size, rng) for name in names]
+            for name, one in zip(names, pool.map(looked_at, names, drawn), strict=True):
+                found[name] = found[name].joined(one) if name in found else one
+            if progress:
+                progress(f"calibrated on batch {index + 1}")
     if not found and names:
         raise CalibrationError("calibration data: holds no whole batch; give at least one sample for each input")
     return found

@@ -14,13 +14,13 @@ from compiler.quantise.entropy import LEVELS, STEP, UNSEEN, best_threshold, dive
 from compiler.quantise.histogram import BINS, Histogram
 from compiler.quantise.methods import METHODS, method_of
 from compiler.quantise.schemes import Free, PowerOfTwo, squared_error
-from compiler.quantise.statistics import CalibrationError, Statistics
+from compiler.quantise.statistics import CalibrationError, Statistics, sampled
 
 SEEDS = st.integers(0, 2**32)
 
 
 def of(values: NDArray[np.float32]) -> Statistics:
-    return Statistics.of(values, np.random.default_rng(0))
+    return Statistics.of(values, sampled(values.size, np.random.default_rng(0)))
 
 
 def heavy_tails(seed: int, count: int = 4000) -> NDArray[np.float32]:

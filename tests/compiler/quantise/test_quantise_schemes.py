@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from compiler.frontend.importer.requantise import factors, least_form, records, representable
 from compiler.quantise.schemes import Free, PowerOfTwo, squared_error
-from compiler.quantise.statistics import Statistics
+from compiler.quantise.statistics import Statistics, sampled
 
 SEEDS = st.integers(0, 2**32)
 
 
 def of(values: NDArray[np.float32]) -> Statistics:
-    return Statistics.of(values, np.random.default_rng(0))
+    return Statistics.of(values, sampled(values.size, np.random.default_rng(0)))
 
 
 def sample(seed: int, spread: float = 3.0) -> NDArray[np.float32]:

@@ -21,6 +21,7 @@ from compiler.quantise.statistics import (
     batches,
     collected,
     random_data,
+    sampled,
 )
 from isa.errors import TilewrightError
 from tests.compiler.frontend.quantised_models import model, node, weights
@@ -55,7 +56,7 @@ def test_large_constants_beside_the_model_give_what_they_give_within_it() -> Non
 
 def test_long_tensors_are_sampled() -> None:
     values = np.arange(100000, dtype=np.float32)
-    found = Statistics.of(values, np.random.default_rng(0))
+    found = Statistics.of(values, sampled(values.size, np.random.default_rng(0)))
     assert found.sample.size == SAMPLES
     assert found.high == 99999
 
