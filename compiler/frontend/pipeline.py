@@ -105,6 +105,8 @@ def _import(
         done = quantise(model, calibration, choices, report, edges.forms(model))
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
         model = typed(quantised_model, edges)
+        # What was made of the float model has its types already.
+        model = model if model is quantised_model else with_types(model)
     else:
         if edges.raw:
             raise ModelError(f"model {model.name}: is quantised, mean and scale ask for a float model; leave them out")
@@ -114,9 +116,9 @@ def _import(
             done = with_rest_quantised(with_types(model), reasons.keys() - kept, calibration, choices, report)
             float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
             model = quantised_model
-        model = prepared(typed(model, edges), edges, float_inputs(model))
+        model = with_types(prepared(typed(model, edges), edges, float_inputs(model)))
     found = replace(
-        _imported(with_types(model), dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
+        _imported(model, dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
         quantised_model=quantised_model,
     )  # fmt: skip
     while unfollowed := _unfollowed(found, choices.follow):
