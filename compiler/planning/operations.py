@@ -42,7 +42,7 @@ class Group:
         """Layers that need an activation table; each keeps its own through all steps."""
         return tuple(layer for layer in self.layers if layer.table is not None)
 
-    @property
+    @cached_property
     def name(self) -> str:
         return "+".join(layer.op.name for layer in self.layers)
 
