@@ -187,8 +187,9 @@ def _outlook(
     """None: nobody wants to know. How long it takes to keep to a limit of memory is not known beforehand."""
     if progress is None or isinstance(progress, Outlook):
         return progress
+    operations = len(machine_ops(graph))
     known = memory is None and objective != LEAST_MEMORY
-    return Outlook(progress, stages_of(strategy, objective == CYCLES.name, effort) if known else (), len(machine_ops(graph)))
+    return Outlook(progress, stages_of(strategy, objective == CYCLES.name, effort, operations) if known else (), operations)
 
 
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[list[Plan | Cpu], LeftOut]:

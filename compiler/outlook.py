@@ -21,7 +21,7 @@ Progress = Callable[[str], None]
 PLANNING, PROGRAMS = "planning", "programs"
 OF_AN_OPERATION = 8
 """Turns that an operation counts for: programs of few turns have long ones."""
-TURNS = 20
+TURNS = 40
 """Of each operation, until a partition is known."""
 LONGER = 1 / 5
 """Of what a stage has taken, that it goes on at least."""
@@ -77,8 +77,9 @@ def _programs(most: int) -> list[Stage]:
     ]  # fmt: skip
 
 
-def stages_of(strategy: str, cycles: bool, effort: Effort) -> list[Stage]:
-    """In their order."""
+def stages_of(strategy: str, cycles: bool, effort: Effort, operations: int) -> list[Stage]:
+    """In their order. Programs of so many operations are expected to be timed, or too long for that."""
+    timed = effort.timed and TURNS * operations <= effort.longest
     found = [Stage("search", PLANNING, 1e-3 if strategy == "best" and cycles and effort.timed else 30e-3)]
     proof = [Stage("search: proof", PLANNING, 0.4), Stage("search: groups near the best", PLANNING, 0.2)]
     if strategy == "best" and effort.proved:
@@ -88,14 +89,14 @@ def stages_of(strategy: str, cycles: bool, effort: Effort) -> list[Stage]:
         found += [Stage(f"search: strategy {name}, ", PLANNING, seconds) for name, seconds in rivals.items() if effort.timed]
         found += proof if effort.proved else []
         found.append(Stage("search: groups that promise most", PLANNING, 12e-3))
-        if effort.timed:
+        if timed:
             found += [
                 Stage("search: strategy best, where each", PLANNING, 3e-3),
                 Stage("search: strategy best, where bytes count", PLANNING, 9e-3),
                 Stage("search: groups behind", PLANNING, 13e-3),
                 *_programs(effort.programs),
             ]
-        if effort.walked:
+        if timed and effort.walked:
             found.append(Stage("search: schemes of groups that wait", PROGRAMS, 1.2e-3, 0.1))
     if cycles and (effort.schemes if strategy == "best" else effort.timed and strategy == "neocpu"):
         found += [
@@ -104,7 +105,7 @@ def stages_of(strategy: str, cycles: bool, effort: Effort) -> list[Stage]:
             Stage("search: schemes, the most", PROGRAMS, 9e-3),
             Stage("search: schemes, choice", PROGRAMS, 6e-3),
         ]
-    orders = 2e-3 if effort.orders_timed else 0.75e-3 if effort.timed or not cycles else 0.05e-3
+    orders = 2e-3 if effort.orders_timed else 0.45e-3 if effort.timed or not cycles else 0.05e-3
     return [
         *found, Stage("search: order and places", PROGRAMS, orders), Stage("emit", PROGRAMS, 0.13e-3),
         Stage("pack", PROGRAMS, 0.06e-3),

@@ -56,7 +56,7 @@ def falls(found: Sequence[float]) -> bool:
 @pytest.mark.parametrize("strategy", ["best", "naive", "neocpu"])
 def test_where_stages_take_what_is_expected_the_rest_is_told_and_falls(strategy: str, effort: str, speed: float) -> None:
     """On a slow machine it rises at first; from the second half on it is within a factor of two on any."""
-    stages = [stage for stage in stages_of(strategy, True, EFFORTS[effort]) if stage.chance > 0.5]
+    stages = [stage for stage in stages_of(strategy, True, EFFORTS[effort], 50) if stage.chance > 0.5]
     seconds = [speed * expected(stage, 50, 1000) for stage in stages]
     starts = [sum(seconds[:number]) for number in range(len(stages))]
     whole = sum(seconds)
@@ -100,7 +100,7 @@ def test_of_networks_that_were_compiled_it_is_told_within_a_factor_of_two(networ
         (start, stage, turns if number == known else 0)
         for number, (start, stage, took) in enumerate(zip(starts, STAGES, seconds, strict=True)) if took
     ]  # fmt: skip
-    found = left(told(stages_of("best", True, EFFORTS["normal"]), operations, reports))
+    found = left(told(stages_of("best", True, EFFORTS["normal"], operations), operations, reports))
     whole = sum(seconds)
     late = [(each, whole - start) for each, (start, _, _) in zip(found, reports, strict=True) if start >= whole / 2]
     assert len(late) >= 4
@@ -153,7 +153,7 @@ def test_every_report_of_a_compilation_is_of_a_stage_and_tells_the_rest(strategy
     found = [each for each in said if isinstance(each, Doing)]
     assert len(found) == len(said) > 0
     assert min(left(found)) > 0
-    stages = [stage.begins for stage in stages_of(strategy, objective == "cycles", EFFORTS[effort]) if stage.begins != "search"]
+    stages = [stage.begins for stage in stages_of(strategy, objective == "cycles", EFFORTS[effort], 9) if stage.begins != "search"]
     assert [each.what for each in found if not each.what.startswith(tuple(stages))] == []
 
 
@@ -165,5 +165,5 @@ def test_how_long_a_limit_of_memory_takes_is_not_told() -> None:
 
 
 def test_stages_are_of_strategies_that_there_are() -> None:
-    rivals = [stage.begins for stage in stages_of("best", True, EFFORTS["normal"]) if stage.begins.endswith(", ")]
+    rivals = [stage.begins for stage in stages_of("best", True, EFFORTS["normal"], 9) if stage.begins.endswith(", ")]
     assert {name.removeprefix("search: strategy ").removesuffix(", ") for name in rivals} <= STRATEGIES.keys()
