@@ -153,8 +153,9 @@ def test_every_report_of_a_compilation_is_of_a_stage_and_tells_the_rest(strategy
     found = [each for each in said if isinstance(each, Doing)]
     assert len(found) == len(said) > 0
     assert min(left(found)) > 0
-    stages = [stage.begins for stage in stages_of(strategy, objective == "cycles", EFFORTS[effort], 9) if stage.begins != "search"]
-    assert [each.what for each in found if not each.what.startswith(tuple(stages))] == []
+    stages = [stage.begins for stage in stages_of(strategy, objective == "cycles", EFFORTS[effort], 9)]
+    begins = tuple(begin for begin in stages if begin != "search")
+    assert [each.what for each in found if not each.what.startswith(begins)] == []
 
 
 def test_how_long_a_limit_of_memory_takes_is_not_told() -> None:
