@@ -256,11 +256,15 @@ def _make(build: Build, directory: Path, target: Path) -> None:
             for header in (work / "obj").glob("*___024root.h"):
                 header.write_text(quickened(header.read_text()))
             prefix = "Vtop" if build.cocotb else f"V{build.top}"
-            files = gathered(work / "obj", prefix, _own_cpp(build), parts=1 if build.brief else JOBS)
             with runtime_objects(directory, work / "obj", build):
-                make = ["make", "-j", str(JOBS), "-f", f"{prefix}.mk", *files]
-                run_tool(make, cwd=work / "obj", env=env, what="the build of Verilator's C++")
+                compile_model(work / "obj", prefix, _own_cpp(build), env, brief=build.brief)
         os.rename(result, target)
+
+
+def compile_model(objects: Path, prefix: str, own: Sequence[Path], env: Mapping[str, str], *, brief: bool) -> None:
+    """Compiles and links, in its folder, what Verilator has written; ``brief``: in the least time of the processor."""
+    command = ["make", "-j", str(JOBS), "-f", f"{prefix}.mk", *gathered(objects, prefix, own, parts=1 if brief else JOBS)]
+    run_tool(command, cwd=objects, env=env, what="the build of Verilator's C++")
 
 
 @contextmanager
