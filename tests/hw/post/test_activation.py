@@ -125,7 +125,8 @@ def written(turns: int) -> str:
     """The lanes in Verilog, with a model of the DSPs that they name."""
     lanes = Lanes(turns)
     ports = [lanes.sync.clk, lanes.valid, lanes.r, lanes.alpha, lanes.zp, lanes.lo, lanes.hi, lanes.there, *lanes.y]
-    return verilog.convert(lanes, name="top", ports=ports, platform=DSPS) + MODEL.read_text()
+    text: str = verilog.convert(lanes, name="top", ports=ports, platform=DSPS)
+    return text + MODEL.read_text()
 
 
 def expected(case: tuple[int, int, int, int]) -> list[int]:
