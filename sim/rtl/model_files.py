@@ -26,12 +26,15 @@ def gathered(objects: Path, prefix: str, own: Iterable[Path], parts: int) -> lis
     Every file costs the time to read Verilator's headers, 2 s, or half a second once they are compiled, which takes 2 s, too.
     ``parts``: files of what is optimised.
     """
-    written = sorted(objects.glob("*.cpp"))
+    written = sorted(objects.glob("*.cpp"), key=lambda path: (list(map(int, re.findall(r"__(\d+)", path.stem))), path.name))
     slow = [path for path in written if path.name.endswith(SLOW)]
-    fast = sorted((path for path in written if path not in slow), key=lambda path: -path.stat().st_size)
+    fast = [path for path in written if path not in slow]
+    # In Verilator's order: what follows another when it runs lies behind it.
+    whole, so_far = sum(path.stat().st_size for path in fast), 0
     shares: list[list[Path]] = [[] for _ in range(parts)]
     for path in fast:
-        min(shares, key=lambda share: sum(other.stat().st_size for other in share)).append(path)
+        shares[min(so_far * parts // whole, parts - 1)].append(path)
+        so_far += path.stat().st_size
     shares[-1] += own
     groups = {"gathered_slow": slow} | {f"gathered_{number}": share for number, share in enumerate(shares)}
     for name, paths in groups.items():

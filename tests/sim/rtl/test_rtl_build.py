@@ -79,16 +79,18 @@ def test_make_compiles_a_model_in_few_files_and_verilators_own_sources_once(
     assert compiled == [["gathered_0", "gathered_1", "gathered_slow", *VERILATORS], ["gathered_0", "gathered_slow"]]
 
 
-def test_each_file_is_gathered_once_and_the_large_ones_apart(tmp_path: Path) -> None:
-    sizes = {"Vtop": 10, "Vtop__0": 900, "Vtop__1": 600, "Vtop__2": 250, "Vtop__Syms__Slow": 40, "Vtop__0__Slow": 50}
+def test_each_file_is_gathered_once_and_in_verilators_order(tmp_path: Path) -> None:
+    sizes = {
+        "Vtop": 10, "Vtop__Dpi": 1, "Vtop__0": 90, "Vtop__2": 60, "Vtop__10": 25, "Vtop__Syms__Slow": 4, "Vtop__0__Slow": 5,
+    }
     for name, size in sizes.items():
         (tmp_path / f"{name}.cpp").write_text("/" * size)
     told = gathered(tmp_path, "Vtop", [Path("/some/main.cpp")], parts=2)
-    shares = {path.stem: set(re.findall(r'/(\w+).cpp"', path.read_text())) for path in tmp_path.glob("gathered*")}
-    assert shares == {
-        "gathered_0": {"Vtop__0"},
-        "gathered_1": {"Vtop__1", "Vtop__2", "Vtop", "main"},
-        "gathered_slow": {"Vtop__Syms__Slow", "Vtop__0__Slow"},
+    found = {path.stem: re.findall(r'/(\w+).cpp"', path.read_text()) for path in tmp_path.glob("gathered*")}
+    assert found == {
+        "gathered_0": ["Vtop", "Vtop__Dpi", "Vtop__0"],
+        "gathered_1": ["Vtop__2", "Vtop__10", "main"],
+        "gathered_slow": ["Vtop__Syms__Slow", "Vtop__0__Slow"],
     }
     assert {"VM_USER_CLASSES=gathered_0 gathered_1", "VM_CLASSES_FAST=", "VM_CLASSES_SLOW=gathered_slow"} <= set(told)
 
