@@ -125,7 +125,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 
 types: $(READY)
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers $(JOBS)
 
 env: $(READY)
 

@@ -13,14 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isa.program import Program
-from sim.rtl.build import cache_directory, compiler_versions, run_tool, verilator_environment
+from sim.rtl.build import (
+    Build,
+    cache_directory,
+    compile_model,
+    compiler_versions,
+    run_tool,
+    runtime_objects,
+    verilator_environment,
+)
 from sim.rtl.interrupts import temporary_folder
 from soc.firmware import build_firmware, system_header
 
 HARNESS = Path(__file__).parent / "harness.cpp"
 TOP = "system"
 OPTIONS = (
-    "--cc", "--exe", "--build", "--build-jobs", "2", "-O3", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
+    "--cc", "--exe", "-O3", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
     "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style", "-Wno-MULTIDRIVEN", "-Wno-COMBDLY", "-Wno-UNOPTFLAT",
     "--top-module", TOP, "-Mdir", "obj",
 )  # fmt: skip
@@ -48,8 +56,11 @@ def simulator(sources: Sequence[Path]) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(target.parent) as work:
             verilator, environment = verilator_environment(brief=True)
-            flags = f"{environment['MAKEFLAGS']} OPT_SLOW=-O0"
             command = [str(verilator), *OPTIONS, "-o", str(work / "simulator"), *map(str, [*sources, HARNESS])]
-            run_tool(command, cwd=work, env={**environment, "MAKEFLAGS": flags}, what="the Verilator build")
+            run_tool(command, cwd=work, env=environment, what="Verilator")
+            shared = cache_directory() / "rtl"
+            shared.mkdir(exist_ok=True)
+            with runtime_objects(shared, work / "obj", Build("verilator", "", {}, brief=True)):
+                compile_model(work / "obj", f"V{TOP}", [HARNESS], environment, brief=True)
             os.replace(work / "simulator", target)
     return target

@@ -7,7 +7,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from isa.files import write_atomically
 from sim.rtl.compiler import compiler_name, first_line, is_clang, processor_options
 from sim.rtl.garbage import OPTIONS
 from sim.rtl.interrupts import temporary_folder
+from sim.rtl.model_files import gathered, quickened
 from sim.rtl.process import run_process
 
 HERE = Path(__file__).parent
@@ -28,6 +28,8 @@ ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "dram.v", "stalls.v", "axi_checker.v")
 HEADERS = ("clocks.h", "signs.h")
+BUILDERS = ("build.py", "model_files.py")
+"""What makes of these an executable."""
 FAST_CLOCK_DEFINE = "TILEWRIGHT_CLK2X"
 """Says that the machine has a second clock."""
 VERILATOR_OPTIONS = (
@@ -35,6 +37,8 @@ VERILATOR_OPTIONS = (
     "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
 )  # fmt: skip
 """Without tables: to gather what they are looked up by takes longer than what they replace."""
+MANY_FREED = "glibc.malloc.tcache_count=65535"
+"""Verilator frees nodes by the million and takes as many anew: a quarter of its time, unless the library keeps them at hand."""
 JOBS = 2
 """Compilers at a time."""
 INSTALL = {
@@ -98,7 +102,7 @@ class Build:
             self.coverage, self.brief,
         )  # fmt: skip
         digest = hashlib.sha256(repr(choices).encode())
-        for name in (*self.sources, *HEADERS, "build.py"):
+        for name in (*self.sources, *HEADERS, *BUILDERS):
             digest.update((HERE / name).read_bytes())
         digest.update(self.verilog.encode())
         digest.update(repr(compiler_versions(self.simulator, self.brief)).encode())
@@ -188,7 +192,9 @@ def verilator_environment(brief: bool = False) -> tuple[Path, dict[str, str]]:
     own = "-include-pch CFG_GCH_IF_CLANG=.gch CFG_LDLIBS_THREADS=-latomic" if is_clang(compiler) else "-include"
     make_flags = f"CXX={compiler} LINK={compiler} AR=ar PYTHON3={sys.executable} CFG_CXXFLAGS_PCH_I={own} OPT_FAST={level}"
     path = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    return root / "bin" / "verilator", os.environ | {"VERILATOR_ROOT": str(root), "PATH": path, "MAKEFLAGS": make_flags}
+    tunables = os.environ.get("GLIBC_TUNABLES", MANY_FREED)
+    added = {"VERILATOR_ROOT": str(root), "PATH": path, "MAKEFLAGS": make_flags, "GLIBC_TUNABLES": tunables}
+    return root / "bin" / "verilator", os.environ | added
 
 
 def require(tool: str, simulator: str) -> str:
@@ -246,35 +252,30 @@ def _make(build: Build, directory: Path, target: Path) -> None:
                 command += ["-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"]
             if build.cocotb:
                 command += _cocotb_options()
+            run_tool(command, cwd=work, env=env, what="Verilator")
+            for header in (work / "obj").glob("*___024root.h"):
+                header.write_text(quickened(header.read_text()))
+            prefix = "Vtop" if build.cocotb else f"V{build.top}"
             with runtime_objects(directory, work / "obj", build):
-                run_tool(command, cwd=work, env=env, what="Verilator")
-                for header in (work / "obj").glob("*___024root.h"):
-                    header.write_text(quickened(header.read_text()))
-                prefix = "Vtop" if build.cocotb else f"V{build.top}"
-                make = ["make", "-j", str(JOBS), "-f", f"{prefix}.mk"]
-                run_tool(make, cwd=work / "obj", env=env, what="the build of Verilator's C++")
+                compile_model(work / "obj", prefix, _own_cpp(build), env, brief=build.brief)
         os.rename(result, target)
 
 
-_SHORT = re.compile(r"^( +)([CS]Data/\*\d+:\d+\*/ \w+;)$", re.MULTILINE)
-
-
-def quickened(header: str) -> str:
-    """The header of Verilator's class with every signal of up to 16 bits in a word of its own, and with ``signs.h``.
-
-    AMD's Zen 5 takes a byte that is read for one that was just written if both are in one word, and starts again when it sees
-    its mistake: a hundred times in a cycle of ``base``, a seventh of all time.
-    """
-    return _SHORT.sub(r"\1alignas(4) \2", header) + '\n#include "signs.h"\n'
+def compile_model(objects: Path, prefix: str, own: Sequence[Path], env: Mapping[str, str], *, brief: bool) -> None:
+    """Compiles and links, in its folder, what Verilator has written; ``brief``: in the least time of the processor."""
+    command = ["make", "-j", str(JOBS), "-f", f"{prefix}.mk", *gathered(objects, prefix, own, parts=1 if brief else JOBS)]
+    run_tool(command, cwd=objects, env=env, what="the build of Verilator's C++")
 
 
 @contextmanager
 def runtime_objects(directory: Path, objects: Path, build: Build) -> Iterator[None]:
-    """What of Verilator's own sources is in every simulation: compiled by the first of its kind, 7 s, and kept."""
+    """What of Verilator's own sources is in every simulation: compiled by the first of its kind, 7 s, and kept.
+
+    Begins after Verilator: its makefile must not be newer than these.
+    """
     tools = compiler_versions(build.simulator, build.brief)
     kind = repr((tools, VERILATOR_OPTIONS, build.coverage, build.library, build.cocotb))
     kept = directory / f"runtime-{hashlib.sha256(kind.encode()).hexdigest()[:24]}"
-    objects.mkdir()
     known = kept.is_dir()
     for file in kept.glob("*.o") if known else ():
         shutil.copyfile(file, objects / file.name)
@@ -295,8 +296,19 @@ def _cocotb_options() -> list[str]:
 
     libraries = config.libs_dir
     link = f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"
-    main = config.share_dir / "lib" / "verilator" / "verilator.cpp"
-    return ["--vpi", "--prefix", "Vtop", "-LDFLAGS", link, str(main)]
+    return ["--vpi", "--prefix", "Vtop", "-LDFLAGS", link, str(_cocotb_main())]
+
+
+def _cocotb_main() -> Path:
+    from cocotb_tools import config
+
+    return Path(config.share_dir / "lib" / "verilator" / "verilator.cpp")
+
+
+def _own_cpp(build: Build) -> list[Path]:
+    """C++ beside the model's."""
+    own = [HERE / name for name in build.extra_sources if name.endswith(".cpp")]
+    return [*own, _cocotb_main()] if build.cocotb else own
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 COMPILERS = ("clang++", "g++")
-"""The first that is there, unless the environment's CXX names one. clang++ builds a machine in two thirds of g++'s time, and
+"""The first that is there, unless the environment's CXX names one. clang++ builds a machine in half of g++'s time, and
 what it builds runs a fifth faster, too, but for some processors (docs/performance.md)."""
 SLOWER_BY_CLANG = (("AuthenticAMD", 26),)
 """Vendor and family of processors on which what g++ builds runs faster: by 16 % on Zen 5."""

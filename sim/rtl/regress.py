@@ -131,7 +131,10 @@ def _build(
         **more,
     }
     extra = ("lite_bench.v",) if top == LITE_TOP else ()
-    return Build(simulator, core_verilog(config, cache), parameters, extra, top, bench_defines(config), cocotb=True)
+    return Build(
+        simulator, core_verilog(config, cache), parameters, extra, top, bench_defines(config), cocotb=True,
+        brief=top == LITE_TOP,
+    )  # fmt: skip
 
 
 def run_cocotb(

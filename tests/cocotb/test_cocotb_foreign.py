@@ -42,7 +42,7 @@ def run(seed: int, origin: int, *, pauses: bool, times: int = 1) -> str | None:
         (work / "bench.json").write_text(json.dumps(case))
         parameters = {"DATA_BITS": WIDE.axi_data_bits, "ADDR_BITS": WIDE.axi_addr_bits}
         sources = (str(HERE / "foreign_bench.v"),)
-        build = Build("verilator", core_verilog(WIDE), parameters, sources, TOP, cocotb=True)
+        build = Build("verilator", core_verilog(WIDE), parameters, sources, TOP, cocotb=True, brief=True)
         return run_cocotb(build, "verilator", "runs_on_a_foreign_memory", work, [], module="tests.cocotb.foreign_tests")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,15 +13,20 @@ import pytest
 from isa.config import preset
 from sim.random.engines import rtl_machine
 from sim.rtl import compiler, machine
-from sim.rtl.build import HERE, Build, MissingToolError, quickened, runtime_objects, verilator_environment
+from sim.rtl.build import HERE, Build, MissingToolError, runtime_objects, verilator_environment
 from sim.rtl.compiler import LEVEL, LEVEL_FLAGS, compiler_name
 from sim.rtl.machine import RtlMachine
+from sim.rtl.model_files import gathered, quickened
+from sim.rtl.process import run_process
 
 BUILD = Build("verilator", "module tilewright_bench; endmodule", {})
+VERILATORS = ["verilated", "verilated_dpi", "verilated_threads"]
+"""What of Verilator's own sources is in a simulation."""
 
 
 def given(directory: Path, objects: Path, build: Build) -> list[str]:
     """What a build finds that would compile two files."""
+    objects.mkdir()
     with runtime_objects(directory, objects, build):
         found = sorted(file.name for file in objects.iterdir())
         for name in ("verilated.o", "Vtilewright_bench.o"):
@@ -35,6 +42,7 @@ def test_verilators_own_objects_are_kept_for_builds_of_the_same_kind(tmp_path: P
 
 
 def failing(directory: Path, objects: Path) -> None:
+    objects.mkdir()
     with runtime_objects(directory, objects, BUILD):
         (objects / "verilated.o").write_bytes(b"half")
         raise RuntimeError
@@ -44,6 +52,47 @@ def test_a_build_that_fails_leaves_none(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         failing(tmp_path, tmp_path / "failed")
     assert given(tmp_path, tmp_path / "next", BUILD) == []
+
+
+STANDIN = (Path(__file__).parent / "standin_core.v").read_text()
+NO_OPTIONAL_UNITS = replace(preset("nano"), build_pool=False, build_misc=False)
+
+
+def test_make_compiles_a_model_in_few_files_and_verilators_own_sources_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of Verilator's own sources its makefile makes anew what is older than itself."""
+    compiled: list[list[str]] = []
+
+    def without_compiling(command: Sequence[str], cwd: Path, env: Mapping[str, str] | None) -> tuple[int, str]:
+        if command[0] != "make":
+            return run_process(command, cwd, env)
+        status, output = run_process([*command, "--dry-run"], cwd, env)
+        compiled.append(sorted(Path(name).stem for name in re.findall(r" -c .*?(\S+\.(?:cpp|h))$", output, re.MULTILINE)))
+        for name in VERILATORS:
+            (cwd / f"{name}.o").write_bytes(b"code")
+        return status, output
+
+    monkeypatch.setattr("sim.rtl.build.run_process", without_compiling)
+    for brief in (False, True):
+        RtlMachine(NO_OPTIONAL_UNITS, cache=tmp_path, verilog=STANDIN, brief=brief).build()
+    assert compiled == [["gathered_0", "gathered_1", "gathered_slow", *VERILATORS], ["gathered_0", "gathered_slow"]]
+
+
+def test_each_file_is_gathered_once_and_in_verilators_order(tmp_path: Path) -> None:
+    sizes = {
+        "Vtop": 10, "Vtop__Dpi": 1, "Vtop__0": 90, "Vtop__2": 60, "Vtop__10": 25, "Vtop__Syms__Slow": 4, "Vtop__0__Slow": 5,
+    }
+    for name, size in sizes.items():
+        (tmp_path / f"{name}.cpp").write_text("/" * size)
+    told = gathered(tmp_path, "Vtop", [Path("/some/main.cpp")], parts=2)
+    found = {path.stem: re.findall(r'/(\w+).cpp"', path.read_text()) for path in tmp_path.glob("gathered*")}
+    assert found == {
+        "gathered_0": ["Vtop", "Vtop__Dpi", "Vtop__0"],
+        "gathered_1": ["Vtop__2", "Vtop__10", "main"],
+        "gathered_slow": ["Vtop__Syms__Slow", "Vtop__0__Slow"],
+    }
+    assert {"VM_USER_CLASSES=gathered_0 gathered_1", "VM_CLASSES_FAST=", "VM_CLASSES_SLOW=gathered_slow"} <= set(told)
 
 
 def test_a_build_for_short_programs_is_one_of_its_own_and_optimised_less() -> None:
