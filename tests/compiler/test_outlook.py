@@ -107,6 +107,27 @@ def test_of_networks_that_were_compiled_it_is_told_within_a_factor_of_two(networ
     assert [(each, rest) for each, rest in late if not rest / 2 - 1 <= each <= 2 * rest + 1] == []
 
 
+def test_of_a_network_that_is_too_long_to_be_timed_too() -> None:
+    """NASNet-A-large on ``base``: 890 operations; from a tenth of the compilation on."""
+    operations, turns, whole = 890, 39_398, 40.0
+    promised = [(14.7, 0.07), (17.6, 0.50), (23.6, 0.93)]
+    reports = [
+        *((start, f"search: strategy {name}, ", 0.0) for start, name in zip((0.6, 0.7, 3.4, 3.8, 4.2, 13.7), NAMES, strict=True)),
+        *((start, "search: groups that promise most", share) for start, share in promised),
+        (25.7, "search: order and places", 0.0), (38.1, "emit", 0.0),
+    ]  # fmt: skip
+    said: list[str] = []
+    clock = Clock()
+    outlook = Outlook(said.append, stages_of("best", True, EFFORTS["normal"], operations), operations, clock)
+    for start, doing, share in reports:
+        clock.now = 100.0 + start
+        outlook(doing, share, turns if doing.startswith("search: order") else 0)
+    found = left([each for each in said if isinstance(each, Doing)])
+    late = [(each, whole - start) for each, (start, _, _) in zip(found, reports, strict=True) if start >= whole / 10]
+    assert len(late) == 7
+    assert [(each, rest) for each, rest in late if not rest / 2 - 1 <= each <= 2 * rest + 2] == []
+
+
 def test_a_stage_that_tells_its_share_tells_its_rest() -> None:
     said: list[str] = []
     clock = Clock()
