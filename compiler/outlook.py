@@ -107,8 +107,8 @@ def stages_of(strategy: str, cycles: bool, effort: Effort, operations: int) -> l
         ]
     orders = 2e-3 if effort.orders_timed else 0.45e-3 if effort.timed or not cycles else 0.05e-3
     return [
-        *found, Stage("search: order and places", PROGRAMS, orders), Stage("emit", PROGRAMS, 0.13e-3),
-        Stage("pack", PROGRAMS, 0.06e-3),
+        *found, Stage("search: order and places", PROGRAMS, orders), Stage("emit", PROGRAMS, 0.1e-3),
+        Stage("pack", PROGRAMS, 0.04e-3),
     ]  # fmt: skip
 
 

@@ -12,8 +12,8 @@ for each other in the same way, whatever else they hold. For each ``i`` at most 
 So of all together at most ``k - 1`` are. The fewer groups, the more a row says, so those are taken that wait for each other
 through operations of any other groups: nearly always two. Networks repeat themselves, and a circle that is forbidden in one
 place would be chosen in the next that is alike: so pairs of the same shapes that wait for each other are forbidden everywhere.
-NASNet-A-large, 4 731 groups, takes 3 solutions, 12 where rows are for one place alone, and more than twice as many where a row
-forbids one circle; RandWire's, 4 285 groups, takes 2, and had none after 50.
+NASNet-A-large, 4 731 groups, takes 3 solutions, 12 where rows are for one place alone, and 52 where a row forbids one circle;
+RandWire's, 4 285 groups, takes 2, and had none after 50.
 
 HiGHS solves it: the relaxation is nearly integral, so the tree is small, and it works the same on every machine. Where it is
 stopped early, its bound still holds.

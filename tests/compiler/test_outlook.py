@@ -108,7 +108,7 @@ def test_of_networks_that_were_compiled_it_is_told_within_a_factor_of_two(networ
 
 
 def test_of_a_network_that_is_too_long_to_be_timed_too() -> None:
-    """NASNet-A-large on ``base``: 890 operations; from a tenth of the compilation on."""
+    """NASNet-A-large on ``base``, recorded: 890 operations; from a tenth of the compilation on, or within a second."""
     operations, turns, whole = 890, 39_398, 40.0
     rivals = zip((0.6, 0.7, 3.4, 3.8, 4.2, 13.7), NAMES, strict=True)
     promised = [(14.7, 0.07), (17.6, 0.50), (23.6, 0.93)]
@@ -126,7 +126,7 @@ def test_of_a_network_that_is_too_long_to_be_timed_too() -> None:
     found = left([each for each in said if isinstance(each, Doing)])
     late = [(each, whole - start) for each, (start, _, _) in zip(found, reports, strict=True) if start >= whole / 10]
     assert len(late) == 7
-    assert [(each, rest) for each, rest in late if not rest / 2 - 1 <= each <= 2 * rest + 2] == []
+    assert [(each, rest) for each, rest in late if not rest / 2 - 1 <= each <= 2 * rest + 1] == []
 
 
 def test_a_stage_that_tells_its_share_tells_its_rest() -> None:

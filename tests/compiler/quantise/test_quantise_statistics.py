@@ -8,11 +8,16 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from compiler.frontend.importer.values import Params
 from compiler.frontend.model import large_constants, part_proto
 from compiler.frontend.reader import read
+from compiler.frontend.types import with_types
 from compiler.quantise.choices import Choices
+from compiler.quantise.emit import scales_of_weights, written
+from compiler.quantise.forms import forms_of
 from compiler.quantise.histogram import Histogram
 from compiler.quantise.quantise import quantise
+from compiler.quantise.schemes import SCHEMES, Scheme
 from compiler.quantise.statistics import (
     SAMPLES,
     CalibrationError,
@@ -35,6 +40,47 @@ def test_extremes_are_of_all_samples_and_of_zero() -> None:
     assert (found["x"].low, found["x"].high) == (DATA.min(), DATA.max())
     assert found["y"].low == 0
     assert found["y"].sample.size == 3 * 4 * 6 * 5
+
+
+def test_statistics_do_not_depend_on_how_many_cores_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values of a sample are drawn in one order, here of two batches of tensors of more values than are kept."""
+    data = np.random.default_rng(0).standard_normal((2, 3, 40, 60)).astype(np.float32)
+    large = read(model([node("Conv", "x w", "c"), node("Relu", "c")], (1, 3, 40, 60), {"w": weights(4, 3, 1, 1)}))
+    found = []
+    for cores in ("1", "2"):
+        monkeypatch.setenv("TILEWRIGHT_CORES", cores)
+        found.append(collected(large, ["x", "c", "y"], batches(large, {"x": data})))
+    one, two = found
+    for name in one:
+        assert one[name].sample.size == 2 * SAMPLES
+        assert (one[name].sample == two[name].sample).all()
+        assert (one[name].low, one[name].high) == (two[name].low, two[name].high)
+        assert (one[name].histogram.counts == two[name].histogram.counts).all()
+
+
+def test_the_first_tensor_that_is_not_finite_is_named_however_many_are_looked_at() -> None:
+    data = DATA.copy()
+    data[1, 0, 0, 0] = np.inf
+    with pytest.raises(CalibrationError, match="calibration data: input x holds infinity on batch 2"):
+        collected(READ, ["x", "y"], batches(READ, {"x": data}))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=lambda scheme: scheme.name)
+def test_weights_are_written_as_if_their_scales_were_not_known_before(scheme: Scheme) -> None:
+    """A kernel, and a matrix that two nodes read from either side."""
+    constants = {"w": weights(4, 3, 1, 1), "m": weights(120, 120)}
+    nodes = [
+        node("Conv", "x w", "c"), node("Flatten", "c", "f", axis=1), node("Gemm", "f m", "g"), node("Gemm", "g m", transB=1),
+    ]  # fmt: skip
+    found = with_types(read(model(nodes, (1, 3, 6, 5), constants)))
+    forms = forms_of(found)
+    params = {name: Params(2.0**-5, 0) for name in forms.quantised()}
+    scales = scales_of_weights(found, forms, scheme)
+    assert scales.keys() == {("w", 0), ("m", 1), ("m", 0)}
+    ahead, alone = written(found, forms, params, scheme, {}, scales), written(found, forms, params, scheme, {}, {})
+    assert list(map(repr, ahead.nodes)) == list(map(repr, alone.nodes))
+    assert ahead.constants.keys() == alone.constants.keys()
+    assert all((value == alone.constants[name]).all() for name, value in ahead.constants.items())
 
 
 def test_large_constants_beside_the_model_give_what_they_give_within_it() -> None:
