@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 from isa.config import MachineConfig
 from isa.instructions import Unit
@@ -86,6 +86,34 @@ class Receiver:
         self.offered.append(moved + OFFER)
 
 
+class Executed(NamedTuple):
+    """Cycles of each instruction, from START to END."""
+
+    starts: list[int]
+    finishes: list[int]
+    token_waits: list[int]
+
+
+def executed(config: MachineConfig, program: Program) -> Executed:
+    """A program on a machine; ``sim.cycle.native`` finds the same."""
+    execution = Execution(config, program)
+    execution.run()
+    return Executed(execution.starts, execution.finishes, execution.token_waits)
+
+
+def cycles_until_done(program: Program, finishes: list[int]) -> int:
+    """From start to done."""
+    if UNKNOWN in finishes:
+        pc = program.pcs[finishes.index(UNKNOWN)]
+        raise CycleError(f"instruction at word {pc} never finishes; the program is not sequential")
+    return max(finishes) + END_TAIL
+
+
+def words_per_burst(config: MachineConfig) -> int:
+    """Of instruction fetch."""
+    return min(16, max(1, 256 // config.axi_bytes), config.burst_beats) * config.axi_bytes // 4
+
+
 class Execution:
     """One program on one machine."""
 
@@ -121,7 +149,7 @@ class Execution:
             if unit is not None:
                 members[unit].append(index)
         self.receivers = [Receiver(members[unit], program.lengths, pipelines[unit]) for unit in Unit]
-        self._words_per_burst = min(16, max(1, 256 // config.axi_bytes), config.burst_beats) * config.axi_bytes // 4
+        self._words_per_burst = words_per_burst(config)
         self._bursts: list[int | None] = [None] * (-(-program.words // self._words_per_burst) + 1)
         self._next_instruction = 0
         self._dispatcher_free = 0
@@ -132,8 +160,8 @@ class Execution:
         for number in range(2):
             self._fetch(number, BEGIN + 2 * number + FETCH_BEGIN)
 
-    def run(self) -> int:
-        """Cycles from start to done."""
+    def run(self) -> None:
+        """Until nothing moves any more."""
         finishes = self.finishes
         receivers = [receiver for receiver in self.receivers if receiver.indices]
         while True:
@@ -154,11 +182,7 @@ class Execution:
             if moved:
                 continue
             if not self._wait():
-                break
-        if self._next_instruction < len(self.program.units) or UNKNOWN in self.finishes:
-            index = self.finishes.index(UNKNOWN)
-            raise CycleError(f"instruction at word {self.program.pcs[index]} never finishes; the program is not sequential")
-        return max(self.finishes) + END_TAIL
+                return
 
     def _wait(self) -> bool:
         """Go on to the next answer of DRAM, or to the end of work that had to wait for it; False if there is neither."""

@@ -11,8 +11,9 @@ from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import Unit
 from isa.registers import Counter
-from sim.cycle.control import Execution
+from sim.cycle.control import Executed, cycles_until_done, executed
 from sim.cycle.costs import MoveCost
+from sim.cycle.native.engine import native_execution
 from sim.cycle.program import Costs, Program, from_ops, from_words
 from sim.rtl.machine import TraceEvent
 
@@ -47,11 +48,13 @@ class CycleModel:
 
     Units, receivers, queues and the dispatcher are recurrences of integers, exact but for what happens within
     a cycle or two. DRAM is a fluid that both directions and instruction fetch share (``Bus``). No data is computed and
-    no address is checked: the program is taken to be right.
+    no address is checked: the program is taken to be right. Where there is a C++ compiler ``sim.cycle.native`` runs them, else
+    ``sim.cycle.control``: what they find is equal.
     """
 
-    def __init__(self, config: MachineConfig) -> None:
+    def __init__(self, config: MachineConfig, *, native: bool = True) -> None:
         self.config = config
+        self._execute = native_execution(config) if native else None
         self._known: deque[tuple[Program, Times]] = deque(maxlen=KEPT)
         self._costs: Costs = {}
 
@@ -68,20 +71,22 @@ class CycleModel:
         for before, times in self._known:
             if before == program:
                 return times
-        execution = Execution(self.config, program)
-        times = Times(execution.run(), execution.finishes)
+        finishes = self._executed(program).finishes
+        times = Times(cycles_until_done(program, finishes), finishes)
         self._known.append((program, times))
         return times
 
+    def _executed(self, program: Program) -> Executed:
+        return self._execute(program) if self._execute else executed(self.config, program)
+
     def _run(self, program: Program, trace: bool) -> CycleResult:
-        execution = Execution(self.config, program)
-        cycles = execution.run()
-        starts, finishes = execution.starts, execution.finishes
+        starts, finishes, token_waits = self._executed(program)
+        cycles = cycles_until_done(program, finishes)
         counters: list[dict[Counter, int]] = [dict.fromkeys(Counter, 0) for _ in UNITS]
         until = [-1] * len(UNITS)
         beats = [0] * len(UNITS)
         for unit, cost, start, finish, wait in zip(
-            program.units, program.costs, starts, finishes, execution.token_waits, strict=True
+            program.units, program.costs, starts, finishes, token_waits, strict=True
         ):
             if unit is None or cost is None:
                 continue

@@ -26,7 +26,7 @@ from sim.cycle.timing import (
     Drain,
 )
 from sim.cycle.trails import Groups, Stretch, Trail, taken_by
-from sim.cycle.walks import Banks, Masks, RoundWalk, Way
+from sim.cycle.walks import Banks, Masks, RoundWalk, Walk, Way
 from sim.cycle.words import AHEAD, ANSWER, ANSWERS, Pace, WordContest
 
 KEPT = 64
@@ -208,7 +208,7 @@ class MiscPipeline(_Worker):
     ) -> None:  # fmt: skip
         super().__init__(contended, rivals)
         self._costs = costs
-        self._banks = Banks.of(config, Way.OPERAND), Banks.of(config, Way.SHARED_WRITE)
+        self._config = config
         self._pace = Pace.of(config)
         self._one_line = config.ways.serial_reads
         self._read_over = (0, 0)
@@ -227,9 +227,7 @@ class MiscPipeline(_Worker):
         first = cycle + MISC_READ
         if any(self._contended[index]):
             use = cost.use
-            a, b, o = cost.walks or (
-                RoundWalk(self._banks[0], use.reads, cost.words), None, RoundWalk(self._banks[1], use.writes, cost.words)
-            )  # fmt: skip
+            a, b, o = cost.walks or round_walks(self._config, cost)
             groups = (use.reads | use.reads_b, use.writes)
             first_a = max(first, self._read_over[0])
             firsts = (first_a, first_a if b is None else max(first, self._read_over[1]))
@@ -261,3 +259,9 @@ class MiscPipeline(_Worker):
         self._read_over = contest.read_over
         self._settled = contest.free + self._latency
         return contest.last_write + 1
+
+
+def round_walks(config: MachineConfig, cost: MiscCost) -> tuple[Walk, None, Walk]:
+    """Of a MISC that does not say how it walks."""
+    banks = Banks.of(config, Way.OPERAND), Banks.of(config, Way.SHARED_WRITE)
+    return RoundWalk(banks[0], cost.use.reads, cost.words), None, RoundWalk(banks[1], cost.use.writes, cost.words)

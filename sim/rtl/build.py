@@ -169,7 +169,7 @@ def executable(build: Build, cache: Path | str | None = None) -> Path:
     target = directory / build.key
     if not target.exists():
         directory.mkdir(parents=True, exist_ok=True)
-        with _locked(directory / f"{build.key}.lock"):
+        with locked(directory / f"{build.key}.lock"):
             if not target.exists():
                 _make(build, directory, target)
     return target / build.program
@@ -312,7 +312,8 @@ def _own_cpp(build: Build) -> list[Path]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """No other process is here as long as this one is."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

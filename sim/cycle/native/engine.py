@@ -1,0 +1,101 @@
+"""Programs on the library: costs are told once, walks are made when the library asks for them."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, chain
+
+import numpy as np
+
+from isa.config import MachineConfig
+from sim.cycle.control import Executed
+from sim.cycle.costs import Cost
+from sim.cycle.native.layout import WALKS, cost_numbers, fits, machine_numbers, walks_of
+from sim.cycle.native.library import Ask, loaded
+from sim.cycle.program import MOST_COSTS, Program
+from sim.cycle.walks import Masks, Walk
+
+WIDTH = "q"
+"""Of all numbers: 64 bits."""
+
+
+def native_execution(config: MachineConfig) -> Callable[[Program], Executed] | None:
+    """None where the library is not, or the machine has more bank groups than it knows."""
+    library = loaded() if fits(config) else None
+    return None if library is None else NativeExecution(config, library)
+
+
+class NativeExecution:
+    """Programs of one machine, one at a time."""
+
+    def __init__(self, config: MachineConfig, library: ctypes.CDLL) -> None:
+        self._config, self._library = config, library
+        self._machine = array(WIDTH, machine_numbers(config))
+        self._numbers: dict[Cost | None, int] = {}
+        """Rows of the table, by what they say."""
+        self._table = array(WIDTH)
+        self._walks: list[tuple[Walk | None, ...]] = []
+        self._asked: list[Masks] = []
+        """Those that the library looks at."""
+        self._failed: BaseException | None = None
+        self._ask = Ask(self._masks)
+
+    def __call__(self, program: Program) -> Executed:
+        count = len(program.units)
+        columns = [
+            array(WIDTH, [-1 if unit is None else unit for unit in program.units]), array(WIDTH, program.pcs),
+            array(WIDTH, program.lengths), array(WIDTH, self._rows(program.costs)),
+            *_gathered(program.givers), *_gathered(program.room),
+        ]  # fmt: skip
+        told = array(WIDTH, [count, program.words, *(column.buffer_info()[0] for column in columns)])
+        found = array(WIDTH, bytes(3 * count * 8))
+        every = (self._machine, told, self._table)
+        pointers = [ctypes.c_void_p(numbers.buffer_info()[0]) for numbers in every]
+        try:
+            done = self._library.tilewright_run(*pointers, self._ask, ctypes.c_void_p(found.buffer_info()[0]))
+            if not done:
+                assert self._failed is not None
+                raise self._failed
+        finally:
+            self._asked.clear()
+            self._failed = None
+        return Executed(*(found[n * count : (n + 1) * count].tolist() for n in range(3)))
+
+    def _rows(self, costs: Sequence[Cost | None]) -> list[int]:
+        """Each one's place in the table."""
+        numbers = self._numbers
+        if len(numbers) > MOST_COSTS:
+            numbers.clear()
+            self._walks.clear()
+            del self._table[:]
+        found = []
+        for cost in costs:
+            number = numbers.get(cost)
+            if number is None:
+                number = numbers[cost] = len(numbers)
+                self._table.extend(cost_numbers(cost))
+                self._walks.append(walks_of(self._config, cost))
+            found.append(number)
+        return found
+
+    def _masks(self, number: int, count: ctypes._Pointer[ctypes.c_int64]) -> int | None:
+        """Of a walk, for the library; what goes wrong is raised when that has returned."""
+        try:
+            walk = self._walks[number // WALKS][number % WALKS]
+            assert walk is not None
+            masks = np.ascontiguousarray(walk.masks())
+        except BaseException as error:
+            self._failed = error
+            return None
+        self._asked.append(masks)
+        count[0] = len(masks)
+        address: int = masks.ctypes.data
+        return address
+
+
+def _gathered(lists: Iterable[Sequence[int]]) -> tuple[array[int], array[int]]:
+    """Where each begins, and all of them in one."""
+    every = list(lists)
+    return array(WIDTH, accumulate(map(len, every), initial=0)), array(WIDTH, chain.from_iterable(every))
