@@ -101,8 +101,6 @@ class Execution {
     }
 
   private:
-    static constexpr i64 NOTHING = -1;
-
     const Machine &machine_;
     const Program &program_;
     Costs costs_;
@@ -118,7 +116,7 @@ class Execution {
     std::vector<std::pair<i64, i64>> unpaid_;
     i64 next_instruction_ = 0, dispatcher_free_ = 0, asked_ = 1;
     // What the dispatcher waits for: a burst, or that a unit takes an instruction, which makes room.
-    i64 missing_burst_ = NOTHING, missing_taken_ = NOTHING;
+    i64 missing_burst_ = UNKNOWN, missing_taken_ = UNKNOWN;
     const Receiver *missing_receiver_ = nullptr;
 
     static std::size_t at(i64 number) { return static_cast<std::size_t>(number); }
@@ -238,14 +236,14 @@ class Execution {
 
     // What the dispatcher waits for is not there yet.
     bool stuck() const {
-        if (missing_burst_ != NOTHING) return bursts_[at(missing_burst_)] == UNKNOWN;
+        if (missing_burst_ != UNKNOWN) return bursts_[at(missing_burst_)] == UNKNOWN;
         return missing_receiver_ != nullptr && at(missing_taken_) >= missing_receiver_->collects.size();
     }
 
     void miss(i64 burst) { missing_burst_ = burst; }
 
     void miss(const Receiver &receiver) {
-        missing_burst_ = NOTHING, missing_receiver_ = &receiver, missing_taken_ = receiver.owner;
+        missing_burst_ = UNKNOWN, missing_receiver_ = &receiver, missing_taken_ = receiver.owner;
     }
 
     // Send instructions to their queues as far as fetched words and room are known.

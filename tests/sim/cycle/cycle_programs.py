@@ -65,3 +65,28 @@ def misc(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int) 
         "mode": 2, "lo": -128, "hi": 127,
     }  # fmt: skip
     return Op("MISC", values | fields, frozenset(wait), frozenset(signal))
+
+
+EXACT = {
+    "load": [load()],
+    "load from an odd byte": [load(offset=5)],
+    "load with fill before": [load(lead=9)],
+    "fill": [load(valid=0)] * 3,
+    "gather": [load(step=16)],
+    "parameters": [loadp(), loadp(buffer=1, count=4), loadp(buffer=4, count=1)],
+    "loads and parameters": [load(), loadp(count=4), load(), loadp(count=4)],
+    "save": [save()] * 2,
+    "save of pixels apart": [save(step=16)],
+    "conv": [conv()] * 4,
+    "short conv": [conv(k_h=1, k_w=1, vectors=1, chunks=1, o_h=1, o_w=3)] * 8,
+    "accumulated conv": [conv(o_h=1, o_w=16, acc_out=1), conv(o_h=1, o_w=16, acc_in=1)],
+    "pool": [pool()] * 2,
+    "misc": [misc()] * 3,
+    "conv and save": [conv(signal=[Unit.SAVE]), save(wait=[Unit.CONV])],
+    "a giver without room": [
+        *[load(rows=1, valid=0, signal=[Unit.CONV])] * 250,
+        *[conv(k_h=1, k_w=1, wait=[Unit.LOAD]), load(rows=1, valid=0, signal=[Unit.CONV])] * 20,
+        *[conv(k_h=1, k_w=1, o_h=1, wait=[Unit.LOAD])] * 250,
+    ],
+}
+"""What the model knows to the cycle."""

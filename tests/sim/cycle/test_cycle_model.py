@@ -19,7 +19,7 @@ from sim.cycle.timing import MISC_NOTICE
 from sim.random.program import random_program
 from sim.rtl.machine import RtlMachine, TraceEvent
 from tests.compiler.graphs import Builder
-from tests.sim.cycle.cycle_programs import NANO, conv, load, loadp, misc, pool, save, traced, whole
+from tests.sim.cycle.cycle_programs import EXACT, NANO, conv, load, loadp, misc, pool, save, traced, whole
 
 MODEL = CycleModel(NANO)
 
@@ -110,30 +110,6 @@ def test_a_token_without_room_is_an_error() -> None:
 def test_a_program_without_end_is_an_error() -> None:
     with pytest.raises(CycleError, match="no END"):
         MODEL.run(whole([conv()])[:-1])
-
-
-EXACT = {
-    "load": [load()],
-    "load from an odd byte": [load(offset=5)],
-    "load with fill before": [load(lead=9)],
-    "fill": [load(valid=0)] * 3,
-    "gather": [load(step=16)],
-    "parameters": [loadp(), loadp(buffer=1, count=4), loadp(buffer=4, count=1)],
-    "loads and parameters": [load(), loadp(count=4), load(), loadp(count=4)],
-    "save": [save()] * 2,
-    "save of pixels apart": [save(step=16)],
-    "conv": [conv()] * 4,
-    "short conv": [conv(k_h=1, k_w=1, vectors=1, chunks=1, o_h=1, o_w=3)] * 8,
-    "accumulated conv": [conv(o_h=1, o_w=16, acc_out=1), conv(o_h=1, o_w=16, acc_in=1)],
-    "pool": [pool()] * 2,
-    "misc": [misc()] * 3,
-    "conv and save": [conv(signal=[Unit.SAVE]), save(wait=[Unit.CONV])],
-    "a giver without room": [
-        *[load(rows=1, valid=0, signal=[Unit.CONV])] * 250,
-        *[conv(k_h=1, k_w=1, wait=[Unit.LOAD]), load(rows=1, valid=0, signal=[Unit.CONV])] * 20,
-        *[conv(k_h=1, k_w=1, o_h=1, wait=[Unit.LOAD])] * 250,
-    ],
-}
 
 
 @pytest.fixture(scope="module")
