@@ -38,7 +38,7 @@ from compiler.search.partition import made_of, partition_by, price_of
 from compiler.search.splice import Behind, Path, pairs_of, splice
 from compiler.search.strategies import CONTENDERS
 from compiler.stretches import Stretch, halves, stretches
-from compiler.timing import stretch_ends
+from compiler.timing import prepare, stretch_ends
 from compiler.xgraph.ops import Cpu, Op
 
 MARGIN = 1 / 7
@@ -66,6 +66,7 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     if len(near) == 1:
         return neighbours.steps(near[0])
     neighbours.walk_ahead(pairs_of(near))
+    prepare(evaluator.told)
     tried = Tried(evaluator, neighbours)
     while len(tried.told) < effort.programs and (path := next_asked(near, neighbours, tried.told)) is not None:
         evaluator.told(f"search: program {len(tried.told) + 1} of at most {effort.programs} that are timed")

@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import forget_listings, machine_segments
+from compiler.outlook import Told
 from compiler.planning.plan import Plan
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig
 from sim.cycle.model import CycleModel
+from sim.cycle.native.library import loaded, path_of_library
 
 KEPT = 16
 """Programs of which the times are kept."""
@@ -61,6 +63,13 @@ def program_ends(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, 
 def _model(config: MachineConfig) -> CycleModel:
     """One for all programs, for it knows those that are alike."""
     return CycleModel(config)
+
+
+def prepare(told: Told) -> None:
+    """Whoever times the first program on this computer waits until the cycle model is built."""
+    if not path_of_library().exists():
+        told("search: the cycle model is built, once on this computer")
+        loaded()
 
 
 def forget_programs() -> None:

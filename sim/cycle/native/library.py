@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import os
 import shutil
+import sys
 import sysconfig
 from functools import lru_cache
 from pathlib import Path
@@ -28,13 +29,17 @@ Ask = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_
 """Of a walk by its number its masks, and how many they are."""
 
 
+def path_of_library(cache: Path | str | None = None) -> Path:
+    """Where it is, or will be."""
+    return cache_directory(cache) / "cycle" / f"{_key()}.so"
+
+
 def built(cache: Path | str | None = None) -> Path:
-    """Path of the library; builds it unless the cache has it. Safe for parallel processes."""
-    folder = cache_directory(cache) / "cycle"
-    path = folder / f"{_key()}.so"
+    """Its path; builds it unless the cache has it. Safe for parallel processes."""
+    path = path_of_library(cache)
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / f"{_key()}.lock"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.with_suffix(".lock")):
             if not path.exists():
                 _make(path)
     return path
@@ -71,4 +76,7 @@ def _make(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(built())
+    try:
+        print(built())
+    except (SimulatorError, OSError) as error:
+        print(f"{error}\nuntil then the cycle model runs in Python, which takes ten times as long", file=sys.stderr)
