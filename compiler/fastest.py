@@ -66,7 +66,8 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
     if len(near) == 1:
         return neighbours.steps(near[0])
     neighbours.walk_ahead(pairs_of(near))
-    prepare(evaluator.told)
+    if turns_of(steps) > SHORT:
+        prepare(evaluator.told)
     tried = Tried(evaluator, neighbours)
     while len(tried.told) < effort.programs and (path := next_asked(near, neighbours, tried.told)) is not None:
         evaluator.told(f"search: program {len(tried.told) + 1} of at most {effort.programs} that are timed")

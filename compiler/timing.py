@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -19,7 +20,8 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig
 from sim.cycle.model import CycleModel
-from sim.cycle.native.library import loaded, path_of_library
+from sim.cycle.native.library import built, is_built
+from sim.rtl.build import SimulatorError
 
 KEPT = 16
 """Programs of which the times are kept."""
@@ -66,10 +68,11 @@ def _model(config: MachineConfig) -> CycleModel:
 
 
 def prepare(told: Told) -> None:
-    """Whoever times the first program on this computer waits until the cycle model is built."""
-    if not path_of_library().exists():
+    """Whoever times the first programs that are long waits until the cycle model is built, if it can be."""
+    if not is_built():
         told("search: the cycle model is built, once on this computer")
-        loaded()
+        with suppress(SimulatorError):
+            built()
 
 
 def forget_programs() -> None:

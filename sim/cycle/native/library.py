@@ -1,8 +1,8 @@
-"""The library of the execution in C++: built once by the machine's own compiler, kept in the cache, and loaded.
+"""The library of the execution in C++: built once by the machine's own compiler, kept beside its sources, and loaded.
 
     python -m sim.cycle.native.library
 
-builds it ahead; else whoever runs the first program does, which takes some seconds.
+builds it, as `make` does; else the first compilation of a large network does, which takes some seconds.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import os
 import shutil
 import sys
 import sysconfig
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -29,31 +31,48 @@ Ask = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_
 """Of a walk by its number its masks, and how many they are."""
 
 
-def path_of_library(cache: Path | str | None = None) -> Path:
-    """Where it is, or will be."""
-    return cache_directory(cache) / "cycle" / f"{_key()}.so"
+def built(*folders: Path) -> Path:
+    """Its path; builds it unless it lies in one of these folders: into the first that may be
+    written to. Safe for parallel processes."""
+    chosen = folders or _folders()
+    found = _path(chosen)
+    if found is not None:
+        return found
+    for folder in chosen:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with locked(folder / "lock"):
+                return _path(chosen) or _made(folder)
+    raise SimulatorError(f"cycle model: none of {', '.join(map(str, chosen))} can be written to; set XDG_CACHE_HOME")
 
 
-def built(cache: Path | str | None = None) -> Path:
-    """Its path; builds it unless the cache has it. Safe for parallel processes."""
-    path = path_of_library(cache)
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path.with_suffix(".lock")):
-            if not path.exists():
-                _make(path)
-    return path
+def is_built() -> bool:
+    return _path(_folders()) is not None
+
+
+def loaded() -> ctypes.CDLL | None:
+    """The library, if it is built and this process can load it."""
+    path = _path(_folders())
+    return None if path is None else _loaded(path)
 
 
 @lru_cache(maxsize=1)
-def loaded() -> ctypes.CDLL | None:
-    """The library; None where it can be neither built nor kept nor loaded."""
+def _loaded(path: Path) -> ctypes.CDLL | None:
     try:
-        library = ctypes.CDLL(str(built()))
-    except (SimulatorError, OSError):
+        library = ctypes.CDLL(str(path))
+    except OSError:
         return None
     library.tilewright_run.restype = ctypes.c_bool
     return library
+
+
+def _folders() -> tuple[Path, ...]:
+    """Beside the sources, as it belongs to them; in the user's cache where others have installed them."""
+    return HERE / "built", cache_directory() / "cycle"
+
+
+def _path(folders: Sequence[Path]) -> Path | None:
+    return next((path for folder in folders if (path := folder / f"{_key()}.so").exists()), None)
 
 
 @lru_cache(maxsize=1)
@@ -64,19 +83,24 @@ def _key() -> str:
     return digest.hexdigest()[:24]
 
 
-def _make(path: Path) -> None:
+def _made(folder: Path) -> Path:
     compiler = require(compiler_name(brief=True), "cycle model")
-    with temporary_folder(path.parent) as work:
+    path = folder / f"{_key()}.so"
+    with temporary_folder(folder) as work:
         for name in SOURCES:
             shutil.copyfile(HERE / name, work / name)
         (work / "layout.h").write_text(header())
         command = [compiler, *OPTIONS, "-o", path.name, "model.cpp"]
         run_tool(command, cwd=work, env=None, what="the build of the cycle model")
         os.rename(work / path.name, path)
+    for older in folder.glob("*.so"):
+        if older != path:
+            older.unlink(missing_ok=True)
+    return path
 
 
 if __name__ == "__main__":
     try:
         print(built())
-    except (SimulatorError, OSError) as error:
+    except SimulatorError as error:
         print(f"{error}\nuntil then the cycle model runs in Python, which takes ten times as long", file=sys.stderr)

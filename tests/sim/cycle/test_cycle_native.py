@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiler import timing
 from compiler.zoo.networks import networks
 from isa.config import MachineConfig, preset
 from sim.cycle import model
@@ -34,6 +35,7 @@ needs_compiler = pytest.mark.skipif(not BUILT, reason="no C++ compiler is instal
 
 
 def native(config: MachineConfig) -> NativeExecution:
+    library.built()
     found = native_execution(config)
     assert isinstance(found, NativeExecution)
     return found
@@ -145,35 +147,58 @@ def test_the_layout_has_every_latency_and_as_many_numbers_as_are_told() -> None:
 
 @needs_compiler
 def test_the_library_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = library.built(tmp_path)
+    """Into the first folder that can be written to, where it takes the place of an older one."""
+    blocked, folder = tmp_path / "file", tmp_path / "folder"
+    blocked.touch()
+    folder.mkdir()
+    (folder / "older.so").touch()
+    path = library.built(blocked, folder)
+    assert path.parent == folder
+    assert list(folder.glob("*.so")) == [path]
     assert hasattr(ctypes.CDLL(str(path)), "tilewright_run")
     monkeypatch.setattr(library, "run_tool", _fails)
-    assert library.built(tmp_path) == path
+    assert library.built(tmp_path / "empty", folder) == path
     with pytest.raises(SimulatorError, match="built again"):
         library.built(tmp_path / "empty")
+    with pytest.raises(SimulatorError, match=r"cycle model: none of .*file can be written to; set XDG_CACHE_HOME"):
+        library.built(blocked)
 
 
 def _fails(command: Sequence[str], **_: object) -> None:
     raise SimulatorError("built again")
 
 
-@pytest.mark.parametrize("error", [SimulatorError("g++ failed"), MissingToolError("no g++"), PermissionError("no cache")])
-def test_without_the_library_python_finds_the_same(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Path:
-        raise error
-
-    monkeypatch.setattr(library, "built", none)
-    library.loaded.cache_clear()
-    try:
-        assert native_execution(NANO) is None
-        words = random_program(NANO, 3).words
-        assert CycleModel(NANO).run(words) == CycleModel(NANO, native=False).run(words)
-    finally:
-        library.loaded.cache_clear()
-    assert CycleModel(NANO).run(words) == CycleModel(NANO, native=False).run(words)
+@pytest.mark.parametrize("content", [None, "not a library"])
+def test_without_the_library_python_finds_the_same(
+    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    if content is not None:
+        (tmp_path / f"{library._key()}.so").write_text(content)
+    words = random_program(NANO, 3).words
+    found = CycleModel(NANO).run(words)
+    monkeypatch.setattr(library, "_folders", lambda: (tmp_path,))
+    assert library.is_built() == (content is not None)
+    assert native_execution(NANO) is None
+    assert CycleModel(NANO).run(words) == found == CycleModel(NANO, native=False).run(words)
 
 
 def test_a_compiler_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "c++-of-tomorrow")
     with pytest.raises(MissingToolError, match=r"cycle model: the program 'c\+\+-of-tomorrow' is not on PATH"):
         library.built(tmp_path)
+
+
+@pytest.mark.parametrize("builds", [True, False])
+def test_the_first_long_program_waits_until_the_library_is_built(builds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or goes on without where it cannot be."""
+    calls = []
+
+    def build() -> None:
+        calls.append("built")
+        if not builds:
+            raise MissingToolError("no compiler")
+
+    monkeypatch.setattr(timing, "is_built", lambda: False)
+    monkeypatch.setattr(timing, "built", build)
+    timing.prepare(lambda doing, *_: calls.append(doing))
+    assert calls == ["search: the cycle model is built, once on this computer", "built"]
