@@ -28,6 +28,7 @@ from math import inf
 
 from compiler.crew import Team
 from compiler.fusion.legal import Mask
+from compiler.natives import prepare
 from compiler.neighbours import Neighbours
 from compiler.planning.objective import CYCLES, DRAM, LEAN
 from compiler.planning.plan import Plan
@@ -38,7 +39,7 @@ from compiler.search.partition import made_of, partition_by, price_of
 from compiler.search.splice import Behind, Path, pairs_of, splice
 from compiler.search.strategies import CONTENDERS
 from compiler.stretches import Stretch, halves, stretches
-from compiler.timing import prepare, stretch_ends
+from compiler.timing import stretch_ends
 from compiler.xgraph.ops import Cpu, Op
 
 MARGIN = 1 / 7

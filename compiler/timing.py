@@ -7,21 +7,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import forget_listings, machine_segments
-from compiler.outlook import Told
 from compiler.planning.plan import Plan
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig
 from sim.cycle.model import CycleModel
-from sim.cycle.native.library import built, is_built
-from sim.rtl.build import SimulatorError
 
 KEPT = 16
 """Programs of which the times are kept."""
@@ -65,14 +61,6 @@ def program_ends(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, 
 def _model(config: MachineConfig) -> CycleModel:
     """One for all programs, for it knows those that are alike."""
     return CycleModel(config)
-
-
-def prepare(told: Told) -> None:
-    """Whoever times the first programs that are long waits until the cycle model is built, if it can be."""
-    if not is_built():
-        told("search: the cycle model is built, once on this computer")
-        with suppress(SimulatorError):
-            built()
 
 
 def forget_programs() -> None:

@@ -14,9 +14,8 @@ from compiler.emit.places import APART, Sharing, places
 from compiler.layers.views import View
 from compiler.planning.homes import Homes
 from compiler.planning.plan import Plan
-from compiler.schedule.hazards import dependences, hazards
 from compiler.schedule.instruction import Pending, Space
-from compiler.schedule.order import start_order
+from compiler.schedule.native.engine import scheduled
 from compiler.schedule.tokens import with_tokens
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
@@ -162,11 +161,9 @@ def _parts(
 
 def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> Listed:
     """Order and tokens."""
-    found = hazards(program, spaces)
-    order = start_order(program, [met.before for met in found])
-    moved = [program[index] for index in order.places]
-    tokens = with_tokens(moved, dependences(program, found, order.places))
-    return Listed([*zip(tokens, moved, strict=True)], order.cycles)
+    found = scheduled(program, spaces)
+    moved = [program[index] for index in found.places]
+    return Listed([*zip(with_tokens(moved, found.waits, found.signals), moved, strict=True)], found.cycles)
 
 
 def _batch(plan: Plan) -> int:

@@ -14,8 +14,13 @@ Clock = list[int]
 """Per unit: the last instruction that is known to be finished."""
 
 
-def with_tokens(program: Sequence[Pending], needs: Sequence[dict[Unit, int]]) -> list[Op]:
-    """The instructions with wait and signal masks.
+def with_tokens(program: Sequence[Pending], waits: Sequence[int], signals: Sequence[int]) -> list[Op]:
+    """Instructions that wait for, and signal, the units of these masks."""
+    return [Op(p.name, p.values, _UNITS[wait], _UNITS[signal]) for p, wait, signal in zip(program, waits, signals, strict=True)]
+
+
+def tokens(program: Sequence[Pending], needs: Sequence[dict[Unit, int]]) -> tuple[list[int], list[int]]:
+    """For each instruction masks of the units that it waits for, and of those that it signals.
 
     An instruction knows what its unit's earlier instructions waited for, and, with each token, all that
     the giver knew when it started, and that the giver and all before it in its unit are finished. A
@@ -24,7 +29,6 @@ def with_tokens(program: Sequence[Pending], needs: Sequence[dict[Unit, int]]) ->
     """
     waits = [0] * len(program)
     signals = [0] * len(program)
-    """Masks of units."""
     started: list[Clock] = []
     latest: dict[Unit, Clock] = {unit: [-1] * len(Unit) for unit in Unit}
     for index, pending in enumerate(program):
@@ -42,7 +46,7 @@ def with_tokens(program: Sequence[Pending], needs: Sequence[dict[Unit, int]]) ->
         started.append(clock)
         latest[unit] = clock
     _check_counters(waits, signals, [p.unit for p in program])
-    return [Op(p.name, p.values, _UNITS[wait], _UNITS[signal]) for p, wait, signal in zip(program, waits, signals, strict=True)]
+    return waits, signals
 
 
 def _later(need: tuple[Unit, int]) -> int:

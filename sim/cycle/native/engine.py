@@ -6,24 +6,28 @@ import ctypes
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, chain
+from pathlib import Path
 
 import numpy as np
 
 from isa.config import MachineConfig
 from sim.cycle.control import Executed
 from sim.cycle.costs import Cost
-from sim.cycle.native.layout import WALKS, cost_numbers, fits, machine_numbers, walks_of
-from sim.cycle.native.library import Ask, loaded
+from sim.cycle.native.layout import WALKS, cost_numbers, fits, header, machine_numbers, walks_of
 from sim.cycle.program import MOST_COSTS, Program
 from sim.cycle.walks import Masks, Walk
+from sim.native.library import Library
 
+LIBRARY = Library("cycle model", Path(__file__).parent, "model.cpp", header, "tilewright_run")
+Ask = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+"""Of a walk by its number its masks, and how many they are."""
 WIDTH = "q"
 """Of all numbers: 64 bits."""
 
 
 def native_execution(config: MachineConfig) -> Callable[[Program], Executed] | None:
     """None where the library is not, or the machine has more bank groups than it knows."""
-    library = loaded() if fits(config) else None
+    library = LIBRARY.loaded() if fits(config) else None
     return None if library is None else NativeExecution(config, library)
 
 

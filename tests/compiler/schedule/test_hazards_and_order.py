@@ -12,7 +12,8 @@ from compiler.schedule.hazards import Hazards, dependences, hazards
 from compiler.schedule.instruction import GRANULE, Access, Pending, Space
 from compiler.schedule.latency import UNTIL_TAKEN
 from compiler.schedule.order import Order, start_order
-from compiler.schedule.tokens import with_tokens
+from compiler.schedule.tokens import tokens, with_tokens
+from isa.codec import Op
 from isa.instructions import Unit
 from tests.compiler.schedule.test_schedule import NAMES
 
@@ -228,6 +229,10 @@ def test_loads_come_as_they_are_needed() -> None:
     assert [n for n in order if instructions[n].unit is Unit.LOAD] == [3, 1, 2, 6, 0]
 
 
+def tied(instructions: Sequence[Pending], needs: Sequence[dict[Unit, int]]) -> list[Op]:
+    return with_tokens(instructions, *tokens(instructions, needs))
+
+
 @pytest.mark.parametrize("count", [255, 256])
 def test_counters_hold_255_tokens(count: int) -> None:
     """Each convolution waits for the load that is next to it; all are taken before the program ends."""
@@ -235,11 +240,11 @@ def test_counters_hold_255_tokens(count: int) -> None:
     convolutions = [Pending("CONV", {}, (), (), 1) for _ in range(count)]
     needs: list[dict[Unit, int]] = [{} for _ in loads] + [{Unit.LOAD: n} for n in range(count)]
     if count == 255:
-        ops = with_tokens([*loads, *convolutions], needs)
+        ops = tied([*loads, *convolutions], needs)
         assert sum(Unit.LOAD in op.wait for op in ops) == sum(Unit.CONV in op.signal for op in ops) == 255
     else:
         with pytest.raises(Exception, match="256 tokens from LOAD to CONV, at most 255"):
-            with_tokens([*loads, *convolutions], needs)
+            tied([*loads, *convolutions], needs)
     alternating = [op for pair in zip(loads, convolutions, strict=True) for op in pair]
     mixed = [need for n in range(count) for need in ({}, {Unit.LOAD: 2 * n})]
-    assert sum(Unit.LOAD in op.wait for op in with_tokens(alternating, mixed)) == count, "tokens that are taken make room"
+    assert sum(Unit.LOAD in op.wait for op in tied(alternating, mixed)) == count, "tokens that are taken make room"

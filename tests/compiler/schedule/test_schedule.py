@@ -11,7 +11,7 @@ import pytest
 from compiler.schedule.hazards import dependences, hazards
 from compiler.schedule.instruction import Access, Pending, Space
 from compiler.schedule.order import start_order
-from compiler.schedule.tokens import with_tokens
+from compiler.schedule.tokens import tokens, with_tokens
 from isa.codec import Op
 from isa.errors import TilewrightError
 from isa.instructions import Unit
@@ -44,7 +44,8 @@ def random_program(seed: int, length: int = 30) -> list[Pending]:
 
 def with_its_tokens(program: Sequence[Pending]) -> list[Op]:
     """In program order."""
-    return with_tokens(program, dependences(program, hazards(program, SIZES), range(len(program))))
+    needs = dependences(program, hazards(program, SIZES), range(len(program)))
+    return with_tokens(program, *tokens(program, needs))
 
 
 def best_order(program: Sequence[Pending]) -> list[int]:
@@ -120,7 +121,8 @@ def test_tokens_keep_every_hazard_apart_in_another_order(seed: int) -> None:
     program = random_program(seed)
     order = best_order(program)
     moved = [program[index] for index in order]
-    assert kept_apart(moved, with_tokens(moved, dependences(program, hazards(program, SIZES), order)))
+    needs = dependences(program, hazards(program, SIZES), order)
+    assert kept_apart(moved, with_tokens(moved, *tokens(moved, needs)))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -189,7 +191,7 @@ def test_too_many_tokens_are_refused() -> None:
         program.append(Pending("CONV", {}, (), (), 1))
         needs.append({Unit.LOAD: 2 * n})
     with pytest.raises(TilewrightError, match="256 tokens from LOAD to CONV, at most 255; use larger tiles"):
-        with_tokens(program, needs)
+        tokens(program, needs)
 
 
 def test_accesses_outside_a_space_are_refused() -> None:

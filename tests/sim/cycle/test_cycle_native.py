@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from compiler import timing
 from compiler.zoo.networks import networks
 from isa.config import MachineConfig, preset
 from sim.cycle import model
 from sim.cycle.control import Executed, cycles_until_done, executed
 from sim.cycle.model import CycleModel
-from sim.cycle.native import engine, library
+from sim.cycle.native import engine
 from sim.cycle.native.engine import NativeExecution, native_execution
 from sim.cycle.native.layout import COST, MACHINE, MODULES, WINDOW, cost_numbers, fits, header, machine_numbers
 from sim.cycle.program import CycleError, Program, from_ops, from_words
 from sim.cycle.walks import WindowWalk
+from sim.native.library import Library
 from sim.random.configs import random_config
 from sim.random.program import random_program
-from sim.rtl.build import MissingToolError, SimulatorError
-from sim.rtl.compiler import compiler_name
 from tests.sim.cycle.cycle_programs import EXACT, NANO, conv, load, misc, save
+from tests.tools import needs_cxx
 from tilewright.api import compile_model
-
-HERE = Path(library.__file__).parent
-BUILT = shutil.which(compiler_name(brief=True)) is not None
-needs_compiler = pytest.mark.skipif(not BUILT, reason="no C++ compiler is installed: apt-get install clang, or g++")
 
 
 def native(config: MachineConfig) -> NativeExecution:
-    library.built()
+    engine.LIBRARY.built()
     found = native_execution(config)
     assert isinstance(found, NativeExecution)
     return found
 
 
-@needs_compiler
+@needs_cxx
 @pytest.mark.parametrize("name", EXACT)
 def test_directed_programs(name: str) -> None:
     program = from_ops(NANO, EXACT[name])
     assert native(NANO)(program) == executed(NANO, program)
 
 
-@needs_compiler
+@needs_cxx
 @pytest.mark.parametrize("size", [12, 60])
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs_on_random_machines(seed: int, size: int) -> None:
@@ -74,7 +65,7 @@ def both(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-@needs_compiler
+@needs_cxx
 @pytest.mark.filterwarnings("ignore:no calibration data")
 @pytest.mark.parametrize(("name", "size", "config"), [("squeezenet", 128, "base"), ("mobilenet_v2", 96, "zu9")])
 def test_all_programs_that_are_timed_for_a_network(name: str, size: int, config: str, both: list[int]) -> None:
@@ -82,7 +73,7 @@ def test_all_programs_that_are_timed_for_a_network(name: str, size: int, config:
     assert sum(both) > 500
 
 
-@needs_compiler
+@needs_cxx
 def test_costs_are_told_once_and_anew_where_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     execution = native(NANO)
     program = from_ops(NANO, [load(), conv(), conv(o_addr=1024), load()])
@@ -95,7 +86,7 @@ def test_costs_are_told_once_and_anew_where_there_is_no_room(monkeypatch: pytest
     assert len(execution._walks) == 3
 
 
-@needs_compiler
+@needs_cxx
 def test_a_walk_that_fails_ends_the_program_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an interrupt or want of memory while masks are made."""
     execution, program = native(NANO), from_ops(NANO, [save(), conv()])
@@ -110,7 +101,7 @@ def _no_room(walk: WindowWalk) -> np.ndarray:
     raise MemoryError("no room for masks")
 
 
-@needs_compiler
+@needs_cxx
 def test_a_program_that_never_finishes_is_told_by_both() -> None:
     """Two that wait for each other; the model's reader of programs makes none such."""
     program = from_ops(NANO, [load(), conv()])
@@ -128,10 +119,6 @@ def test_a_machine_of_many_bank_groups_is_left_to_python() -> None:
     assert all(fits(preset(name)) for name in ("nano", "base", "zu2", "zu9"))
 
 
-def test_all_that_is_compiled_changes_what_the_cache_knows_the_library_by() -> None:
-    assert sorted(library.SOURCES) == sorted(path.name for path in HERE.iterdir() if path.suffix in (".h", ".cpp"))
-
-
 def test_the_layout_has_every_latency_and_as_many_numbers_as_are_told() -> None:
     text = header()
     for module in MODULES:
@@ -145,60 +132,9 @@ def test_the_layout_has_every_latency_and_as_many_numbers_as_are_told() -> None:
     assert cost_numbers(costs[0]) == [0] * len(COST)
 
 
-@needs_compiler
-def test_the_library_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Into the first folder that can be written to, where it takes the place of an older one."""
-    blocked, folder = tmp_path / "file", tmp_path / "folder"
-    blocked.touch()
-    folder.mkdir()
-    (folder / "older.so").touch()
-    path = library.built(blocked, folder)
-    assert path.parent == folder
-    assert list(folder.glob("*.so")) == [path]
-    assert hasattr(ctypes.CDLL(str(path)), "tilewright_run")
-    monkeypatch.setattr(library, "run_tool", _fails)
-    assert library.built(tmp_path / "empty", folder) == path
-    with pytest.raises(SimulatorError, match="built again"):
-        library.built(tmp_path / "empty")
-    with pytest.raises(SimulatorError, match=r"cycle model: none of .*file can be written to; set XDG_CACHE_HOME"):
-        library.built(blocked)
-
-
-def _fails(command: Sequence[str], **_: object) -> None:
-    raise SimulatorError("built again")
-
-
-@pytest.mark.parametrize("content", [None, "not a library"])
-def test_without_the_library_python_finds_the_same(
-    content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
-    if content is not None:
-        (tmp_path / f"{library._key()}.so").write_text(content)
+def test_without_the_library_python_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     words = random_program(NANO, 3).words
     found = CycleModel(NANO).run(words)
-    monkeypatch.setattr(library, "_folders", lambda: (tmp_path,))
-    assert library.is_built() == (content is not None)
+    monkeypatch.setattr(Library, "loaded", lambda _: None)
     assert native_execution(NANO) is None
     assert CycleModel(NANO).run(words) == found == CycleModel(NANO, native=False).run(words)
-
-
-def test_a_compiler_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CXX", "c++-of-tomorrow")
-    with pytest.raises(MissingToolError, match=r"cycle model: the program 'c\+\+-of-tomorrow' is not on PATH"):
-        library.built(tmp_path)
-
-
-@pytest.mark.parametrize("builds", [True, False])
-def test_the_first_long_program_waits_until_the_library_is_built(builds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or goes on without where it cannot be."""
-    calls = []
-
-    def build() -> None:
-        calls.append("built")
-        if not builds:
-            raise MissingToolError("no compiler")
-
-    monkeypatch.setattr(timing, "is_built", lambda: False)
-    monkeypatch.setattr(timing, "built", build)
-    timing.prepare(lambda doing, *_: calls.append(doing))
-    assert calls == ["search: the cycle model is built, once on this computer", "built"]

@@ -1,0 +1,41 @@
+"""What of a compilation is compiled itself: libraries in C++ of the cycle model and of scheduling.
+
+    python -m compiler.natives
+
+builds them, as `make` does; else the first compilation of a large network does, which takes some seconds. Where there is no C++
+compiler all is done in Python, with the same result.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+from compiler.outlook import Told
+from compiler.schedule.native import engine as scheduler
+from sim.cycle.native import engine as cycle_model
+from sim.rtl.build import SimulatorError
+
+LIBRARIES = (cycle_model.LIBRARY, scheduler.LIBRARY)
+
+
+def prepare(told: Told) -> None:
+    """Whoever times the first long programs waits until the libraries are built, if they can be."""
+    missing = [library for library in LIBRARIES if not library.is_built()]
+    if missing:
+        told("search: parts of the compiler are compiled, once on this computer")
+    for library in missing:
+        with suppress(SimulatorError):
+            library.built()
+
+
+def main() -> None:
+    for library in LIBRARIES:
+        try:
+            print(library.built())
+        except SimulatorError as error:
+            print(f"{error}\nuntil then Python does the work of the {library.what}, and takes longer", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

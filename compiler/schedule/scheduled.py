@@ -1,0 +1,29 @@
+"""A program in the order in which its instructions may start, with the tokens that keep them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from compiler.schedule.hazards import dependences, hazards
+from compiler.schedule.instruction import Pending, Space
+from compiler.schedule.order import start_order
+from compiler.schedule.tokens import tokens
+
+
+class Scheduled(NamedTuple):
+    places: list[int]
+    """Instructions, by their numbers in the program, in their order."""
+    waits: list[int]
+    """Of each in this order: the units that it waits for, as a mask."""
+    signals: list[int]
+    cycles: int
+    """Until all units are done, as the order estimates it."""
+
+
+def scheduled(program: Sequence[Pending], sizes: Mapping[Space, int]) -> Scheduled:
+    """``compiler.schedule.native`` finds the same; ``sizes`` are in words or bytes."""
+    found = hazards(program, sizes)
+    order = start_order(program, [met.before for met in found])
+    moved = [program[index] for index in order.places]
+    return Scheduled(order.places, *tokens(moved, dependences(program, found, order.places)), order.cycles)

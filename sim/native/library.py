@@ -1,0 +1,108 @@
+"""A library in C++: built once by the computer's own compiler, kept beside its sources, and loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import sysconfig
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from sim.rtl.build import SimulatorError, cache_directory, locked, require, run_tool
+from sim.rtl.compiler import compiler_name
+from sim.rtl.interrupts import temporary_folder
+
+OPTIONS = ("-std=c++20", "-O2", "-fPIC", "-shared", "-ffp-contract=off")
+"""``contract``: a product and a sum in one instruction are rounded once, where Python rounds twice."""
+HEADER = "layout.h"
+"""What is written for the sources: what both languages must agree on."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """Its sources lie in a folder, and all that is compiled is in the key of what is kept."""
+
+    what: str
+    folder: Path
+    main: str
+    header: Callable[[], str]
+    function: str
+    """Whether it succeeds, it says."""
+
+    @property
+    def sources(self) -> list[Path]:
+        return sorted(path for path in self.folder.iterdir() if path.suffix in (".h", ".cpp"))
+
+    def built(self, *folders: Path) -> Path:
+        """Its path; builds it unless it lies in one of these folders (its own by default): into the first that can be written to.
+
+        Safe for parallel processes.
+        """
+        chosen = folders or self.kept_in()
+        found = self._path(chosen)
+        if found is not None:
+            return found
+        for folder in chosen:
+            with suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+                with locked(folder / f"{self.function}.lock"):
+                    return self._path(chosen) or self._made(folder)
+        raise SimulatorError(f"{self.what}: none of {', '.join(map(str, chosen))} can be written to; set XDG_CACHE_HOME")
+
+    def is_built(self) -> bool:
+        return self._path(self.kept_in()) is not None
+
+    def loaded(self) -> ctypes.CDLL | None:
+        """The library, if it is built and this process can load it."""
+        path = self._path(self.kept_in())
+        return None if path is None else _loaded(path, self.function)
+
+    def kept_in(self) -> tuple[Path, ...]:
+        """Beside the sources, as it belongs to them; in the user's cache where others have installed them."""
+        return self.folder / "built", cache_directory() / "native"
+
+    @property
+    def file(self) -> str:
+        """Its name."""
+        return f"{self.function}-{_key(self)}.so"
+
+    def _path(self, folders: tuple[Path, ...]) -> Path | None:
+        return next((path for folder in folders if (path := folder / self.file).exists()), None)
+
+    def _made(self, folder: Path) -> Path:
+        compiler = require(compiler_name(brief=True), self.what)
+        path = folder / self.file
+        with temporary_folder(folder) as work:
+            for source in self.sources:
+                shutil.copyfile(source, work / source.name)
+            (work / HEADER).write_text(self.header())
+            command = [compiler, *OPTIONS, "-o", path.name, self.main]
+            run_tool(command, cwd=work, env=None, what=f"the build of the {self.what}")
+            os.rename(work / path.name, path)
+        for older in folder.glob(f"{self.function}-*.so"):
+            if older != path:
+                older.unlink(missing_ok=True)
+        return path
+
+
+@lru_cache(maxsize=4)
+def _key(library: Library) -> str:
+    digest = hashlib.sha256(repr((OPTIONS, sysconfig.get_platform(), library.header())).encode())
+    for source in library.sources:
+        digest.update(source.name.encode() + source.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: Path, function: str) -> ctypes.CDLL | None:
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError:
+        return None
+    getattr(library, function).restype = ctypes.c_bool
+    return library
