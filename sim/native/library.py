@@ -39,7 +39,7 @@ class Library:
         return sorted(path for path in self.folder.iterdir() if path.suffix in (".h", ".cpp"))
 
     def built(self, *folders: Path) -> Path:
-        """Its path; builds it unless it lies in one of these folders (its own by default): into the first that can be written to.
+        """Its path; builds it unless it lies in one of these folders (its own by default): into the first that takes it.
 
         Safe for parallel processes.
         """
