@@ -76,6 +76,7 @@ rtl-full: tools $(READY)
 # The quick ones first; whole networks on the RTL are `make rtl-full`. The last five need yosys.
 bench: tools $(READY)
 	$(BIN)/python -m bench.functional_speed
+	$(BIN)/python -m bench.native_speed squeezenet mobilenet_v2 googlenet resnet50_v1 resnet152_v1
 	$(BIN)/python -m bench.rtl_speed
 	$(BIN)/python -m bench.conv_occupancy
 	$(BIN)/python -m bench.move_bandwidth

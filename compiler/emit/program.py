@@ -54,6 +54,14 @@ Scheduled = tuple[MachineOp, Pending]
 """An instruction with its tokens, and what it came from."""
 
 
+class Pendings(NamedTuple):
+    """Groups one after the other."""
+
+    program: list[Pending]
+    spaces: Mapping[Space, int]
+    """Words or bytes of each memory."""
+
+
 class Listed(NamedTuple):
     """What stands between START and END."""
 
@@ -109,7 +117,7 @@ def machine_segments(
 
 
 def listed_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> int:
-    """``Listing.cycles``: tells an order of the same groups from another, in a third of the time of the cycle model."""
+    """``Listing.cycles``: tells an order of the same groups from another without the cycle model."""
     return _listing(config, graph, tuple(steps), sharing).cycles
 
 
@@ -129,9 +137,17 @@ def _listing(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...]
         if isinstance(part, Cpu):
             parts.append(part)
         else:
-            parts.append(part.instructions)
-            cycles += part.cycles
+            listed = _schedule(*part)
+            parts.append(listed.instructions)
+            cycles += listed.cycles
     return Listing(tuple(parts), const, views, sizes, cycles)
+
+
+def pending_segments(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> list[Pendings]:
+    """What ``machine_segments`` puts in order."""
+    views, sizes = places(graph, steps, APART)
+    parts = _parts(config, graph, steps, UnpackedImage(config), views, sizes)
+    return [part for part in parts if not isinstance(part, Cpu)]
 
 
 def _moved(op: MachineOp, moved: Callable[[int], int]) -> MachineOp:
@@ -142,8 +158,8 @@ def _moved(op: MachineOp, moved: Callable[[int], int]) -> MachineOp:
 def _parts(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], const: ConstImage,
     views: Mapping[str, View], sizes: Mapping[Region, int],
-) -> Iterator[Cpu | Listed]:  # fmt: skip
-    """CPU parts, and the stretches of groups between them as scheduled instructions."""
+) -> Iterator[Cpu | Pendings]:  # fmt: skip
+    """CPU parts, and the stretches of groups between them."""
     spaces = dict(depths(config)) | {
         Space.WORK: sizes[Region.WORK], Space.INPUT: sizes[Region.INPUT], Space.OUTPUT: sizes[Region.OUTPUT],
     }  # fmt: skip
@@ -156,7 +172,7 @@ def _parts(
             else:
                 program += emit_plan(config, step, _homes(graph, step, views), parameters, _batch(step))
         if not on_cpu:
-            yield _schedule(program, spaces)
+            yield Pendings(program, spaces)
 
 
 def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> Listed:

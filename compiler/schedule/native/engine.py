@@ -22,11 +22,11 @@ WIDTH = "q"
 def scheduled(program: Sequence[Pending], sizes: Mapping[Space, int]) -> Scheduled:
     """In Python where the library is not, or where something is wrong, which it then tells."""
     library = LIBRARY.loaded()
-    found = None if library is None else _found(library, program, sizes)
+    found = None if library is None else found_by(library, program, sizes)
     return plain.scheduled(program, sizes) if found is None else found
 
 
-def _found(library: ctypes.CDLL, program: Sequence[Pending], sizes: Mapping[Space, int]) -> Scheduled | None:
+def found_by(library: ctypes.CDLL, program: Sequence[Pending], sizes: Mapping[Space, int]) -> Scheduled | None:
     count = len(program)
     touched: list[int] = []
     counts: list[int] = []

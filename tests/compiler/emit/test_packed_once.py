@@ -6,7 +6,7 @@ import pytest
 
 from compiler.emit.parameters import ConstImage
 from compiler.emit.places import ALIGN, places
-from compiler.emit.program import _parts, emit_program
+from compiler.emit.program import _parts, _schedule, emit_program
 from compiler.planning.grouping import machine_ops
 from compiler.planning.plans import plans_of
 from compiler.xgraph.ops import Cpu
@@ -27,7 +27,7 @@ def test_loads_of_parameters_come_from_where_they_are_packed(name: str, seed: in
     words: list[int] = []
     for part in _parts(config, graph, steps, const, views, sizes):
         assert not isinstance(part, Cpu)
-        body = [op for op, _ in part.instructions]
+        body = [op for op, _ in _schedule(*part).instructions]
         words += [word for op in [Op("START", {"config": config.hash}), *body, Op("END")] for word in encode(op)]
     assert emitted.words == tuple(words)
     assert emitted.const == const.image()

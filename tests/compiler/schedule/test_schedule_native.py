@@ -19,7 +19,7 @@ def native(instructions: list[Pending], sizes: dict[Space, int]) -> Scheduled | 
     engine.LIBRARY.built()
     library = engine.LIBRARY.loaded()
     assert library is not None
-    return engine._found(library, instructions, sizes)
+    return engine.found_by(library, instructions, sizes)
 
 
 @needs_cxx
