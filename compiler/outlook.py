@@ -72,7 +72,7 @@ def _programs(most: int) -> list[Stage]:
     """The first one is timed as a whole, later ones in part, and most networks take three or four."""
     parts = [(1.0, 1.0), (0.55, 1.0), (0.55, 0.9), (0.3, 0.5), (0.3, 0.15), *[(0.3, 0.03)] * most]
     return [
-        Stage(f"search: program {number} of", PROGRAMS, 1.15e-3 * part, chance)
+        Stage(f"search: program {number} of", PROGRAMS, 0.35e-3 * part, chance)
         for number, (part, chance) in enumerate(parts[:most], 1)
     ]  # fmt: skip
 
@@ -80,35 +80,37 @@ def _programs(most: int) -> list[Stage]:
 def stages_of(strategy: str, cycles: bool, effort: Effort, operations: int) -> list[Stage]:
     """In their order. Programs of so many operations are expected to be timed, or too long for that."""
     timed = effort.timed and TURNS * operations <= effort.longest
-    found = [Stage("search", PLANNING, 1e-3 if strategy == "best" and cycles and effort.timed else 30e-3)]
-    proof = [Stage("search: proof", PLANNING, 0.4), Stage("search: groups near the best", PLANNING, 0.2)]
+    found = [Stage("search", PLANNING, 0.5e-3 if strategy == "best" and cycles and effort.timed else 30e-3)]
+    proof = [Stage("search: proof", PLANNING, 0.05), Stage("search: groups near the best", PLANNING, 0.06)]
     if strategy == "best" and effort.proved:
         found += [] if cycles else proof
     if strategy == "best" and cycles:
-        rivals = {"naive": 1e-3, "greedy": 6e-3, "dnnvm": 1e-3, "fuse-and-shrink": 2e-3, "optimus-online": 18e-3, "best": 2e-3}
+        rivals = {
+            "naive": 0.3e-3, "greedy": 2.5e-3, "dnnvm": 0.4e-3, "fuse-and-shrink": 1e-3, "optimus-online": 7e-3, "best": 1.5e-3,
+        }  # fmt: skip
         found += [Stage(f"search: strategy {name}, ", PLANNING, seconds) for name, seconds in rivals.items() if effort.timed]
         found += proof if effort.proved else []
-        found.append(Stage("search: groups that promise most", PLANNING, 12e-3))
+        found.append(Stage("search: groups that promise most", PLANNING, 7e-3))
         if timed:
             found += [
-                Stage("search: strategy best, where each", PLANNING, 3e-3),
-                Stage("search: strategy best, where bytes count", PLANNING, 9e-3),
-                Stage("search: groups behind", PLANNING, 13e-3),
+                Stage("search: strategy best, where each", PLANNING, 1.7e-3),
+                Stage("search: strategy best, where bytes count", PLANNING, 5e-3),
+                Stage("search: groups behind", PLANNING, 6e-3),
                 *_programs(effort.programs),
             ]
         if timed and effort.walked:
-            found.append(Stage("search: schemes of groups that wait", PROGRAMS, 1.2e-3, 0.1))
+            found.append(Stage("search: schemes of groups that wait", PROGRAMS, 0.3e-3, 0.1))
     if cycles and (effort.schemes if strategy == "best" else effort.timed and strategy == "neocpu"):
         found += [
-            Stage("search: schemes of group ", PLANNING, 20e-3),
-            Stage("search: schemes, each", PROGRAMS, 17e-3),
-            Stage("search: schemes, the most", PROGRAMS, 9e-3),
-            Stage("search: schemes, choice", PROGRAMS, 6e-3),
+            Stage("search: schemes of group ", PLANNING, 8e-3),
+            Stage("search: schemes, each", PROGRAMS, 4e-3),
+            Stage("search: schemes, the most", PROGRAMS, 2e-3),
+            Stage("search: schemes, choice", PROGRAMS, 0.7e-3),
         ]
-    orders = 2e-3 if effort.orders_timed else 0.45e-3 if effort.timed or not cycles else 0.05e-3
+    orders = 0.4e-3 if effort.orders_timed else 0.12e-3 if effort.timed or not cycles else 0.04e-3
     return [
-        *found, Stage("search: order and places", PROGRAMS, orders), Stage("emit", PROGRAMS, 0.1e-3),
-        Stage("pack", PROGRAMS, 0.04e-3),
+        *found, Stage("search: order and places", PROGRAMS, orders), Stage("emit", PROGRAMS, 0.05e-3),
+        Stage("pack", PROGRAMS, 0.03e-3),
     ]  # fmt: skip
 
 
