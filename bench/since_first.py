@@ -1,4 +1,6 @@
-"""What programs take since the first edition: ``python -m bench.since_first [network ...] [--config base zu2 zu9]``.
+"""What programs take since the first edition.
+
+    python -m bench.since_first [network ...] [--config base zu2 zu9] [--effort normal]
 
 The presets have fewer finishing lanes, sums or banks since they fit their chips, so that their cycles alone do not say what
 the compiler gained. Before them stand those on a machine with the first edition's memories, and with all lanes that there can
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from itertools import chain
 from statistics import mean
 
 from bench.figures import listed, number
@@ -45,6 +48,8 @@ ASKED = {"zu9": -3.0}
 """Percent in the mean; on the other presets no row is to be slower."""
 TITLE = "Since the first edition"
 THEN, NOW = "the same banks, sums and lanes: programs alone", "today's preset: programs and machine"
+KINDS = {"normal": (THEN, NOW), "full": (f"{THEN}, effort full", f"{NOW}, effort full")}
+"""Of an effort."""
 COLUMNS = ("compared", "configuration", "network", "first edition: cycles", "cycles", "more by", "machine differs in")
 
 
@@ -63,11 +68,11 @@ def differences(then: MachineConfig, now: MachineConfig) -> str:
     return ", ".join(f"{field} {after[field]} for {before[field]}" for field in changed)
 
 
-def rows_for(config: str, name: str) -> list[list[str]]:
+def rows_for(config: str, name: str, effort: str) -> list[list[str]]:
     graph = imported({**exports(), **sources()}[name](), "power_of_two")
     before, rows = FIRST[config][name], []
-    for kind, machine in ((THEN, as_first(config)), (NOW, preset(config))):
-        cycles = estimated_cycles(compile_graph(graph, machine).program)
+    for kind, machine in zip(KINDS[effort], (as_first(config), preset(config)), strict=True):
+        cycles = estimated_cycles(compile_graph(graph, machine, effort=effort).program)
         more = f"{cycles / before - 1:+.2%}"
         rows.append([kind, config, name, f"{before:,}", f"{cycles:,}", more, differences(as_first(config), machine)])
     return rows
@@ -77,7 +82,7 @@ def told() -> str:
     """The sentences about the table."""
     rows = rows_of(TITLE, PAGE)
     lines = ["Beside the first edition programs take, in the mean of the networks:", ""]
-    for kind in (THEN, NOW):
+    for kind in chain(*zip(*KINDS.values(), strict=True)):
         for config in FIRST:
             of = [row for row in rows if (row["compared"], row["configuration"]) == (kind, config)]
             if of:
@@ -96,10 +101,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", nargs="+", choices=[*FIRST], default=[*FIRST])
+    parser.add_argument("--effort", choices=[*KINDS], default="normal")
     arguments = parser.parse_intermixed_args()
     for config in arguments.config:
         for name in known(arguments.networks, FIRST[config], parser) or FIRST[config]:
-            for row in rows_for(config, name):
+            for row in rows_for(config, name, arguments.effort):
                 put_row(TITLE, COLUMNS, row, 3, PAGE)
                 print(" | ".join(row), flush=True)
             put_text(TITLE, told(), PAGE)

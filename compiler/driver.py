@@ -38,7 +38,7 @@ from compiler.search.measured import Measure
 from compiler.search.neocpu import SCHEMES
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, partition_by
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import forget_programs
+from compiler.timing import forget_programs, program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
@@ -195,10 +195,12 @@ def _outlook(
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[list[Plan | Cpu], LeftOut]:
     """What a strategy makes of a graph, in an order in which it can run, and what its caps left out."""
     if strategy == "best" and objective is CYCLES:
-        effort = evaluator.effort
-        steps = fastest(evaluator)
-        walked = effort.walked if effort.times(steps) else 0
-        steps = with_schemes(evaluator, with_walked_schemes(evaluator, steps, walked), effort.schemes)
+        steps = _fastest_in_schemes(evaluator)
+        if evaluator.effort.proved:
+            # More groups to choose from may lead to another program that is slower.
+            evaluator.told("search: what effort normal finds")
+            ways = [steps, _fastest_in_schemes(evaluator.with_effort(NORMAL))]
+            steps = min(ways, key=lambda way: program_cycles(evaluator.config, evaluator.graph, way))
         return steps, partition_by(best, evaluator.graph, evaluator, CYCLES).left_out
     found = STRATEGIES[strategy](evaluator.graph, evaluator, objective)
     groups = evaluator.whole(found.groups)
@@ -206,6 +208,13 @@ def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[
     if strategy == "neocpu" and objective is CYCLES and evaluator.effort.timed:
         steps = with_schemes(evaluator, steps, max(SCHEMES, evaluator.effort.schemes))
     return steps, found.left_out
+
+
+def _fastest_in_schemes(evaluator: Evaluator) -> list[Plan | Cpu]:
+    effort = evaluator.effort
+    steps = fastest(evaluator)
+    walked = effort.walked if effort.times(steps) else 0
+    return with_schemes(evaluator, with_walked_schemes(evaluator, steps, walked), effort.schemes)
 
 
 def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int | None, schedule: Schedule) -> Frugal:

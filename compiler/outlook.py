@@ -107,6 +107,8 @@ def stages_of(strategy: str, cycles: bool, effort: Effort, operations: int) -> l
             Stage("search: schemes, the most", PROGRAMS, 2e-3),
             Stage("search: schemes, choice", PROGRAMS, 0.7e-3),
         ]
+    if strategy == "best" and cycles and effort.proved:
+        found.append(Stage("search: what effort normal finds", PLANNING, 20e-3))
     orders = 0.4e-3 if effort.orders_timed else 0.12e-3 if effort.timed or not cycles else 0.04e-3
     return [
         *found, Stage("search: order and places", PROGRAMS, orders), Stage("emit", PROGRAMS, 0.05e-3),

@@ -143,6 +143,12 @@ class Evaluator:
         other.planned_for = objective
         return other
 
+    def with_effort(self, effort: Effort) -> Self:
+        """The same graph with the same costs, of which nothing was asked so far."""
+        other = copy(self)
+        other.effort, other.partitions, other._made, other._costs = effort, {}, {}, {}
+        return other
+
     def once(self, make: Callable[[Self], Made]) -> Made:
         """What is made of the graph once, for all who ask for it."""
         if make not in self._made:
