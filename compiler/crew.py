@@ -5,9 +5,9 @@ groups, walks of pairs of groups, and stretches of programs on the cycle model. 
 knows, so an item is a few numbers, and so is a result: nothing else is sent. Whoever computes an item computes the same, and
 results come in the order of the items: a program does not depend on how many cores there were.
 
-What it can reach at best (Amdahl), of seconds with one core on `base`: of GoogLeNet's 6.6 it halves 3.2 of plans and walks and
-2.1 of programs, so 4.0 are left; of MobileNetV2's 3.5 it halves 1.2 and 1.5, so 2.2 are left; of ResNet-50's 7.3 it halves 1.6
-and 3.0, so 5.0 are left. A third process would have little to do: what is not known of a program is a few stretches.
+What it can reach at best (Amdahl): about two thirds of the seconds of SqueezeNet, MobileNetV2, GoogLeNet and ResNet-50 come in such
+lists, so that two cores take two thirds of the time of one; they take 0.7 to 0.8. A third process would have little to do: what
+is not known of a program is a few stretches.
 """
 
 from __future__ import annotations
