@@ -5,7 +5,7 @@ groups, walks of pairs of groups, and stretches of programs on the cycle model. 
 knows, so an item is a few numbers, and so is a result: nothing else is sent. Whoever computes an item computes the same, and
 results come in the order of the items: a program does not depend on how many cores there were.
 
-What it can reach at best (Amdahl): about two thirds of the seconds of SqueezeNet, MobileNetV2, GoogLeNet and ResNet-50 come in such
+What it can reach at best (Amdahl): about two thirds of the seconds of MobileNetV2, GoogLeNet and ResNet-50 come in such
 lists, so that two cores take two thirds of the time of one; they take 0.7 to 0.8. A third process would have little to do: what
 is not known of a program is a few stretches.
 """
