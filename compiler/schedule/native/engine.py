@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from array import array
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -13,10 +12,9 @@ from compiler.schedule.instruction import Pending, Space
 from compiler.schedule.native.layout import header
 from compiler.schedule.scheduled import Scheduled
 from sim.native.library import Library
+from sim.native.numbers import addresses, nothing, numbers, parted, pointer
 
 LIBRARY = Library("scheduler", Path(__file__).parent, "schedule.cpp", header, "tilewright_schedule")
-WIDTH = "q"
-"""Of all numbers: 64 bits."""
 
 
 def scheduled(program: Sequence[Pending], sizes: Mapping[Space, int]) -> Scheduled:
@@ -36,14 +34,11 @@ def found_by(library: ctypes.CDLL, program: Sequence[Pending], sizes: Mapping[Sp
             for access in accesses:
                 touched += access.space, access.start, access.length, access.count, access.stride
     columns = [
-        array(WIDTH, [pending.unit for pending in program]), array(WIDTH, [pending.cycles for pending in program]),
-        array(WIDTH, [pending.name == "LOADP" for pending in program]), array(WIDTH, accumulate(counts, initial=0)),
-        array(WIDTH, touched), array(WIDTH, [sizes.get(space, -1) for space in Space]),
+        numbers(pending.unit for pending in program), numbers(pending.cycles for pending in program),
+        numbers(pending.name == "LOADP" for pending in program), numbers(accumulate(counts, initial=0)), numbers(touched),
+        numbers(sizes.get(space, -1) for space in Space),
     ]  # fmt: skip
-    told = array(WIDTH, [count, *(column.buffer_info()[0] for column in columns)])
-    found = array(WIDTH, bytes(8 * (3 * count + 1)))
-    done = library.tilewright_schedule(*(ctypes.c_void_p(numbers.buffer_info()[0]) for numbers in (told, found)))
-    if not done:
-        return None
-    places, waits, signals = (found[n * count : (n + 1) * count].tolist() for n in range(3))
-    return Scheduled(places, waits, signals, found[-1])
+    told, found, cycles = numbers([count, *addresses(columns)]), nothing(3 * count), nothing(1)
+    done = library.tilewright_schedule(pointer(told), pointer(found), pointer(cycles))
+    places, waits, signals = parted(found, 3)
+    return Scheduled(places, waits, signals, cycles[0]) if done else None

@@ -3,12 +3,12 @@
 #include "order.h"
 #include "tokens.h"
 
-// Places, waits and signals of all instructions, in this order, and cycles; false if something is wrong with the program.
-extern "C" bool tilewright_schedule(const schedule::Program *program, std::int64_t *found) {
+// Places, waits and signals of all instructions, in this order; false if something is wrong with the program.
+extern "C" bool tilewright_schedule(const schedule::Program *program, std::int64_t *found, std::int64_t *cycles) {
     std::vector<schedule::Hazards> hazards;
     if (!schedule::Finder(*program).find(hazards)) return false;
     schedule::Order order(*program, hazards);
-    found[3 * program->count] = order.find();
+    *cycles = order.find();
     std::copy(order.order.begin(), order.order.end(), found);
     return schedule::find_tokens(*program, hazards, order.order, found + program->count, found + 2 * program->count);
 }

@@ -86,7 +86,7 @@ class Stream {
         if (free == 0 && ends_[0] + delay > transfer.due) transfer.due = ends_[0] + delay;
         double own = transfer.due + size;
         for (i64 burst = std::max<i64>(1, free); burst < transfer.bursts; burst++) {
-            double end = burst < places_ ? ends_[static_cast<std::size_t>(burst - free)]
+            double end = burst < places_ ? ends_[at(burst - free)]
                                          : own + static_cast<double>(burst - places_) * size;
             if (end + delay > transfer.due + static_cast<double>(burst) * size + EPSILON) {
                 split(transfer, burst);

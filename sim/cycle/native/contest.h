@@ -82,8 +82,6 @@ class WindowContest final : public Contest {
     double late_ = 0.0;
     std::optional<u64> left_;
 
-    static std::size_t at(i64 number) { return static_cast<std::size_t>(number); }
-
     // Steps that nobody meets.
     void go(i64 size, const Rivals &rivals) {
         reads_.trail->add({cycle, cycle + size, reads_.groups, reads_.walk, 1, 1.0, step_});

@@ -21,26 +21,26 @@ using Cycles = std::vector<i64>;
 
 // Does a unit that goes before its own want the same bank groups nearby: rivals.py.
 inline std::vector<Meets> meetings(const Program &program, const Costs &costs) {
-    std::size_t blocks = static_cast<std::size_t>(ceil_div(program.count, rivals::NEARBY)) + 2;
+    std::size_t blocks = at(ceil_div(program.count, rivals::NEARBY)) + 2;
     std::array<std::vector<Groups>, UNITS> reads, writes;
     for (auto *each : {&reads, &writes})
         for (auto &of_unit : *each) of_unit.assign(blocks + 1, 0);
-    auto block_of = [](i64 index) { return static_cast<std::size_t>(index / rivals::NEARBY) + 1; };
+    auto block_of = [](i64 index) { return at(index / rivals::NEARBY) + 1; };
     for (i64 index = 0; index < program.count; index++) {
         const Cost &cost = costs.of(index);
         for (i64 later = program.units[index] + 1; program.units[index] >= 0 && later < UNITS; later++) {
-            reads[static_cast<std::size_t>(later)][block_of(index)] |= static_cast<Groups>(cost.reads);
-            writes[static_cast<std::size_t>(later)][block_of(index)] |= static_cast<Groups>(cost.writes);
+            reads[at(later)][block_of(index)] |= static_cast<Groups>(cost.reads);
+            writes[at(later)][block_of(index)] |= static_cast<Groups>(cost.writes);
         }
     }
-    std::vector<Meets> found(static_cast<std::size_t>(program.count));
+    std::vector<Meets> found(at(program.count));
     for (i64 index = 0; index < program.count; index++) {
         if (program.units[index] < 0) continue;
         const Cost &cost = costs.of(index);
-        std::size_t block = block_of(index), unit = static_cast<std::size_t>(program.units[index]);
+        std::size_t block = block_of(index), unit = at(program.units[index]);
         auto nearby = [&](const std::vector<Groups> &of) { return of[block - 1] | of[block] | of[block + 1]; };
         Groups read = static_cast<Groups>(cost.reads | cost.reads_b), written = static_cast<Groups>(cost.writes);
-        found[static_cast<std::size_t>(index)] = {(read & nearby(reads[unit])) != 0, (written & nearby(writes[unit])) != 0};
+        found[at(index)] = {(read & nearby(reads[unit])) != 0, (written & nearby(writes[unit])) != 0};
     }
     return found;
 }
@@ -66,8 +66,6 @@ struct Receiver {
         i64 moved = std::max(collects[at(taken)] + sizes[at(taken)], sent[at(taken)] + timing::QUEUE + 1);
         offered.push_back(moved + timing::OFFER);
     }
-
-    static std::size_t at(i64 number) { return static_cast<std::size_t>(number); }
 };
 
 class Execution {
@@ -119,7 +117,6 @@ class Execution {
     i64 missing_burst_ = UNKNOWN, missing_taken_ = UNKNOWN;
     const Receiver *missing_receiver_ = nullptr;
 
-    static std::size_t at(i64 number) { return static_cast<std::size_t>(number); }
     static std::size_t size(const Program &program) { return at(program.count); }
 
     bool move() {

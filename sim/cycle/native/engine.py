@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from array import array
-from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, chain
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +15,11 @@ from sim.cycle.native.layout import WALKS, cost_numbers, fits, header, machine_n
 from sim.cycle.program import MOST_COSTS, Program
 from sim.cycle.walks import Masks, Walk
 from sim.native.library import Library
+from sim.native.numbers import addresses, gathered, nothing, numbers, parted, pointer
 
 LIBRARY = Library("cycle model", Path(__file__).parent, "model.cpp", header, "tilewright_run")
 Ask = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 """Of a walk by its number its masks, and how many they are."""
-WIDTH = "q"
-"""Of all numbers: 64 bits."""
 
 
 def native_execution(config: MachineConfig) -> Callable[[Program], Executed] | None:
@@ -36,10 +33,10 @@ class NativeExecution:
 
     def __init__(self, config: MachineConfig, library: ctypes.CDLL) -> None:
         self._config, self._library = config, library
-        self._machine = array(WIDTH, machine_numbers(config))
+        self._machine = numbers(machine_numbers(config))
         self._numbers: dict[Cost | None, int] = {}
         """Rows of the table, by what they say."""
-        self._table = array(WIDTH)
+        self._table = numbers()
         self._walks: list[tuple[Walk | None, ...]] = []
         self._asked: list[Masks] = []
         """Those that the library looks at."""
@@ -49,36 +46,34 @@ class NativeExecution:
     def __call__(self, program: Program) -> Executed:
         count = len(program.units)
         columns = [
-            array(WIDTH, [-1 if unit is None else unit for unit in program.units]), array(WIDTH, program.pcs),
-            array(WIDTH, program.lengths), array(WIDTH, self._rows(program.costs)),
-            *_gathered(program.givers), *_gathered(program.room),
+            numbers([-1 if unit is None else unit for unit in program.units]), numbers(program.pcs), numbers(program.lengths),
+            numbers(self._rows(program.costs)), *gathered(program.givers), *gathered(program.room),
         ]  # fmt: skip
-        told = array(WIDTH, [count, program.words, *(column.buffer_info()[0] for column in columns)])
-        found = array(WIDTH, bytes(3 * count * 8))
-        every = (self._machine, told, self._table)
-        pointers = [ctypes.c_void_p(numbers.buffer_info()[0]) for numbers in every]
+        told, found = numbers([count, program.words, *addresses(columns)]), nothing(3 * count)
         try:
-            done = self._library.tilewright_run(*pointers, self._ask, ctypes.c_void_p(found.buffer_info()[0]))
+            done = self._library.tilewright_run(
+                pointer(self._machine), pointer(told), pointer(self._table), self._ask, pointer(found)
+            )
             if not done:
                 assert self._failed is not None
                 raise self._failed
         finally:
             self._asked.clear()
             self._failed = None
-        return Executed(*(found[n * count : (n + 1) * count].tolist() for n in range(3)))
+        return Executed(*parted(found, 3))
 
     def _rows(self, costs: Sequence[Cost | None]) -> list[int]:
         """Each one's place in the table."""
-        numbers = self._numbers
-        if len(numbers) > MOST_COSTS:
-            numbers.clear()
+        rows = self._numbers
+        if len(rows) > MOST_COSTS:
+            rows.clear()
             self._walks.clear()
             del self._table[:]
         found = []
         for cost in costs:
-            number = numbers.get(cost)
+            number = rows.get(cost)
             if number is None:
-                number = numbers[cost] = len(numbers)
+                number = rows[cost] = len(rows)
                 self._table.extend(cost_numbers(cost))
                 self._walks.append(walks_of(self._config, cost))
             found.append(number)
@@ -97,9 +92,3 @@ class NativeExecution:
         count[0] = len(masks)
         address: int = masks.ctypes.data
         return address
-
-
-def _gathered(lists: Iterable[Sequence[int]]) -> tuple[array[int], array[int]]:
-    """Where each begins, and all of them in one."""
-    every = list(lists)
-    return array(WIDTH, accumulate(map(len, every), initial=0)), array(WIDTH, chain.from_iterable(every))

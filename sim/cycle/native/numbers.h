@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -28,6 +29,8 @@ inline double floor_div(double a, double b) {
 }
 
 inline i64 ceiling(double value) { return static_cast<i64>(std::ceil(value)); }
+
+inline std::size_t at(i64 number) { return static_cast<std::size_t>(number); }
 
 // A half goes to the even number, which is how the processor rounds unless told otherwise.
 inline i64 rounded(double value) { return static_cast<i64>(std::nearbyint(value)); }

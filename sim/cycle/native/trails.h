@@ -32,7 +32,7 @@ class Walk {
             i64 count = UNKNOWN;
             const u64 *first = ask_(number_, &count);
             if (count < 0) throw Unanswered();
-            masks_ = Masks(first, static_cast<std::size_t>(count));
+            masks_ = Masks(first, at(count));
             known_ = true;
         }
         return masks_;
@@ -48,7 +48,7 @@ class Walk {
 inline Masks part(Masks masks, i64 begin, i64 end) {
     i64 size = static_cast<i64>(masks.size());
     begin = std::min(begin, size), end = std::min(end, size);
-    return begin < end ? masks.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)) : Masks();
+    return begin < end ? masks.subspan(at(begin), at(end - begin)) : Masks();
 }
 
 // Cycles and banks of accesses.
@@ -73,7 +73,7 @@ struct Trail {
         if (low >= high) return;
         Masks masks = walk->masks();
         if (period == 1.0) {
-            u64 *to = &taken[static_cast<std::size_t>(low - first)];
+            u64 *to = &taken[at(low - first)];
             for (u64 mask : part(masks, skip + low - begin, skip + high - begin)) *to++ |= mask;
         } else if (static_cast<double>(per) <= period && std::trunc(period) == period) {
             fill_bunches(taken, first, low, high, masks);
@@ -81,9 +81,9 @@ struct Trail {
             Entries found = entries(low, high);
             // Where two fall into one cycle the later stands, as with an assignment by indices.
             for (std::size_t n = 0; n < found.cycles.size(); n++)
-                found.masks[n] |= taken[static_cast<std::size_t>(found.cycles[n] - first)];
+                found.masks[n] |= taken[at(found.cycles[n] - first)];
             for (std::size_t n = 0; n < found.cycles.size(); n++)
-                taken[static_cast<std::size_t>(found.cycles[n] - first)] = found.masks[n];
+                taken[at(found.cycles[n] - first)] = found.masks[n];
         }
     }
 
@@ -98,7 +98,7 @@ struct Trail {
             i64 cycle = begin + static_cast<i64>(static_cast<double>(number / per) * period) + number % per;
             if (cycle < low || cycle >= high) continue;
             found.cycles.push_back(cycle);
-            found.masks.push_back(masks[static_cast<std::size_t>(skip + number)]);
+            found.masks.push_back(masks[at(skip + number)]);
         }
         return found;
     }
@@ -112,8 +112,8 @@ struct Trail {
             i64 bunch = std::max<i64>(0, ceil_div(low - start, apart));
             i64 stop = std::min(ceil_div(high - start, apart), floor_div(size - skip - number + per - 1, per));
             for (; bunch < stop; bunch++)
-                taken[static_cast<std::size_t>(start + bunch * apart - first)] |=
-                    masks[static_cast<std::size_t>(skip + number + bunch * per)];
+                taken[at(start + bunch * apart - first)] |=
+                    masks[at(skip + number + bunch * per)];
         }
     }
 
@@ -122,7 +122,7 @@ struct Trail {
         auto low = std::lower_bound(cycles.begin(), cycles.end(), first);
         auto high = std::lower_bound(low, cycles.end(), first + static_cast<i64>(taken.size()));
         for (; low != high; ++low)
-            taken[static_cast<std::size_t>(*low - first)] |= record.masks[static_cast<std::size_t>(low - cycles.begin())];
+            taken[at(*low - first)] |= record.masks[at(low - cycles.begin())];
     }
 };
 
@@ -162,13 +162,13 @@ class Rivals {
   public:
     explicit Rivals(std::vector<Trails *> units) : units_(std::move(units)) {}
 
-    // Whether they take anything ever between these cycles; ``taken`` then has the banks of the first of them, ``most`` at most.
+    // Whether they take anything between these cycles; ``taken`` then has the banks of the first of them, ``most`` at most.
     bool take(Side side, Groups groups, i64 first, i64 end, i64 most, std::vector<u64> &taken) const {
         bool any = false;
         auto look = [&](const Trail &trail) {
             if (trail.end <= first) return false;
             if (trail.begin < end && (trail.groups & groups) != 0) {
-                if (!any) taken.assign(static_cast<std::size_t>(std::min(end - first, most)), 0);
+                if (!any) taken.assign(at(std::min(end - first, most)), 0);
                 any = true;
                 trail.fill(taken, first);
             }

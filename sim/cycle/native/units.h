@@ -86,7 +86,7 @@ class Worker : public Pipeline {
 
     virtual Contest *contest() const = 0;
     virtual i64 close() = 0;
-    Meets met(i64 index) const { return meets_[static_cast<std::size_t>(index)]; }
+    Meets met(i64 index) const { return meets_[at(index)]; }
 };
 
 class WindowPipeline final : public Worker {

@@ -17,7 +17,7 @@ struct Pace {
 // Cycles of the last words, the last of all at the end.
 class History {
   public:
-    History(i64 last, const Pace &pace) : cycles_(static_cast<std::size_t>(pace.held())) { restart(last, pace.parts); }
+    History(i64 last, const Pace &pace) : cycles_(at(pace.held())) { restart(last, pace.parts); }
 
     // As if all words until then had come without a wait.
     void restart(i64 last, i64 parts) {
@@ -25,10 +25,10 @@ class History {
     }
 
     // So many words from the end.
-    i64 back(i64 words) const { return cycles_[cycles_.size() - static_cast<std::size_t>(words)]; }
+    i64 back(i64 words) const { return cycles_[cycles_.size() - at(words)]; }
     i64 last() const { return cycles_.back(); }
     void add(i64 cycle) { cycles_.push_back(cycle); }
-    void drop(i64 words) { cycles_.resize(cycles_.size() - static_cast<std::size_t>(words)); }
+    void drop(i64 words) { cycles_.resize(cycles_.size() - at(words)); }
     void shorten(const Pace &pace) { cycles_.erase(cycles_.begin(), cycles_.end() - pace.held()); }
 
   private:
@@ -84,8 +84,6 @@ class WordContest final : public Contest {
     History gots_, others_, begins_, writes_;
     i64 quiet_;
     std::vector<u64> busy_reads_, busy_writes_, asked_;
-
-    static std::size_t at(i64 number) { return static_cast<std::size_t>(number); }
 
     i64 first_cycle() const { return std::min({gots_.last(), others_.last(), writes_.last() - pace_.pipe}) + 1; }
 
