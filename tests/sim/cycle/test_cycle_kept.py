@@ -45,9 +45,9 @@ def test_costs_known_from_other_programs_are_those_found_anew() -> None:
 
 def test_a_dispatcher_that_waits_need_not_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     every = [*programs(20)]
-    found = [CycleModel(NANO).run(whole(ops)) for ops in every]
+    found = [CycleModel(NANO, native=False).run(whole(ops)) for ops in every]
     monkeypatch.setattr(Execution, "_stuck", lambda _: False)
-    assert found == [CycleModel(NANO).run(whole(ops)) for ops in every]
+    assert found == [CycleModel(NANO, native=False).run(whole(ops)) for ops in every]
 
 
 @pytest.mark.parametrize("seed", range(40))
