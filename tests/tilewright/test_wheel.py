@@ -14,6 +14,8 @@ import pytest
 
 from tests.tilewright.small_models import write_small_files
 
+MADE = {"__pycache__", "built"}
+"""Folders of what is compiled where the packages are used."""
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("isa", "hw", "compiler", "sim", "driver", "tilewright")
 
@@ -57,7 +59,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(installed: 
         path.relative_to(ROOT)
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not MADE & {*path.parts}
     }
     found = {path.relative_to(installed) for path in installed.rglob("*") if path.is_file()}
     assert {path for path in found if not path.parts[0].endswith(".dist-info")} == expected
