@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.control import Control
 from isa.capabilities import built_units
@@ -17,6 +17,7 @@ from isa.faults import Fault
 from isa.instructions import BY_NAME, Unit
 from isa.registers import Register, Status
 from tests.hw.axi_lite import read_register, write_register
+from tests.hw.simulation import Simulator
 
 LEGAL = {
     "LOAD": {"rows": 1, "pixels": 1, "run": 4, "step": 4},
