@@ -12,7 +12,7 @@ from amaranth import sim
 from amaranth.sim._async import ProcessContext
 
 from isa.config import MachineConfig
-from tests.hw.clocks import add_clocks
+from tests.hw.clocks import PERIOD, add_clocks
 
 Constructor = Callable[[Any], Coroutine[Any, Any, None]]
 
@@ -73,21 +73,38 @@ class Steps:
 class Kept:
     """A design that is elaborated and compiled once, which takes longer than most scripts, and begins anew with each.
 
-    For scripts that end of themselves: what waits at the end would be woken in the next.
+    ``config``: of the machine whose clocks it has; one clock without.
     """
 
-    def __init__(self, design: Any, config: MachineConfig) -> None:
-        self._script: Constructor | None = None
+    def __init__(self, design: Any, config: MachineConfig | None = None) -> None:
         self._simulator = Simulator(design)
-        add_clocks(self._simulator, config)
-        self._simulator.add_testbench(self._play)
+        if config is None:
+            self._simulator.add_clock(PERIOD)
+        else:
+            add_clocks(self._simulator, config)
+        self._simulator.add_testbench(self._testbench)
+        self._places = 0
+        """Of processes."""
+        self._script: Constructor | None = None
+        self._processes: tuple[Constructor, ...] = ()
 
-    async def _play(self, ctx: Any) -> None:
+    def run(self, script: Constructor, *processes: Constructor) -> None:
+        """Until the script ends, whatever else the processes wait for."""
+        if self._script is not None:
+            self._simulator.reset()
+        self._script, self._processes = script, processes
+        while self._places < len(processes):
+            self._simulator.add_process(self._process(self._places))
+            self._places += 1
+        self._simulator.run()
+
+    async def _testbench(self, ctx: Any) -> None:
         assert self._script is not None
         await self._script(ctx)
 
-    def run(self, script: Constructor) -> None:
-        if self._script is not None:
-            self._simulator.reset()
-        self._script = script
-        self._simulator.run()
+    def _process(self, place: int) -> Constructor:
+        async def process(ctx: Any) -> None:
+            if place < len(self._processes):
+                await self._processes[place](ctx)
+
+        return process

@@ -29,7 +29,7 @@ class Design:
         m.d.sync += self.total.eq(self.total + self.both)
 
     async def play(self, ctx: Any, seed: int, seen: list[int]) -> None:
-        """Sets, looks and waits in any order."""
+        """Sets, looks and waits in any order, and waits in the end."""
         rng = random.Random(seed)
         for _ in range(60):
             what = rng.randrange(5)
@@ -40,6 +40,8 @@ class Design:
             else:
                 _, _, *values = await ctx.tick().sample(self.both, self.total)
                 seen += values
+        await ctx.tick()
+        seen.append(ctx.get(self.total))
 
 
 def of_amaranth(seed: int) -> list[int]:
@@ -59,14 +61,20 @@ def test_scripts_on_a_design_that_is_kept_see_what_each_sees_on_a_new_one() -> N
     design = Design()
     kept = simulation.Kept(design.module, NANO)
     for seed in (1, 2, 3, 1):
-        seen: list[int] = []
+        seen, watched = list[int](), list[int]()
 
         async def bench(ctx: Any, seed: int = seed, seen: list[int] = seen) -> None:
             await design.play(ctx, seed, seen)
 
-        kept.run(bench)
+        async def watches(ctx: Any, watched: list[int] = watched) -> None:
+            async for _, _, both in ctx.tick().sample(design.both):
+                watched.append(both)
+
+        kept.run(bench, *[watches] * (seed - 1))
         assert len(seen) > 30
         assert seen == of_amaranth(seed)
+        # Each sees all that is added up, and nobody else does.
+        assert sum(watched) % (1 << 16) == (seed - 1) * seen[-1] % (1 << 16)
 
 
 def test_the_design_settles_once_for_all_that_is_set() -> None:
