@@ -1,20 +1,27 @@
 """What every test may use: golden files that ``--update-golden`` renews, Hypothesis settled for shared
-machines, and simulations built by the compiler that builds them sooner."""
+machines, simulations built by the compiler that builds them sooner, and each process with its share of the cores."""
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sim.campaign.cores import share_with
 from sim.rtl.compiler import compiler_name
+
+SELDOM = 100_000
+"""New objects after which Python's collector looks at the youngest: as often as is usual, it takes a tenth of the time."""
 
 settings.register_profile("tilewright", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("tilewright")
 os.environ.setdefault("CXX", compiler_name(brief=True))  # what is simulated here takes less time than to build it
+# Without it every process has helpers, and threads that wait for work, on cores that another one uses.
+share_with(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 Golden = Callable[[Path, str], None]
 """Compares a text with a committed file."""
@@ -22,6 +29,17 @@ Golden = Callable[[Path, str], None]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing with them")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is collected stays: nobody looks for garbage in it, neither now nor while tests run."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(SELDOM)
+    return found
 
 
 @pytest.fixture

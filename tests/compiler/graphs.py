@@ -19,7 +19,7 @@ from isa.config import MachineConfig
 from isa.instructions import Region
 from sim.functional.hazards import find_races
 from sim.functional.machine import FunctionalMachine
-from sim.rtl.machine import RtlMachine
+from sim.random.engines import rtl_machine
 
 Q = Quantisation(1.0, 0)
 
@@ -150,7 +150,7 @@ def run_functional(
         _pixels(memory, bases, emitted, name, graph)[...] = value.view(np.uint8)
     assert not list(find_races(emitted.words, config, bases))
     if rtl:
-        made = RtlMachine(config).run(emitted.words, memory, bases).memory
+        made = rtl_machine(config).run(emitted.words, memory, bases).memory
     FunctionalMachine(config).run(emitted.words, memory, bases)
     assert not rtl or np.array_equal(memory, made)
     return {name: _pixels(memory, bases, emitted, name, graph).view(np.int8).copy() for name in graph.outputs}

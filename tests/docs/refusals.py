@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from compiler.frontend.documented import CONFIGURATION, NEIGHBOURS, UNKNOWN
@@ -129,9 +130,8 @@ def page() -> str:
         *(f"| {_plain(pattern)}... | {remedy} |" for pattern, remedy in CONFIGURATION.items()),
     ]
     lines = [HEAD.format(faults="\n".join(rows), reasons="\n".join(reasons)).rstrip()]
-    found = list(refusals())
     for package, title in AREAS.items():
-        cells = {(each.error, *each.parts) for each in found if each.path.startswith(f"{package}/")}
+        cells = {(each.error, *each.parts) for each in refusals() if each.path.startswith(f"{package}/")}
         if cells:
             lines += ["", f"## {title}", "", "| error | thing | wrong, and expected | remedy |", "|---|---|---|---|"]
             lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in sorted(cells)]
@@ -162,9 +162,13 @@ def error_classes(trees: dict[str, ast.Module]) -> set[str]:
     return found
 
 
-def refusals() -> Iterator[Refusal]:
+@cache
+def refusals() -> tuple[Refusal, ...]:
     """Every place where one of these errors is made, in the order of the code."""
-    trees = sources()
+    return tuple(_refusals(sources()))
+
+
+def _refusals(trees: dict[str, ast.Module]) -> Iterator[Refusal]:
     errors = error_classes(trees)
     for path, tree in trees.items():
         for scope in _scopes(tree):

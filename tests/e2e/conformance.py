@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
 from compiler.driver import Compiled
 from compiler.frontend.session import RuntimeRefusal, run
@@ -21,6 +19,7 @@ from isa.errors import TilewrightError
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
 from tests.e2e.network_runs import compiled
+from tests.onnx_cases import node_cases
 
 Array = NDArray[Any]
 
@@ -58,10 +57,7 @@ class Outcome:
 
 
 def outcomes() -> list[Outcome]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # NumPy's, from the package's own export of its cases
-        cases = collect_testcases(None)
-    return [_outcome(case) for case in cases if case.model is not None and _operator(case.model) in DATA_INPUTS]
+    return [_outcome(case) for case in node_cases() if _operator(case.model) in DATA_INPUTS]
 
 
 def _operator(model: onnx.ModelProto) -> str:

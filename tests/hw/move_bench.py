@@ -9,7 +9,6 @@ from typing import Any
 
 from amaranth import Module
 from amaranth.lib.wiring import connect
-from amaranth.sim import Simulator
 
 from hw.axi.port import AxiPort
 from hw.interfaces import READ_LATENCY, TICKET_BITS
@@ -21,6 +20,7 @@ from isa.config import MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import Buffer, Region, Unit
 from tests.hw.axi_memory import AxiMemory
+from tests.hw.simulation import Simulator
 
 BASES = {Region.CONST: 0x0000, Region.WORK: 0x4000, Region.INPUT: 0x8000, Region.OUTPUT: 0xC000}
 MEMORY_BYTES = 0x10000

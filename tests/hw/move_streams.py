@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth.sim import Simulator
+from tests.hw.simulation import Simulator
 
 
 def run_streams(

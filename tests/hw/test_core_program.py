@@ -6,8 +6,6 @@ import dataclasses
 from collections import deque
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hw.axi.signature import RESP_ERROR_BIT
 from hw.core import Core
 from isa.codec import Op, encode
@@ -17,6 +15,7 @@ from isa.instructions import Buffer, MiscMode, PoolMode, Unit
 from isa.registers import Register, Status
 from isa.requantisation import ONE, ONE_SHIFT, packed
 from tests.hw.axi_lite import read_register, write_register
+from tests.hw.simulation import Simulator
 
 CONFIG = dataclasses.replace(preset("nano"), fm_depth=16, weight_depth=16, param_depth=2, taps_depth=4, pool_param_depth=2)
 PROGRAM_AT = 0x1000

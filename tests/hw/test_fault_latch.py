@@ -8,11 +8,12 @@ from typing import Any
 from amaranth import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FaultSignature
 from isa.faults import Fault
+from tests.hw.simulation import Simulator
 
 CODES = (Fault.READ_ERROR, Fault.FM_ADDRESS, Fault.REGION_LIMIT)
 CYCLES = 3

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
 from compiler.frontend.reader import converted
 from compiler.frontend.session import RuntimeRefusal, session
 from tests.compiler.frontend.quantised_models import differences, imported
+from tests.onnx_cases import node_cases
 
 OPERATORS = (
     "Add", "AveragePool", "BatchNormalization", "Clip", "Concat", "Conv", "ConvTranspose", "DepthToSpace", "Flatten", "Gemm",
@@ -26,19 +26,15 @@ NOT_RUN = {"test_spacetodepth_crd_mode_example"}
 """Of an operator set that onnxruntime does not run and onnx does not convert."""
 
 
+@cache
 def cases() -> dict[str, list[Any]]:
-    """Single-node cases by operator, weights and other later inputs made constants."""
+    """Single-node cases by operator."""
     found: dict[str, list[Any]] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for case in collect_testcases(None):
-            nodes = case.model.graph.node if case.model else []
-            if len(nodes) == 1 and nodes[0].op_type in OPERATORS and case.name not in NOT_RUN:
-                found.setdefault(nodes[0].op_type, []).append(case)
+    for case in node_cases():
+        nodes = case.model.graph.node
+        if len(nodes) == 1 and nodes[0].op_type in OPERATORS and case.name not in NOT_RUN:
+            found.setdefault(nodes[0].op_type, []).append(case)
     return found
-
-
-CASES = cases()
 
 
 def with_constants(case: Any) -> tuple[onnx.ModelProto, dict[str, np.ndarray[Any, Any]]]:
@@ -56,7 +52,8 @@ def with_constants(case: Any) -> tuple[onnx.ModelProto, dict[str, np.ndarray[Any
 
 
 def runnable(op_type: str) -> Iterator[tuple[str, onnx.ModelProto, dict[str, np.ndarray[Any, Any]]]]:
-    for case in CASES[op_type]:
+    """Weights and other later inputs are constants."""
+    for case in cases()[op_type]:
         yield case.name, *with_constants(case)
 
 

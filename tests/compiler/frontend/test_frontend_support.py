@@ -7,7 +7,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-from onnx.backend.test.case.node import collect_testcases
 
 from compiler.frontend import partition
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, Constraint, declared, sentence
@@ -24,6 +23,7 @@ from tests.compiler.frontend.movement_cases import MOVES
 from tests.compiler.frontend.operator_case import proto_of
 from tests.compiler.frontend.pointwise_cases import POINTWISE
 from tests.conftest import Golden
+from tests.onnx_cases import node_cases
 
 FRONTEND = Path(__file__).parents[3] / "compiler" / "frontend"
 
@@ -67,11 +67,11 @@ def test_every_refusal_goes_through_a_declared_constraint() -> None:
 def refusals() -> dict[tuple[str, Constraint], str]:
     """Operators, and the constraints that refuse a node of theirs, in small cases and in ONNX's own; with a node for each."""
     known = {operator for _, operator in RULES}
+    ours = [proto_of(case) for case in (*CONVOLUTIONS, *DENSE, *MOVES, *POINTWISE)]
+    theirs = [case.model for case in node_cases()]
+    found: dict[tuple[str, Constraint], str] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ours = [proto_of(case) for case in (*CONVOLUTIONS, *DENSE, *MOVES, *POINTWISE)]
-        theirs = [case.model for case in collect_testcases(None) if case.model is not None]
-        found: dict[tuple[str, Constraint], str] = {}
         for proto in (*ours, *theirs):
             if not known.intersection(node.op_type for node in proto.graph.node):
                 continue

@@ -76,7 +76,7 @@ def grouped(b: Builder) -> list[str]:
 
 def depthwise_wide_kernel(b: Builder) -> list[str]:
     """More than some channels of a window do not fit either."""
-    return [b.conv(b.input(13, 60, 24), 24, (11, 11), groups=24)]
+    return [b.conv(b.input(13, 40, 12), 12, (11, 11), groups=12)]
 
 
 def maximum(b: Builder) -> list[str]:

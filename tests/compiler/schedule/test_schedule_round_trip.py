@@ -116,9 +116,13 @@ def test_networks(name: str, config: str, strategy: str, how: dict[str, Any]) ->
     assert found.schedule == repeated.schedule
 
 
-@pytest.mark.parametrize("objective", ["dram", LEAST_MEMORY])
-def test_objectives_with_what_they_share_in_dram(objective: str) -> None:
-    model = networks()["mobilenet_v1"](size=32, classes=10)
+@pytest.mark.parametrize(
+    ("objective", "name", "how"),
+    [("dram", "mobilenet_v1", {"size": 32, "classes": 10}), (LEAST_MEMORY, "yolov3_tiny", {"size": 32})],
+    ids=["dram", LEAST_MEMORY],
+)
+def test_objectives_with_what_they_share_in_dram(objective: str, name: str, how: dict[str, Any]) -> None:
+    model = networks()[name](**how)
     found = compiled(model, "nano", strategy="best", objective=objective)
     repeated = compiled(model, "nano", schedule=found.schedule)
     assert program_bytes(found.program) == program_bytes(repeated.program)

@@ -6,9 +6,10 @@ from itertools import product
 
 import pytest
 from amaranth import Module, Signal
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.arithmetic.small import stepped, summed
+from tests.hw.simulation import Simulator
 
 
 def run(m: Module, script: object) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from amaranth import Module, Signal
-from amaranth.sim import Simulator
 
 from hw.arithmetic.thermometer import highest, thermometer
+from tests.hw.simulation import Simulator
 
 
 @pytest.mark.parametrize("width", range(1, 9))

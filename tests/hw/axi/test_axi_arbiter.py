@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hw.axi.arbiter import ReadArbiter
 from hw.axi.signature import ReadId
 from tests.hw.move_bench import small
+from tests.hw.simulation import Simulator
 
 
 def observe(drive: Any) -> None:

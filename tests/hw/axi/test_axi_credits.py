@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.axi.credits import Credits
+from tests.hw.simulation import Simulator
 
 
 @pytest.mark.parametrize(("most", "step"), [(1, 1), (7, 1), (31, 16)])

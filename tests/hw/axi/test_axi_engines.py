@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from amaranth import Module
 from amaranth.lib.wiring import connect
-from amaranth.sim import Simulator
 
 from hw.axi.port import AxiPort
 from hw.axi.read_engine import ReadEngine
@@ -18,6 +17,7 @@ from hw.axi.write_engine import WriteEngine
 from isa.config import MachineConfig
 from tests.hw.axi_memory import AxiMemory
 from tests.hw.move_bench import noise, small
+from tests.hw.simulation import Simulator
 
 Run = tuple[int, int]
 CONFIG = small(4, 64)

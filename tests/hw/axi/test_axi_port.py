@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.axi.port import AxiPort
 from isa.config import preset
+from tests.hw.simulation import Simulator
 
 NANO = preset("nano")
 

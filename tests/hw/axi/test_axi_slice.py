@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from amaranth import unsigned
 from amaranth.lib.data import StructLayout
-from amaranth.sim import Simulator
 
 from hw.axi.slice import RegisterSlice
 from tests.hw.move_streams import run_streams
+from tests.hw.simulation import Simulator
 
 LAYOUT = StructLayout({"value": unsigned(8)})
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from amaranth import Fragment, Module
-from amaranth.sim import Simulator
 
 from hw.buffers.bank import write_granularity
 from hw.buffers.feature_map import FeatureMap
 from hw.buffers.way import Way
 from hw.interfaces import READ_LATENCY, FeatureMapRead
 from isa.config import MachineConfig, preset
+from tests.hw.simulation import Simulator
 
 NANO = dataclasses.replace(preset("nano"), fm_depth=16)
 """One phase, six groups."""

@@ -6,10 +6,10 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.buffers.parameters import ParameterMemory
 from isa.config import PRESETS, preset
+from tests.hw.simulation import Simulator
 
 
 def run(dut: ParameterMemory, process: Any) -> None:

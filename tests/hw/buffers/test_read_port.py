@@ -7,12 +7,12 @@ from collections import deque
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.buffers.read_port import ANSWERS, ReadPort
 from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig, config_from_dict
 from tests.hw.reading import show_words
+from tests.hw.simulation import Simulator
 
 CONFIG = config_from_dict({"base": "nano", "ic_p": 2, "oc_p": 2}, origin="test")
 FILLING = config_from_dict({"base": "nano", "ic_p": 2, "oc_p": 2, "px_p": 2, "fm_banks": 12}, origin="test")

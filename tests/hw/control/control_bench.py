@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.control import Control
 from isa.capabilities import built_units
@@ -17,6 +18,7 @@ from isa.faults import Fault
 from isa.instructions import BY_NAME, Unit
 from isa.registers import Register, Status
 from tests.hw.axi_lite import read_register, write_register
+from tests.hw.simulation import Kept
 
 LEGAL = {
     "LOAD": {"rows": 1, "pixels": 1, "run": 4, "step": 4},
@@ -64,12 +66,18 @@ class ToyUnit:
     finished: list[tuple[int, int]] = field(default_factory=list)
 
 
+@cache
+def _built(config: MachineConfig) -> tuple[Control, Kept]:
+    dut = Control(config)
+    return dut, Kept(dut)
+
+
 class Bench:
     """One ``Control`` with everything around it; ``run`` simulates a script of the driver."""
 
     def __init__(self, config: MachineConfig, *, base: int = 0x1000, latency: int = 6, refused: Iterable[int] = ()) -> None:
         self.config = config
-        self.dut = Control(config)
+        self.dut, self.simulation = _built(config)
         self.units = {unit: ToyUnit(unit) for unit in built_units(config)}
         self.program: list[int] = []
         self.base = base
@@ -114,14 +122,7 @@ class Bench:
         return await self.finish(ctx, limit)
 
     def run(self, script: Callable[[SimulatorContext], Any], *observers: Callable[[SimulatorContext], Any]) -> None:
-        simulator = Simulator(self.dut)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(script)
-        simulator.add_process(self._memory)
-        simulator.add_process(self._count)
-        for process in (*map(self._unit_process, self.units.values()), *observers):
-            simulator.add_process(process)
-        simulator.run()
+        self.simulation.run(script, self._memory, self._count, *map(self._unit_process, self.units.values()), *observers)
 
     async def _count(self, ctx: SimulatorContext) -> None:
         async for _ in ctx.tick():

@@ -6,9 +6,10 @@ import random
 
 import pytest
 from amaranth import ResetInserter, Signal
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.counters import CounterFile
+from tests.hw.simulation import Simulator
 
 
 def drive(dut: CounterFile, script: object, simulated: object = None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.dispatch import Dispatch
 from isa.capabilities import built_units
@@ -17,6 +17,7 @@ from isa.config import MachineConfig, preset
 from isa.faults import Fault, MachineFault
 from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
 from tests.hw.control.control_bench import assemble, op, pcs
+from tests.hw.simulation import Simulator
 
 NANO = preset("nano")
 BODY = (

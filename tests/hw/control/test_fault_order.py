@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.faults import Faults
+from tests.hw.simulation import Simulator
 
 
 def kept(reports: list[tuple[int, int]]) -> tuple[int, int, int]:

@@ -8,10 +8,11 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.fetch import Fetch
 from isa.config import MachineConfig, preset
+from tests.hw.simulation import Simulator
 
 BASE = preset("base")
 

@@ -8,7 +8,7 @@ import pytest
 from amaranth import Module, signed, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.legality import rules_hold, values_legal
 from isa.codec import Op, broken_rule
@@ -16,6 +16,7 @@ from isa.config import MachineConfig, preset
 from isa.instructions import BY_NAME, INSTRUCTIONS
 from isa.table import Field, Instruction
 from tests.hw.control.control_bench import changed, op
+from tests.hw.simulation import Simulator
 
 WITH_UNIT = [row for row in INSTRUCTIONS if row.unit is not None]
 

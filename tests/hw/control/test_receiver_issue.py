@@ -7,13 +7,14 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.receiver import IN_FLIGHT, Receiver
 from isa.codec import Op, encode
 from isa.config import preset
 from isa.instructions import INSTRUCTIONS, Unit
 from tests.hw.control.control_bench import changed, op
+from tests.hw.simulation import Simulator
 
 NANO = preset("nano")
 ALL = (1 << len(Unit)) - 1

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.registers import READ_BEATS, WRITE_BEATS, Registers, counter_number
 from isa.capabilities import capability_words
@@ -16,6 +16,7 @@ from isa.config import preset
 from isa.faults import Fault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_BUS_WATCHDOG, DEFAULT_WATCHDOG, ID_VALUE, Control, Counter, Register, Status, counter_offset
+from tests.hw.simulation import Simulator
 
 BASE = preset("base")
 OKAY, SLVERR = 0, 2

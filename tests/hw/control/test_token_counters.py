@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.tokens import Tokens
 from isa.faults import TOKEN_MAX
 from isa.instructions import Unit
+from tests.hw.simulation import Simulator
 
 UNITS = len(Unit)
 PAIRS = [(int(p), int(c)) for p in Unit for c in Unit]

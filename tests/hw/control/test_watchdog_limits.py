@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.control.watchdog import Watchdog
+from tests.hw.simulation import Simulator
 
 
 def expiries(limit: int, events: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from amaranth import Cat, Module, Signal
 from amaranth.lib.memory import Memory as HardwareMemory
-from amaranth.sim import Simulator
 
 from hw.conv.skew import Skew
 from hw.conv.unit import ConvUnit
@@ -17,9 +17,9 @@ from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME, Activation
 from isa.requantisation import packed
-from tests.hw.clocks import add_clocks
 from tests.hw.conv.conv_reference import Memory
 from tests.hw.reading import show_words
+from tests.hw.simulation import Kept
 
 
 @dataclass
@@ -53,23 +53,32 @@ def unpack_bytes(value: int, count: int) -> list[int]:
     return [b - 256 if b > 127 else b for b in value.to_bytes(count, "little")]
 
 
-def connect_memory(m: Module, name: str, port: Any, words: list[int], column_bits: int, delays: Sequence[int]) -> None:
+class Columns:
     """A memory in columns of so many bits, the last as wide as the port leaves it; each is read so many cycles later."""
-    data = []
-    for n, delay in enumerate(delays):
-        bits = min(column_bits, len(port.data) - n * column_bits)
-        content = [word >> n * column_bits & (1 << bits) - 1 for word in words]
-        storage = HardwareMemory(shape=bits, depth=len(content), init=content)
-        m.submodules[f"{name}_{n}"] = storage
-        read = storage.read_port()
-        asked = Cat(port.en, port.addr)
-        for _ in range(delay):
-            later = Signal(len(asked))
-            m.d.sync += later.eq(asked)
-            asked = later
-        m.d.comb += Cat(read.en, read.addr).eq(asked)
-        data.append(read.data)
-    m.d.comb += port.data.eq(Cat(data))
+
+    def __init__(self, m: Module, name: str, port: Any, depth: int, column_bits: int, delays: Sequence[int]) -> None:
+        self._bits = column_bits
+        self._columns = []
+        data = []
+        for n, delay in enumerate(delays):
+            bits = min(column_bits, len(port.data) - n * column_bits)
+            storage = HardwareMemory(shape=bits, depth=depth, init=[])
+            m.submodules[f"{name}_{n}"] = storage
+            self._columns.append(storage.data)
+            read = storage.read_port()
+            asked = Cat(port.en, port.addr)
+            for _ in range(delay):
+                later = Signal(len(asked))
+                m.d.sync += later.eq(asked)
+                asked = later
+            m.d.comb += Cat(read.en, read.addr).eq(asked)
+            data.append(read.data)
+        m.d.comb += port.data.eq(Cat(data))
+
+    def fill(self, ctx: Any, words: list[int]) -> None:
+        for n, column in enumerate(self._columns):
+            for address, word in enumerate(words):
+                ctx.set(column[address], word >> n * self._bits & (1 << column.shape) - 1)
 
 
 def in_parts(c: MachineConfig, word: list[tuple[int, int, int]]) -> list[int]:
@@ -80,26 +89,38 @@ def in_parts(c: MachineConfig, word: list[tuple[int, int, int]]) -> list[int]:
     return parts + [0] * ((1 << (len(parts) - 1).bit_length()) - len(parts))
 
 
+class Around:
+    """The unit, and what its ports are connected to."""
+
+    def __init__(self, c: MachineConfig) -> None:
+        self.dut = dut = ConvUnit(c)
+        m = Module()
+        m.submodules.dut = dut
+        depth = c.param_depth << (c.conv_parts - 1).bit_length()
+        self.params = Columns(m, "params", dut.params, depth, len(dut.params.data), [0])
+        self.weights = Columns(m, "weights", dut.weights, c.weight_depth, c.axi_data_bits, Skew(c).columns)
+        self.granted = Signal(c.px_p + c.conv_ports)
+        m.d.comb += Cat(*(p.ready for p in dut.fm_read), *(p.ready for p in dut.fm_write)).eq(self.granted)
+        self.simulation = Kept(m, c)
+
+
+_around = cache(Around)
+
+
 def run(
     memory: Memory, program: list[dict[str, int]], *, grant: float = 1.0, banked: bool = False, limit: int = 20000
 ) -> Outcome:
     """Run the instructions, ``ticket`` 1, 2, ...; every lane is granted with probability ``grant`` in each cycle,
     if ``banked`` only one read and one write lane for each bank."""
     c = memory.config
-    dut = ConvUnit(c)
-    m = Module()
-    m.submodules.dut = dut
+    around = _around(c)
+    dut, granted_now = around.dut, around.granted
     records = [part for word in memory.params for part in in_parts(c, word)]
     weights = [pack_bytes([lane[i] for i in range(c.ic_p) for lane in word]) for word in memory.weights]
-    connect_memory(m, "params", dut.params, records, len(dut.params.data), [0])
-    connect_memory(m, "weights", dut.weights, weights, c.axi_data_bits, Skew(c).columns)
     fm = [pack_bytes(word) for word in memory.fm]
     rng = random.Random(len(program))
     outcome = Outcome()
     names = list(BY_NAME["CONV"].fields)
-    granted_now = Signal(c.px_p + c.conv_ports)
-    m.d.comb += Cat(*(p.ready for p in dut.fm_read), *(p.ready for p in dut.fm_write)).eq(granted_now)
-
     used = {f.get("table", 0) for f in program if f.get("act") == Activation.TABLE}
 
     async def tables(ctx: Any) -> None:
@@ -111,11 +132,14 @@ def run(
         ctx.set(dut.table_write.en, 0)
 
     async def machine(ctx: Any) -> None:
+        around.params.fill(ctx, records)
+        around.weights.fill(ctx, weights)
         await tables(ctx)
-        issued = 0
+        issued, offered = 0, -1
         pipeline: list[list[int | None]] = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
         for cycle in range(limit):
-            if issued < len(program):
+            if offered < issued < len(program):  # it stands until it is taken
+                offered = issued
                 fields = {name: program[issued].get(name, 0) for name in names}
                 ctx.set(dut.instruction.p, {"ticket": (1 + issued) % 16, "op": {"CONV": fields}})
             ctx.set(dut.instruction.valid, issued < len(program))
@@ -150,9 +174,6 @@ def run(
                 assert not ctx.get(dut.busy)
                 break
 
-    sim = Simulator(m)
-    add_clocks(sim, c)
-    sim.add_testbench(machine)
-    sim.run()
+    around.simulation.run(machine)
     outcome.fm = [unpack_bytes(word, c.ic_p) for word in fm]
     return outcome

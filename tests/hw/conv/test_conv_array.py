@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth import Module, Signal, signed
-from amaranth.sim import Simulator
 
 from hw.arithmetic.packing import GAP, SEED, TERMS, pack, unpack
 from hw.conv.array import MacArray, is_one_less
@@ -17,6 +16,7 @@ from hw.conv.skew import Skew
 from isa.config import MachineConfig, config_from_dict
 from isa.latency import array_latency
 from tests.hw.clocks import add_clocks
+from tests.hw.simulation import Simulator
 
 
 def config(ic_p: int, oc_p: int, px_p: int, packed: bool, array_clock: int = 1, pairs: int = 0) -> MachineConfig:

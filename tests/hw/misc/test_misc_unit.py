@@ -6,12 +6,12 @@ import dataclasses
 import itertools
 import random
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pytest
 from amaranth import Module
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
 
 from hw.buffers.feature_map import FeatureMap
 from hw.interfaces import READ_LATENCY
@@ -20,8 +20,8 @@ from isa.config import MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import BY_NAME, MISC_REDUCTIONS, MiscMode
 from isa.latency import misc_latency
-from tests.hw.clocks import add_clocks
 from tests.hw.misc import misc_reference
+from tests.hw.simulation import Kept
 
 NANO = dataclasses.replace(preset("nano"), fm_depth=32, misc_lanes=4)
 ODD = dataclasses.replace(preset("nano"), ic_p=3, misc_lanes=3, oc_p=2, px_p=2, fm_banks=8, fm_depth=16)
@@ -71,12 +71,7 @@ class Bench:
         for lane in range(2):
             wiring.connect(self.module, self.unit.fm_read[lane], getattr(self.memory, f"read_misc_{'ab'[lane]}")[0])
         wiring.connect(self.module, self.unit.fm_write[0], self.memory.write_misc[0])
-
-    def simulate(self, process: Any) -> None:
-        sim = Simulator(self.module)
-        add_clocks(sim, self.config)
-        sim.add_testbench(process)
-        sim.run()
+        self.simulate = Kept(self.module, config).run
 
     async def fill(self, ctx: Any, words: list[int]) -> None:
         write = self.memory.write_other[0]
@@ -118,11 +113,13 @@ class Bench:
         pending = list(enumerate(ops))
         started = False
         cycle = 0
+        offered = None
         while len(outcome.cycles) < len(ops):
-            if pending:
-                await self.offer(ctx, pending[0][1], pending[0][0] % 16)
-            else:
+            if not pending:
                 ctx.set(self.unit.instruction.valid, 0)
+            elif offered != pending[0]:  # it stands until it is taken
+                offered = pending[0]
+                await self.offer(ctx, offered[1], offered[0] % 16)
             if disturb is not None:
                 read = self.memory.read_other[0]
                 ctx.set(read.valid, disturb.getrandbits(1))
@@ -153,6 +150,11 @@ class Bench:
         return outcome
 
 
+@cache
+def bench_of(config: MachineConfig) -> Bench:
+    return Bench(config)
+
+
 def random_words(config: MachineConfig, rng: random.Random) -> list[int]:
     return [rng.getrandbits(8 * config.ic_p) for _ in range(config.fm_words)]
 
@@ -166,7 +168,7 @@ def expect(config: MachineConfig, ops: list[dict[str, int]], words: list[int]) -
 
 def check(config: MachineConfig, ops: list[dict[str, int]], disturb: random.Random | None = None) -> Outcome:
     words = random_words(config, random.Random(3))
-    outcome = Bench(config).run(ops, words, disturb)
+    outcome = bench_of(config).run(ops, words, disturb)
     assert outcome.words == expect(config, ops, words)
     return outcome
 
@@ -219,7 +221,7 @@ def test_halves_go_to_the_even_neighbour(a: int, shift: int, expected: int) -> N
     assert misc_reference.finished(op, a, TABLE) == expected
     words = [0] * NANO.fm_words
     words[0] = sum((a & 0xFF) << 8 * lane for lane in range(4))
-    assert signed_bytes(Bench(NANO).run([op], words).words[1], 4) == [expected] * 4
+    assert signed_bytes(bench_of(NANO).run([op], words).words[1], 4) == [expected] * 4
 
 
 def test_sums_are_exact_and_saturate_to_int16_before_the_zero_point() -> None:
@@ -284,7 +286,7 @@ def test_operands_in_one_phase_walk_a_bank_apart() -> None:
     [("a", MiscMode.PASS, True), ("b", MiscMode.ADD, True), ("b", MiscMode.PASS, False), ("o", MiscMode.MUL, True)],
 )
 def test_words_outside_the_buffer(outside: str, mode: MiscMode, faults: bool) -> None:
-    bench = Bench(NANO)
+    bench = bench_of(NANO)
     good = complete({"mode": MiscMode.PASS, "o_addr": 1})
     bad = complete({"mode": mode, "n4": 2, f"{outside}_addr": NANO.fm_words - 1, f"{outside}_s4": 1})
 
@@ -310,7 +312,7 @@ def test_words_outside_the_buffer(outside: str, mode: MiscMode, faults: bool) ->
 
 
 def test_halt_starts_nothing_new() -> None:
-    bench = Bench(NANO)
+    bench = bench_of(NANO)
 
     async def process(ctx: Any) -> None:
         ctx.set(bench.unit.halt, 1)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hw.misc.rounding import SUM_BITS, WHOLE, Round
 from isa.latency import MISC_ROUNDING
 from tests.hw.misc.misc_reference import clamp, rounded
+from tests.hw.simulation import Simulator
 
 MOST = (1 << SUM_BITS - 1) - 1
 TOP = (1 << WHOLE - 1) - 1

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hw.move.product import RowBytes
+from tests.hw.simulation import Simulator
 
 CASES = [(1, 1), (1, 65535), (4095, 65535), (2, 7), (3, 5), (64, 24), (1000, 999)]
 

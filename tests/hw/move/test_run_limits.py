@@ -6,11 +6,12 @@ import random
 
 import pytest
 from amaranth import unsigned
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.move.runs import RunGenerator
 from isa.config import preset
 from isa.registers import NO_LIMIT
+from tests.hw.simulation import Simulator
 
 NANO = preset("nano")
 WRAP = 1 << 32

@@ -5,19 +5,20 @@ from __future__ import annotations
 import copy
 import random
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from amaranth import Module
 from amaranth.lib.wiring import connect
-from amaranth.sim import Simulator
 
 from hw.interfaces import READ_LATENCY
 from hw.pool.unit import PoolUnit
 from hw.post.shared import SharedPostProcess
+from isa.config import MachineConfig
 from isa.instructions import BY_NAME
-from tests.hw.clocks import add_clocks
 from tests.hw.pool.pool_reference import Fields, Machine, flatten
 from tests.hw.reading import show_words
+from tests.hw.simulation import Kept
 
 
 @dataclass
@@ -39,15 +40,17 @@ class Run:
     wait_bank: int = 0
 
 
-def _with_lanes(dut: PoolUnit) -> tuple[Any, Any]:
+@cache
+def _built(config: MachineConfig) -> tuple[PoolUnit, Any, Kept]:
     """The unit with the finishing lanes that it borrows, whose owner asks for nothing; where tables are written."""
-    if not dut.config.shares_finish:
-        return dut, dut.table_write
+    dut = PoolUnit(config)
+    if not config.shares_finish:
+        return dut, dut.table_write, Kept(dut, config)
     m = Module()
     m.submodules.dut = dut
-    m.submodules.post = post = SharedPostProcess(dut.config)
+    m.submodules.post = post = SharedPostProcess(config)
     connect(m, dut.lanes, post.guest)
-    return m, post.table_write
+    return dut, post.table_write, Kept(m, config)
 
 
 def run_pool(
@@ -55,8 +58,7 @@ def run_pool(
 ) -> Run:
     """Offers the instructions (``ticket`` 1, 2, ...) without a gap; stops at the last ``done`` or at a fault."""
     c = machine.config
-    dut = PoolUnit(c)
-    top, table_write = _with_lanes(dut)
+    dut, table_write, simulation = _built(c)
     rng = random.Random(seed)
     run = Run(flatten(copy.deepcopy(machine.words)))
     taps = flatten(machine.taps)
@@ -72,6 +74,7 @@ def run_pool(
         ctx.set(table_write.en, 0)
 
     def offer(ctx: Any, number: int) -> None:
+        """It stands until it is taken."""
         ctx.set(dut.instruction.valid, number < len(program))
         if number < len(program):
             opcode = BY_NAME["POOL"].opcode
@@ -80,8 +83,8 @@ def run_pool(
     def read_ports(ctx: Any, cycle: int, pipeline: list[list[int | None]]) -> None:
         taken: set[int] = set()
         results: list[int | None] = []
-        for port in dut.fm_read:
-            asks, addr = ctx.get(port.valid), ctx.get(port.addr)
+        asked = [(ctx.get(port.valid), ctx.get(port.addr)) for port in dut.fm_read]
+        for port, (asks, addr) in zip(dut.fm_read, asked, strict=True):
             bank = addr % c.fm_phases + addr // c.fm_phases // c.fm_depth * c.fm_phases
             granted = asks and bank not in taken and rng.random() < grant
             ctx.set(port.ready, granted or not asks)
@@ -97,8 +100,11 @@ def run_pool(
         await write_tables(ctx)
         pipeline: list[list[int | None]] = [[0] * len(dut.fm_read) for _ in range(READ_LATENCY)]
         tap_data, param_data = [0] * c.pool_taps, 0
+        offered = None
         for cycle in range(limit):
-            offer(ctx, len(run.accepted))
+            if offered != len(run.accepted):
+                offered = len(run.accepted)
+                offer(ctx, offered)
             read_ports(ctx, cycle, pipeline)
             for port, word in zip(dut.taps, tap_data, strict=True):
                 ctx.set(port.data, word)
@@ -133,8 +139,5 @@ def run_pool(
                 return
         raise AssertionError(f"not done after {limit} cycles: {len(run.done)} of {len(program)} instructions")
 
-    sim = Simulator(top)
-    add_clocks(sim, machine.config)
-    sim.add_testbench(bench)
-    sim.run()
+    simulation.run(bench)
     return run

@@ -6,9 +6,10 @@ import random
 
 import pytest
 from amaranth import Module, Signal
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import SimulatorContext
 
 from hw.pool.layouts import Word
+from tests.hw.simulation import Simulator
 
 
 @pytest.mark.parametrize("depth", [2, 3, 50, 64, 512, 65536])

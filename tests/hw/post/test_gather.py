@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.post.gather import Gather
+from tests.hw.simulation import Simulator
 
 
 @pytest.mark.parametrize(("lanes", "parts"), [(4, 1), (2, 2), (1, 3), (3, 4)])

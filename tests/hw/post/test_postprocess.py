@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.post.activation import Activate
 from hw.post.postprocess import PostProcess
@@ -16,6 +15,7 @@ from isa.instructions import Activation
 from isa.latency import activate_latency, post_latency
 from tests.hw.clocks import add_clocks
 from tests.hw.post.post_reference import finish, record, requantise, saturate16
+from tests.hw.simulation import Simulator
 
 CONFIG = preset("nano")
 MACHINES = {"one clock": CONFIG, "twice the clock": replace(CONFIG, dsp_packing=True, array_clock=2)}

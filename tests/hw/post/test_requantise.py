@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth import Elaboratable, Module
-from amaranth.sim import Simulator
 
 from hw.arithmetic.doubled import halves_of_a_cycle
 from hw.post.lane import FinishingLane
@@ -18,6 +17,7 @@ from hw.post.requantise import RequantiseLane
 from isa.config import MachineConfig, preset
 from tests.hw.clocks import add_clocks
 from tests.hw.post.post_reference import any_scale, record, requantise, saturate16, wrap32
+from tests.hw.simulation import Simulator
 
 PLAIN = preset("nano")
 DOUBLED = replace(PLAIN, dsp_packing=True, array_clock=2)

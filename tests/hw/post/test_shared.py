@@ -6,12 +6,12 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.post.shared import SharedPostProcess
 from isa.config import config_from_dict
 from isa.latency import post_latency
 from tests.hw.post.post_reference import finish, record, requantise
+from tests.hw.simulation import Simulator
 
 SETTINGS = {"zp": 3, "lo": -100, "hi": 90, "act": 0, "table": 0, "alpha": 0}
 CYCLES = 300

@@ -6,13 +6,13 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.interfaces import READ_LATENCY
 from hw.window.fetch import WindowFetch
 from isa.config import MachineConfig, config_from_dict
 from isa.faults import Fault
 from tests.hw.reading import show_words
+from tests.hw.simulation import Simulator
 
 TICKET = 7
 

@@ -6,9 +6,9 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.window.queue import Queue
+from tests.hw.simulation import Simulator
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4, 5, 16])

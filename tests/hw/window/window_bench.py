@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from amaranth.sim import Simulator
+from tests.hw.simulation import Simulator
 
 Item = TypeVar("Item")
 
