@@ -14,13 +14,13 @@ from amaranth.sim._async import ProcessContext
 from isa.config import MachineConfig
 from tests.hw.clocks import PERIOD, add_clocks
 
-Constructor = Callable[[Any], Coroutine[Any, Any, None]]
+Script = Callable[[Any], Coroutine[Any, Any, None]]
 
 
 class Simulator(sim.Simulator):
     """With testbenches that see a ``Settling`` context."""
 
-    def add_testbench(self, constructor: Constructor, *, background: bool = False) -> None:
+    def add_testbench(self, constructor: Script, *, background: bool = False) -> None:
         async def testbench(ctx: Any) -> None:
             settling = Settling(ctx)
             await Steps(constructor(settling), settling)
@@ -85,10 +85,10 @@ class Kept:
         self._simulator.add_testbench(self._testbench)
         self._places = 0
         """Of processes."""
-        self._script: Constructor | None = None
-        self._processes: tuple[Constructor, ...] = ()
+        self._script: Script | None = None
+        self._processes: tuple[Script, ...] = ()
 
-    def run(self, script: Constructor, *processes: Constructor) -> None:
+    def run(self, script: Script, *processes: Script) -> None:
         """Until the script ends, whatever else the processes wait for."""
         if self._script is not None:
             self._simulator.reset()
@@ -102,7 +102,7 @@ class Kept:
         assert self._script is not None
         await self._script(ctx)
 
-    def _process(self, place: int) -> Constructor:
+    def _process(self, place: int) -> Script:
         async def process(ctx: Any) -> None:
             if place < len(self._processes):
                 await self._processes[place](ctx)

@@ -78,11 +78,16 @@ def test_scripts_on_a_design_that_is_kept_see_what_each_sees_on_a_new_one() -> N
 
 
 def test_the_design_settles_once_for_all_that_is_set() -> None:
-    design, settled = Design(), list[int]()
+    design, settled = Design(), list[bool]()
 
     async def bench(ctx: Any) -> None:
         settle = ctx.settle
-        ctx.settle = lambda: settled.append(not ctx._settled) or settle()
+
+        def counted() -> None:
+            settled.append(not ctx._settled)
+            settle()
+
+        ctx.settle = counted
         for value in range(10):
             ctx.set(design.a, value)
             ctx.set(design.b, value)

@@ -9,10 +9,10 @@ from amaranth import Module, Signal
 from amaranth.sim import SimulatorContext
 
 from hw.arithmetic.small import stepped, summed
-from tests.hw.simulation import Simulator
+from tests.hw.simulation import Script, Simulator
 
 
-def run(m: Module, script: object) -> None:
+def run(m: Module, script: Script) -> None:
     simulator = Simulator(m)
     simulator.add_testbench(script)
     simulator.run()

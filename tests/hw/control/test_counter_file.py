@@ -9,10 +9,10 @@ from amaranth import ResetInserter, Signal
 from amaranth.sim import SimulatorContext
 
 from hw.control.counters import CounterFile
-from tests.hw.simulation import Simulator
+from tests.hw.simulation import Script, Simulator
 
 
-def drive(dut: CounterFile, script: object, simulated: object = None) -> None:
+def drive(dut: CounterFile, script: Script, simulated: object = None) -> None:
     simulator = Simulator(simulated or dut)
     simulator.add_clock(1e-6)
     simulator.add_testbench(script)

@@ -10,13 +10,13 @@ from amaranth.sim import SimulatorContext
 from hw.control.tokens import Tokens
 from isa.faults import TOKEN_MAX
 from isa.instructions import Unit
-from tests.hw.simulation import Simulator
+from tests.hw.simulation import Script, Simulator
 
 UNITS = len(Unit)
 PAIRS = [(int(p), int(c)) for p in Unit for c in Unit]
 
 
-def drive(dut: Tokens, script: object) -> None:
+def drive(dut: Tokens, script: Script) -> None:
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
     simulator.add_testbench(script)
