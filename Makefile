@@ -87,6 +87,7 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.dram_traffic
 	for config in base zu2 zu9; do $(BIN)/python -m bench.strategies cycles --config $$config || exit 1; done
 	$(BIN)/python -m bench.since_first
+	$(BIN)/python -m bench.since_first squeezenet vgg16_convolutions resnet50_v1 mobilenet_v2 googlenet --effort full --config zu9
 	$(BIN)/python -m bench.strategies dram --kib 64 128 256 512 1024 2048 --batch 1 4
 	$(BIN)/python -m bench.like_for_like
 	$(BIN)/python -m bench.architectures

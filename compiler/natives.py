@@ -8,6 +8,7 @@ compiler all is done in Python, with the same result.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from contextlib import suppress
 
@@ -15,6 +16,7 @@ from compiler.outlook import Told
 from compiler.schedule.native import engine as scheduler
 from sim.cycle.native import engine as cycle_model
 from sim.rtl.build import SimulatorError
+from sim.rtl.compiler import compiler_name
 
 LIBRARIES = (cycle_model.LIBRARY, scheduler.LIBRARY)
 
@@ -22,6 +24,8 @@ LIBRARIES = (cycle_model.LIBRARY, scheduler.LIBRARY)
 def prepare(told: Told) -> None:
     """Whoever times the first long programs waits until the libraries are built, if they can be."""
     missing = [library for library in LIBRARIES if not library.is_built()]
+    if missing and shutil.which(compiler_name(brief=True)) is None:
+        return
     if missing:
         told("search: parts of the compiler are compiled, once on this computer")
     for library in missing:

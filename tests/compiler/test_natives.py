@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from compiler import natives
@@ -20,6 +22,7 @@ def test_the_first_long_programs_wait_for_what_is_missing(builds: bool, monkeypa
         if not builds:
             raise MissingToolError("no compiler")
 
+    monkeypatch.setenv("CXX", sys.executable)
     monkeypatch.setattr(Library, "is_built", lambda library: library.what == "scheduler")
     monkeypatch.setattr(Library, "built", build)
     natives.prepare(lambda doing, *_: told.append(doing))
@@ -28,6 +31,15 @@ def test_the_first_long_programs_wait_for_what_is_missing(builds: bool, monkeypa
     monkeypatch.setattr(Library, "is_built", lambda _: True)
     natives.prepare(lambda doing, *_: told.append(doing))
     assert len(told) == len(built) == 1
+
+
+def test_without_a_compiler_nothing_is_told_or_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "c++-of-tomorrow")
+    monkeypatch.setattr(Library, "is_built", lambda _: False)
+    monkeypatch.setattr(Library, "built", None)
+    told: list[str] = []
+    natives.prepare(lambda doing, *_: told.append(doing))
+    assert told == []
 
 
 def test_the_command_says_what_goes_on_in_python(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

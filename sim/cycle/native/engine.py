@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def native_execution(config: MachineConfig) -> Callable[[Program], Executed] | N
 
 
 class NativeExecution:
-    """Programs of one machine, one at a time."""
+    """Programs of one machine, one at a time: the library looks at the table and at masks while other threads may run."""
 
     def __init__(self, config: MachineConfig, library: ctypes.CDLL) -> None:
         self._config, self._library = config, library
@@ -42,8 +43,13 @@ class NativeExecution:
         """Those that the library looks at."""
         self._failed: BaseException | None = None
         self._ask = Ask(self._masks)
+        self._alone = Lock()
 
     def __call__(self, program: Program) -> Executed:
+        with self._alone:
+            return self._executed(program)
+
+    def _executed(self, program: Program) -> Executed:
         count = len(program.units)
         columns = [
             numbers([-1 if unit is None else unit for unit in program.units]), numbers(program.pcs), numbers(program.lengths),
@@ -55,8 +61,7 @@ class NativeExecution:
                 pointer(self._machine), pointer(told), pointer(self._table), self._ask, pointer(found)
             )
             if not done:
-                assert self._failed is not None
-                raise self._failed
+                raise self._failed or MemoryError("cycle model: no room for what a program's units do")
         finally:
             self._asked.clear()
             self._failed = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -99,6 +100,17 @@ def test_a_walk_that_fails_ends_the_program_alone(monkeypatch: pytest.MonkeyPatc
 
 def _no_room(walk: WindowWalk) -> np.ndarray:
     raise MemoryError("no room for masks")
+
+
+@needs_cxx
+def test_threads_may_ask_at_once() -> None:
+    """What one of them adds to the table, or is done with, the library may be looking at for another."""
+    config = preset("base")
+    programs = [from_words(config, random_program(config, seed, size=40).words) for seed in range(24)]
+    expected = [executed(config, program) for program in programs]
+    execution = native(config)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(execution, programs * 2)) == expected * 2
 
 
 @needs_cxx
