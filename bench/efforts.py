@@ -29,7 +29,7 @@ TITLE = "Efforts"
 COLUMNS = ("configuration", "network", "effort", "s", "clock s", "cycles", "DRAM kB of maps", "groups left out", "given up")
 GIVEN_UP = {
     "quick": "programs: none is timed; least DRAM: groups keep the graph's order",
-    "normal": "a proof; schemes; programs of more than 30 000 turns; orders by list scheduling",
+    "normal": "a proof; schemes of groups that do not wait; programs of more than 30 000 turns; orders by list scheduling",
     "full": "seconds; a proof only where there are too many groups",
 }
 PROBE = """

@@ -81,12 +81,12 @@ def _far(first: int, second: int, segment: list[int]) -> bool:
 def by_order(network: str, config: str, schemes: int) -> None:
     bench = Bench(network, config, schemes)
     told = bench.told
-    for choices in (*told.star(), *told.every([range(len(row)) for row in bench.rows])):
-        told.ask(choices)
+    told.ask(*told.star(), *told.every([range(len(row)) for row in bench.rows]))
     problem = told.problem()
     tail = END_TAIL * len(told.first)
     off = max(abs(problem.cost(choices) + tail - cycles) / cycles for choices, cycles in told.whole.items())
     cells, found = solved(problem)
+    told.ask(found.choices)
     before = told.whole[told.own]
     full = Evaluator(bench.evaluator.config, bench.graph, effort=EFFORTS["full"])
     since = time.process_time()
@@ -94,8 +94,8 @@ def by_order(network: str, config: str, schemes: int) -> None:
     seconds = time.process_time() - since
     columns = ("configuration", "network", "groups", "schemes", "edges", *SOLVED, "program: before", "by this choice",
         "sums off at most", "after", "s", "less")  # fmt: skip
-    row = [config, network, *sizes(problem), *cells, f"{before:,}", f"{told.ask(found.choices):,}", f"{off:.2%}", f"{after:,}",
-        f"{seconds:.0f}", f"{1 - after / before:.2%}"]  # fmt: skip
+    row = [config, network, *sizes(problem), *cells, f"{before:,}", f"{told.whole[found.choices]:,}", f"{off:.2%}",
+        f"{after:,}", f"{seconds:.0f}", f"{1 - after / before:.2%}"]  # fmt: skip
     put_row(TITLE, columns, row, 2, PAGE)
     print(" | ".join(row), flush=True)
 
@@ -103,19 +103,20 @@ def by_order(network: str, config: str, schemes: int) -> None:
 def by_flow(network: str, config: str, schemes: int) -> None:
     bench = Bench(network, config, schemes)
     told = bench.told
-    for choices in (*told.star(), *told.every([range(len(row)) for row in bench.rows])):
-        told.ask(choices)
+    told.ask(*told.star(), *told.every([range(len(row)) for row in bench.rows]))
     order = told.problem()
     flow = {pair: together(bench, *pair) for pair in bench.apart()}
     problem = Problem(order.nodes, {**order.edges, **flow})
     cells, found = solved(problem)
     _, chain = solved(order)
+    asked = told.own, chain.choices, found.choices
+    told.ask(*asked)
     columns = ("configuration", "network", "groups", "schemes", "edges", "of them data flow", "guesses", *SOLVED,
         "neighbours together: mean, most", "others together: mean, most", "program: before", "chosen by order alone",
         "by both")  # fmt: skip
     row = [config, network, *sizes(problem), str(len(flow)), "no" if pbqp.solve(problem).exact else "yes", *cells,
         spread([beyond(costs) for costs in order.edges.values()]), spread([*flow.values()]),
-        *(f"{told.ask(choices):,}" for choices in (told.own, chain.choices, found.choices))]  # fmt: skip
+        *(f"{told.whole[choices]:,}" for choices in asked)]  # fmt: skip
     put_row(FLOW, columns, row, 2, PAGE)
     print(" | ".join(row), flush=True)
 

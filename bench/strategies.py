@@ -25,7 +25,7 @@ from compiler.fusion.legal import OpSets
 from compiler.fusion.templates import template_groups
 from compiler.planning.plans import plans_of
 from compiler.quantise.statistics import CalibrationWarning
-from compiler.schemes.walked import with_walked_schemes
+from compiler.schemes.choice import in_schemes
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.partition import Partition
 from compiler.search.strategies import STRATEGIES
@@ -124,7 +124,7 @@ def cycles_row(name: str, config: MachineConfig) -> None:
     _, search = timed("best", evaluator, "cycles")
     since = time.process_time()
     alone = Evaluator(config, graph)
-    cycles.append(program_cycles(config, graph, with_walked_schemes(alone, fastest(alone), alone.effort.walked)))
+    cycles.append(program_cycles(config, graph, in_schemes(alone, fastest(alone))))
     final = time.process_time() - since
     measured = [config.name, name, str(len(sets.ops)), str(embeddings), f"{1000 * isomorphism:.1f}", str(evaluator.evaluated),
         f"{search:.2f}", f"{final:.1f}"]  # fmt: skip

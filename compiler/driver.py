@@ -27,8 +27,7 @@ from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.document import Schedule
-from compiler.schemes.choice import with_schemes
-from compiler.schemes.walked import with_walked_schemes
+from compiler.schemes.choice import in_schemes, with_schemes
 from compiler.search.best import best
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
@@ -195,11 +194,12 @@ def _outlook(
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[list[Plan | Cpu], LeftOut]:
     """What a strategy makes of a graph, in an order in which it can run, and what its caps left out."""
     if strategy == "best" and objective is CYCLES:
-        steps = _fastest_in_schemes(evaluator)
+        steps = in_schemes(evaluator, fastest(evaluator))
         if evaluator.effort.proved:
             # More groups to choose from may lead to another program that is slower.
             evaluator.told("search: what effort normal finds")
-            ways = [steps, _fastest_in_schemes(evaluator.with_effort(NORMAL))]
+            normal = evaluator.with_effort(NORMAL)
+            ways = [steps, in_schemes(normal, fastest(normal))]
             steps = min(ways, key=lambda way: program_cycles(evaluator.config, evaluator.graph, way))
         return steps, partition_by(best, evaluator.graph, evaluator, CYCLES).left_out
     found = STRATEGIES[strategy](evaluator.graph, evaluator, objective)
@@ -208,13 +208,6 @@ def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[
     if strategy == "neocpu" and objective is CYCLES and evaluator.effort.timed:
         steps = with_schemes(evaluator, steps, max(SCHEMES, evaluator.effort.schemes))
     return steps, found.left_out
-
-
-def _fastest_in_schemes(evaluator: Evaluator) -> list[Plan | Cpu]:
-    effort = evaluator.effort
-    steps = fastest(evaluator)
-    walked = effort.walked if effort.times(steps) else 0
-    return with_schemes(evaluator, with_walked_schemes(evaluator, steps, walked), effort.schemes)
 
 
 def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int | None, schedule: Schedule) -> Frugal:

@@ -98,13 +98,18 @@ def stages_of(strategy: str, cycles: bool, effort: Effort, operations: int) -> l
                 Stage("search: groups behind", PLANNING, 6e-3),
                 *_programs(effort.programs),
             ]
-        if timed and effort.walked:
-            found.append(Stage("search: schemes of groups that wait", PROGRAMS, 0.3e-3, 0.1))
-    if cycles and (effort.schemes if strategy == "best" else effort.timed and strategy == "neocpu"):
+    if cycles and strategy == "best" and effort.waiting is not None:
+        if timed:
+            found += [
+                Stage("search: schemes of groups", PROGRAMS, 0.1e-3),
+                Stage("search: schemes, each", PROGRAMS, 0.15e-3, 0.8),
+                Stage("search: schemes, choice", PROGRAMS, 0.1e-3, 0.5),
+            ]
+    elif cycles and (effort.schemes if strategy == "best" else effort.timed and strategy == "neocpu"):
         found += [
-            Stage("search: schemes of group ", PLANNING, 8e-3),
-            Stage("search: schemes, each", PROGRAMS, 4e-3),
-            Stage("search: schemes, the most", PROGRAMS, 2e-3),
+            Stage("search: schemes of groups", PLANNING, 5e-3),
+            Stage("search: schemes, each", PROGRAMS, 2.2e-3),
+            Stage("search: schemes, the most", PROGRAMS, 1.1e-3),
             Stage("search: schemes, choice", PROGRAMS, 0.7e-3),
         ]
     if strategy == "best" and cycles and effort.proved:

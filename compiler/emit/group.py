@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from compiler.emit.parameters import Parameters
 from compiler.layers.layer import Block, Layer, ParameterWords
@@ -14,6 +15,12 @@ from compiler.planning.sequence import sequence
 from compiler.schedule.instruction import Pending
 from isa.config import MachineConfig
 from isa.instructions import Buffer
+
+_Piece = tuple[object, ...]
+"""A map, the block of its layer, the step, its first row and that after its last, and where the parameters lie."""
+_computed: WeakKeyDictionary[Pass, dict[_Piece, Sequence[Pending]]] = WeakKeyDictionary()
+"""Instructions of layers in programs that were timed before: the same group computes the same in another one, as long as its
+parameters come to lie in the same words. Loads and saves do not: a map's place in DRAM depends on all groups."""
 
 
 def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters, batch: int) -> list[Pending]:
@@ -38,6 +45,7 @@ class PassEmitter:
         self._pieces = {name: plan.ranges.piece(name) for name in plan.group.maps}
         """Rows of a piece of each map."""
         self._pending: list[Pending] = []
+        self._computed = _computed.setdefault(plan, {})
 
     def emit(self, images: range) -> list[Pending]:
         """One image after the other; parameters that stay are loaded once."""
@@ -108,4 +116,7 @@ class PassEmitter:
         edge = number in (0, len(self.plan.residence.blocks[layer.output]) - 1)
         most = self._pieces[layer.output] if edge and block.divisible else max(1, len(rows))
         for piece in rows.pieces(most):
-            self._add(layer.emit(piece, block, at, self.plan.placed), layer.op.name, step)
+            key = layer.output, number, step, piece.begin, piece.end, *at.values()
+            if key not in self._computed:
+                self._computed[key] = layer.emit(piece, block, at, self.plan.placed)
+            self._add(self._computed[key], layer.op.name, step)

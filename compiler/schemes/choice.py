@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from compiler.crew import Team
+from compiler.fusion.legal import Mask
+from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.schemes import Scheme, plan_as, schemes
 from compiler.schemes import dynamic, pbqp
@@ -24,6 +28,8 @@ KEPT = 3
 """Schemes of each group of which all pairs are asked about: with four, no network of three gained more than 0.02 %."""
 CHOICES = 6
 """That are made and timed at most: MobileNetV2 on `base` took three until one came again."""
+TOGETHER = 8
+"""Programs that are timed between two words of how far it is: each core keeps two of them from waiting."""
 
 
 def solved(problem: Problem) -> Solution:
@@ -31,24 +37,30 @@ def solved(problem: Problem) -> Solution:
     return dynamic.solve(problem) or pbqp.solve(problem)
 
 
-def with_schemes(evaluator: Evaluator, steps: Steps, count: int, solve: Solve = solved) -> list[Plan | Cpu]:
+def with_schemes(
+    evaluator: Evaluator, steps: Steps, count: int, solve: Solve = solved, waiting: float | None = None, pairs: int = KEPT
+) -> list[Plan | Cpu]:  # fmt: skip
     """The same groups in the same order, each with the best found of its best plan and ``count`` others.
 
-    Programs tell what each scheme takes beside neighbours that have their best; of the most promising ones all pairs are
-    asked about; then choices are made, and timed, which corrects the costs. Never slower than before on the cycle model: the
-    program as it was is one of those that are timed.
+    Programs tell what each scheme takes beside neighbours that have their best; of the ``pairs`` most promising ones all pairs
+    are asked about; then choices are made, and timed, which corrects the costs. Never slower than before on the cycle model:
+    the program as it was is one of those that are timed. ``waiting``: only groups of shapes that wait for more than this share
+    of the program (``that_wait``) have others.
     """
     if not count:
         return list(steps)
     plans = [step for step in steps if isinstance(step, Plan)]
-    rows = []
-    for number, plan in enumerate(plans):
-        evaluator.told(f"search: schemes of group {number + 1} of {len(plans)}", number / len(plans), turns_of(steps))
-        rows.append([plan, *others_of(evaluator, plan, count)])
+    evaluator.told("search: schemes of groups", turns=turns_of(steps))
+    asked = [True] * len(plans) if waiting is None else that_wait(evaluator, steps, waiting)
+    find_schemes(evaluator, [plan for plan, ask in zip(plans, asked, strict=True) if ask], count)
+    rows = [[plan, *others_of(evaluator, plan, count)] if ask else [plan] for plan, ask in zip(plans, asked, strict=True)]
+    if all(len(row) == 1 for row in rows):
+        return list(steps)
     told = measured(evaluator, steps, rows)
     _ask(evaluator, told, [*told.star()], "each scheme")
-    promising = [[int(n) for n in np.argsort(costs, kind="stable")[:KEPT]] for costs in told.margins()]
-    _ask(evaluator, told, [*told.every(promising)], "the most promising pairs")
+    if pairs:
+        promising = [[int(n) for n in np.argsort(costs, kind="stable")[:pairs]] for costs in told.margins()]
+        _ask(evaluator, told, [*told.every(promising)], "the most promising pairs")
     for number in range(CHOICES):
         found = solve(told.problem()).choices
         if found in told.whole:
@@ -57,10 +69,29 @@ def with_schemes(evaluator: Evaluator, steps: Steps, count: int, solve: Solve = 
     return chosen(steps, rows, min(told.whole, key=told.whole.__getitem__))
 
 
+def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:
+    """With as many schemes as effort has time for."""
+    effort = evaluator.effort
+    count = effort.schemes if effort.times(steps) else 0
+    return with_schemes(evaluator, steps, count, waiting=effort.waiting, pairs=effort.pairs)
+
+
+def that_wait(evaluator: Evaluator, steps: Steps, share: float) -> list[bool]:
+    """Whether groups of the shape together take longer in the program than their busiest unit, or the bus, needs at least, by
+    more than this share of the program's cycles."""
+    cycles, spent = spent_by(evaluator.config, evaluator.graph, steps)
+    masks = [_mask(evaluator, step) for step in steps if isinstance(step, Plan)]
+    waits: Counter[object] = Counter()
+    for mask, taken in zip(masks, spent, strict=True):
+        waits[evaluator.shapes.key(mask)] += max(0, taken - int(evaluator.floors.of(mask, CYCLES)))
+    return [waits[evaluator.shapes.key(mask)] > share * cycles for mask in masks]
+
+
 def _ask(evaluator: Evaluator, told: PairCosts, asked: Sequence[Choices], what: str) -> None:
-    for number, choices in enumerate(asked, 1):
-        evaluator.told(f"search: schemes, {what}, program {number} of {len(asked)}", (number - 1) / len(asked))
-        told.ask(choices)
+    for begin in range(0, len(asked), TOGETHER):
+        number = f"program {begin + 1} of {len(asked)}"
+        evaluator.told(f"search: schemes, {what}, {number}", begin / len(asked))
+        told.ask(*asked[begin : begin + TOGETHER])
 
 
 def measured(evaluator: Evaluator, steps: Steps, rows: Sequence[Sequence[Plan]]) -> PairCosts:
@@ -71,7 +102,8 @@ def measured(evaluator: Evaluator, steps: Steps, rows: Sequence[Sequence[Plan]])
     def time(choices: Choices) -> Timed:
         return spent_by(evaluator.config, evaluator.graph, chosen(steps, rows, choices))
 
-    return PairCosts([len(row) for row in rows], first, time)
+    team: Team[Choices, Timed] = evaluator.crew.team(time)
+    return PairCosts([len(row) for row in rows], first, team.each)
 
 
 def chosen(steps: Steps, rows: Sequence[Sequence[Plan]], choices: Choices) -> list[Plan | Cpu]:
@@ -82,24 +114,41 @@ def chosen(steps: Steps, rows: Sequence[Sequence[Plan]], choices: Choices) -> li
 
 def others_of(evaluator: Evaluator, own: Plan, count: int) -> list[Plan]:
     """Other schemes of a group; found once for each shape."""
-    config, group = evaluator.config, own.group
-    mask = sum(1 << evaluator.sets.index[layer.output] for layer in group.layers)
-    found = [plan_as(config, group, scheme, own.upwards) for scheme in _schemes(evaluator, mask, own, count)]
-    return [plan for plan in found if plan is not None]
+    find_schemes(evaluator, [own], count)
+    found = evaluator.schemes[_key(evaluator, own, count)] if own.wanted.free else ()
+    plans = [plan_as(evaluator.config, own.group, scheme, own.upwards) for scheme in found]
+    return [plan for plan in plans if plan is not None]
 
 
-def _schemes(evaluator: Evaluator, mask: int, own: Plan, count: int) -> Sequence[Scheme]:
-    """From earlier groups of the shape, or earlier compilations, if there are any."""
-    if not own.wanted.free:
-        return ()
-    key = count, evaluator.shapes.key(mask)
-    if key not in evaluator.schemes:
-        database = evaluator.database
-        digest = f"{count} {evaluator.shapes.digest(mask)}"
-        kept = None if database is None else database.schemes.get(digest)
+def find_schemes(evaluator: Evaluator, plans: Sequence[Plan], count: int) -> None:
+    """Those of shapes that neither earlier groups nor earlier compilations had are found by all of the crew."""
+    database = evaluator.database
+    missing: dict[tuple[int, object], Plan] = {}
+    for plan in plans:
+        key = _key(evaluator, plan, count)
+        if not plan.wanted.free or key in evaluator.schemes or key in missing:
+            continue
+        kept = None if database is None else database.schemes.get(_digest(evaluator, plan, count))
         if kept is None:
-            kept = tuple(schemes(evaluator.config, own, count))
-            if database is not None:
-                database.keep_schemes(digest, kept)
-        evaluator.schemes[key] = kept
-    return evaluator.schemes[key]
+            missing[key] = plan
+        else:
+            evaluator.schemes[key] = kept
+    new = [*missing.values()]
+    team: Team[int, tuple[Scheme, ...]] = evaluator.crew.team(lambda n: tuple(schemes(evaluator.config, new[n], count)))
+    for key, plan, found in zip(missing, new, team.each(range(len(new))), strict=True):
+        evaluator.schemes[key] = found
+        if database is not None:
+            database.keep_schemes(_digest(evaluator, plan, count), found)
+    team.close()
+
+
+def _mask(evaluator: Evaluator, plan: Plan) -> Mask:
+    return sum(1 << evaluator.sets.index[layer.output] for layer in plan.group.layers)
+
+
+def _key(evaluator: Evaluator, plan: Plan, count: int) -> tuple[int, object]:
+    return count, evaluator.shapes.key(_mask(evaluator, plan))
+
+
+def _digest(evaluator: Evaluator, plan: Plan, count: int) -> str:
+    return f"{count} {evaluator.shapes.digest(_mask(evaluator, plan))}"

@@ -2,9 +2,9 @@
 
 A group's scheme is felt by the next group of the program. With ``k`` schemes of each of ``n`` groups there are ``n k k`` pairs,
 but one program measures ``n`` of them at a time, each between neighbours as it will have them: what a group takes behind
-another is how much later it is done. Programs in which every second group has its scheme number ``r``, and the others their own
-best, tell what ``r`` takes behind the best, and the best behind ``r``. A pair of two others is taken to cost what both changes
-cost together, until it stands in a program that is timed.
+another is how much later it is done. Programs in which every second of those that have several has its scheme number ``r``,
+and the others their own best, tell what ``r`` takes behind the best, and the best behind ``r``. A pair of two others is taken
+to cost what both changes cost together, until it stands in a program that is timed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ Timed = tuple[int, Sequence[int]]
 class PairCosts:
     """``sizes``: schemes of each group. ``first``: groups before which the machine rests."""
 
-    def __init__(self, sizes: Sequence[int], first: Sequence[int], time: Callable[[Choices], Timed]) -> None:
+    def __init__(
+        self, sizes: Sequence[int], first: Sequence[int], time: Callable[[Sequence[Choices]], Sequence[Timed]]
+    ) -> None:
         self.sizes, self.first, self._time = sizes, {*first}, time
         self.whole: dict[Choices, int] = {}
         """Cycles of the programs that were timed."""
@@ -36,24 +38,34 @@ class PairCosts:
     def own(self) -> Choices:
         return (0,) * len(self.sizes)
 
-    def ask(self, choices: Choices) -> int:
-        """Times the program; what its pairs take is known from it ever after."""
-        if choices not in self.whole:
-            self.whole[choices], spent = self._time(choices)
-            for number, cycles in enumerate(spent):
+    def ask(self, *asked: Choices) -> None:
+        """Times the programs; what their pairs take is known from them ever after."""
+        new = [choices for choices in dict.fromkeys(asked) if choices not in self.whole]
+        for choices, (cycles, spent) in zip(new, self._time(new), strict=True):
+            self.whole[choices] = cycles
+            for number, own in enumerate(choices):
                 before = 0 if number in self.first else choices[number - 1]
-                self._pairs[number][before, choices[number]] = cycles
-        return self.whole[choices]
+                self._pairs[number][before, own] = spent[number]
 
     def star(self) -> Iterator[Choices]:
         """Programs to ask first: the best of each, and each scheme between neighbours that have theirs."""
         yield self.own
-        for number, parity in product(range(1, max(self.sizes, default=0)), (0, 1)):
+        turns = self._turns()
+        for number, turn in product(range(1, max(self.sizes, default=0)), (0, 1)):
             choices = tuple(
-                number if n % 2 == parity and number < size else 0 for n, size in enumerate(self.sizes)
+                number if own == turn and number < size else 0 for own, size in zip(turns, self.sizes, strict=True)
             )  # fmt: skip
             if any(choices):
                 yield choices
+
+    def _turns(self) -> list[int]:
+        """In which of two programs a group has its scheme, so that no neighbour has another one, too: in one alone, where none
+        of those that have several is a neighbour of another."""
+        turns: list[int] = []
+        for number, size in enumerate(self.sizes):
+            beside = number > 0 and size > 1 and self.sizes[number - 1] > 1 and number not in self.first
+            turns.append(1 - turns[-1] if beside else 0)
+        return turns
 
     def every(self, schemes: Sequence[Sequence[int]]) -> Iterator[Choices]:
         """Programs in which all pairs of these schemes of neighbours occur."""

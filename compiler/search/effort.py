@@ -27,8 +27,6 @@ class Effort:
     operation (``promising.py``). GoogLeNet on ``base`` comes to a sum of 3 301 603 cycles with 200, to 3 299 215 with 600."""
     programs: int
     """Mixtures of partitions that are timed at most."""
-    walked: int = 0
-    """Schemes of each group that waits, besides its best alone, of which one is chosen by the walk (``schemes/walked.py``)."""
     longest: float = inf
     """Turns (``Plan.turns``) of a program that is timed; a longer one is the least sum of costs.
     On ``base`` NASNet-A-large has 38 000, ResNet-152 8 500, NASNet-A 6 300. To time NASNet-A-large for
@@ -37,6 +35,12 @@ class Effort:
     """Whether other orders, and places, of maps are timed on the cycle model; if not, list scheduling tells what they take."""
     schemes: int = 0
     """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
+    pairs: int = 0
+    """Schemes of each group of which all pairs of neighbours are asked about."""
+    waiting: float | None = None
+    """Share of the program's cycles that groups of one shape must wait for, if there is to be a choice for them; None: there is
+    one for all groups. On ``zu9`` a choice for all gains GoogLeNet and SqueezeNet another 0.2 %, ResNet-50 0.1 %, for up to
+    three times the seconds of the choice; four schemes in place of two gain ResNet-152 and MobileNetV2 0.1 %."""
     proved: bool = False
     """Whether groups of any size are looked at, and as many planned as it takes to prove that no partition costs less, where
     the legal groups are few enough to be listed (``exhaust.py``); where they are not, or the proof is given up, neighbouring
@@ -54,8 +58,10 @@ def turns_of(steps: Sequence[Plan | Cpu]) -> int:
 
 EFFORTS = {
     "quick": Effort(timed=False, most_ops=10, weighed=1, planned=200, programs=0),
-    "normal": Effort(timed=True, most_ops=10, weighed=1, planned=200, programs=6, walked=4, longest=30_000),
-    "full": Effort(timed=True, most_ops=14, weighed=4, planned=2000, programs=16, orders_timed=True, schemes=8, proved=True),
+    "normal": Effort(timed=True, most_ops=10, weighed=1, planned=200, programs=6, schemes=2, waiting=0.005, longest=30_000),
+    "full": Effort(
+        timed=True, most_ops=14, weighed=4, planned=2000, programs=16, orders_timed=True, schemes=8, pairs=3, proved=True
+    ),
 }
 NORMAL = EFFORTS["normal"]
 

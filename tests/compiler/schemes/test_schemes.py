@@ -103,16 +103,14 @@ def test_what_all_programs_tell_is_what_pairs_cost(seed: int) -> None:
         spent = [cost[n, 0 if n in first else choices[n - 1], own] for n, own in enumerate(choices)]
         return sum(spent), spent
 
-    told = PairCosts(sizes, sorted(first), time)
-    for choices in told.star():
-        told.ask(choices)
+    told = PairCosts(sizes, sorted(first), lambda asked: [time(choices) for choices in asked])
+    told.ask(*told.star())
     assert told.problem().cost(told.own) == told.whole[told.own]
     for number, size in enumerate(sizes):
         for own in range(size):
             changed = tuple(own if n == number else 0 for n in range(len(sizes)))
             assert told.problem().cost(changed) == time(changed)[0], "what differs in one group is known by now"
-    for choices in told.every([*map(range, sizes)]):
-        told.ask(choices)
+    told.ask(*told.every([*map(range, sizes)]))
     found = dynamic.solve(told.problem())
     assert found is not None
     all_choices = [*product(*map(range, sizes))]

@@ -1,0 +1,94 @@
+"""Schemes of the groups that wait: what they gain, who is left alone, and how few programs tell it."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.crew import Crew
+from compiler.fastest import fastest
+from compiler.planning.objective import CYCLES
+from compiler.planning.plan import Plan
+from compiler.schemes import choice
+from compiler.schemes.choice import Steps, in_schemes, that_wait, with_schemes
+from compiler.schemes.pair_costs import PairCosts
+from compiler.search.cost import Evaluator
+from compiler.search.effort import EFFORTS
+from compiler.timing import program_cycles, spent_by
+from isa.config import preset
+from tests.compiler.search.partitions import random_graph
+
+NANO = preset("nano")
+
+
+def evaluated(seed: int) -> tuple[Evaluator, list[Plan]]:
+    """A graph without CPU parts, and the groups of its fastest program."""
+    evaluator = Evaluator(NANO, random_graph(seed))
+    return evaluator, [step for step in fastest(evaluator) if isinstance(step, Plan)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_group_waits_for_what_it_takes_beyond_its_busiest_unit(seed: int) -> None:
+    evaluator, steps = evaluated(seed)
+    cycles, spent = spent_by(NANO, evaluator.graph, steps)
+    masks = [sum(1 << evaluator.sets.index[layer.output] for layer in plan.group.layers) for plan in steps]
+    waits = [max(0, taken - evaluator.floors.of(mask, CYCLES)) for taken, mask in zip(spent, masks, strict=True)]
+    keys = [evaluator.shapes.key(mask) for mask in masks]
+    for share in (0.0, 0.01, 0.05, 0.2):
+        together = [sum(wait for wait, other in zip(waits, keys, strict=True) if other == key) for key in keys]
+        assert that_wait(evaluator, steps, share) == [wait > share * cycles for wait in together]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_program_is_never_slower_for_it_and_only_groups_that_wait_change(seed: int) -> None:
+    evaluator, steps = evaluated(seed)
+    share = 0.02
+    found = with_schemes(evaluator, steps, 2, waiting=share, pairs=0)
+    assert program_cycles(NANO, evaluator.graph, found) <= program_cycles(NANO, evaluator.graph, steps)
+    for before, after, waits in zip(steps, found, that_wait(evaluator, steps, share), strict=True):
+        assert after is before or waits
+
+
+def test_some_programs_are_faster_for_it() -> None:
+    gains = []
+    for seed in range(6):
+        evaluator, steps = evaluated(seed)
+        found = with_schemes(evaluator, steps, 4, waiting=0.0, pairs=0)
+        gains.append(program_cycles(NANO, evaluator.graph, steps) - program_cycles(NANO, evaluator.graph, found))
+    assert max(gains) > 0
+
+
+def test_where_no_group_waits_for_so_much_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator, steps = evaluated(1)
+    monkeypatch.setattr(choice, "plan_as", lambda *asked: pytest.fail("no group waits"))
+    assert with_schemes(evaluator, steps, 2, waiting=1.0) == steps
+
+
+def test_two_cores_choose_what_one_does() -> None:
+    evaluator, steps = evaluated(2)
+    alone = with_schemes(evaluator, steps, 4, waiting=0.0)
+    with Crew(2) as crew:
+        both = Evaluator(NANO, evaluator.graph, crew=crew)
+        again = with_schemes(both, steps, 4, waiting=0.0)
+    assert [plan.wanted for plan in plans(again)] == [plan.wanted for plan in plans(alone)]
+
+
+def plans(steps: Steps) -> list[Plan]:
+    return [step for step in steps if isinstance(step, Plan)]
+
+
+def test_groups_apart_are_asked_about_in_the_same_program() -> None:
+    def costs(*sizes: int, first: tuple[int, ...] = (0,)) -> list[tuple[int, ...]]:
+        return [*PairCosts(sizes, first, lambda asked: []).star()]
+
+    assert costs(3, 1, 3) == [(0, 0, 0), (1, 0, 1), (2, 0, 2)]
+    assert costs(1, 3, 3, 3) == [(0, 0, 0, 0), (0, 1, 0, 1), (0, 0, 1, 0), (0, 2, 0, 2), (0, 0, 2, 0)]
+    assert costs(2, 2, first=(0, 1)) == [(0, 0), (1, 1)], "the machine rests between them"
+
+
+def test_normal_effort_asks_those_that_wait_full_asks_all_and_quick_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, dict[str, object]]] = []
+    monkeypatch.setattr(choice, "with_schemes", lambda evaluator, steps, count, **how: asked.append((count, how)))
+    for name, effort in EFFORTS.items():
+        in_schemes(Evaluator(NANO, random_graph(0), effort=effort), [])
+        assert (name, bool(asked[-1][0])) in {("quick", False), ("normal", True), ("full", True)}
+    assert [how["waiting"] is None for _, how in asked] == [True, False, True]
