@@ -29,7 +29,7 @@ KEPT = 3
 CHOICES = 6
 """That are made and timed at most: MobileNetV2 on `base` took three until one came again."""
 TOGETHER = 8
-"""Programs that are timed between two words of how far it is: each core keeps two of them from waiting."""
+"""Programs that are timed between two words of how far it is, by both cores."""
 
 
 def solved(problem: Problem) -> Solution:
