@@ -16,6 +16,7 @@ from compiler.planning.schemes import Scheme, plan_as, schemes
 from compiler.schemes import dynamic, pbqp
 from compiler.schemes.pair_costs import Choices, PairCosts, Timed
 from compiler.schemes.problem import Problem, Solution
+from compiler.schemes.walk import promising_rows
 from compiler.search.cost import Evaluator
 from compiler.search.effort import turns_of
 from compiler.timing import spent_by
@@ -38,14 +39,15 @@ def solved(problem: Problem) -> Solution:
 
 
 def with_schemes(
-    evaluator: Evaluator, steps: Steps, count: int, solve: Solve = solved, waiting: float | None = None, pairs: int = KEPT
+    evaluator: Evaluator, steps: Steps, count: int, solve: Solve = solved, waiting: float | None = None,
+    walked: int | None = None, pairs: int = KEPT,
 ) -> list[Plan | Cpu]:  # fmt: skip
     """The same groups in the same order, each with the best found of its best plan and ``count`` others.
 
     Programs tell what each scheme takes beside neighbours that have their best; of the ``pairs`` most promising ones all pairs
     are asked about; then choices are made, and timed, which corrects the costs. Never slower than before on the cycle model:
     the program as it was is one of those that are timed. ``waiting``: only groups of shapes that wait for more than this share
-    of the program (``that_wait``) have others.
+    of the program (``that_wait``) have others, and of these only the ``walked`` ones that promise most by the walk.
     """
     if not count:
         return list(steps)
@@ -56,6 +58,8 @@ def with_schemes(
     rows = [[plan, *others_of(evaluator, plan, count)] if ask else [plan] for plan, ask in zip(plans, asked, strict=True)]
     if all(len(row) == 1 for row in rows):
         return list(steps)
+    if walked is not None:
+        rows = promising_rows(evaluator, steps, rows, walked)
     told = measured(evaluator, steps, rows)
     _ask(evaluator, told, [*told.star()], "each scheme")
     if pairs:
@@ -73,7 +77,7 @@ def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:
     """With as many schemes as effort has time for."""
     effort = evaluator.effort
     count = effort.schemes if effort.times(steps) else 0
-    return with_schemes(evaluator, steps, count, waiting=effort.waiting, pairs=effort.pairs)
+    return with_schemes(evaluator, steps, count, waiting=effort.waiting, walked=effort.walked, pairs=effort.pairs)
 
 
 def that_wait(evaluator: Evaluator, steps: Steps, share: float) -> list[bool]:

@@ -14,6 +14,7 @@ from itertools import product
 
 import numpy as np
 
+from compiler.schemes.dynamic import margins
 from compiler.schemes.problem import Costs, Problem
 
 Choices = tuple[int, ...]
@@ -87,20 +88,7 @@ class PairCosts:
 
     def margins(self) -> list[Costs]:
         """By group and scheme: what the best choice costs that has it."""
-        problem = self.problem()
-        until: list[Costs] = []
-        for number, costs in enumerate(problem.nodes):
-            before = until[-1] if until else np.zeros(1)
-            edge = problem.edges.get((number - 1, number), np.zeros((len(before), 1)))
-            until.append(costs + (before[:, None] + edge).min(axis=0))
-        after = np.zeros(1)
-        margins: list[Costs] = []
-        for number in reversed(range(len(until))):
-            edge = problem.edges.get((number, number + 1), np.zeros((1, len(after))))
-            left = (edge + after).min(axis=1)
-            margins.insert(0, until[number] + left)
-            after = problem.nodes[number] + left
-        return margins
+        return margins(self.problem())
 
     def _spent(self, number: int, before: int, own: int) -> int:
         known = self._pairs[number]

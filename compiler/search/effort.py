@@ -40,7 +40,10 @@ class Effort:
     waiting: float | None = None
     """Share of the program's cycles that groups of one shape must wait for, if there is to be a choice for them; None: there is
     one for all groups. On ``zu9`` a choice for all gains GoogLeNet and SqueezeNet another 0.2 %, ResNet-50 0.1 %, for up to
-    three times the seconds of the choice; four schemes in place of two gain ResNet-152 and MobileNetV2 0.1 %."""
+    three times the seconds of the choice."""
+    walked: int | None = None
+    """Schemes of each group, besides its best alone, that are timed: those that promise most by the walk; None: all. Three of
+    eight take MobileNetV3-large on ``base`` 1.7 % fewer cycles than the two that are cheapest alone, two of four 1.1 %."""
     proved: bool = False
     """Whether groups of any size are looked at, and as many planned as it takes to prove that no partition costs less, where
     the legal groups are few enough to be listed (``exhaust.py``); where they are not, or the proof is given up, neighbouring
@@ -58,7 +61,9 @@ def turns_of(steps: Sequence[Plan | Cpu]) -> int:
 
 EFFORTS = {
     "quick": Effort(timed=False, most_ops=10, weighed=1, planned=200, programs=0),
-    "normal": Effort(timed=True, most_ops=10, weighed=1, planned=200, programs=6, schemes=2, waiting=0.005, longest=30_000),
+    "normal": Effort(
+        timed=True, most_ops=10, weighed=1, planned=200, programs=6, schemes=8, waiting=0.005, walked=3, longest=30_000
+    ),
     "full": Effort(
         timed=True, most_ops=14, weighed=4, planned=2000, programs=16, orders_timed=True, schemes=8, pairs=3, proved=True
     ),

@@ -1,4 +1,4 @@
-"""Instructions of a group's layers are made once for all programs that it stands in, and are those that each would have made."""
+"""Instructions of a group's layers are made once for all programs that it stands in: those that each would have made."""
 
 from __future__ import annotations
 

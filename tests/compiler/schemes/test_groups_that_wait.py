@@ -8,9 +8,10 @@ from compiler.crew import Crew
 from compiler.fastest import fastest
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
-from compiler.schemes import choice
-from compiler.schemes.choice import Steps, in_schemes, that_wait, with_schemes
+from compiler.schemes import choice, dynamic
+from compiler.schemes.choice import Steps, in_schemes, others_of, that_wait, with_schemes
 from compiler.schemes.pair_costs import PairCosts
+from compiler.schemes.walk import by_walk, promising_rows
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS
 from compiler.timing import program_cycles, spent_by
@@ -83,6 +84,25 @@ def test_groups_apart_are_asked_about_in_the_same_program() -> None:
     assert costs(3, 1, 3) == [(0, 0, 0), (1, 0, 1), (2, 0, 2)]
     assert costs(1, 3, 3, 3) == [(0, 0, 0, 0), (0, 1, 0, 1), (0, 0, 1, 0), (0, 2, 0, 2), (0, 0, 2, 0)]
     assert costs(2, 2, first=(0, 1)) == [(0, 0), (1, 1)], "the machine rests between them"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_many_schemes_those_are_timed_that_promise_most_by_the_walk(seed: int) -> None:
+    """The best choice of all by the walk is among the best choices of what is kept; the group's own comes first."""
+    evaluator, steps = evaluated(seed)
+    rows = [[plan, *others_of(evaluator, plan, 4)] for plan in steps]
+    kept = promising_rows(evaluator, steps, rows, 2)
+    assert [row[0] for row in kept] == steps
+    assert all(len(row) == min(3, len(before)) for row, before in zip(kept, rows, strict=True))
+    problem = by_walk(evaluator, steps, rows)
+    least = dynamic.solve(problem)
+    assert least is not None
+    for number, (row, before) in enumerate(zip(kept, rows, strict=True)):
+        assert before[least.choices[number]] in row
+    for number, costs in enumerate(dynamic.margins(problem)):
+        assert costs.min() == least.cost
+        dropped = [cost for cost, plan in zip(costs, rows[number], strict=True) if plan not in kept[number]]
+        assert all(costs[rows[number].index(plan)] <= cost for plan in kept[number][1:] for cost in dropped)
 
 
 def test_normal_effort_asks_those_that_wait_full_asks_all_and_quick_none(monkeypatch: pytest.MonkeyPatch) -> None:
