@@ -56,10 +56,10 @@ def with_schemes(
     asked = [True] * len(plans) if waiting is None else that_wait(evaluator, steps, waiting)
     find_schemes(evaluator, [plan for plan, ask in zip(plans, asked, strict=True) if ask], count)
     rows = [[plan, *others_of(evaluator, plan, count)] if ask else [plan] for plan, ask in zip(plans, asked, strict=True)]
+    if walked is not None and any(len(row) > 1 for row in rows):
+        rows = promising_rows(evaluator, steps, rows, walked)
     if all(len(row) == 1 for row in rows):
         return list(steps)
-    if walked is not None:
-        rows = promising_rows(evaluator, steps, rows, walked)
     told = measured(evaluator, steps, rows)
     _ask(evaluator, told, [*told.star()], "each scheme")
     if pairs:

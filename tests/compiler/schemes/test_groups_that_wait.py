@@ -11,7 +11,7 @@ from compiler.planning.plan import Plan
 from compiler.schemes import choice, dynamic
 from compiler.schemes.choice import Steps, in_schemes, others_of, that_wait, with_schemes
 from compiler.schemes.pair_costs import PairCosts
-from compiler.schemes.walk import by_walk, promising_rows
+from compiler.schemes.walk import HOPELESS, by_walk, promising_rows
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS
 from compiler.timing import program_cycles, spent_by
@@ -93,8 +93,10 @@ def test_of_many_schemes_those_are_timed_that_promise_most_by_the_walk(seed: int
     rows = [[plan, *others_of(evaluator, plan, 4)] for plan in steps]
     kept = promising_rows(evaluator, steps, rows, 2)
     assert [row[0] for row in kept] == steps
-    assert all(len(row) == min(3, len(before)) for row, before in zip(kept, rows, strict=True))
     problem = by_walk(evaluator, steps, rows)
+    for row, before, costs in zip(kept, rows, dynamic.margins(problem), strict=True):
+        hopeful = [cost for cost in costs[1:] if cost <= costs[0] + HOPELESS * costs.min()]
+        assert len(row) == min(3, 1 + len(hopeful)) <= len(before)
     least = dynamic.solve(problem)
     assert least is not None
     for number, (row, before) in enumerate(zip(kept, rows, strict=True)):
