@@ -206,7 +206,9 @@ def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[
     groups = evaluator.whole(found.groups)
     steps = plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
     if strategy == "neocpu" and objective is CYCLES and evaluator.effort.timed:
-        steps = with_schemes(evaluator, steps, max(SCHEMES, evaluator.effort.schemes))
+        # Those of ``best`` with effort normal are fewer groups'.
+        count = SCHEMES if evaluator.effort.waiting is not None else evaluator.effort.schemes
+        steps = with_schemes(evaluator, steps, count)
     return steps, found.left_out
 
 

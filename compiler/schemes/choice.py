@@ -40,14 +40,15 @@ def solved(problem: Problem) -> Solution:
 
 def with_schemes(
     evaluator: Evaluator, steps: Steps, count: int, solve: Solve = solved, waiting: float | None = None,
-    walked: int | None = None, pairs: int = KEPT,
+    walked: int | None = None,
 ) -> list[Plan | Cpu]:  # fmt: skip
     """The same groups in the same order, each with the best found of its best plan and ``count`` others.
 
-    Programs tell what each scheme takes beside neighbours that have their best; of the ``pairs`` most promising ones all pairs
-    are asked about; then choices are made, and timed, which corrects the costs. Never slower than before on the cycle model:
-    the program as it was is one of those that are timed. ``waiting``: only groups of shapes that wait for more than this share
-    of the program (``that_wait``) have others, and of these only the ``walked`` ones that promise most by the walk.
+    Programs tell what each scheme takes beside neighbours that have their best; of the most promising ones all pairs are asked
+    about, if there is time for all schemes; then choices are made, and timed, which corrects the costs. Never slower than before
+    on the cycle model: the program as it was is one of those that are timed. ``waiting``: only groups of shapes that wait for
+    more than this share of the program (``that_wait``) have others, and of these only the ``walked`` ones that promise most by
+    the walk.
     """
     if not count:
         return list(steps)
@@ -62,8 +63,8 @@ def with_schemes(
         return list(steps)
     told = measured(evaluator, steps, rows)
     _ask(evaluator, told, [*told.star()], "each scheme")
-    if pairs:
-        promising = [[int(n) for n in np.argsort(costs, kind="stable")[:pairs]] for costs in told.margins()]
+    if walked is None:
+        promising = [[int(n) for n in np.argsort(costs, kind="stable")[:KEPT]] for costs in told.margins()]
         _ask(evaluator, told, [*told.every(promising)], "the most promising pairs")
     for number in range(CHOICES):
         found = solve(told.problem()).choices
@@ -77,7 +78,7 @@ def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:
     """With as many schemes as effort has time for."""
     effort = evaluator.effort
     count = effort.schemes if effort.times(steps) else 0
-    return with_schemes(evaluator, steps, count, waiting=effort.waiting, walked=effort.walked, pairs=effort.pairs)
+    return with_schemes(evaluator, steps, count, waiting=effort.waiting, walked=effort.walked)
 
 
 def that_wait(evaluator: Evaluator, steps: Steps, share: float) -> list[bool]:
@@ -137,6 +138,8 @@ def find_schemes(evaluator: Evaluator, plans: Sequence[Plan], count: int) -> Non
             missing[key] = plan
         else:
             evaluator.schemes[key] = kept
+    if not missing:
+        return
     new = [*missing.values()]
     team: Team[int, tuple[Scheme, ...]] = evaluator.crew.team(lambda n: tuple(schemes(evaluator.config, new[n], count)))
     for key, plan, found in zip(missing, new, team.each(range(len(new))), strict=True):

@@ -35,15 +35,14 @@ class Effort:
     """Whether other orders, and places, of maps are timed on the cycle model; if not, list scheduling tells what they take."""
     schemes: int = 0
     """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
-    pairs: int = 0
-    """Schemes of each group of which all pairs of neighbours are asked about."""
     waiting: float | None = None
     """Share of the program's cycles that groups of one shape must wait for, if there is to be a choice for them; None: there is
-    one for all groups. On ``zu9`` a choice for all gains GoogLeNet and SqueezeNet another 0.2 %, ResNet-50 0.1 %, for up to
-    three times the seconds of the choice."""
+    one for all groups. With two schemes of each, that gained GoogLeNet another 0.2 %, SqueezeNet and ResNet-50 0.1 %, on ``zu9``
+    with the first edition's memories, for 1.5 to 4 times the seconds of the choice."""
     walked: int | None = None
-    """Schemes of each group, besides its best alone, that are timed: those that promise most by the walk; None: all. Three of
-    eight take MobileNetV3-large on ``base`` 1.7 % fewer cycles than the two that are cheapest alone, two of four 1.1 %."""
+    """Schemes of each group, besides its best alone, that are timed: those that promise most by the walk; None: all, and pairs
+    of the most promising ones. Three of eight take MobileNetV3-large on ``base`` 1.7 % fewer cycles than the two that are
+    cheapest alone, two of four 1.1 %."""
     proved: bool = False
     """Whether groups of any size are looked at, and as many planned as it takes to prove that no partition costs less, where
     the legal groups are few enough to be listed (``exhaust.py``); where they are not, or the proof is given up, neighbouring
@@ -65,7 +64,7 @@ EFFORTS = {
         timed=True, most_ops=10, weighed=1, planned=200, programs=6, schemes=8, waiting=0.005, walked=3, longest=30_000
     ),
     "full": Effort(
-        timed=True, most_ops=14, weighed=4, planned=2000, programs=16, orders_timed=True, schemes=8, pairs=3, proved=True
+        timed=True, most_ops=14, weighed=4, planned=2000, programs=16, orders_timed=True, schemes=8, proved=True
     ),
 }
 NORMAL = EFFORTS["normal"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.crew import Crew
+from compiler.driver import frugal_steps
 from compiler.fastest import fastest
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
@@ -43,7 +44,7 @@ def test_a_group_waits_for_what_it_takes_beyond_its_busiest_unit(seed: int) -> N
 def test_a_program_is_never_slower_for_it_and_only_groups_that_wait_change(seed: int) -> None:
     evaluator, steps = evaluated(seed)
     share = 0.02
-    found = with_schemes(evaluator, steps, 2, waiting=share, pairs=0)
+    found = with_schemes(evaluator, steps, 2, waiting=share, walked=2)
     assert program_cycles(NANO, evaluator.graph, found) <= program_cycles(NANO, evaluator.graph, steps)
     for before, after, waits in zip(steps, found, that_wait(evaluator, steps, share), strict=True):
         assert after is before or waits
@@ -53,7 +54,7 @@ def test_some_programs_are_faster_for_it() -> None:
     gains = []
     for seed in range(6):
         evaluator, steps = evaluated(seed)
-        found = with_schemes(evaluator, steps, 4, waiting=0.0, pairs=0)
+        found = with_schemes(evaluator, steps, 4, waiting=0.0, walked=4)
         gains.append(program_cycles(NANO, evaluator.graph, steps) - program_cycles(NANO, evaluator.graph, found))
     assert max(gains) > 0
 
@@ -114,3 +115,16 @@ def test_normal_effort_asks_those_that_wait_full_asks_all_and_quick_none(monkeyp
         in_schemes(Evaluator(NANO, random_graph(0), effort=effort), [])
         assert (name, bool(asked[-1][0])) in {("quick", False), ("normal", True), ("full", True)}
     assert [how["waiting"] is None for _, how in asked] == [True, False, True]
+
+
+@pytest.mark.parametrize(("effort", "count"), [("normal", 6), ("full", 8)])
+def test_neocpu_asks_all_groups_whatever_best_has_time_for(effort: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def watched(evaluator: Evaluator, steps: Steps, count: int, **how: object) -> Steps:
+        asked.append((count, how))
+        return steps
+
+    monkeypatch.setattr("compiler.driver.with_schemes", watched)
+    frugal_steps(NANO, random_graph(0), "neocpu", "cycles", effort=EFFORTS[effort])
+    assert asked == [(count, {})]
