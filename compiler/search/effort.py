@@ -37,7 +37,7 @@ class Effort:
     """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
     waiting: float | None = None
     """Share of the program's cycles that groups of one shape must wait for, if there is to be a choice for them; None: there is
-    one for all groups. With two schemes of each, that gained GoogLeNet another 0.2 %, SqueezeNet and ResNet-50 0.1 %, on ``zu9``
+    one for all groups. With two schemes of each, GoogLeNet gained another 0.2 %, SqueezeNet and ResNet-50 0.1 %, on ``zu9``
     with the first edition's memories, for 1.5 to 4 times the seconds of the choice."""
     walked: int | None = None
     """Schemes of each group, besides its best alone, that are timed: those that promise most by the walk; None: all, and pairs
