@@ -44,11 +44,11 @@ def with_schemes(
 ) -> list[Plan | Cpu]:  # fmt: skip
     """The same groups in the same order, each with the best found of its best plan and ``count`` others.
 
-    Programs tell what each scheme takes beside neighbours that have their best; of the most promising ones all pairs are asked
-    about, if there is time for all schemes; then choices are made, and timed, which corrects the costs. The program as it was is
-    one of those that are timed, so none is slower than before on the cycle model. ``waiting``: only groups of shapes that wait
-    for more than this share of the program (``that_wait``) have others, and of these only the ``walked`` ones that promise most
-    by the walk.
+    Programs tell what each scheme takes beside neighbours that have their best; of the most promising ones all pairs are
+    asked about, if there is time for all schemes; then choices are made, and timed, which corrects the costs. The program as
+    it was is one of those that are timed, so none is slower than before on the cycle model. ``waiting``: only groups of
+    shapes that wait for more than this share of the program (``that_wait``) have others, and of these only the ``walked``
+    ones that promise most by the walk.
     """
     if not count:
         return list(steps)
