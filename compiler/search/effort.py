@@ -36,9 +36,10 @@ class Effort:
     schemes: int = 0
     """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
     waiting: float | None = None
-    """Share of the program's cycles that groups of one shape must wait for, if there is to be a choice for them; None: there is
-    one for all groups. With two schemes of each, GoogLeNet gained another 0.2 %, SqueezeNet and ResNet-50 0.1 %, on ``zu9``
-    with the first edition's memories, for 1.5 to 4 times the seconds of the choice."""
+    """Share of the program's cycles that groups of one shape must wait for, if there is to be a choice for them, unless many
+    wait for less each (``schemes/choice.py``); None: there is one for all groups. With two schemes of each, GoogLeNet gained
+    another 0.2 %, SqueezeNet and ResNet-50 0.1 %, on ``zu9`` with the first edition's memories, for 1.5 to 4 times the seconds
+    of the choice."""
     walked: int | None = None
     """Schemes of each group, besides its best alone, that are timed: those that promise most by the walk; None: all, and pairs
     of the most promising ones. Three of eight take MobileNetV3-large on ``base`` 1.7 % fewer cycles than the two that are

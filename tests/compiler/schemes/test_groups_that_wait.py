@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from compiler.crew import Crew
@@ -10,7 +12,7 @@ from compiler.fastest import fastest
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.schemes import choice, dynamic
-from compiler.schemes.choice import Steps, in_schemes, others_of, that_wait, with_schemes
+from compiler.schemes.choice import REST, Steps, in_schemes, others_of, that_wait, with_schemes
 from compiler.schemes.pair_costs import PairCosts
 from compiler.schemes.walk import HOPELESS, by_walk, promising_rows
 from compiler.search.cost import Evaluator
@@ -36,8 +38,29 @@ def test_a_group_waits_for_what_it_takes_beyond_its_busiest_unit(seed: int) -> N
     waits = [max(0, taken - evaluator.floors.of(mask, CYCLES)) for taken, mask in zip(spent, masks, strict=True)]
     keys = [evaluator.shapes.key(mask) for mask in masks]
     for share in (0.0, 0.01, 0.05, 0.2):
-        together = [sum(wait for wait, other in zip(waits, keys, strict=True) if other == key) for key in keys]
-        assert that_wait(evaluator, steps, share) == [wait > share * cycles for wait in together]
+        together = {key: sum(wait for wait, other in zip(waits, keys, strict=True) if other == key) for key in keys}
+        asked = dict(zip(keys, that_wait(evaluator, steps, share), strict=True))
+        left = [wait for key, wait in together.items() if not asked[key]]
+        taken = [wait for key, wait in together.items() if asked[key]]
+        assert max(left, default=0) <= share * cycles
+        assert sum(left) <= REST * share * cycles
+        assert min(taken, default=inf) >= max(left, default=0), "those that wait most"
+        least = min(taken, default=inf)
+        assert least > share * cycles or sum(left) + least > REST * share * cycles, "and no more than that"
+
+
+def test_many_groups_that_wait_for_little_each_are_asked_about_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine shapes that wait for one part in a thousand each, and one for two: for less than 0.5 % each, for 1.1 % together."""
+    evaluator, steps = evaluated(0)
+    many = [steps[0]] * 10
+    waits = [2, *[1] * 9]
+    monkeypatch.setattr(choice, "spent_by", lambda *program: (1000, [10 + wait for wait in waits]))
+    monkeypatch.setattr(evaluator.floors, "of", lambda mask, kind: 10)
+    shapes = iter([*range(10)] * 2)
+    monkeypatch.setattr(evaluator.shapes, "key", lambda mask: next(shapes))
+    assert that_wait(evaluator, many, 0.003) == [False] * 10, "eleven are no more than four times three"
+    shapes = iter([*range(10)] * 2)
+    assert that_wait(evaluator, many, 0.002) == [True, True, *[False] * 8], "until at most eight, four times two, are left"
 
 
 @pytest.mark.parametrize("seed", range(6))
