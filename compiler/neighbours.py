@@ -60,6 +60,10 @@ class Neighbours:
         """Those from ``start`` up to ``stop``, as they are in the whole program."""
         return [self._step(path[number], number % 2 == 0) for number in range(len(path))[start:stop]]
 
+    def groups(self, path: Sequence[Mask]) -> list[Mask]:
+        """Those of the machine."""
+        return [mask & self._machine for mask in path if mask & self._machine]
+
     def hoped(self, first: Mask, second: Mask) -> int:
         """Cycles of the second behind the first, at best where it was in no program; 0 before the first group of all.
 

@@ -7,7 +7,7 @@ step another can use in every step. Slabs whose rings keep nothing from step to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -82,6 +82,7 @@ class Slabs:
         self._apart: dict[tuple[int, int], Meeting] = {}
         self._masks: dict[tuple[int, int, int], Mask] = {}
         self._fewest: dict[tuple[int, int], int] = {}
+        self._seats: dict[tuple[tuple[int, ...], int], dict[int, Seat] | None] = {}
         self._slab_of: dict[tuple[int, ...], Slab | None] = {}
         self._blocks: dict[tuple[int, ...], Block] = {}
 
@@ -116,7 +117,10 @@ class Slabs:
         words = 0
         for number in order:
             best: tuple[tuple[int, int], int, Slab, list[int]] | None = None
+            least = max(live), words  # No place takes less, and of equal ones the first is taken.
             for place in range(len(slabs) + 1):
+                if best is not None and best[0] == least:
+                    break
                 old = slabs[place] if place < len(slabs) else None
                 joined = self._joined((*(old.seats if old else ()), number))
                 if joined is not None:
@@ -145,7 +149,7 @@ class Slabs:
             self._slab_of[members] = self._smallest(members)
         return self._slab_of[members]
 
-    def _smallest(self, members: Sequence[int]) -> Slab | None:
+    def _smallest(self, members: tuple[int, ...]) -> Slab | None:
         own = [self.tenants[number] for number in members]
         pitch = max(each.pitch for each in own)
         best: Slab | None = None
@@ -166,25 +170,31 @@ class Slabs:
                 best = found
         return best
 
-    def _seated(self, members: Sequence[int], rows: int) -> dict[int, Seat] | None:
-        """Each in turn at the lowest plane where some shift keeps it clear of the others."""
-        seats: dict[int, Seat] = {}
+    def _seated(self, members: tuple[int, ...], rows: int) -> dict[int, Seat] | None:
+        """Each in turn at the lowest plane where some shift keeps it clear of the others, which keep the seats that they have
+        without it."""
+        key = members, rows
+        if key not in self._seats:
+            before = self._seated(members[:-1], rows) if len(members) > 1 else {}
+            seat = None if before is None else self._seat(members[-1], before, rows)
+            self._seats[key] = None if before is None or seat is None else {**before, members[-1]: seat}
+        return self._seats[key]
+
+    def _seat(self, number: int, seats: Mapping[int, Seat], rows: int) -> Seat | None:
+        """The lowest beside these that keeps clear of them."""
         full = (1 << rows) - 1
-        for number in members:
-            planes = self.tenants[number].planes
-            for first in sorted({0, *(seat.plane + self.tenants[n].planes for n, seat in seats.items())}):
-                taken = 0
-                for other, seat in seats.items():
-                    if first < seat.plane + self.tenants[other].planes and seat.plane < first + planes:
-                        mask = self._mask(number, other, rows) << seat.shift
-                        taken |= (mask | mask >> rows) & full
-                if taken != full:
-                    lowest_free = ~taken & taken + 1
-                    seats[number] = Seat(first, lowest_free.bit_length() - 1)
-                    break
-            else:
-                return None
-        return seats
+        planes = self.tenants[number].planes
+        others = [(seat.plane, seat.plane + self.tenants[n].planes, n, seat.shift) for n, seat in seats.items()]
+        for first in sorted({0, *(end for _, end, _, _ in others)}):
+            taken = 0
+            for begin, end, other, shift in others:
+                if first < end and begin < first + planes:
+                    mask = self._mask(number, other, rows) << shift
+                    taken |= (mask | mask >> rows) & full
+            if taken != full:
+                lowest_free = ~taken & taken + 1
+                return Seat(first, lowest_free.bit_length() - 1)
+        return None
 
     def _least_rows(self, number: int, other: int) -> int:
         """Of a slab in which both may have rows in one plane; as many as both have together, if there is none."""

@@ -6,23 +6,33 @@ time. Joined from good ones they are, with no more plans than there are pairs of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 from compiler.fusion.legal import Mask, union
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import price_of, price_or_none
 
+MayJoin = Callable[[Mask, Mask], bool]
+"""Whether two groups are worth being looked at together."""
+
 
 def merged(evaluator: Evaluator, objective: Objective, groups: Sequence[Mask]) -> list[Mask]:
     """A partition that is not dearer, in which no two groups are worth joining; groups fit."""
+    return [sorted(groups), *merges(evaluator, objective, groups)][-1]
+
+
+def merges(
+    evaluator: Evaluator, objective: Objective, groups: Sequence[Mask], may_join: MayJoin = lambda one, other: True
+) -> Iterator[list[Mask]]:
+    """Each partition on the way there, with two groups joined in each that are apart in the one before."""
     sets = evaluator.sets
-    left = sorted(groups)
+    left: list[Mask] | None = sorted(groups)
     illegal: set[Mask] = set()
-    while True:
+    while left is not None:
         pairs = [
             (one, other) for one, other in combinations(left, 2)
-            if union(sets.joins, one) & other and one | other not in illegal
+            if union(sets.joins, one) & other and one | other not in illegal and may_join(one, other)
         ]  # fmt: skip
         illegal.update(one | other for one, other in pairs if not sets.legal(one | other))
         pairs = [(one, other) for one, other in pairs if one | other not in illegal]
@@ -33,11 +43,16 @@ def merged(evaluator: Evaluator, objective: Objective, groups: Sequence[Mask]) -
             apart = price_of(evaluator, objective, one) + price_of(evaluator, objective, other)
             if price is not None and price < apart:
                 worth.append((price - apart, one, other))
-        for _, one, other in sorted(worth):
-            found = sorted([*(mask for mask in left if mask not in (one, other)), one | other])
-            # Others may wait for one of them, and be waited for by the other.
-            if sets.in_order(found) is not None:
-                left = found
-                break
-        else:
-            return left
+        left = _joined(evaluator, left, [(one, other) for _, one, other in sorted(worth)])
+        if left is not None:
+            yield left
+
+
+def _joined(evaluator: Evaluator, groups: Sequence[Mask], pairs: Sequence[tuple[Mask, Mask]]) -> list[Mask] | None:
+    """With the first of these pairs that can be; None: with none."""
+    for one, other in pairs:
+        found = sorted([*(mask for mask in groups if mask not in (one, other)), one | other])
+        # Others may wait for one of them, and be waited for by the other.
+        if evaluator.sets.in_order(found) is not None:
+            return found
+    return None
