@@ -3,50 +3,47 @@
 The search plans groups of a few operations (``search/promising.py``), for there are too many larger ones. Where programs wait
 for the bus, as ResNets do on ``zu9``, groups of sixty operations are faster: maps stay on chip, and parameters of late layers,
 whose maps fit as a whole, are loaded once all the same. From a program that was timed they are reached by joining two groups at
-a time (``search/merge.py``); and of each two it is known what they can save at most, so that few are planned: what they take in
-it, less what no plan of both can undercut.
+a time (``search/merge.py``), those only that are hoped to save something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-
 from compiler.fusion.legal import Mask
 from compiler.neighbours import Neighbours
 from compiler.planning.objective import CYCLES
+from compiler.search.cost import Evaluator
+from compiler.search.least import Least
 from compiler.search.merge import merges
-from compiler.search.partition import made_of
+from compiler.search.partition import made_of, price_of
 from compiler.search.splice import Path
 
 WORTH = 1 / 300
-"""Of a program's cycles: two groups that cannot save so much are not planned as one. No pair of two networks on ``base`` can, of
-MobileNetV2 on ``zu9`` eight of nine."""
+"""Of what all groups cost: two groups that are not hoped to save so much are not planned as one."""
+WORTH_APART = 1 / 20
+"""The same of what the two cost. With it the slowest plans, of large maps that find room only in each other's words, are left
+out, half a second of MobileNetV2's on ``zu9``, and no program of four networks on it is another."""
 
 
 def with_joins(neighbours: Neighbours, path: Path, most_ops: float) -> list[Path]:
-    """Ways to run the program, in each two groups joined that are apart in the one before; none of more operations than that.
-
-    The last has the largest groups.
-    """
-    evaluator = neighbours.evaluator
-    may_join = _may_join(neighbours, path, most_ops)
-    partitions = merges(evaluator, CYCLES, neighbours.groups(path), may_join)
-    return [neighbours.path(made_of(evaluator, CYCLES, groups).groups) for groups in partitions]
-
-
-def _may_join(neighbours: Neighbours, path: Sequence[Mask], most_ops: float) -> Callable[[Mask, Mask], bool]:
+    """Ways to run the program, in each two groups joined that are apart in the one before, to one of at most so many operations."""
     evaluator = neighbours.evaluator
     groups = neighbours.groups(path)
-    behind = [neighbours.hoped(*pair) for pair in pairwise((0, *path)) if neighbours.groups(pair[1:])]
-    took = dict(zip(groups, behind, strict=True))
-    least = WORTH * sum(took.values())
+    least = WORTH * sum(price_of(evaluator, CYCLES, group) for group in groups)
 
     def may_join(one: Mask, other: Mask) -> bool:
-        both = one | other
-        if both.bit_count() > most_ops:
+        if (one | other).bit_count() > most_ops:
             return False
-        now = sum(cycles for group, cycles in took.items() if group & both)
-        return now - int(evaluator.floors.of(both, CYCLES)) > least
+        saving, apart = _hoped_saving(evaluator, one, other)
+        return saving > max(least, WORTH_APART * apart)
 
-    return may_join
+    partitions = merges(evaluator, CYCLES, groups, may_join)
+    return [neighbours.path(made_of(evaluator, CYCLES, masks).groups) for masks in partitions]
+
+
+def _hoped_saving(evaluator: Evaluator, one: Mask, other: Mask) -> tuple[int, int]:
+    """And what they cost apart. As of groups that promise most: together they may be no farther from their least than the nearer
+    of the two is from its own."""
+    least = evaluator.once(Least)
+    costs = [price_of(evaluator, CYCLES, group) for group in (one, other)]
+    beyond = min(cost - least.of(group, CYCLES) for cost, group in zip(costs, (one, other), strict=True))
+    return sum(costs) - least.of(one | other, CYCLES) - beyond, sum(costs)
