@@ -54,8 +54,8 @@ SHORT = 500
 JOINS = 2
 """Programs that are timed at most with all groups joined that seem worth it, and as many with some of them."""
 JOINED_GAIN = 1 / 400
-"""Of cycles, that joined groups must save, for there is less to choose from among schemes of fewer groups: SqueezeNet on ``zu9``
-takes 0.1 % fewer with them, and 0.4 % more once schemes are chosen."""
+"""Of cycles, that joined groups must save, for there is less to choose from among schemes of fewer groups: SqueezeNet on
+``zu9`` takes 0.1 % fewer with them, and 0.4 % more once schemes are chosen."""
 GAIN = 1 / 1000
 """Of cycles: a program that promises less is not timed."""
 
