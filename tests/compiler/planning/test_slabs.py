@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compiler.planning.presence import Presence
-from compiler.planning.slabs import Berth, Slabs, Tenant
+from compiler.planning.slabs import Berth, Seat, Slabs, Tenant
 
 
 def tenant(rng: random.Random, layers: int, steps: int) -> Tenant:
@@ -103,3 +103,42 @@ def test_two_rings_lie_as_close_as_any_places_let_them() -> None:
         assert found >= best >= slabs.least(), f"seed {seed}"
         equal += found == best
     assert equal >= 22
+
+
+class Plain(Slabs):
+    """Seats all members anew, and looks at all slabs."""
+
+    def _seated(self, members: tuple[int, ...], rows: int) -> dict[int, Seat] | None:
+        seats: dict[int, Seat] = {}
+        for number in members:
+            planes = self.tenants[number].planes
+            for first in sorted({0, *(seat.plane + self.tenants[n].planes for n, seat in seats.items())}):
+                beside = [
+                    (other, seat) for other, seat in seats.items()
+                    if first < seat.plane + self.tenants[other].planes and seat.plane < first + planes
+                ]  # fmt: skip
+                free = (
+                    shift for shift in range(rows)
+                    if not any(self._mask(number, other, rows) >> (shift - seat.shift) % rows & 1 for other, seat in beside)
+                )  # fmt: skip
+                shift = next(free, None)
+                if shift is not None:
+                    seats[number] = Seat(first, shift)
+                    break
+            else:
+                return None
+        return seats
+
+
+def test_seats_are_those_of_a_plain_search() -> None:
+    shared = 0
+    for seed in range(200):
+        rng = random.Random(seed)
+        layers = rng.randint(1, 6)
+        tenants = [tenant(rng, layers, 5) for _ in range(rng.randint(4, 10))]
+        apart = sum(each.ring * each.pitch * each.planes for each in tenants)
+        for words in {Slabs(tenants).least(), (Slabs(tenants).least() + apart) // 2, apart}:
+            found = Slabs(tenants).berths(words)
+            assert found == Plain(tenants).berths(words), f"seed {seed}, {words} words"
+            shared += found is not None and words < apart
+    assert shared > 100
