@@ -83,7 +83,9 @@ def measure(config: MachineConfig, name: str) -> list[str]:
     cycles, own = errors(path)
     cells = [f"{error:+.2%}" for error in own]
     cells.append(f"{tried[0].told[path] / cycles - 1:+.2%}" if tried else NOT_TIMED)
-    near = contenders(evaluator, neighbours, of_strategies(evaluator)) if tried else []
+    # An evaluator that knows no joined groups yet, as when the choice begins.
+    fresh = Evaluator(config, evaluator.graph)
+    near = contenders(fresh, neighbours, of_strategies(fresh)) if tried else []
     found = [errors(each)[1] for each in near]
     ranges = [f"{min(each):+.1%} to {max(each):+.1%}" for each in zip(*found, strict=True)] or [NOT_TIMED] * 2
     return [config.name, name, f"{cycles:,}", *cells, str(len(near)), *ranges]
