@@ -15,7 +15,9 @@ from compiler.joins import with_joins
 from compiler.neighbours import Neighbours
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
+from compiler.schedule.document import GroupSchedule
 from compiler.search.cost import Evaluator
+from compiler.search.decided import Decided
 from compiler.search.effort import EFFORTS, Effort
 from compiler.search.partition import price_of
 from compiler.timing import program_cycles
@@ -116,3 +118,15 @@ def test_what_saves_too_little_is_left_apart(monkeypatch: pytest.MonkeyPatch) ->
     without = chosen(graph, ZU9, replace(NORMAL, joined=0))
     monkeypatch.setattr(compiler.fastest, "JOINED_GAIN", 0.99)
     assert chosen(graph, ZU9, NORMAL) == without
+
+
+def test_what_a_schedule_decides_joins_nobody() -> None:
+    graph = residual_blocks(6)
+    ops = Evaluator(ZU9, graph).sets.ops
+    pinned = [ops[4:8], ops[16:18]]
+    evaluator = Decided(ZU9, graph, wanted={frozenset(own): GroupSchedule(()) for own in pinned})
+    neighbours = Neighbours(evaluator)
+    ways = with_joins(neighbours, neighbours.path(evaluator.whole(tuple((op,) for op in ops))), 64)
+    assert ways
+    for own in pinned:
+        assert all(evaluator.sets.mask(own) in way for way in ways)
