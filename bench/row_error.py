@@ -10,6 +10,7 @@ was told when stretches had been timed. Then the same of all partitions that the
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from statistics import median
 from unittest import mock
 
@@ -59,6 +60,12 @@ def watched(evaluator: Evaluator) -> tuple[list[Plan | Cpu], list[Tried]]:
         return fastest(evaluator), made
 
 
+def path_of(neighbours: Neighbours, steps: Sequence[Plan | Cpu]) -> Groups:
+    """The groups of a program."""
+    made = [{layer.output for layer in step.group.layers} for step in steps if isinstance(step, Plan)]
+    return neighbours.path([[op for op in neighbours.evaluator.sets.ops if op.output in outputs] for outputs in made])
+
+
 def measure(config: MachineConfig, name: str) -> list[str]:
     """A row of the table; of many partitions the least and the greatest error."""
     evaluator = Evaluator(config, imported(name))
@@ -78,8 +85,7 @@ def measure(config: MachineConfig, name: str) -> list[str]:
         told = sum(step.cost.cycles for step in steps if isinstance(step, Plan)), sum_behind(path, walked)
         return cycles, [each / cycles - 1 for each in told]
 
-    made = [{layer.output for layer in step.group.layers} for step in chosen if isinstance(step, Plan)]
-    path = neighbours.path([[op for op in sets.ops if op.output in outputs] for outputs in made])
+    path = path_of(neighbours, chosen)
     cycles, own = errors(path)
     cells = [f"{error:+.2%}" for error in own]
     cells.append(f"{tried[0].told[path] / cycles - 1:+.2%}" if tried else NOT_TIMED)
