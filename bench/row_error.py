@@ -89,7 +89,7 @@ def measure(config: MachineConfig, name: str) -> list[str]:
     cycles, own = errors(path)
     cells = [f"{error:+.2%}" for error in own]
     cells.append(f"{tried[0].told[path] / cycles - 1:+.2%}" if tried else NOT_TIMED)
-    # An evaluator that knows no joined groups yet, as when the choice begins.
+    # An evaluator that knows no merged groups yet, as when the choice begins.
     fresh = Evaluator(config, evaluator.graph)
     near = contenders(fresh, neighbours, of_strategies(fresh)) if tried else []
     found = [errors(each)[1] for each in near]

@@ -8,7 +8,8 @@ cheapest that overlap cannot make up for it (``MARGIN``) are left out. ``splice`
 each other (``neighbours.py``): by what is hoped, and every other time by what is feared. What promises to be faster than all
 programs so far is timed on the cycle model, which tells what its groups really take, so that other mixtures may look better;
 and so on until none does (``GAIN``), or as many were tried as there is time for (``Effort.programs``). Of the fastest, groups
-are joined with their neighbours where that may save something (``joins.py``), and again mixtures are timed that promise more.
+are merged with their neighbours where that may save something (``merged_groups.py``), and again mixtures are timed that promise
+more.
 
 A program that is too long to be timed (``Effort.longest``) is the partition with the least sum of costs.
 
@@ -29,7 +30,7 @@ from math import inf
 
 from compiler.crew import Team
 from compiler.fusion.legal import Mask
-from compiler.joins import with_joins
+from compiler.merged_groups import with_merged_groups
 from compiler.natives import prepare
 from compiler.neighbours import Neighbours
 from compiler.planning.objective import CYCLES, DRAM, LEAN
@@ -46,15 +47,15 @@ from compiler.xgraph.ops import Cpu, Op
 
 MARGIN = 1 / 7
 """More than the errors of two sums of costs differ by for partitions of one network, on all networks and presets measured
-(docs/performance.md: by 11.5 % for ResNet-152 on ``zu9``)."""
+(docs/performance.md: by 11.4 % for ResNet-152 on ``zu9``)."""
 CHARGES = (1, -1, 300, -300)
 """Cycles of a group: with one more, or less, of partitions that cost the same that of fewer groups, or of more."""
 SHORT = 500
 """Turns (``Plan.turns``) of a program that is timed as a whole: SqueezeNet has 400 on ``base``, MobileNetV2 1 200."""
-JOINS = 2
-"""Programs that are timed at most with all groups joined that seem worth it, and as many with some of them."""
-JOINED_GAIN = 1 / 400
-"""Of cycles, that joined groups must save, for there is less to choose from among schemes of fewer groups: SqueezeNet on
+MERGES = 2
+"""Programs that are timed at most with all groups merged that seem worth it, and as many with some of them."""
+MERGED_GAIN = 1 / 400
+"""Of cycles, that merged groups must save, for there is less to choose from among schemes of fewer groups: SqueezeNet on
 ``zu9`` takes 0.1 % fewer with them, and 0.4 % more once schemes are chosen."""
 GAIN = 1 / 1000
 """Of cycles: a program that promises less is not timed."""
@@ -78,15 +79,7 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
         prepare(evaluator.told)
     tried = Tried(evaluator, neighbours)
     tried.choose(near, effort.programs, "program")
-    evaluator.told("search: groups joined with their neighbours")
-    path = tried.fastest()
-    joined = with_joins(neighbours, path, effort.joined)
-    for ways in ([path, *joined[-1:]], [path, *joined]) if joined else ():
-        neighbours.walk_ahead(pairs_of(ways))
-        tried.choose(ways, JOINS, "program with joined groups")
-    best_joined = tried.fastest()
-    worth = tried.told[best_joined] <= (1 - JOINED_GAIN) * tried.told[path]
-    return neighbours.steps(best_joined if worth else path)
+    return neighbours.steps(merged_if_faster(evaluator, neighbours, tried))
 
 
 @dataclass(frozen=True)
@@ -149,6 +142,18 @@ def next_asked(near: Sequence[Path], neighbours: Neighbours, told: Mapping[Path,
     ways += [(path, hoped) for path in sorted(near, key=lambda path: sum_behind(path, hoped))]
     limit = (1 - GAIN) * min(told.values()) if len(told) > 1 else inf
     return next((path for path, behind in ways if path not in told and sum_behind(path, behind) < limit), None)
+
+
+def merged_if_faster(evaluator: Evaluator, neighbours: Neighbours, tried: Tried) -> Path:
+    """The fastest program so far, or one with more of its groups merged, if that is worth it."""
+    evaluator.told("search: groups merged with their neighbours")
+    path = tried.fastest()
+    merged = with_merged_groups(neighbours, path)
+    for ways in ([path, *merged[-1:]], [path, *merged]) if merged else ():
+        neighbours.walk_ahead(pairs_of(ways))
+        tried.choose(ways, MERGES, "program with merged groups")
+    larger = tried.fastest()
+    return larger if tried.told[larger] <= (1 - MERGED_GAIN) * tried.told[path] else path
 
 
 def sum_behind(path: Path, behind: Behind) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
@@ -98,8 +97,8 @@ def stages_of(strategy: str, cycles: bool, effort: Effort, operations: int) -> l
                 Stage("search: strategy best, where bytes count", PLANNING, 5e-3),
                 Stage("search: groups behind", PLANNING, 6e-3),
                 *_programs(effort.programs),
-                Stage("search: groups joined", PLANNING, 0.5e-3 if effort.joined < inf else 20e-3),
-                Stage("search: program with joined groups", PROGRAMS, 0.06e-3, 0.4),
+                Stage("search: groups merged", PLANNING, 0.5e-3),
+                Stage("search: program with merged groups", PROGRAMS, 0.06e-3, 0.4),
             ]
     if cycles and strategy == "best" and effort.waiting is not None:
         if timed:

@@ -27,10 +27,6 @@ class Effort:
     operation (``promising.py``). GoogLeNet on ``base`` comes to a sum of 3 301 603 cycles with 200, to 3 299 215 with 600."""
     programs: int
     """Mixtures of partitions that are timed at most."""
-    joined: float = 0
-    """Operations of a group at most that is made by joining neighbours of a timed program (``joins.py``): one of 64 is planned
-    in a tenth of a second, of 200 in a second. ResNet-152 on ``zu9`` takes 6 593 144 cycles with 64, 6 470 111 with any
-    number, and another 15 s."""
     longest: float = inf
     """Turns (``Plan.turns``) of a program that is timed; a longer one is the least sum of costs.
     On ``base`` NASNet-A-large has 38 000, ResNet-152 8 500, NASNet-A 6 300. To time NASNet-A-large for
@@ -66,11 +62,10 @@ def turns_of(steps: Sequence[Plan | Cpu]) -> int:
 EFFORTS = {
     "quick": Effort(timed=False, most_ops=10, weighed=1, planned=200, programs=0),
     "normal": Effort(
-        timed=True, most_ops=10, weighed=1, planned=200, programs=6, joined=64, schemes=8, waiting=0.005, walked=3,
-        longest=30_000,
+        timed=True, most_ops=10, weighed=1, planned=200, programs=6, schemes=8, waiting=0.005, walked=3, longest=30_000
     ),
     "full": Effort(
-        timed=True, most_ops=14, weighed=4, planned=2000, programs=16, joined=inf, orders_timed=True, schemes=8, proved=True
+        timed=True, most_ops=14, weighed=4, planned=2000, programs=16, orders_timed=True, schemes=8, proved=True
     ),
 }
 NORMAL = EFFORTS["normal"]

@@ -13,8 +13,8 @@ from compiler.fusion.legal import Mask, union
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import price_of, price_or_none
 
-MayJoin = Callable[[Mask, Mask], bool]
-"""Whether two groups are worth being looked at together."""
+MayMerge = Callable[[Mask, Mask], bool]
+"""Whether two groups are worth being planned as one."""
 
 
 def merged(evaluator: Evaluator, objective: Objective, groups: Sequence[Mask]) -> list[Mask]:
@@ -23,16 +23,16 @@ def merged(evaluator: Evaluator, objective: Objective, groups: Sequence[Mask]) -
 
 
 def merges(
-    evaluator: Evaluator, objective: Objective, groups: Sequence[Mask], may_join: MayJoin = lambda one, other: True
+    evaluator: Evaluator, objective: Objective, groups: Sequence[Mask], may_merge: MayMerge = lambda one, other: True
 ) -> Iterator[list[Mask]]:
-    """Each partition on the way there, with two groups joined in each that are apart in the one before."""
+    """Each partition on the way there, with two groups merged in each that are apart in the one before."""
     sets = evaluator.sets
     left: list[Mask] | None = sorted(groups)
     illegal: set[Mask] = set()
     while left is not None:
         pairs = [
             (one, other) for one, other in combinations(left, 2)
-            if union(sets.joins, one) & other and one | other not in illegal and may_join(one, other)
+            if union(sets.joins, one) & other and one | other not in illegal and may_merge(one, other)
         ]  # fmt: skip
         illegal.update(one | other for one, other in pairs if not sets.legal(one | other))
         pairs = [(one, other) for one, other in pairs if one | other not in illegal]
@@ -43,12 +43,12 @@ def merges(
             apart = price_of(evaluator, objective, one) + price_of(evaluator, objective, other)
             if price is not None and price < apart:
                 worth.append((price - apart, one, other))
-        left = _joined(evaluator, left, [(one, other) for _, one, other in sorted(worth)])
+        left = _with_first(evaluator, left, [(one, other) for _, one, other in sorted(worth)])
         if left is not None:
             yield left
 
 
-def _joined(evaluator: Evaluator, groups: Sequence[Mask], pairs: Sequence[tuple[Mask, Mask]]) -> list[Mask] | None:
+def _with_first(evaluator: Evaluator, groups: Sequence[Mask], pairs: Sequence[tuple[Mask, Mask]]) -> list[Mask] | None:
     """With the first of these pairs that can be; None: with none."""
     for one, other in pairs:
         found = sorted([*(mask for mask in groups if mask not in (one, other)), one | other])

@@ -9,7 +9,7 @@ import pytest
 from bench import row_error
 from bench.network_table import put_row
 from bench.strategies import imported
-from compiler.fastest import JOINED_GAIN
+from compiler.fastest import MERGED_GAIN
 from compiler.neighbours import Neighbours
 from compiler.search.cost import Evaluator
 from isa.config import preset
@@ -31,9 +31,9 @@ def test_each_way_has_its_own_worst_and_median(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_the_search_was_told_is_of_the_partition_that_it_chose() -> None:
-    """The fastest, or one that is nearly as fast with fewer groups joined."""
+    """The fastest, or one that is nearly as fast with fewer groups merged."""
     evaluator = Evaluator(preset("zu9"), imported("squeezenet"))
     chosen, (tried,) = row_error.watched(evaluator)
     path = row_error.path_of(Neighbours(evaluator), chosen)
     assert len(path) == len(chosen)
-    assert tried.told[path] * (1 - JOINED_GAIN) <= tried.told[tried.fastest()] <= tried.told[path]
+    assert tried.told[path] * (1 - MERGED_GAIN) <= tried.told[tried.fastest()] <= tried.told[path]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 import pytest
 
 from compiler.planning.presence import Presence
-from compiler.planning.slabs import Berth, Seat, Slabs, Tenant
+from compiler.planning.slabs import Berth, Seat, Slab, Slabs, Tenant
 
 
 def tenant(rng: random.Random, layers: int, steps: int) -> Tenant:
@@ -128,6 +129,23 @@ class Plain(Slabs):
             else:
                 return None
         return seats
+
+    def _slabs(self, order: Sequence[int]) -> list[Slab]:
+        slabs: list[Slab] = []
+        for number in order:
+            ways = []
+            for place in range(len(slabs) + 1):
+                seats = slabs[place].seats if place < len(slabs) else {}
+                if (slab := self._joined((*seats, number))) is not None:
+                    ways.append([*slabs[:place], slab, *slabs[place + 1 :]])
+            slabs = min(ways, key=lambda way: (self._most_in_use(way), sum(slab.words for slab in way)))
+        return slabs
+
+    def _most_in_use(self, slabs: Sequence[Slab]) -> int:
+        """Words, at the worst moment of a step."""
+        blocks = [self._block(slab) for slab in slabs]
+        last = max(each.presence.last for each in self.tenants)
+        return max(sum(block.size for block in blocks if block.begin <= time < block.end) for time in range(last + 1))
 
 
 def test_seats_are_those_of_a_plain_search() -> None:

@@ -1,9 +1,9 @@
-"""A program's groups joined with their neighbours, as far as that may be worth it: partitions with larger groups to time.
+"""A program's groups merged with their neighbours, as far as that may be worth it: partitions with larger groups to time.
 
 The search plans groups of a few operations (``search/promising.py``), for there are too many larger ones. Where programs wait
-for the bus, as ResNets do on ``zu9``, groups of sixty operations are faster: maps stay on chip, and parameters of late layers,
-whose maps fit as a whole, are loaded once all the same. From a program that was timed they are reached by joining two groups at
-a time (``search/merge.py``), those only that are hoped to save something.
+for the bus, as ResNets do on ``zu9``, groups of a hundred operations are faster: maps stay on chip, and parameters of late
+layers, whose maps fit as a whole, are loaded once all the same. From a program that was timed they are reached by merging two
+groups at a time (``search/merge.py``), those only that are hoped to save something.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ WORTH = 1 / 300
 and ``zu2`` hardly any are."""
 
 
-def with_joins(neighbours: Neighbours, path: Path, most_ops: float) -> list[Path]:
-    """Ways to run the program, with two more groups joined in each than in the one before, up to so many operations in one."""
+def with_merged_groups(neighbours: Neighbours, path: Path) -> list[Path]:
+    """Ways to run the program, with two more groups merged in each than in the one before."""
     evaluator = neighbours.evaluator
     groups = neighbours.groups(path)
     least = WORTH * sum(price_of(evaluator, CYCLES, group) for group in groups)
 
-    def may_join(one: Mask, other: Mask) -> bool:
-        return (one | other).bit_count() <= most_ops and _hoped_saving(evaluator, one, other) > least
+    def may_merge(one: Mask, other: Mask) -> bool:
+        return _hoped_saving(evaluator, one, other) > least
 
-    partitions = merges(evaluator, CYCLES, groups, may_join)
+    partitions = merges(evaluator, CYCLES, groups, may_merge)
     return [neighbours.path(made_of(evaluator, CYCLES, masks).groups) for masks in partitions]
 
 
