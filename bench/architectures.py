@@ -6,9 +6,9 @@ How much less than the accelerator alone moves, layer by layer with its own data
 
 from __future__ import annotations
 
-import argparse
 from statistics import median
 
+from bench.command import command
 from bench.figures import number
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
@@ -60,7 +60,7 @@ def told() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("architectures", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--batch", type=int, default=4)
     arguments = parser.parse_intermixed_args()

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from amaranth.back import verilog
 
+from bench.command import command
 from hw.arithmetic.cascade import Dsp48Cascades
 from hw.conv.array import MacArray
 from hw.emit_memory import MemoryModules
@@ -34,9 +35,12 @@ def size(config: MachineConfig, *, dsp48e2: bool) -> dict[str, float]:
     return count(design, mapped, target, yosys.version).total
 
 
-def main(names: list[str]) -> None:
+def main(arguments: list[str]) -> None:
+    parser = command("array_size", __doc__)
+    parser.add_argument("presets", nargs="*", default=["base", "zu2", "zu9"])
+    names = parser.parse_args(arguments).presets
     print("| array | LUT | FF | DSP |\n|---|---:|---:|---:|")
-    for name in names or ["base", "zu2", "zu9"]:
+    for name in names:
         packed, plain = (replace(preset(name), dsp_packing=switch, array_clock=1) for switch in (True, False))
         doubled = replace(packed, array_clock=2)
         for title, config, dsp48e2 in (

@@ -8,11 +8,11 @@ time, is put below it.
 
 from __future__ import annotations
 
-import argparse
 import time
 from itertools import product
 from statistics import median
 
+from bench.command import command
 from bench.figures import listed, number, paragraph
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
@@ -94,7 +94,7 @@ def _proved(rows: list[dict[str, str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("bounds", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--kib", type=int, nargs="+", default=[KIB])
     parser.add_argument("--batch", type=int, nargs="+", default=[1])

@@ -8,12 +8,12 @@ the strategy ``optimus``. Rows go into docs/decisions/phases-and-groups.md.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.command import command
 from bench.finishing_lanes import LISTED, cycle_cells
 from bench.network_table import put_row
 from isa.config import MachineConfig, config_from_dict, load_config
@@ -47,8 +47,7 @@ def changed(config: MachineConfig, fields: str) -> MachineConfig:
 
 
 def main(given: list[str] | None = None) -> None:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="bench.buffers", description=__doc__, formatter_class=raw)
+    parser = command("buffers", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", default="zu2")
     parser.add_argument("--with", dest="changes", action="append", default=[], metavar="FIELD=VALUE,...")

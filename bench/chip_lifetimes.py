@@ -12,7 +12,6 @@ instead, what the bytes of ``best`` are.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from bench.command import command
 from bench.network_table import put_row
 from bench.strategies import CONVOLUTIONS, convolutions, fitting, imported, small_machine, timed
 from compiler.layers.placed import Placed
@@ -127,7 +127,7 @@ def part_row(name: str, kib: int, batch: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command("chip_lifetimes", __doc__)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--parts", action="store_true")
     parser.add_argument("--kib", nargs="+", type=int, default=(64, 128, 256))

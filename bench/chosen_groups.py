@@ -7,9 +7,11 @@ docs/networks.md (``bench.networks_rtl --best``) with the bounds of *Bounds of p
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 
 from bench import compared
+from bench.command import command
 from bench.figures import listed, number, paragraph
 from bench.least_cycles import TITLE as BOUNDS
 from bench.network_table import PAGE as NETWORKS
@@ -87,7 +89,8 @@ def _below_what_is_asked(written: list[dict[str, str]]) -> str:
     return paragraph(f"Below what is asked, of {len(asked)} rows of which something is: {listed(names)}.")
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
+    command("chosen_groups", __doc__).parse_args(arguments)
     for row in rows():
         put_row(TITLE, COLUMNS, row, 2, PERFORMANCE)
     put_text(TITLE, told(), PERFORMANCE)
@@ -98,4 +101,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -13,7 +13,6 @@ What the other takes for ResNet-50 on ``base`` is measured with each row, for se
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping
 from itertools import pairwise
@@ -24,6 +23,7 @@ from typing import Any
 import onnx
 
 from bench.checkout import ROOT, revision, run_in
+from bench.command import command
 from bench.figures import number
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
@@ -127,7 +127,7 @@ def told() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("compile_times", __doc__)
     parser.add_argument("networks", nargs="+")
     parser.add_argument("--config", default="base")
     parser.add_argument("--beside", type=Path, help="another checkout")

@@ -8,7 +8,6 @@ that differ, operations that went to the CPU.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import time
@@ -16,6 +15,7 @@ from collections.abc import Callable
 
 from onnx import ModelProto
 
+from bench.command import command
 from bench.network_table import put_row, put_rows
 from bench.networks import differing, imported
 from compiler.driver import Compiled, compile_graph
@@ -91,7 +91,7 @@ def large(item: tuple[str, int | None]) -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.configurations")
+    parser = command("configurations", __doc__)
     parser.add_argument("first", nargs="?", default="0", help="seed, or `nano`")
     parser.add_argument("more", nargs="*", help="how many seeds (40), or networks on nano")
     parser.add_argument("--size", type=int, help="side of the image of networks on nano")

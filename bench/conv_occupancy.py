@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.command import command
 from isa.codec import Op
 from isa.config import PRESETS, MachineConfig, preset
 from isa.instructions import PoolMode, Unit
@@ -168,8 +169,10 @@ def _measure_depthwise(machine: RtlMachine) -> None:
         print(f"  {name}: {active / cycles:.3f} taps on {config.px_p} pixels per cycle; CONV beside it {slower:+.2%}")
 
 
-def main(names: list[str]) -> None:
-    for name in names or list(PRESETS):
+def main(arguments: list[str]) -> None:
+    parser = command("conv_occupancy", __doc__)
+    parser.add_argument("presets", nargs="*", default=[*PRESETS])
+    for name in parser.parse_args(arguments).presets:
         measure(preset(name))
 
 

@@ -7,12 +7,12 @@ docs/trust.md; ``--misses`` prints so many toggles and branches of each unit tha
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.command import command
 from bench.network_table import PAGE, put_row
 from isa.config import MachineConfig, load_config
 from isa.faults import MachineFault
@@ -49,7 +49,7 @@ def runs(config: MachineConfig, machine: RtlMachine, programs: int) -> Iterator[
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.coverage")
+    parser = command("coverage", __doc__)
     parser.add_argument("--config", default="nano")
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--misses", type=int, default=0)

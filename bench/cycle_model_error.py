@@ -8,7 +8,6 @@ small networks, layer by layer and fused by blocks. Every run must agree in DRAM
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.command import command
 from compiler.emit.build import build
 from compiler.emit.program import Emitted
 from compiler.planning.grouping import one_each
@@ -185,7 +185,7 @@ def report(title: str, samples: list[Sample]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command("cycle_model_error", __doc__)
     parser.add_argument("--presets", default="nano,base")
     parser.add_argument("--groups", type=int, default=120)
     parser.add_argument("--networks", action="store_true", help="the small networks, too")

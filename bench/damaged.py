@@ -8,7 +8,6 @@ files are kept.
 
 from __future__ import annotations
 
-import argparse
 import io
 import math
 import random
@@ -30,6 +29,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from bench.command import command
 from bench.network_table import PAGE, put_row
 from isa.config import preset
 from isa.errors import TilewrightError
@@ -329,7 +329,7 @@ COLUMNS = ("kind", "files", "refused in one line", "taken", "wrong")
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.damaged")
+    parser = command("damaged", __doc__)
     parser.add_argument("kinds", nargs="*", choices=[*COMMANDS, []])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=10_000)

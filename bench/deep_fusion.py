@@ -7,10 +7,10 @@ machine of 768 KiB of buffers that moves eight bytes in a cycle, as near as this
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from statistics import mean
 
+from bench.command import command
 from bench.figures import number, paragraph
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
@@ -64,7 +64,7 @@ def told() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command("deep_fusion", __doc__)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     for name in parser.parse_args().networks:
         row(name)

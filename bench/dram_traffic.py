@@ -10,12 +10,12 @@ and beats are compared apart.
 
 from __future__ import annotations
 
-import argparse
 import random
 from dataclasses import dataclass
 
 import numpy as np
 
+from bench.command import command
 from bench.cycle_model_error import random_graph
 from compiler.emit.program import emit_program
 from compiler.planning.grouping import one_each
@@ -64,7 +64,7 @@ def measure(machine: RtlMachine, number: int, rng: random.Random) -> Traffic:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("dram_traffic", __doc__)
     parser.add_argument("--presets", default="nano,base")
     parser.add_argument("--groups", type=int, default=100)
     arguments = parser.parse_args()

@@ -9,7 +9,6 @@ programs disturb less than those of the clock. Cycles are the cycle model's.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import onnx
 
 from bench.checkout import ROOT, run_in
+from bench.command import command
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row
 from compiler.search.effort import EFFORTS, effort_of
@@ -66,7 +66,7 @@ def measure(network: str, config: str, effort: str) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("efforts", __doc__)
     parser.add_argument("networks", nargs="+")
     parser.add_argument("--config", default="base")
     parser.add_argument("--effort", nargs="+", default=[*EFFORTS])

@@ -1,4 +1,4 @@
-"""Current networks as PyTorch exports them, without trained weights: ``python -m bench.exports [network ...]``.
+"""Current networks as PyTorch exports them, weights untrained: ``python -m bench.exports [--naive] [--dynamo] [network ...]``.
 
 For each: products of its convolutions and dense layers, the share of them on the machine (products of two activations are
 left out), machine segments, nodes on the CPU, copies, output elements of the functional simulator that differ from
@@ -15,8 +15,9 @@ from collections.abc import Callable
 
 import onnx
 
+from bench.command import command
 from bench.network_table import put_row
-from bench.networks import differing, imported, utilisation
+from bench.networks import differing, imported, known, utilisation
 from compiler.driver import Compiled, compile_graph
 from compiler.frontend.pipeline import ImportedModel
 from compiler.planning.grouping import machine_ops
@@ -90,16 +91,17 @@ def measured(build: Callable[[], onnx.ModelProto], config: MachineConfig, strate
 
 
 def main(arguments: list[str]) -> None:
-    form = DYNAMO if "--dynamo" in arguments else TORCHSCRIPT
-    strategy = "naive" if "--naive" in arguments else "best"
-    known = exports(form)
-    names = [name for name in arguments if not name.startswith("-")]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join(known)}")
+    parser = command("exports", __doc__)
+    parser.add_argument("networks", nargs="*")
+    parser.add_argument("--naive", action="store_true", help="one operation per group")
+    parser.add_argument("--dynamo", action="store_true", help="as the newer exporter writes them")
+    chosen = parser.parse_args(arguments)
+    form, strategy = DYNAMO if chosen.dynamo else TORCHSCRIPT, "naive" if chosen.naive else "best"
+    builders = exports(form)
+    names = known(chosen.networks, builders, parser) or [*builders]
     print(" | ".join(COLUMNS))
-    for name in names or known:
-        row = [name, form, strategy, *measured(known[name], preset("base"), strategy)]
+    for name in names:
+        row = [name, form, strategy, *measured(builders[name], preset("base"), strategy)]
         print(" | ".join(row), flush=True)
         put_row(TITLE, COLUMNS, row, 3)
 

@@ -6,11 +6,11 @@ Whole programs on the cycle model, partitioned by the strategy ``optimus``, each
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from bench.command import command
 from bench.network_table import put_row
 from bench.strategies import imported
 from compiler.planning.plans import plans_of
@@ -41,7 +41,7 @@ def cycle_cells(names: Collection[str], config: MachineConfig, first: dict[str, 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("finishing_lanes", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", default="base")
     parser.add_argument("--conv", type=int, nargs="*", default=[])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.command import command
 from isa.codec import Op, encode
 from isa.config import MachineConfig, preset
 from isa.instructions import Region
@@ -95,12 +96,14 @@ def tile(layer: Layer, config: MachineConfig) -> tuple[list[Op], int]:
     return [load, loadp, conv, save], count
 
 
-def main(preset_name: str = "base") -> None:
-    config = preset(preset_name)
+def main(arguments: list[str]) -> None:
+    parser = command("functional_speed", __doc__)
+    parser.add_argument("preset", nargs="?", default="base")
+    config = preset(parser.parse_args(arguments).preset)
     machine = FunctionalMachine(config)
     memory = np.random.default_rng(1).integers(0, 256, MEMORY_BYTES, dtype=np.uint8)
     total_seconds, total_macs = 0.0, 0
-    print(f"preset {preset_name}\n\n{'layer':20} {'size':>5} {'tiles':>6} {'GMAC':>7} {'seconds':>8} {'GMAC/s':>7}")
+    print(f"preset {config.name}\n\n{'layer':20} {'size':>5} {'tiles':>6} {'GMAC':>7} {'seconds':>8} {'GMAC/s':>7}")
     for layer in resnet_50():
         ops, count = tile(layer, config)
         body = [word for op in ops for word in encode(op)]
@@ -116,4 +119,4 @@ def main(preset_name: str = "base") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])

@@ -8,12 +8,12 @@ cycles times the MACs of the array. Rows go into docs/performance.md.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from functools import lru_cache
 from unittest import mock
 
 import hw.axi.read_engine
+from bench.command import command
 from bench.figures import listed, number
 from bench.network_table import PERFORMANCE as PAGE
 from bench.network_table import put_rows, put_text, rows_of
@@ -81,7 +81,7 @@ def told() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.latency")
+    parser = command("latency", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", default="base")
     parser.add_argument("--strategy", default="best")

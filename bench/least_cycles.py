@@ -8,9 +8,9 @@ which holds for every program of the network on this machine.
 
 from __future__ import annotations
 
-import argparse
 from statistics import median
 
+from bench.command import command
 from bench.figures import paragraph
 from bench.network_table import PERFORMANCE as PAGE
 from bench.network_table import put_row, put_text, rows_of
@@ -57,7 +57,7 @@ def text() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="bench.least_cycles", description=__doc__)
+    parser = command("least_cycles", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", nargs="+", choices=list(PRESETS), default=["base", "zu2", "zu9"])
     given = parser.parse_args(arguments)

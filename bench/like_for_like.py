@@ -9,10 +9,10 @@ model says what each costs.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 
+from bench.command import command
 from bench.compared import moved
 from bench.figures import below, told
 from bench.network_table import SEARCH as PAGE
@@ -96,7 +96,7 @@ def sentences() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("like_for_like", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--kib", type=int, nargs="+", default=[128])
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 4])

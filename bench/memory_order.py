@@ -12,7 +12,6 @@ of allocation, one block a line.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.command import command
 from bench.memory_tasks import even_cuts, float_tasks, greedy, machine_tasks, reverse_post_order
 from bench.network_table import put_row, put_text, rows_of
 from compiler.memory.arena import arrange
@@ -144,7 +144,7 @@ def arena_row(path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command("memory_order", __doc__)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--programme", action="store_true")
     parser.add_argument("--parts", action="store_true")

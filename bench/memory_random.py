@@ -7,10 +7,10 @@ that may overlap beside all places, with no two blocks where they may not be. It
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
 
+from bench.command import command
 from compiler.memory.arena import arrange
 from compiler.memory.fuse import fuse
 from compiler.memory.least import least_order, lower_bound
@@ -55,7 +55,7 @@ def overlap(seed: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command("memory_random", __doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     cases = parser.parse_args().cases
     for check in (order, arena, overlap):

@@ -15,11 +15,11 @@ seconds.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.command import command
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import differing, imported, sources
 from compiler.driver import compile_graph
@@ -115,7 +115,7 @@ def within_row(name: str, config_name: str, kib: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command("memory_work", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--least", action="store_true")
     parser.add_argument("--within", type=int, metavar="KIB")

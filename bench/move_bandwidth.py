@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 
+from bench.command import command
 from bench.conv_occupancy import LAYERS, span, tile
 from isa.codec import Op
 from isa.config import PRESETS, MachineConfig, preset
@@ -111,8 +112,10 @@ def _slower(before: RtlResult, after: RtlResult, unit: Unit) -> str:
     return f"{span(after, unit) / span(before, unit) - 1:+.2%}"
 
 
-def main(names: list[str]) -> None:
-    for name in names or list(PRESETS):
+def main(arguments: list[str]) -> None:
+    parser = command("move_bandwidth", __doc__)
+    parser.add_argument("presets", nargs="*", default=[*PRESETS])
+    for name in parser.parse_args(arguments).presets:
         measure(preset(name))
 
 

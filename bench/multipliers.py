@@ -6,11 +6,13 @@ yosys as ``tilewright size --target ecp5`` runs it, but for ``-nodsp``.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 from amaranth import Module, Signal, signed
 from amaranth.back import verilog
 
+from bench.command import command
 from hw.arithmetic.joined import join, joined_products
 from hw.conv.tree import register
 from sim.rtl.interrupts import temporary_folder
@@ -58,7 +60,8 @@ def used(design: tuple[Module, list[Signal]], *, multipliers: bool) -> dict[str,
     return target.used(cells)
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
+    command("multipliers", __doc__).parse_args(arguments)
     print(f"what ({find_tool('yosys').version}) | LUT4 | multipliers")
     for a, b in WIDTHS:
         found = used(product(a, b), multipliers=False)
@@ -68,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -9,13 +9,13 @@ which must stop at it; all registers and the scenarios of the benches; and a pro
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
+from bench.command import command
 from bench.network_table import PAGE, put_row
 from isa.config import MachineConfig, load_config
 from sim.campaign.arguments import add_arguments, how_of
@@ -60,7 +60,7 @@ def row_of(config: MachineConfig, unit: str, counts: Counter[str]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.mutants")
+    parser = command("mutants", __doc__)
     parser.add_argument("--config", default="nano")
     parser.add_argument("--count", type=int, default=320)
     parser.add_argument("--seed", type=int, default=1)

@@ -8,11 +8,11 @@ in which the masks of banks are made, which is Python for both, does not count.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from time import process_time
 from typing import TypeVar
 
+from bench.command import command
 from bench.network_table import PERFORMANCE as PAGE
 from bench.network_table import put_row
 from bench.strategies import imported
@@ -70,7 +70,7 @@ def measure(network: str, configuration: str, repeat: int) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("native_speed", __doc__)
     parser.add_argument("networks", nargs="+")
     parser.add_argument("--config", default="base")
     parser.add_argument("--repeat", type=int, default=3)

@@ -6,11 +6,11 @@ the memory and every cycle must be the same. Prints what was run; ends with 1 at
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 
+from bench.command import command
 from isa.config import MachineConfig, load_config
 from sim.rtl.build import SIMULATORS, core_verilog
 from sim.rtl.machine import Bytes, RtlMachine
@@ -39,7 +39,7 @@ class Kept(RtlEngine):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="bench.netlist", description=__doc__)
+    parser = command("netlist", __doc__)
     parser.add_argument("--config", default="nano", help="preset or TOML file")
     parser.add_argument("--images", type=int, default=1)
     parser.add_argument("--simulator", choices=SIMULATORS, default="verilator")

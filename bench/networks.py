@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+from bench.command import command
 from bench.network_table import put_rows
 from compiler.driver import Compiled, Stages, compile_graph
 from compiler.frontend.pipeline import ImportedModel, import_model
@@ -113,7 +114,7 @@ def known(names: Sequence[str], every: Iterable[str], parser: argparse.ArgumentP
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.networks")
+    parser = command("networks", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--naive", action="store_true", help="without the search")
     add_arguments(parser)

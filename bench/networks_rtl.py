@@ -8,10 +8,10 @@ Rows go into docs/networks.md.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 
+from bench.command import command
 from bench.network_table import put_rows
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import compile_graph
@@ -68,7 +68,7 @@ def row_of(item: tuple[str, str, str]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.networks_rtl")
+    parser = command("networks_rtl", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", default="base")
     parser.add_argument("--best", action="store_true", help="groups of the search, not one operation per group")

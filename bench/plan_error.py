@@ -7,11 +7,11 @@ Groups of different shapes, as the search grows them, are planned, walked, emitt
 
 from __future__ import annotations
 
-import argparse
 import random
 
 import numpy as np
 
+from bench.command import command
 from bench.figures import number, paragraph
 from bench.network_table import PERFORMANCE as PAGE
 from bench.network_table import put_row, put_text, rows_of
@@ -71,7 +71,7 @@ def told() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("plan_error", __doc__)
     parser.add_argument("networks", nargs="*", default=FEW)
     parser.add_argument("--config", nargs="+", choices=[*PRESETS], default=["base", "zu2", "zu9"])
     parser.add_argument("--groups", type=int, default=60)

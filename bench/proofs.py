@@ -6,9 +6,9 @@ all of this took of the processor.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
+from bench.command import command
 from bench.network_table import put_row
 from isa.config import load_config
 from sim.proof.proofs import run_proofs
@@ -18,7 +18,7 @@ COLUMNS = ("configuration", "proof", "unit", "property", "method", "faults notic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("proofs", __doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--config", default="nano")
     arguments = parser.parse_intermixed_args()

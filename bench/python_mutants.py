@@ -9,7 +9,6 @@ One row for each folder goes into docs/trust.md, survivors are printed.
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import shutil
@@ -19,6 +18,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from bench.command import command
 from bench.covering import Covering, covering
 from bench.mutations import ROOT, Mutant, drawn, mutated
 from bench.network_table import PAGE, put_row
@@ -80,7 +80,7 @@ def verdict(item: tuple[Mutant, tuple[str, ...], float]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.python_mutants")
+    parser = command("python_mutants", __doc__)
     parser.add_argument("folders", nargs="*", help="of sources; all unless given")
     parser.add_argument("--count", type=int, default=26, help="mutants of each folder")
     parser.add_argument("--seed", type=int, default=0)

@@ -9,13 +9,13 @@ that come quantised and lie beside the project are measured as they are. Rows go
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
 import onnx
 
+from bench.command import command
 from bench.network_table import PAGE, put_rows, put_text, rows_of
 from compiler.driver import Compiled
 from compiler.quantise.choices import EXACT, USUAL
@@ -87,7 +87,7 @@ def told(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = command("quantised", __doc__)
     parser.add_argument("networks", nargs="*", help="of the zoo, or models that came quantised; all unless named")
     parser.add_argument("--size", type=int, help="side of the image; the network's own unless given")
     parser.add_argument("--exact", action="store_true", help="what has inexact cases runs on the CPU")

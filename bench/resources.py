@@ -7,10 +7,10 @@ before comes from the cache. ``--jobs N``: runs of yosys at a time.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
+from bench.command import command
 from bench.network_table import put_row, put_text, rows_of
 from isa.chips import CHIPS
 from isa.config import PRESETS, MachineConfig, preset
@@ -61,7 +61,7 @@ def text() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="bench.resources", description=__doc__)
+    parser = command("resources", __doc__)
     parser.add_argument("presets", nargs="*", default=list(PRESETS))
     parser.add_argument("--flat", action="store_true", help="as one module, optimised as a whole")
     parser.add_argument("--jobs", type=int, default=1, help="runs of yosys at a time")

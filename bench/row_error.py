@@ -9,12 +9,12 @@ was told when stretches had been timed. Then the same of all partitions that the
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from statistics import median
 from unittest import mock
 
 import compiler.fastest
+from bench.command import command
 from bench.figures import listed, number
 from bench.network_table import PERFORMANCE as PAGE
 from bench.network_table import put_row, put_text, rows_of
@@ -121,7 +121,7 @@ def _column(kind: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("row_error", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", nargs="+", choices=[*PRESETS], default=["base", "zu2", "zu9", "nano"])
     arguments = parser.parse_intermixed_args()

@@ -9,13 +9,13 @@ before, as it is once on a machine.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 from bench.checkout import ROOT, revision, run_in
+from bench.command import command
 from isa.config import PRESETS
 
 COLUMNS = ("preset", "revision", "tilewright verilog s", "elaboration s", "build s", "cycles", "cycles/s", "CONV busy")
@@ -83,7 +83,7 @@ def quickest(turns: list[dict[str, float]]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("rtl_speed", __doc__)
     parser.add_argument("presets", nargs="*", default=[*PRESETS])
     parser.add_argument("--beside", type=Path, help="another checkout")
     parser.add_argument("--repeat", type=int, default=1)

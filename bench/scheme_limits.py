@@ -11,13 +11,13 @@ full beats: beside that stands what loads and stores of the compiled program tak
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
+from bench.command import command
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, known, sources
@@ -141,7 +141,7 @@ def _share(cell: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("scheme_limits", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", nargs="+", default=["base", "zu2", "zu9", "nano"], choices=PRESETS)
     arguments = parser.parse_intermixed_args()

@@ -12,7 +12,6 @@ result, but does not come next, have costs together, too: what changing both sch
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from bench.command import command
 from bench.figures import listed, number, paragraph
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of, text_of
@@ -229,7 +229,7 @@ def order_told() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("schemes", __doc__)
     parser.add_argument("table", choices=("order", "flow", "random"))
     parser.add_argument("networks", nargs="*", default=["squeezenet", "mobilenet_v2"])
     parser.add_argument("--config", nargs="+", default=["base", "zu2", "zu9"])

@@ -5,6 +5,7 @@ For what one table says of another's rows; a script that measures makes those of
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from bench import (
     schemes,
     since_first,
 )
+from bench.command import command
 from bench.network_table import PERFORMANCE, SEARCH, put_text, text_of
 
 SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
@@ -51,7 +53,8 @@ SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
 """Below the table of which page and heading."""
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
+    command("sentences", __doc__).parse_args(arguments)
     for (page, title), told in SENTENCES.items():
         text = told()
         if text != text_of(title, page):
@@ -60,4 +63,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

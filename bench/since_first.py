@@ -9,11 +9,11 @@ be, as it had them. Cycles are the cycle model's, of strategy ``best``; rows go 
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import asdict
 from itertools import chain
 from statistics import mean
 
+from bench.command import command
 from bench.figures import listed, number
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
@@ -98,7 +98,7 @@ def _told(what: str, rows: list[dict[str, str]], asked: float | None) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("since_first", __doc__)
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", nargs="+", choices=[*FIRST], default=[*FIRST])
     parser.add_argument("--effort", choices=[*KINDS], default="normal")

@@ -8,7 +8,6 @@ kept is the greatest of those. Machines that are ``--kept`` are not synthesised:
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from bench.command import command
 from isa.config import PRESETS, MachineConfig, config_from_dict, preset
 from isa.estimate import COEFFICIENTS, coefficients, parts
 from sim.synthesis.size import size_of
@@ -101,7 +101,7 @@ def _report(line: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="bench.size_model", description=__doc__)
+    parser = command("size_model", __doc__)
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--target", choices=("xcup", "ecp5"), default="xcup")
     parser.add_argument("--machines", nargs="*", help="names of presets and variants; default: all")

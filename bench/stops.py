@@ -7,11 +7,11 @@ the right bytes. A row for each configuration goes into docs/trust.md.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from functools import lru_cache
 
+from bench.command import command
 from bench.network_table import PAGE, put_row
 from isa.config import MachineConfig, load_config
 from sim.campaign.arguments import add_arguments, how_of
@@ -40,7 +40,7 @@ def stopped(item: tuple[MachineConfig, int]) -> tuple[str | None, dict[str, int]
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.stops")
+    parser = command("stops", __doc__)
     parser.add_argument("--config", default="nano")
     parser.add_argument("--count", type=int, default=5000, help="stops, about")
     parser.add_argument("--seed", type=int, default=0)

@@ -11,12 +11,12 @@ the papers. ``vgg16/convolutions`` is ``vgg16`` without its dense layers, and so
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Sequence
 
 from bench import compared
+from bench.command import command
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text
 from compiler.fastest import fastest
@@ -159,7 +159,7 @@ def dram_row(name: str, whole: XGraph, kib: int, batch: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command("strategies", __doc__)
     parser.add_argument("table", choices=("cycles", "dram"))
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--config", default="base")

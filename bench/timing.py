@@ -9,10 +9,10 @@ One line for each register, memory or port of a module; ``ends`` is how many bit
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 
+from bench.command import command
 from isa.config import load_config
 from sim.rtl.build import core_sources, core_verilog
 from sim.synthesis.design import split_design
@@ -30,7 +30,7 @@ def row(path: DeepPath) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="bench.timing", description=__doc__)
+    parser = command("timing", __doc__)
     parser.add_argument("configs", nargs="*", default=["nano"], help="presets or TOML files")
     parser.add_argument("--target", choices=TARGETS, default="xcup")
     parser.add_argument("--paths", type=int, default=20, help="how many")
