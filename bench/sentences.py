@@ -19,6 +19,7 @@ from bench import (
     latency,
     least_cycles,
     like_for_like,
+    networks,
     plan_error,
     resources,
     row_error,
@@ -27,9 +28,10 @@ from bench import (
     since_first,
 )
 from bench.command import command
-from bench.network_table import PERFORMANCE, SEARCH, put_text, text_of
+from bench.network_table import PAGE, PERFORMANCE, SEARCH, put_text, text_of
 
 SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
+    (PAGE, networks.TITLE): networks.told,
     (SEARCH, compared.CYCLES): compared.cycles_told,
     (SEARCH, since_first.TITLE): since_first.told,
     (SEARCH, compared.DRAM): compared.dram_told,

@@ -1,4 +1,4 @@
-"""The sentences under the tables of docs/search.md and docs/performance.md are those that the tables say."""
+"""The sentences under the tables of docs/networks.md, docs/search.md and docs/performance.md are those that the tables say."""
 
 from __future__ import annotations
 
