@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 
 from bench.command import command
-from bench.network_table import put_rows
+from bench.figures import listed, number, paragraph
+from bench.network_table import put_rows, put_text, rows_of
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import compile_graph
 from compiler.zoo.exports import exports
@@ -34,6 +36,10 @@ COLUMNS = (
     "model off by", "RTL s",
     *(f"{unit.name} active / token / bank / DRAM" for unit in Unit),
 )  # fmt: skip
+
+
+SHORT = 100_000
+"""Cycles below which a wait that the cycle model does not see is a percent."""
 
 
 def shares(measured: Measured, unit: Unit) -> str:
@@ -67,6 +73,45 @@ def row_of(item: tuple[str, str, str]) -> list[str]:
     ]  # fmt: skip
 
 
+def told() -> str:
+    """Bytes that differ, the cycle model's worst errors, and what the groups of the search move."""
+    return summary(rows_of(TITLE))
+
+
+def summary(rows: Sequence[Mapping[str, str]]) -> str:
+    differ = [_named(row) for row in rows if row["bytes that differ"] != "0"]
+    long = [row for row in rows if number(row["cycles"]) >= SHORT]
+    short = [row for row in rows if number(row["cycles"]) < SHORT]
+    plain = {_named(row): _moved(row) for row in rows if row["groups"] == "naive"}
+    shares = {
+        _named(row): 100 * _moved(row) / plain[_named(row)] for row in rows if row["groups"] == "best" and _named(row) in plain
+    }
+    text = [f"Programs of which a byte differs, of {len(rows)}: {listed(differ)}."]
+    for what, among in ((f"{SHORT:,} cycles and more", long), ("fewer", short)):
+        if among:
+            worst = max(among, key=_off)
+            text.append(f"In those of {what} the cycle model is off by at most {_off(worst):.2f} % ({_named(worst)}).")
+    if shares:
+        least, most = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
+        text.append(
+            f"With the groups of the search a network moves {shares[least]:.0f} % ({least}) to {shares[most]:.0f} % ({most}) "
+            "of the bytes that it moves with one operation per group."
+        )
+    return paragraph(*text)
+
+
+def _off(row: Mapping[str, str]) -> float:
+    return abs(number(row["model off by"]))
+
+
+def _named(row: Mapping[str, str]) -> str:
+    return f"{row['network']} on `{row['configuration']}`"
+
+
+def _moved(row: Mapping[str, str]) -> float:
+    return number(row["DRAM MB read"]) + number(row["written"])
+
+
 def main(arguments: list[str]) -> int:
     parser = command("networks_rtl", __doc__)
     parser.add_argument("networks", nargs="*")
@@ -78,6 +123,7 @@ def main(arguments: list[str]) -> int:
     wanted = known(options.networks, every, parser) or [name for name in LARGE if name in every]
     items = [(name, options.config, "best" if options.best else "naive") for name in wanted]
     rows = put_rows(row_of, items, how_of(options), TITLE, COLUMNS, 3)
+    put_text(TITLE, told())
     return int(any(int(row[COLUMNS.index("bytes that differ")]) for row in rows))
 
 

@@ -20,6 +20,7 @@ from bench import (
     least_cycles,
     like_for_like,
     networks,
+    networks_rtl,
     plan_error,
     resources,
     row_error,
@@ -32,6 +33,7 @@ from bench.network_table import PAGE, PERFORMANCE, SEARCH, put_text, text_of
 
 SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
     (PAGE, networks.TITLE): networks.told,
+    (PAGE, networks_rtl.TITLE): networks_rtl.told,
     (SEARCH, compared.CYCLES): compared.cycles_told,
     (SEARCH, since_first.TITLE): since_first.told,
     (SEARCH, compared.DRAM): compared.dram_told,
