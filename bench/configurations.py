@@ -3,11 +3,12 @@
 For each seed a configuration and a network, compiled and run on the functional simulator beside onnxruntime; the cycle model
 follows the program to its end. One row for each network goes into docs/networks.md: how many configurations, refusals, elements
 that differ, operations that went to the CPU.
-``python -m bench.configurations nano [--size N]`` compiles and runs large networks on ``nano``, at full size unless given.
+``python -m bench.configurations nano [--size N] [network ...]`` compiles and runs large networks on ``nano``, at full size unless given.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
 import time
@@ -90,13 +91,17 @@ def large(item: tuple[str, int | None]) -> list[str]:
     return [told, str(differ), str(elements), str(kept), str(cycles), f"{seconds:.1f}", f"{run:.1f}"]
 
 
-def main(arguments: list[str]) -> None:
+def options(arguments: list[str]) -> argparse.Namespace:
     parser = command("configurations", __doc__)
     parser.add_argument("first", nargs="?", default="0", help="seed, or `nano`")
     parser.add_argument("more", nargs="*", help="how many seeds (40), or networks on nano")
     parser.add_argument("--size", type=int, help="side of the image of networks on nano")
     add_arguments(parser)
-    chosen = parser.parse_args(arguments)
+    return parser.parse_intermixed_args(arguments)
+
+
+def main(arguments: list[str]) -> None:
+    chosen = options(arguments)
     if chosen.first == "nano":
         put_rows(large, [(name, chosen.size) for name in chosen.more or ON_NANO], how_of(chosen), LARGE, LARGE_COLUMNS, 1)
         return

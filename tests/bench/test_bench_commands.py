@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bench import configurations
+
 BENCH = Path(__file__).parents[2] / "bench"
 COMMANDS = sorted(path.stem for path in BENCH.glob("*.py") if "__main__" in path.read_text())
 
@@ -32,3 +34,8 @@ def test_an_unknown_option_is_refused(name: str, monkeypatch: pytest.MonkeyPatch
     assert ended(name, "--no-such-option", monkeypatch) == 2
     said = capsys.readouterr().err
     assert "--no-such-option" in said or "the following arguments are required" in said
+
+
+def test_the_size_of_networks_on_nano_may_stand_before_their_names() -> None:
+    chosen = configurations.options(["nano", "--size", "32", "vgg16", "resnet50"])
+    assert (chosen.first, chosen.size, chosen.more) == ("nano", 32, ["vgg16", "resnet50"])
