@@ -3,7 +3,7 @@
 For each seed a configuration and a network, compiled and run on the functional simulator beside onnxruntime; the cycle model
 follows the program to its end. One row for each network goes into docs/networks.md: how many configurations, refusals, elements
 that differ, operations that went to the CPU.
-``python -m bench.configurations nano [--size N] [network ...]`` compiles and runs large networks on ``nano``, at full size unless given.
+``python -m bench.configurations nano [--size N] [network ...]`` does so with large networks on ``nano``, whole unless given.
 """
 
 from __future__ import annotations
