@@ -106,6 +106,15 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.memory_work
 	$(BIN)/python -m bench.memory_work --least
 	$(BIN)/python -m bench.networks --workers 1
+	for form in "" --naive --dynamo; do $(BIN)/python -m bench.exports $$form || exit 1; done
+	$(BIN)/python -m bench.quantised
+	$(BIN)/python -m bench.quantised --exact densenet121
+	$(BIN)/python -m bench.configurations 0 60
+	$(BIN)/python -m bench.configurations nano
+	$(BIN)/python -m bench.scheme_limits
+	$(BIN)/python -m bench.efforts squeezenet
+	$(BIN)/python -m bench.efforts mobilenet_v2 resnet50_v1 googlenet --effort quick normal
+	$(BIN)/python -m bench.latency
 	$(BIN)/python -m bench.resources
 	$(BIN)/python -m bench.size_model
 	$(BIN)/python -m bench.timing nano base
