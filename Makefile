@@ -161,7 +161,6 @@ $(READY): $(VENV)/locked pyproject.toml
 .PHONY: tools
 tools:
 	@command -v g++ >/dev/null || { echo "g++ is missing: apt-get install g++" >&2; exit 1; }
-	@command -v perl >/dev/null || { echo "perl is missing: apt-get install perl" >&2; exit 1; }
 
 lock:
 	uv pip compile pyproject.toml --all-extras --group test --group lint --group build --universal --python-version 3.11 \

@@ -15,8 +15,8 @@ from contextlib import suppress
 from compiler.outlook import Told
 from compiler.schedule.native import engine as scheduler
 from sim.cycle.native import engine as cycle_model
-from sim.rtl.build import SimulatorError
 from sim.rtl.compiler import compiler_name
+from sim.rtl.tools import SimulatorError
 
 LIBRARIES = (cycle_model.LIBRARY, scheduler.LIBRARY)
 

@@ -13,16 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isa.program import Program
-from sim.rtl.build import (
-    Build,
-    cache_directory,
-    compile_model,
-    compiler_versions,
-    run_tool,
-    runtime_objects,
-    verilator_environment,
-)
+from sim.rtl.build import Build, cache_directory, compiler_versions, runtime_objects
 from sim.rtl.interrupts import temporary_folder
+from sim.rtl.verilator import Toolchain
 from soc.firmware import build_firmware, system_header
 
 HARNESS = Path(__file__).parent / "harness.cpp"
@@ -30,7 +23,7 @@ TOP = "system"
 OPTIONS = (
     "--cc", "--exe", "-O3", "--no-timing", "--x-assign", "fast", "--x-initial", "fast",
     "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style", "-Wno-MULTIDRIVEN", "-Wno-COMBDLY", "-Wno-UNOPTFLAT",
-    "--top-module", TOP, "-Mdir", "obj",
+    "--top-module", TOP, "-Mdir", ".", "-o", "../simulator",
 )  # fmt: skip
 """The last three are what LiteX's Verilog asks for: it assigns with <= everywhere, and `memory.v` has two writers."""
 _COMMENT = re.compile(r"^//.*$", re.MULTILINE)
@@ -49,18 +42,19 @@ def write_system(soc: Any, folder: Path, program: Program, images: NDArray[np.fl
 
 def simulator(sources: Sequence[Path]) -> Path:
     """A program that runs the system, from the cache or built; the ROM's content is read when it runs, from its folder."""
-    texts = [_COMMENT.sub("", path.read_text()) for path in [*sources, HARNESS]]  # LiteX's comments tell the time
+    files = [*sources, HARNESS]
+    texts = [_COMMENT.sub("", path.read_text()) for path in files]  # LiteX's comments tell the time
     key = hashlib.sha256(repr((texts, OPTIONS, compiler_versions("verilator", brief=True))).encode()).hexdigest()[:24]
     target = cache_directory() / "soc" / key
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(target.parent) as work:
-            verilator, environment = verilator_environment(brief=True)
-            command = [str(verilator), *OPTIONS, "-o", str(work / "simulator"), *map(str, [*sources, HARNESS])]
-            run_tool(command, cwd=work, env=environment, what="Verilator")
+            tools = Toolchain(brief=True, links={f"source{n}{path.suffix}": path for n, path in enumerate(files)})
+            objects = tools.prepared(work)
+            tools.verilate(objects, [*OPTIONS, *(f"../source{n}{path.suffix}" for n, path in enumerate(files))])
             shared = cache_directory() / "rtl"
             shared.mkdir(exist_ok=True)
-            with runtime_objects(shared, work / "obj", Build("verilator", "", {}, brief=True)):
-                compile_model(work / "obj", f"V{TOP}", [HARNESS], environment, brief=True)
+            with runtime_objects(shared, objects, Build("verilator", "", {}, brief=True)):
+                tools.compile(objects, f"V{TOP}", [HARNESS])
             os.replace(work / "simulator", target)
     return target

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from sim.campaign.cores import share_with
 from sim.rtl.compiler import compiler_name
+from tests.skips import counted, held
 
 SELDOM = 100_000
 """New objects after which Python's collector looks at the youngest: as often as is usual, it takes a tenth of the time."""
@@ -29,6 +30,31 @@ Golden = Callable[[Path, str], None]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing with them")
+    parser.addoption("--skips", metavar="KIND", help="fail unless as many tests are skipped as tests/skips.json has for KIND")
+
+
+def _skips(config: pytest.Config) -> tuple[dict[str, int], list[str]]:
+    """How many tests were skipped for each reason, and what of that was not expected."""
+    found = counted(config.pluginmanager.get_plugin("terminalreporter").stats.get("skipped", []))
+    kind = config.getoption("--skips")
+    return found, held(found, kind, config.getoption("--update-golden")) if kind else []
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In the process that prints, not in those that run tests for it."""
+    if not hasattr(session.config, "workerinput") and session.exitstatus == 0 and _skips(session.config)[1]:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    found, unexpected = _skips(config)
+    for title, lines in (
+        ("skipped, by reason", [f"{count:6}  {reason}" for reason, count in found.items()]),
+        ("numbers of skipped tests that were not expected (tests/skips.json)", unexpected),
+    ):
+        if lines:
+            terminalreporter.section(title)
+            terminalreporter.write_line("\n".join(lines))
 
 
 @pytest.hookimpl(wrapper=True)

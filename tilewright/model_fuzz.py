@@ -35,7 +35,7 @@ from sim.campaign.crash import crash
 from sim.campaign.run import ALONE, How, Lost, campaign
 from sim.random.configs import any_config
 from sim.random.engines import rtl_machine
-from sim.rtl.build import MissingToolError
+from sim.rtl.tools import MissingToolError
 from sim.runtime.engine import Engine, FunctionalEngine, RtlEngine
 from sim.runtime.run import Run, run_on_cpu
 from tilewright.api import compile_model, estimated_cycles, random_inputs

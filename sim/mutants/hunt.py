@@ -17,10 +17,10 @@ from sim.random.fields import field_scenarios
 from sim.random.memories import Ending, endings, memory_of
 from sim.random.program import RandomProgram, random_program
 from sim.rtl.benches import BENCHES
-from sim.rtl.build import SimulatorError
 from sim.rtl.machine import RtlMachine, RtlResult
 from sim.rtl.play import counters_after, play, register_file
 from sim.rtl.scenario import Scenario
+from sim.rtl.tools import SimulatorError
 
 PROGRAMS, CYCLES, SPOILED, BENCHES_STAGE = "programs", "cycles", "spoiled", "benches"
 FIELDS, EQUIVALENT = "fields", "equivalent"

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from sim.rtl.build import SimulatorError, cache_directory, locked, require, run_tool
+from sim.rtl.build import cache_directory, locked
 from sim.rtl.compiler import compiler_name
 from sim.rtl.interrupts import temporary_folder
+from sim.rtl.tools import SimulatorError, require, run_tool
 
 OPTIONS = ("-std=c++20", "-O2", "-fPIC", "-shared", "-ffp-contract=off")
 """``contract``: a product and a sum in one instruction are rounded once, where Python rounds twice."""

@@ -14,9 +14,9 @@ from isa.faults import Fault, MachineFault
 from sim.functional.machine import FunctionalMachine
 from sim.random.memories import Ending, endings, memory_of
 from sim.random.program import RandomProgram
-from sim.rtl.build import MissingToolError, SimulatorError
 from sim.rtl.machine import RtlMachine, RtlTimeout
 from sim.rtl.memory import QUOTED
+from sim.rtl.tools import MissingToolError, SimulatorError
 
 MAX_CYCLES = 20_000_000
 """Random programs are over long before; the watchdog speaks up earlier, too."""

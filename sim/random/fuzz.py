@@ -23,7 +23,7 @@ from sim.random.configs import any_config
 from sim.random.engines import Engine, Outcome, functional, rtl, rtl_machine, wrong_on_rtl
 from sim.random.program import DEFAULT_SIZE, RandomProgram, random_program
 from sim.random.shrink import shrink
-from sim.rtl.build import MissingToolError
+from sim.rtl.tools import MissingToolError
 
 Comparison = Callable[[RandomProgram], tuple[Outcome, str | None]]
 """What the second engine did with a program, and how it differs from the first."""

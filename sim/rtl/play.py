@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.registers import Register
-from sim.rtl.build import SimulatorError
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.machine import RtlMachine, write_image
 from sim.rtl.process import run_process
 from sim.rtl.scenario import Scenario
 from sim.rtl.script import READ, RESET, RESET_CYCLES, WRITE, Step, host_script, read_result, script_text
+from sim.rtl.tools import SimulatorError
 
 REGISTERS_END, BUS_END = 0x200, 0x1000
 """Beyond the last register, so that some accesses are refused; and of all that the bus can ask for."""

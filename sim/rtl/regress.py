@@ -21,12 +21,10 @@ from sim.rtl.build import (
     ROOT,
     SIMULATORS,
     Build,
-    SimulatorError,
     bench_defines,
     bus_limits,
     core_verilog,
     executable,
-    verilator_environment,
 )
 from sim.rtl.cocotb_tests import BENCH_VARIABLE, FAST_VARIABLE
 from sim.rtl.interrupts import temporary_folder
@@ -34,6 +32,8 @@ from sim.rtl.machine import SMALLEST_MEMORY, write_image
 from sim.rtl.memory import READ_LATENCY
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.script import host_script
+from sim.rtl.tools import SimulatorError
+from sim.rtl.verilator import verilator_root
 
 BenchResult = tuple[str, bool, str, float]
 """Name, success, detail, seconds."""
@@ -153,7 +153,7 @@ def run_cocotb(
     if FAST_CLOCK_DEFINE in build.defines:
         environment[FAST_VARIABLE] = "1"
     if simulator == "verilator":
-        environment["PATH"] = verilator_environment()[1]["PATH"]
+        environment["PATH"] = f"{verilator_root() / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     try:
         results = runner.test(
             module, build.top, hdl_toplevel_lang="verilog", test_dir=work, build_dir=program.parent,

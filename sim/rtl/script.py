@@ -16,7 +16,7 @@ from isa.registers import (
     Status,
     counter_offset,
 )
-from sim.rtl.build import SimulatorError
+from sim.rtl.tools import SimulatorError
 
 END, WRITE, WAIT, READ, RESET, DELAY, POLL = range(7)
 RESET_CYCLES = 8

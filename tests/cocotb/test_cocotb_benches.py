@@ -11,9 +11,9 @@ from isa.faults import Fault
 from isa.instructions import Unit
 from sim.rtl import regress
 from sim.rtl.benches import BENCHES, Bench
-from sim.rtl.build import SimulatorError
 from sim.rtl.regress import run_bench, run_regress
 from sim.rtl.scenario import DONE, Scenario, token
+from sim.rtl.tools import SimulatorError
 from tests.tools import needs
 
 NANO = preset("nano")

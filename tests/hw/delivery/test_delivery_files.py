@@ -14,7 +14,8 @@ from hw.delivery.modules import split_modules
 from hw.delivery.style import Style, StyleError
 from hw.delivery.waivers import WAIVERS
 from isa.config import preset
-from sim.rtl.build import core_verilog, verilator_environment
+from sim.rtl.build import core_verilog
+from sim.rtl.verilator import lint_command
 from tests.tools import needs
 
 NANO = preset("nano")
@@ -47,9 +48,8 @@ def written(folder: Path, *deliveries: dict[str, str]) -> Path:
 
 
 def verilator(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    program, environment = verilator_environment()
-    command = [f"{program}_bin", "--lint-only", "--quiet", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    command, environment = lint_command()
+    return subprocess.run([*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_files_and_their_names(alpha: dict[str, str], beta: dict[str, str]) -> None:

@@ -16,7 +16,8 @@ from hw.arithmetic.cascade import Dsp48Cascades
 from hw.post.activation import Activate
 from isa.config import preset
 from isa.instructions import Activation
-from sim.rtl.build import run_tool, verilator_environment
+from sim.rtl.build import Build, cache_directory, runtime_objects
+from sim.rtl.verilator import Toolchain
 from tests.tools import needs
 
 MODEL = Path(__file__).parents[1] / "arithmetic" / "dsp48e2.v"
@@ -50,7 +51,7 @@ module bench;
 endmodule
 """
 VERILATOR = (
-    "--cc", "--exe", "--build", "-O3", "--no-timing", "--x-initial", "unique", "-Wno-lint", "-Wno-style",
+    "--cc", "--exe", "-Mdir", ".", "-O3", "--no-timing", "--x-initial", "unique", "-Wno-lint", "-Wno-style",
     "-CFLAGS", "-std=c++20",
 )  # fmt: skip
 MAIN = """
@@ -138,12 +139,13 @@ def test_every_value_is_clamped_after_it_is_rounded(turns: int, tmp_path: Path) 
     (tmp_path / "all.v").write_text(written(turns))
     outputs = " ".join(f"put(top.y{n});" for n in range(turns))
     (tmp_path / "main.cpp").write_text(MAIN % {"turns": turns, "outputs": outputs})
-    verilator, environment = verilator_environment(brief=True)
-    environment["MAKEFLAGS"] += " OPT_GLOBAL=-O0"  # quickly built; little of it runs here
-    command = [str(verilator), *VERILATOR, "--top-module", "top", "all.v", "main.cpp"]
-    run_tool(command, cwd=tmp_path, env=environment, what="Verilator")
+    tools = Toolchain(brief=True)
+    objects = tools.prepared(tmp_path)
+    tools.verilate(objects, [*VERILATOR, "--top-module", "top", "../all.v", "../main.cpp"])
+    with runtime_objects(cache_directory() / "rtl", objects, Build("verilator", "", {}, brief=True)):
+        tools.compile(objects, "Vtop", [tmp_path / "main.cpp"])
     for case in CASES:
-        made = subprocess.run([tmp_path / "obj_dir" / "Vtop", *map(str, case)], check=True, capture_output=True).stdout
+        made = subprocess.run([objects / "Vtop", *map(str, case)], check=True, capture_output=True).stdout
         np.testing.assert_array_equal(np.frombuffer(made, np.int8), expected(case))
 
 

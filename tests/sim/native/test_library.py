@@ -10,7 +10,7 @@ import pytest
 
 from sim.native import library
 from sim.native.library import Library
-from sim.rtl.build import MissingToolError, SimulatorError
+from sim.rtl.tools import MissingToolError, SimulatorError
 from tests.tools import needs_cxx
 
 SOURCE = """

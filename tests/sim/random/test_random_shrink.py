@@ -14,8 +14,8 @@ from sim.random.engines import Outcome, difference, functional
 from sim.random.fuzz import FuzzError, load_case, run_fuzz
 from sim.random.program import RandomProgram, random_program
 from sim.random.shrink import shrink, smaller
-from sim.rtl.build import MissingToolError
 from sim.rtl.machine import RtlMachine
+from sim.rtl.tools import MissingToolError
 
 NANO = preset("nano")
 

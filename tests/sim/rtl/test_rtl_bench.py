@@ -12,8 +12,8 @@ import pytest
 from isa.config import preset
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
-from sim.rtl.build import SimulatorError
 from sim.rtl.machine import RtlMachine, RtlTimeout, parse_trace, read_dump
+from sim.rtl.tools import SimulatorError
 from tests.tools import needs
 
 NANO = replace(preset("nano"), build_pool=False, build_misc=False)

@@ -13,11 +13,13 @@ import pytest
 from isa.config import preset
 from sim.random.engines import rtl_machine
 from sim.rtl import compiler, machine
-from sim.rtl.build import HERE, Build, MissingToolError, runtime_objects, verilator_environment
+from sim.rtl.build import HERE, Build, runtime_objects
 from sim.rtl.compiler import LEVEL, LEVEL_FLAGS, compiler_name
 from sim.rtl.machine import RtlMachine
 from sim.rtl.model_files import gathered, quickened
 from sim.rtl.process import run_process
+from sim.rtl.tools import MissingToolError
+from sim.rtl.verilator import Toolchain, verilator_root
 
 BUILD = Build("verilator", "module tilewright_bench; endmodule", {})
 VERILATORS = ["verilated", "verilated_dpi", "verilated_threads"]
@@ -73,9 +75,9 @@ def test_make_compiles_a_model_in_few_files_and_verilators_own_sources_once(
             (cwd / f"{name}.o").write_bytes(b"code")
         return status, output
 
-    monkeypatch.setattr("sim.rtl.build.run_process", without_compiling)
+    monkeypatch.setattr("sim.rtl.tools.run_process", without_compiling)
     for brief in (False, True):
-        RtlMachine(NO_OPTIONAL_UNITS, cache=tmp_path, verilog=STANDIN, brief=brief).build()
+        RtlMachine(NO_OPTIONAL_UNITS, cache=tmp_path / "with blanks", verilog=STANDIN, brief=brief).build()
     assert compiled == [["gathered_0", "gathered_1", "gathered_slow", *VERILATORS], ["gathered_0", "gathered_slow"]]
 
 
@@ -97,7 +99,7 @@ def test_each_file_is_gathered_once_and_in_verilators_order(tmp_path: Path) -> N
 
 def test_a_build_for_short_programs_is_one_of_its_own_and_optimised_less() -> None:
     assert replace(BUILD, brief=True).key != BUILD.key
-    levels = [verilator_environment(brief)[1]["MAKEFLAGS"].rpartition("OPT_FAST=")[2] for brief in (False, True)]
+    levels = [Toolchain(brief).environment()["MAKEFLAGS"].rpartition("OPT_FAST=")[2] for brief in (False, True)]
     assert [level.partition("\\")[0] for level in levels] == ["-O3", "-O1"]
 
 
@@ -110,17 +112,17 @@ def put(folder: Path, name: str, says: str) -> None:
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that alone is on PATH: with g++, make and perl. The processor is none that is known."""
+    """A folder that alone is on PATH: with g++ and make. The processor is none that is known."""
     monkeypatch.setattr(compiler, "PROCESSOR", tmp_path / "cpuinfo")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    for name in ("g++", "make", "perl"):
+    for name in ("g++", "make"):
         put(tmp_path, name, f"{name} (some) 1.0")
     return tmp_path
 
 
 def make_flags() -> dict[str, str]:
-    return dict(flag.partition("=")[::2] for flag in verilator_environment()[1]["MAKEFLAGS"].split())
+    return dict(flag.partition("=")[::2] for flag in Toolchain().environment()["MAKEFLAGS"].split())
 
 
 def test_what_is_there_compiles_the_quicker_first(tools: Path) -> None:
@@ -141,7 +143,7 @@ def test_the_environment_names_another(tools: Path, monkeypatch: pytest.MonkeyPa
 def test_a_compiler_that_the_environment_names_must_be_there(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "c++-of-tomorrow")
     with pytest.raises(MissingToolError, match=r"'c\+\+-of-tomorrow' is not on PATH; the environment's CXX names it"):
-        verilator_environment()
+        Toolchain().environment()
 
 
 def test_how_a_compiled_header_is_given_goes_by_what_the_compiler_says_it_is(tools: Path) -> None:
@@ -162,7 +164,7 @@ def test_a_machine_is_compiled_for_the_level_that_processor_and_compiler_have(
     monkeypatch.setattr(compiler, "PROCESSOR", cpuinfo)
     if refuses:
         (tools / "g++").write_text("#!/bin/sh\necho 'g++ (some) 1.0'\ntest $1 = --version\n")
-    flags = verilator_environment()[1]["MAKEFLAGS"].rpartition("OPT_FAST=")[2]
+    flags = Toolchain().environment()["MAKEFLAGS"].rpartition("OPT_FAST=")[2]
     assert flags == (f"-O3\\ {expected}" if expected else "-O3")
 
 
@@ -247,11 +249,10 @@ int main() {
 
 
 def test_signs_are_what_verilators_functions_make_of_them(tmp_path: Path) -> None:
-    _, environment = verilator_environment()
-    include = Path(environment["VERILATOR_ROOT"]) / "include"
+    include = verilator_root() / "include"
     (tmp_path / "signs.cpp").write_text(SIGNS)
     folders = [f"-I{folder}" for folder in (include, include / "vltstd", HERE)]
     command = [compiler_name(), "-std=c++20", "-O1", *folders, "signs.cpp", "-o", "signs"]
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     found = subprocess.run([tmp_path / "signs"], check=True, capture_output=True, text=True)
     assert found.stdout == "0"

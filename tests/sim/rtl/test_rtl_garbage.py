@@ -14,10 +14,11 @@ from isa.config import preset
 from isa.instructions import Unit
 from sim.random.engines import rtl, wrong_on_rtl
 from sim.random.program import random_program
-from sim.rtl.build import SimulatorError, core_verilog
+from sim.rtl.build import core_verilog
 from sim.rtl.garbage import garbled
 from sim.rtl.machine import RtlMachine
 from sim.rtl.scenario import token, whole
+from sim.rtl.tools import SimulatorError
 
 NANO = preset("nano")
 WIDE = replace(

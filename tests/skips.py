@@ -1,0 +1,40 @@
+"""What was skipped and why: printed after each run, and with ``--skips KIND`` held to the numbers of ``skips.json``.
+
+A test is skipped for an optional tool of the README that is not installed, or for models that lie beside the checkout. So a
+run on a known kind of machine skips a known number of tests for each reason, and one more is a failure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+NUMBERS = Path(__file__).parent / "skips.json"
+"""By kind of machine (``bare``, ``full``) and reason, how many tests are skipped."""
+
+
+def counted(reports: list[pytest.TestReport]) -> dict[str, int]:
+    """Reasons in order of the alphabet, and how often each was given."""
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports if isinstance(report.longrepr, tuple))
+    return dict(sorted(reasons.items()))
+
+
+def differences(found: dict[str, int], expected: dict[str, int]) -> list[str]:
+    """A line for each reason whose number is another one than was expected."""
+    reasons = sorted(found.keys() | expected.keys())
+    pairs = [(reason, found.get(reason, 0), expected.get(reason, 0)) for reason in reasons]
+    return [f"{reason}: {count} skipped, {wanted} expected" for reason, count, wanted in pairs if count != wanted]
+
+
+def held(found: dict[str, int], kind: str, update: bool) -> list[str]:
+    """The differences from what ``skips.json`` has for this kind; ``update`` writes what was found there instead."""
+    known: dict[str, dict[str, int]] = json.loads(NUMBERS.read_text())
+    if update:
+        NUMBERS.write_text(json.dumps(known | {kind: found}, indent=2) + "\n")
+        return []
+    if kind not in known:
+        return [f"--skips {kind}: expected one of {', '.join(known)}"]
+    return differences(found, known[kind])
