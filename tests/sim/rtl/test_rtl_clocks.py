@@ -17,6 +17,7 @@ from sim.rtl.build import core_verilog
 from sim.rtl.machine import RtlMachine
 from sim.rtl.regress import run_scenario
 from sim.rtl.scenario import Scenario
+from tests.tools import needs
 
 SMALL = {
     "base": "nano", "name": "by turns", "ic_p": 6, "oc_p": 4, "px_p": 2, "conv_finish": 4, "misc_lanes": 2, "fm_banks": 16,
@@ -37,7 +38,7 @@ def test_only_a_doubled_array_has_a_second_clock() -> None:
         assert files[f"{MODULE}.lpf"].count('PORT "clk2x"') == found
 
 
-@pytest.mark.parametrize("kind", ["verilator", "garbage", "icarus"])
+@pytest.mark.parametrize("kind", ["verilator", "garbage", pytest.param("icarus", marks=needs("iverilog"))])
 def test_random_programs_run_as_they_do_on_one_clock(kind: str) -> None:
     """Programs are those of the machine with one clock: they need no other."""
     c = config(2)
@@ -51,6 +52,7 @@ def test_random_programs_run_as_they_do_on_one_clock(kind: str) -> None:
         np.testing.assert_array_equal(result.memory[: len(expected)], expected)
 
 
+@needs("iverilog")
 def test_cocotb_drives_both_clocks() -> None:
     c = config(2)
     program = random_program(c, 3, size=6)
