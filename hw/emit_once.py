@@ -15,6 +15,7 @@ from amaranth import ClockDomain, ClockSignal, Value
 from amaranth.back import rtlil
 from amaranth.hdl import Fragment, Instance, ValueCastable
 from amaranth.hdl._ast import SignalDict
+from amaranth.hdl._xfrm import DomainCollector
 from amaranth.lib import wiring
 
 from hw.emit_memory import MemoryModules
@@ -68,16 +69,12 @@ class EmissionPlatform(MemoryModules):
     def _once(self, name: str, fragment: Fragment, ports: dict[str, tuple[Value, str]]) -> Once:
         for signal in _with_reset(fragment):
             raise ResetError(f"module {name}: register {signal!r} has a reset, which would not reach it; make it reset_less")
-        clocks: list[ClockDomain] = []
-
-        def clock(domain: str) -> ClockDomain:
-            clocks.append(ClockDomain(domain, reset_less=True))
-            return clocks[-1]
-
-        text, names = rtlil.convert_fragment(
-            fragment, {port: (value, None) for port, (value, _) in ports.items()}, name, emit_src=False, missing_domain=clock
-        )
-        return Once(fragment, text.replace("attribute \\top 1\n", "", 1), names, tuple(clocks))
+        clocks = tuple(ClockDomain(domain, reset_less=True) for domain in sorted(_used_domains(fragment)))
+        fragment.add_domains(clocks)
+        clocked = {clock.clk.name: (clock.clk, None) for clock in clocks}
+        named = {port: (value, None) for port, (value, _) in ports.items()}
+        text, names = rtlil.convert_fragment(fragment, named | clocked, name, emit_src=False)
+        return Once(fragment, text.replace("attribute \\top 1\n", "", 1), names, clocks)
 
     def instances(self, fragment: Fragment, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Once]]:
         """Where in a machine each of the modules is, again and again."""
@@ -94,6 +91,13 @@ def leaves(component: wiring.Component) -> Iterator[tuple[tuple[str | int, ...],
     """Every port: its path in the signature, which way it goes, and its signal."""
     for path, member, value in component.signature.flatten(component):
         yield path, member.flow, value.as_value() if isinstance(value, ValueCastable) else value
+
+
+def _used_domains(fragment: Fragment) -> set[str]:
+    """Clock domains; Amaranth itself would make ports of them in the order of this set, which differs from run to run."""
+    collector = DomainCollector()
+    collector(fragment)
+    return collector.used_domains
 
 
 def _with_reset(fragment: Fragment) -> Iterator[Any]:

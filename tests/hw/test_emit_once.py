@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -54,6 +55,22 @@ class Row(wiring.Component):
         return m
 
 
+@one_module
+class ManyClocks(wiring.Component):
+    """A register on each of many clocks."""
+
+    clocks = ("f", "b", "g", "a", "d", "c", "e")
+
+    def __init__(self) -> None:
+        super().__init__({"i": In(8)})
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        for clock in self.clocks:
+            m.d[clock] += Signal(8, name=f"of_{clock}", reset_less=True).eq(self.i)
+        return m
+
+
 def fragment_of(row: Row, platform: EmissionPlatform | None) -> Fragment:
     SlowNot.elaborated = 0
     top = Module()
@@ -86,6 +103,15 @@ def test_each_place_of_a_module_is_told() -> None:
 def test_a_register_that_its_unit_resets_is_refused() -> None:
     with pytest.raises(ResetError, match=r"module top\.slow_not: register .*kept.* has a reset.*make it reset_less"):
         fragment_of(Row((8,), reset_less=False), EmissionPlatform("top"))
+
+
+def test_clocks_are_ports_in_the_order_of_their_names_whatever_the_hash_seed() -> None:
+    platform = EmissionPlatform("top")
+    Fragment.get(ManyClocks(), platform)
+    (module,) = platform.modules.values()
+    assert [clock.name for clock in module.clocks] == [*"abcdefg"]
+    inputs = re.findall(r"wire .*input (\d+)  (\S+)$", module.rtlil, re.MULTILINE)
+    assert [name for _, name in sorted(inputs)] == [r"\i", *(rf"\{clock}_clk" for clock in "abcdefg")]
 
 
 def test_elsewhere_each_is_a_component_like_others() -> None:
