@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
+from isa.doing import LONGER, Doing
+
 if TYPE_CHECKING:
     from compiler.search.effort import Effort
 
@@ -23,8 +25,6 @@ OF_AN_OPERATION = 8
 """Turns that an operation counts for: programs of few turns have long ones."""
 TURNS = 40
 """Of each operation, until a partition is known."""
-LONGER = 1 / 5
-"""Of what a stage has taken, that it goes on at least."""
 OF_THE_OTHER = 3 / 4
 """Power of the other kind's correction, until the own is known: a slow machine is slow at both, a hard network is not."""
 PRIOR = 1 / 10
@@ -40,22 +40,6 @@ class Told(Protocol):
 
 def unheard(doing: str, share: float = 0.0, turns: int = 0) -> None:
     """For nobody."""
-
-
-class Doing(str):
-    """What is being done, and about how many seconds everything still takes; None: not known."""
-
-    what: str
-    left: float | None
-
-    def __new__(cls, what: str, left: float | None) -> Doing:
-        made = super().__new__(cls, what if left is None else f"{what}, about {max(1, round(left))} s left")
-        made.what, made.left = what, left
-        return made
-
-    def after(self, seconds: float) -> Doing:
-        """The same, so much later."""
-        return self if self.left is None else Doing(self.what, max(self.left - seconds, seconds * LONGER))
 
 
 @dataclass(frozen=True)

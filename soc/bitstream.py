@@ -45,7 +45,7 @@ def make_bitstream(folder: Path, device: str, mhz: float, report: Callable[[str]
     """Synthesise, place, route and pack what lies in ``folder``; logs and nextpnr's report stay there."""
     yosys, nextpnr, ecppack = (find_tool(name) for name in ("yosys", "nextpnr-ecp5", "ecppack"))
     report(f"{yosys.version}: synthesis")
-    yosys.run(["-q", "-l", "yosys.log", f"{TOP}.ys"], folder)
+    yosys.run(["-q", f"{TOP}.ys"], folder)
     report(f"{nextpnr.version}: place and route")
     nextpnr.run([
         "--quiet", ARCHITECTURES[device], "--package", NEXTPNR_PACKAGE, "--speed", SPEED, "--json", f"{TOP}.json", "--lpf",

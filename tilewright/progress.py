@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import click
 
-from compiler.outlook import Doing
+from isa.doing import Doing
 
 Report = Callable[[str], None]
 """Says what is being done now; an empty text wipes the line, so that something else can be printed."""

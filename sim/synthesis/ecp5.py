@@ -9,8 +9,23 @@ NARROW_BITS = 12
 19 816 with 9, 19 447 with 12, 19 074 with 16; but the wider, the slower."""
 
 
-def script(top: str, options: str = "", end: str = "") -> str:
-    """The commands that map ``top``, up to the label ``end``, or to the cells."""
-    command = f"synth_ecp5 -nowidelut {options}-top {top} -run"
+def script(top: str) -> str:
+    """The commands that flatten ``top`` and map it to cells, which bear the names of the signals that they drive."""
+    return f"{to_gates(top)}; {to_cells(top, 'abc -lut 4 -dress')}; {_command(top)} check:"
+
+
+def to_gates(top: str, options: str = "") -> str:
+    """Those that make gates, carry chains, multipliers, memories and flip-flops."""
     narrow = f"techmap -map +/techmap.v t:$alu r:Y_WIDTH<={NARROW_BITS} %i; opt -fast"
-    return f"{command} begin:map_gates; {narrow}; {command} map_gates:{end}"
+    command = _command(top, options)
+    return f"{command} begin:map_gates; {narrow}; {command} map_gates:map_luts"
+
+
+def to_cells(top: str, abc: str) -> str:
+    """Those that map gates: to LUTs by the same mapper in every version of yosys, to cells as ``synth_ecp5`` does it, for the
+    files of the family's cells have other names in each."""
+    return f"{abc}; clean; {_command(top)} map_cells:check"
+
+
+def _command(top: str, options: str = "") -> str:
+    return f"synth_ecp5 -nowidelut {options}-top {top} -run"

@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from isa.doing import Pace
 from isa.files import write_atomically
 from sim.rtl.build import cache_directory
 from sim.rtl.interrupts import temporary_folder
@@ -31,7 +32,9 @@ LEAST_RUN = 60_000
 """Bytes of Verilog that one run of yosys is worth."""
 RUNS = 8
 """Into how many runs a whole machine is divided, for progress and to use several cores."""
-FORM = "2"
+SCOPES = "t:$scopeinfo"
+"""Cells of newer versions of yosys, which tell where flattened modules were."""
+FORM = "3"
 """Of what is kept: a new one takes nothing from a cache of the old."""
 Report = Callable[[str], None]
 
@@ -71,8 +74,9 @@ def map_flattened(
     script = target.flat_script
     path = _folder(cache) / f"{_hash(script, yosys.version, *texts)}.json"
     if not path.exists():
+        pace = Pace(target.seconds * sum(map(len, texts)) / 1000)
         said = f"{yosys.version} for {target.name}: one module of {len(texts)}"
-        found = _mapped("".join(texts), script.format(top=design.top), yosys, lambda: report(said))
+        found = _mapped("".join(texts), script.format(top=design.top), yosys, lambda: report(pace.doing(said)))
         _keep(path, _plain(found[design.top]), design)
     return Mapped(design.top, path, json.loads(path.read_text()))
 
@@ -122,18 +126,20 @@ def _synthesise(
         if ended.is_set():
             raise SynthesisError("synthesis: ended with another run")
 
-    done = 0
+    done, work_done, work = 0, 0, sum(len(module.text) for module in missing)
+    pace = Pace(target.seconds * work / 1000 / max(1, jobs))
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         try:
-            pending = {
-                pool.submit(_run, design, run, target, yosys, paths, end_with_the_others): len(run) for run in _runs(missing)
-            }
+            pending = {pool.submit(_run, design, run, target, yosys, paths, end_with_the_others): run for run in _runs(missing)}
             while pending:
-                report(f"{yosys.version} for {target.name}: {done} of {len(missing)} modules mapped")
+                said = f"{yosys.version} for {target.name}: {done} of {len(missing)} modules mapped"
+                report(pace.doing(said, work_done / work))
                 finished, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in finished:
                     future.result()
-                    done += pending.pop(future)
+                    run = pending.pop(future)
+                    done += len(run)
+                    work_done += sum(len(module.text) for module in run)
         except BaseException:
             ended.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -162,7 +168,7 @@ def _mapped(text: str, script: str, yosys: Tool, tick: Callable[[], None]) -> di
     """Modules in yosys' JSON."""
     with temporary_folder() as work:
         (work / "modules.v").write_text(text)
-        yosys.run(["-q", "-p", f"read_verilog modules.v; {script}; delete =p:*; write_json mapped.json"], work, tick)
+        yosys.run(["-q", "-p", f"read_verilog modules.v; {script}; delete =p:* {SCOPES}; write_json mapped.json"], work, tick)
         found: dict[str, Any] = json.loads((work / "mapped.json").read_text())["modules"]
     return found
 

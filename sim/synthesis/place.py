@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isa.doing import Pace
 from sim.rtl.interrupts import temporary_folder
 from sim.synthesis.design import Design, DesignModule, split_design
 from sim.synthesis.ecp5 import script
 from sim.synthesis.timing import Point
-from sim.synthesis.tools import SynthesisError, Tool, find_tool
+from sim.synthesis.tools import FIRST_RUN, LOG, SynthesisError, Tool, find_tool
 
 PACKAGE = "CABGA381"
 CLOCK, FAST_CLOCK = "clk", "clk2x"
 WRAPPER = "placed"
 Report = Callable[[str], None]
+YOSYS_SECONDS, PLACED_SECONDS, ROUTED_SECONDS = 0.15, 0.15, 0.5
+"""For each 1 000 characters of Verilog: what the tools from PyPI are expected to take."""
 _PORT = re.compile(
     r"^\s*(?P<way>input|output)(?: (?:wire|reg))? (?:\[(?P<top>\d+):0\] )?(?P<name>\\?\S+?)\s*[;,]?$", re.MULTILINE
 )
@@ -64,27 +67,31 @@ def place(
 ) -> Placed:
     """Synthesise, place and route; netlist, logs and nextpnr's report are left in ``folder`` if one is given."""
     yosys, nextpnr = find_tool("yosys"), find_tool("nextpnr-ecp5")
-    design = split_design(verilog)
+    tools: list[str] = []
+    design, work_of = split_design(verilog), len(verilog) / 1000
+    for tool in (yosys, nextpnr):
+        report(f"{tool.name}: {FIRST_RUN}")
+        tools.append(tool.version)
     with temporary_folder() as work:
         place_in = folder or work
         place_in.mkdir(parents=True, exist_ok=True)
         (place_in / "placed.v").write_text(f"{verilog}\n{wrapper(design.modules[design.top])}")
         commands = f"read_verilog placed.v; {script(WRAPPER)}; write_json placed.json"
-        _run(yosys, ["-q", "-l", "yosys.log", "-p", commands], place_in, report, "yosys.log", r"Executing (.*)\.$")
+        _run(yosys, ["-q", "-p", commands], place_in, report, LOG, r"Executing (.*)\.$", YOSYS_SECONDS * work_of)
         arguments = [
             f"--{device}", "--package", PACKAGE, "--json", "placed.json", "--report", "report.json", "--freq", f"{mhz:g}",
             "--seed", str(seed), "--placer", placer, "--timing-allow-fail", "--lpf-allow-unconstrained", "--log", "nextpnr.log",
             *([] if route else ["--no-route"]),
         ]  # fmt: skip
-        _run(nextpnr, ["--quiet", *arguments], place_in, report, "nextpnr.log", r"Info: +(.*)$")
+        seconds = (ROUTED_SECONDS if route else PLACED_SECONDS) * work_of
+        _run(nextpnr, ["--quiet", *arguments], place_in, report, "nextpnr.log", r"Info: +(.*)$", seconds)
         found = json.loads((place_in / "report.json").read_text())
         log = (place_in / "nextpnr.log").read_text(errors="replace")
     cells = {name: (use["used"], use["available"]) for name, use in found["utilization"].items() if use["used"]}
     achieved = {name: float(each["achieved"]) for name, each in found["fmax"].items()} or estimated(log)
     clock = _slowest(achieved)
     steps = _steps(found["critical_paths"], clock, design, sources)
-    tools = f"{yosys.version}, {nextpnr.version}"
-    return Placed(tools, device, route, achieved[clock], mhz, cells, steps)
+    return Placed(", ".join(tools), device, route, achieved[clock], mhz, cells, steps)
 
 
 def wrapper(top: DesignModule) -> str:
@@ -114,14 +121,15 @@ def wrapper(top: DesignModule) -> str:
     )
 
 
-def _run(tool: Tool, arguments: list[str], work: Path, report: Report, log: str, pattern: str) -> None:
-    """Run a tool, telling the last thing that its log says it does."""
+def _run(tool: Tool, arguments: list[str], work: Path, report: Report, log: str, pattern: str, seconds: float) -> None:
+    """Run a tool, telling the last thing that its log says it does, and about how long it still takes of so many seconds."""
+    pace = Pace(seconds)
 
     def tick() -> None:
         said = re.findall(pattern, _tail(work / log), re.MULTILINE)
-        report(f"{tool.version}: {said[-1][:90] if said else 'begins'}")
+        report(pace.doing(f"{tool.version}: {said[-1][:90] if said else 'begins'}"))
 
-    report(f"{tool.version}: begins")
+    report(pace.doing(f"{tool.version}: begins"))
     tool.run(arguments, work, tick)
 
 

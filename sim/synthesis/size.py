@@ -12,7 +12,7 @@ from sim.rtl.build import core_verilog
 from sim.synthesis.design import Design, split_design
 from sim.synthesis.mapping import Mapped, Report, default_jobs, map_flattened, map_modules
 from sim.synthesis.targets import Target
-from sim.synthesis.tools import find_tool
+from sim.synthesis.tools import FIRST_RUN, find_tool
 
 REST = "(wiring)"
 """What the top module itself consists of."""
@@ -37,14 +37,16 @@ def size_of(
 ) -> Size:  # fmt: skip
     """Synthesise what is new, and count; ``flat``: as one module, without units."""
     yosys = find_tool("yosys")
+    report(f"yosys: {FIRST_RUN}")
+    version = yosys.version
     report(f"Verilog of {config.name}")
     design = split_design(core_verilog(config, cache, dsp48e2=target.places_cascades(config)))
     if flat:
         whole = map_flattened(design, target, yosys, report=report, cache=cache)
         used = target.used(whole.cells)
-        return Size(target, yosys.version, used, {}, {design.top: (1, used)})
+        return Size(target, version, used, {}, {design.top: (1, used)})
     mapped = map_modules(design, target, yosys, report=report, jobs=jobs or default_jobs(), cache=cache)
-    return count(design, mapped, target, yosys.version)
+    return count(design, mapped, target, version)
 
 
 def count(design: Design, mapped: Mapping[str, Mapped], target: Target, yosys: str) -> Size:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from isa.config import MachineConfig
-from sim.synthesis.ecp5 import script
+from sim.synthesis.ecp5 import to_cells, to_gates
 from sim.synthesis.tools import SynthesisError
 
 Cells = Mapping[str, float]
@@ -25,6 +25,8 @@ class Target:
     """How many of each kind of resource a cell takes."""
     free: frozenset[str]
     """Cells that take none: pads, and what stands beside LUTs in any case."""
+    seconds: float
+    """Of a core, for each 1 000 characters of Verilog: what yosys from PyPI is expected to take."""
     dsp48e2: bool = False
     """Whether it has DSP48E2, whose registers and cascades yosys does not find by itself."""
 
@@ -83,16 +85,15 @@ def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
         "BRAM": {block: 1, half: 0.5},
         **({"URAM": {"URAM288": 1}} if name == "xcup" else {}),
     }
-    return Target(name, to_gates, to_cells, resources, _XILINX_FREE, dsp == "DSP48E2")
+    return Target(name, to_gates, to_cells, resources, _XILINX_FREE, 0.35, dsp == "DSP48E2")
 
 
 _ECP5_MEMORY: Cells = {"TRELLIS_DPR16X4": 6}
 """Four LUTs hold the words, the two beside them become the write port."""
 _ECP5 = Target(
     "ecp5",
-    script("{top}", "-noflatten ", "map_luts"),
-    "abc -lut 4; clean; techmap -map +/ecp5/cells_map.v; "
-    "opt_lut_ins -tech ecp5; clean",
+    to_gates("{top}", "-noflatten "),
+    to_cells("{top}", "abc -lut 4"),
     {
         "LUT": {"LUT4": 1, "CCU2C": 2, **_ECP5_MEMORY},
         "LUT as memory": _ECP5_MEMORY,
@@ -101,6 +102,7 @@ _ECP5 = Target(
         "BRAM": {"DP16KD": 1, "PDPW16KD": 1},
     },
     frozenset({"PFUMX", "L6MUX21", "GSR", "TRELLIS_IO"}),
+    0.2,
 )
 TARGETS: dict[str, Target] = {
     target.name: target

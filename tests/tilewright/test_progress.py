@@ -15,9 +15,9 @@ from subprocess import PIPE
 import numpy as np
 import pytest
 
-from compiler.outlook import Doing
 from isa.assembler import assemble
 from isa.config import preset
+from isa.doing import Doing
 from isa.faults import MachineFault
 from isa.instructions import Region
 from isa.program import Program

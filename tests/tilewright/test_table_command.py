@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from compiler.outlook import Doing
 from compiler.papers.online_table import make_table
 from compiler.search import as_written
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset
+from isa.doing import Doing
 from tests.tilewright.small_models import work_beside_small_files
 from tilewright.api import compile_model, read_arrays
 from tilewright.cli import main

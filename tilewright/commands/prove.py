@@ -34,8 +34,7 @@ def command(names: tuple[str, ...], config: MachineConfig, output: Path, as_json
 
     rows = []
     with stage_reporter(quiet=as_json) as report:
-        report("proof 1; the first run of yosys from PyPI translates it, which takes a minute")
-        for verdict in run_proofs(config, names, output):
+        for verdict in run_proofs(config, names, output, report):
             proof = verdict.proof
             rows.append({
                 "proof": proof.name, "unit": proof.unit, "property": proof.text, "method": proof.method,
@@ -45,7 +44,6 @@ def command(names: tuple[str, ...], config: MachineConfig, output: Path, as_json
             if not as_json:
                 word, detail = ("FAIL", verdict.failure) if verdict.failure else ("proved", proof.text)
                 click.echo(f"{word:6}  {proof.name:20} {proof.method:22} {verdict.seconds:6.1f} s  {detail}")
-            report(f"proof {len(rows) + 1}")
     if as_json:
         print_json({"config": config.name, "proofs": rows})
     return Exit.CHECK_FAILED if any(row["failure"] for row in rows) else Exit.DONE
