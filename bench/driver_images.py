@@ -1,6 +1,6 @@
 """Spoiled images for the C driver: ``python -m bench.driver_images [--count N] [--seed S] [--minutes M]``.
 
-Program files and flat images, of a network and of one with everything that a table can hold, are changed at random: bits, words,
+Program files and flat images, of a network and of one with all that a table can hold, are changed at random: bits, words,
 lengths, the place of CONST; most get a right checksum. The driver opens each; what it takes runs on a mock of the registers
 (``tests/driver/c/fuzz.c``), copied and in place, where a run writes into every region, CONST and INPUT too. Compiled with
 AddressSanitizer and UBSan by gcc: wrong is whatever these find, and an answer that the driver does not have.
