@@ -43,6 +43,10 @@ class Region(enum.IntEnum):
     OUTPUT = 3
 
 
+WRITABLE = (Region.WORK, Region.OUTPUT)
+"""The regions that SAVE may write, which have their lowest bit set. The others are read only."""
+
+
 class Activation(enum.IntEnum):
     NONE = 0
     LEAKY = 1
@@ -234,7 +238,10 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             (_fm("s_ys", "words from row to row on chip"), reserved(12)),
             (_fm("s_cs", "words from one channel vector to the next"), reserved(12)),
         ),
-        (Rule("run <= step: saved pixels must not overlap", lambda f, c: f.run <= f.step),),
+        (
+            Rule("run <= step: saved pixels must not overlap", lambda f, c: f.run <= f.step),
+            Rule("region is WORK or OUTPUT: CONST and INPUT are read only", lambda f, c: (f.region & 1) != 0),
+        ),
     ),
     Instruction(
         "CONV", 6, Unit.CONV,

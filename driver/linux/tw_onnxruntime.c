@@ -1,4 +1,5 @@
 /* Sessions of onnxruntime for the parts of a program. */
+#define _POSIX_C_SOURCE 200809L
 #include "tw_onnxruntime.h"
 
 #include <stdio.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 
 #include "tw_internal.h"
+#include "tw_model.h"
 
 #define PREFIX ".cpu."
 enum { NAME_BYTES = 256, DIMENSIONS = 16 };
@@ -17,6 +19,11 @@ static const char LEFT_OUT[] =
     "EmbedLayerNormFusion;FastGeluFusion;GeluFusionL1;GeluFusionL2;GemmActivationFusion;GroupQueryAttentionFusion;"
     "LayerNormFusionL1;LayerNormFusionL2;MatMulActivationFusion;MatMulIntegerToFloatFusion;MatMulScaleFusion;"
     "MatMul_BatchNormalization_Fusion;MatmulTransposeFusion;QuickGeluFusion;SimplifiedLayerNormFusion;SkipLayerNormFusion";
+
+static void say(tw_onnxruntime *parts, const char *what, const char *name)
+{
+    (void)snprintf(parts->error, sizeof parts->error, "%s: %s", name, what);
+}
 
 /* Whether a call went well; its words are kept. */
 static int good(tw_onnxruntime *parts, OrtStatus *status)
@@ -48,6 +55,10 @@ static tw_result load(tw_onnxruntime *parts, const tw_program *program, const ch
     model = tw_u32(program->image) == TW_FLAT_MAGIC ? NULL : tw_section(program, title, &bytes);
     if (model == NULL)
         return TW_NO_PART;
+    if (!tw_model_is_whole(model, bytes)) {
+        say(parts, "the part names bytes outside of the program, or is no ONNX model: compile the model again", name);
+        return TW_DAMAGED;
+    }
     parts->names[parts->count] = name;
     if (!good(parts, parts->api->CreateSessionFromArray(parts->env, model, bytes, options, &parts->sessions[parts->count])))
         return TW_PART;
@@ -64,6 +75,18 @@ static OrtSession *find_part(const tw_onnxruntime *parts, const char *name)
     return NULL;
 }
 
+/* Nothing is told to onnxruntime's vendor, and no identity of the device is made. The environment decides when onnxruntime starts;
+ * the call is for one that has started already, and for other systems. */
+static int start_silently(tw_onnxruntime *parts)
+{
+    if (setenv("ORT_DISABLE_TELEMETRY", "1", 1) != 0) {
+        say(parts, "telemetry cannot be switched off", "onnxruntime");
+        return 0;
+    }
+    return good(parts, parts->api->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "tilewright", &parts->env))
+        && good(parts, parts->api->DisableTelemetryEvents(parts->env));
+}
+
 tw_result tw_onnxruntime_open(tw_onnxruntime *parts, const OrtApi *api, const tw_program *program,
                               const OrtSessionOptions *options)
 {
@@ -75,7 +98,7 @@ tw_result tw_onnxruntime_open(tw_onnxruntime *parts, const OrtApi *api, const tw
         return TW_NULL_POINTER;
     memset(parts, 0, sizeof *parts);
     parts->api = api;
-    if (!good(parts, api->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "tilewright", &parts->env))
+    if (!start_silently(parts)
         || !good(parts, api->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &parts->memory))
         || !good(parts, api->GetAllocatorWithDefaultOptions(&parts->allocator))
         || (options == NULL && !default_options(parts, &mine)))
@@ -103,6 +126,16 @@ static ONNXTensorElementDataType type_of(const tw_tensor *tensor)
     };
     return tensor->kind < 4u && tensor->element_bytes < 9u ? types[tensor->kind][tensor->element_bytes]
                                                             : ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+}
+
+static uint32_t is_input(const tw_run *run, const tw_tensor *tensor)
+{
+    tw_tensor other;
+    uint32_t i;
+    for (i = 0; tw_input_at(&run->network->program, i, &other) == TW_OK; i++)
+        if (other.number == tensor->number)
+            return 1u;
+    return 0u;
 }
 
 /* The caller's array of an input or output of the network that is no buffer. */
@@ -208,29 +241,49 @@ static tw_result feed(tw_onnxruntime *parts, OrtSession *session, size_t place, 
         : TW_PART;
 }
 
+/* Whether a value is a tensor of as many elements of the type that the program says; where they are. */
+static tw_result elements_of(tw_onnxruntime *parts, const tw_kept *output, const tw_tensor *tensor, void **data)
+{
+    ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    OrtTensorTypeAndShapeInfo *info = NULL;
+    size_t elements = 0u;
+    int is_tensor = 0, fine;
+    if (!good(parts, parts->api->IsTensor(output->value, &is_tensor)))
+        return TW_PART;
+    fine = is_tensor != 0 && good(parts, parts->api->GetTensorTypeAndShape(output->value, &info))
+        && good(parts, parts->api->GetTensorElementType(info, &type))
+        && good(parts, parts->api->GetTensorShapeElementCount(info, &elements));
+    if (info != NULL)
+        parts->api->ReleaseTensorTypeAndShapeInfo(info);
+    if (is_tensor != 0 && !fine)
+        return TW_PART;
+    if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED || type != type_of(tensor) || elements != tensor->elements) {
+        say(parts, "a part delivers another type, or another number of elements, than the program says", output->name);
+        return TW_DAMAGED;
+    }
+    return good(parts, parts->api->GetTensorMutableData(output->value, data)) ? TW_OK : TW_PART;
+}
+
 /* An output of a part: to DRAM, to the caller's array, or kept for another part. */
 static tw_result deliver(tw_onnxruntime *parts, const tw_run *run, tw_kept *output)
 {
-    OrtTensorTypeAndShapeInfo *info = NULL;
-    size_t elements = 0u, bytes;
+    size_t bytes;
     tw_tensor tensor;
     tw_array array;
+    tw_result result;
     void *data = NULL;
-    int fine;
     if (tw_find(&run->network->program, output->name, &tensor) != TW_OK)
         return keep(parts, output);
-    fine = good(parts, parts->api->GetTensorTypeAndShape(output->value, &info))
-        && good(parts, parts->api->GetTensorShapeElementCount(info, &elements))
-        && good(parts, parts->api->GetTensorMutableData(output->value, &data));
-    if (info != NULL)
-        parts->api->ReleaseTensorTypeAndShapeInfo(info);
-    if (!fine)
-        return TW_PART;
+    result = elements_of(parts, output, &tensor, &data);
+    if (result != TW_OK)
+        return result;
     bytes = (size_t)tensor.elements * tensor.element_bytes;
-    if (elements != tensor.elements)
-        return TW_DAMAGED;
     if (tensor.region != TW_REGION_HOST)
         return tw_write(run->network, run->set, &tensor, data, (uint32_t)bytes);
+    if (is_input(run, &tensor)) {
+        say(parts, "a part writes an input of the network", output->name);
+        return TW_DAMAGED;
+    }
     array = array_of(run, &tensor);
     if (array.data == NULL)
         return TW_NULL_POINTER;

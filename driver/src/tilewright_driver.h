@@ -41,6 +41,7 @@ extern "C" {
     X(TOO_SMALL, "an array or an area of memory is too small") \
     X(MISALIGNED, "an address is no multiple of what it has to be one of") \
     X(ADDRESS, "memory lies beyond the addresses that the machine can reach") \
+    X(OVERLAP, "memory for the program lies where its image is: give it other memory") \
     X(ARGUMENT, "there is no such tensor, set or step") \
     X(BUSY, "the machine is not idle: wait for the run that has it, or stop it") \
     X(REFUSED, "the machine did not take the start") \
@@ -88,7 +89,8 @@ typedef struct tw_device {
     const struct tw_run *owner; /* who may start it, and use WORK */
 } tw_device;
 
-/* One image, looked at and found to be whole. It points into the image, which must stay where it is and as it is. */
+/* One image, looked at and found to be whole. It points into the image, which must stay where it is and as it is: CONST alone
+ * may change without harm to anything but results. */
 typedef struct tw_program {
     const uint8_t *image, *table, *text, *constants;
     uint32_t bytes; /* of the image */

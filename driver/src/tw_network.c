@@ -99,6 +99,13 @@ static tw_result check_memory(const tw_device *device, const tw_memory *memory, 
     return TW_OK;
 }
 
+/* Whether memory of the program shares a byte with the image, which is read as long as the program is used. */
+static uint32_t is_on_image(const tw_program *program, const tw_memory *memory, uint32_t bytes)
+{
+    const uintptr_t image = (uintptr_t)program->image, start = (uintptr_t)memory->cpu;
+    return start < image ? image - start < bytes : bytes > 0u && start - image < program->bytes;
+}
+
 static tw_result check_place(const tw_device *device, const tw_program *program, const tw_place *place)
 {
     uint32_t text = tw_word(program, TW_TABLE_TEXT_BYTES), i;
@@ -107,8 +114,15 @@ static tw_result check_place(const tw_device *device, const tw_program *program,
     if (place->in_place == 0u)
         text = tw_aligned_step_bytes(program, steps_of(program));
     result = check_memory(device, &place->text, text);
-    for (i = 0; result == TW_OK && i < place->sets * TW_REGIONS; i++)
-        result = check_memory(device, &place->region[i / TW_REGIONS][i % TW_REGIONS], tw_region_bytes(program, i % TW_REGIONS));
+    if (result == TW_OK && place->in_place == 0u && is_on_image(program, &place->text, text))
+        result = TW_OVERLAP;
+    for (i = 0; result == TW_OK && i < place->sets * TW_REGIONS; i++) {
+        const uint32_t region = i % TW_REGIONS, bytes = tw_region_bytes(program, region);
+        const tw_memory *memory = &place->region[i / TW_REGIONS][region];
+        result = check_memory(device, memory, bytes);
+        if (result == TW_OK && (place->in_place == 0u || region != TW_REGION_CONST) && is_on_image(program, memory, bytes))
+            result = TW_OVERLAP;
+    }
     for (i = 0; result == TW_OK && place->in_place != 0u && i < steps_of(program); i++) {
         tw_get_step(program, i, &step);
         if (step.kind == (uint32_t)TW_STEP_MACHINE && (step.text & (device->axi_bytes - 1u)) != 0u)

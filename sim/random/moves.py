@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from isa.codec import Op
 from isa.config import MachineConfig
-from isa.instructions import Buffer, Region
+from isa.instructions import WRITABLE, Buffer, Region
 from sim.random.draw import int8, log_uniform, longest_load, place, subtensor_strides
 from sim.random.footprint import Cells, Dram, Space, axes
 
@@ -111,7 +111,7 @@ def _dram_rows(
     rng: random.Random, config: MachineConfig, dram: Dram, rows: int, row_bytes: int, *, separate: bool
 ) -> dict[str, int]:
     """Region, offset and row stride so that all rows lie in DRAM; empty if they do not fit."""
-    region = rng.choice(list(Region))
+    region = rng.choice(WRITABLE if separate else list(Region))
     stride = row_bytes + rng.choice((0, 0, log_uniform(rng, 1, 100)))
     if not separate and rng.random() < 0.2:
         stride = rng.randint(0, row_bytes)

@@ -123,7 +123,7 @@ def error_responses(config: MachineConfig) -> Iterator[Scenario]:
         scenario.start(whole(config, *good))
         scenario.start(whole(config, *good, Op("LOADP", {"count": 4, "offset": outside})))
         scenario.start(whole(config, *good))
-        scenario.start(whole(config, *good, Op("SAVE", {**row, "s_xs": 1, "offset": outside})))
+        scenario.start(whole(config, *good, Op("SAVE", {**row, "region": 1, "s_xs": 1, "offset": outside})))
         scenario.start(whole(config, *good))
         scenario.start_at(1 << (config.axi_addr_bits - 2), 40, (Fault.FETCH_ERROR, 0))
         scenario.start(whole(config, *good))
@@ -163,6 +163,8 @@ def illegal_instructions(config: MachineConfig) -> Iterator[Scenario]:
         Op("LOADP", {"count": 1, "offset": config.axi_bytes // 2}),
         Op("LOADP", {"count": 2, "dst": config.weight_depth - 1}),
         Op("SAVE", {**token(Unit.SAVE).values, "run": 2}),
+        Op("SAVE", {**token(Unit.SAVE).values, "region": 0}),
+        Op("SAVE", {**token(Unit.SAVE).values, "region": 2}),
         Op("CONV", {**token(Unit.CONV).values, "table": 3, "i_ring": 4, "i_ys": 5}),
         Op("LOAD", {**good.values, "d_addr": far}),
         Op("SAVE", {**token(Unit.SAVE).values, "s_addr": far}),

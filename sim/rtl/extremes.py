@@ -9,7 +9,7 @@ import numpy as np
 
 from isa.codec import Op
 from isa.config import REQUANT_WORD_BYTES, MachineConfig
-from isa.instructions import Buffer, MiscMode, PoolMode, Region, Unit
+from isa.instructions import WRITABLE, Buffer, MiscMode, PoolMode, Region, Unit
 from isa.requantisation import packed
 from sim.random.footprint import ADDRESS_MODULUS
 from sim.random.program import directed_program
@@ -34,7 +34,8 @@ SIZES = (0, 1, 2, 4, 8, 16, 32, 64, -1, -2, -3, -5, -9, -17, -33, -65)
 
 
 def limit_bits(config: MachineConfig) -> Iterator[Scenario]:
-    """Each bit of each region's limit alone: what ends at the limit is moved, what goes a byte beyond is not."""
+    """Each bit of each region's limit alone: what ends at the limit is moved, what goes a byte beyond is not. SAVE has
+    the limits of two regions."""
     size = config.axi_bytes
     run = {"rows": 1, "pixels": 1, "run": size, "step": size}
     starts = []
@@ -42,7 +43,8 @@ def limit_bits(config: MachineConfig) -> Iterator[Scenario]:
         for bit in LIMIT_BITS:
             where = {"region": int(region), "offset": (1 << bit) - size}
             load = Op("LOAD", {**run, **where, "valid": size, "d_xs": 1, "d_cs": 1, "d_addr": 8})
-            for op in (load, Op("SAVE", {**run, **where, "s_xs": 1, "s_cs": 1, "s_addr": 8})):
+            save = Op("SAVE", {**run, **where, "s_xs": 1, "s_cs": 1, "s_addr": 8})
+            for op in (load, save) if region in WRITABLE else (load,):
                 starts += [(op, region, 1 << bit, short) for short in (0, 1)]
     for first in range(0, len(starts), STARTS):
         scenario = _scenario(config, {})

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "buffers": "rows of a decision",
     "compile_times": "wants another checkout beside it",
     "damaged": "counts of docs/trust.md, by seed and count",
+    "driver_images": "counts of docs/trust.md, by seed and count",
     "finishing_lanes": "rows of a decision",
     "memory_random": "counts of docs/memory.md, printed",
     "proofs": "rows of docs/trust.md, by configuration",

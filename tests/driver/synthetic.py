@@ -16,7 +16,7 @@ STEP = tuple(assemble("START config=CONFIG\nLOADP count=1\nEND", config=NANO, ch
 WORDS = list(Header.__dataclass_fields__)
 ENTRIES = {"tensors": TENSOR_WORDS, "inputs": 1, "outputs": 1, "steps": STEP_WORDS, "conversions": CONVERSION_WORDS, "sizes": 1}
 SECTIONS_AT, SECTION_BYTES, TITLES_AT = 40, 64, 62
-TITLE, OFFSET, SIZE = 0, 24, 32
+TITLE, KIND, OFFSET, SIZE = 0, 4, 24, 32
 FIELD = -1
 
 

@@ -11,7 +11,7 @@ from isa.flat_image import flat_image
 from isa.host_table import sealed
 from isa.program_file import program_bytes
 from tests.driver.building import build, run
-from tests.driver.synthetic import ENTRIES, FIELD, OFFSET, SIZE, TITLE, bare, flat, header_of, part_last, put, whole, word
+from tests.driver.synthetic import ENTRIES, FIELD, KIND, OFFSET, SIZE, TITLE, bare, flat, header_of, part_last, put, whole, word
 from tests.tools import needs
 
 pytestmark = needs("gcc")
@@ -110,6 +110,7 @@ def containers() -> dict[str, tuple[bytes, str]]:
     """What lies around the table."""
     image, file = flat_image(whole()), program_bytes(whole())
     table, text, const = (header_of(file, name) for name in (".tilewright.host", ".text", ".const"))
+    empty = header_of(file, ".tilewright.run")
     titles = word(file, 40) + 64 * (word(file, 62) & 0xFFFF)
     return {
         "flat": (image, "OK"),
@@ -127,6 +128,10 @@ def containers() -> dict[str, tuple[bytes, str]]:
         "odd table": (odd_table(image), "DAMAGED"),
         "instructions elsewhere": (put(image, 20, FAR), "DAMAGED"),
         "constants elsewhere": (put(image, 24, FAR), "DAMAGED"),
+        "constants over the header": (put(image, 24, 0), "DAMAGED"),
+        "constants over the table": (put(image, 24, word(image, 12)), "DAMAGED"),
+        "constants over the last word of the table": (put(image, 24, word(image, 12) + word(image, 16) - 4), "DAMAGED"),
+        "constants over the instructions": (put(image, 24, word(image, 20)), "DAMAGED"),
         "last name": (without_end(image), "DAMAGED"),
         "32 bits": (file[:4] + b"\1" + file[5:], "NOT_AN_IMAGE"),
         "big-endian": (file[:5] + b"\2" + file[6:], "NOT_AN_IMAGE"),
@@ -145,6 +150,11 @@ def containers() -> dict[str, tuple[bytes, str]]:
         "section of another size": (put(file, table + SIZE, word(file, table + SIZE) - 4), "DAMAGED"),
         "fewer instructions": (put(file, text + SIZE, 4), "DAMAGED"),
         "fewer constants": (put(file, const + SIZE, 4), "DAMAGED"),
+        "constants over the file's header": (put(file, const + OFFSET, 8), "DAMAGED"),
+        "constants over the sections' headers": (put(file, const + OFFSET, word(file, 40) + 64), "DAMAGED"),
+        "constants over another section": (put(file, const + OFFSET, word(file, table + OFFSET)), "DAMAGED"),
+        "nothing among the constants": (put(put(file, empty + OFFSET, word(file, const + OFFSET) + 4), empty + SIZE, 0), "OK"),
+        "constants without a type": (put(put(file, const + OFFSET, word(file, text + OFFSET)), const + KIND, 8), "DAMAGED"),
     }
 
 

@@ -79,7 +79,7 @@ def test_devices(tmp_path: Path) -> None:
 
 
 def test_no_warning_on_linux(tmp_path: Path) -> None:
-    names = ["tw_linux", *(["tw_onnxruntime"] if INCLUDES else [])]
+    names = ["tw_linux", "tw_model", *(["tw_onnxruntime"] if INCLUDES else [])]
     for name, text in driver_files(NANO, linux=True).items():
         (tmp_path / name).write_text(text)
     for name in names:
@@ -106,7 +106,7 @@ def test_parts_by_onnxruntime(network: str, tmp_path: Path) -> None:
     feeds = random_inputs(program, 3)
     (tmp_path / "image").write_bytes(program_bytes(program))
     (tmp_path / "inputs").write_bytes(np.ascontiguousarray(feeds[program.inputs[0].name]).tobytes())
-    write_linux(tmp_path, "tw_onnxruntime")
+    write_linux(tmp_path, "tw_onnxruntime", "tw_model")
     spec = find_spec("onnxruntime")
     assert spec is not None
     assert spec.origin is not None

@@ -1,11 +1,14 @@
 /* Spoiled images: IMAGE COUNT SEED. Each lies in memory of exactly its size, and so does all that the driver is given: the
- * sanitizer sees every byte beyond. Whatever tw_open takes is loaded on the mock, and run. */
+ * sanitizer sees every byte beyond. Whatever tw_open takes is loaded on the mock, and run: copied, and where it lies. In place
+ * a run writes into every region that the registers name, CONST and INPUT too, which is more than the machine does. */
 #include "harness.h"
 #include "mock.h"
 
-enum { TICKS = 4000, MOST_AREA = 1 << 18, MOST_ARRAY = 1 << 16, MOST_TENSORS = 32, BUS = 64 };
+enum { TICKS = 4000, MOST_AREA = 1 << 18, MOST_ARRAY = 1 << 16, MOST_TENSORS = 32, BUS = 64, IMAGE_BUS = 1 << 24 };
 
-static uint32_t opened, loaded, ran;
+static uint32_t opened, loaded, ran, ran_in_place;
+static uint32_t table, constants; /* places in the whole image: the table, and the words that say where CONST lies */
+static uint32_t constants_bytes_at; /* and, in a program file, how long it is; 0 in a flat image */
 
 static void put(uint8_t *at, uint32_t value)
 {
@@ -26,7 +29,18 @@ static uint32_t crc(const uint8_t *bytes, uint32_t count)
     return ~sum;
 }
 
-static void spoil(uint8_t *image, uint32_t table, uint32_t table_bytes, uint32_t bytes, uint32_t *seed)
+/* CONST lies elsewhere, and is longer or shorter: on the table, for example. */
+static void move_constants(uint8_t *image, uint32_t bytes, uint32_t *seed)
+{
+    const uint32_t at = draw(seed) % 2u == 0u ? table / 64u * 64u : draw(seed) % bytes / 64u * 64u;
+    const uint32_t length = draw(seed) % 2u == 0u ? draw(seed) % 512u : draw(seed) % bytes;
+    put(&image[constants], at);
+    put(&image[table + 4u * TW_TABLE_CONST_BYTES], length);
+    if (constants_bytes_at != 0u)
+        put(&image[constants_bytes_at], length);
+}
+
+static void spoil(uint8_t *image, uint32_t table_bytes, uint32_t bytes, uint32_t *seed)
 {
     static const uint32_t tempting[] = {0u, 1u, 2u, 3u, 4u, 64u, 255u, 0x10000u, 0x7fffffffu, 0x80000000u, 0xfffffffcu, ~0u};
     uint32_t times = 1u + draw(seed) % 4u;
@@ -48,6 +62,8 @@ static void spoil(uint8_t *image, uint32_t table, uint32_t table_bytes, uint32_t
             break;
         }
     }
+    if (draw(seed) % 4u == 0u)
+        move_constants(image, bytes, seed);
     if (draw(seed) % 8u != 0u) {
         put(&image[table + 12u], 0u);
         put(&image[table + 12u], crc(&image[table], table_bytes));
@@ -98,18 +114,34 @@ static void every_tensor(const tw_network *network, uint32_t set)
     }
 }
 
-static void use(const tw_program *program)
+/* One inference, unless that takes more than there is; every tensor is read before and after. */
+static void infer(tw_network *network, uint32_t set, uint32_t *count)
+{
+    tw_array inputs[MOST_TENSORS] = {{0}}, outputs[MOST_TENSORS] = {{0}};
+    uint32_t i;
+    every_tensor(network, set);
+    if (fit(&network->program, inputs, 0) && fit(&network->program, outputs, 1)) {
+        const tw_result result = tw_infer(network, inputs, outputs, part, NULL, TICKS);
+        CHECK(result == TW_OK || result == TW_NULL_POINTER || result == TW_TIMEOUT);
+        *count += 1u;
+    }
+    every_tensor(network, set);
+    for (i = 0; i < (uint32_t)MOST_TENSORS; i++) {
+        free(inputs[i].data);
+        free(outputs[i].data);
+    }
+}
+
+static void use_copied(const tw_program *program)
 {
     static uint8_t memory[MOST_AREA + 2 * BUS];
-    tw_array inputs[MOST_TENSORS] = {{0}}, outputs[MOST_TENSORS] = {{0}};
-    uint32_t needed, i;
+    uint32_t needed;
     harness board;
     tw_memory area;
     tw_place place;
     tw_device device;
     tw_network network;
     tw_port port;
-    (void)tw_verify(program);
     if (tw_area_bytes(program, 2, 0, &needed) != TW_OK || needed > (uint32_t)MOST_AREA)
         return;
     mock_open(memory, sizeof memory, header_word(program->table, TW_TABLE_CONFIG),
@@ -120,22 +152,60 @@ static void use(const tw_program *program)
     EXPECT(TW_OK, tw_layout(program, &area, 2, NULL, &place));
     EXPECT(TW_OK, tw_load(&network, &device, program, &place));
     loaded++;
-    every_tensor(&network, 1);
-    if (fit(program, inputs, 0) && fit(program, outputs, 1)) {
-        const tw_result result = tw_infer(&network, inputs, outputs, part, NULL, TICKS);
-        CHECK(result == TW_OK || result == TW_NULL_POINTER || result == TW_TIMEOUT);
-        ran++;
-    }
-    for (i = 0; i < (uint32_t)MOST_TENSORS; i++) {
-        free(inputs[i].data);
-        free(outputs[i].data);
-    }
+    infer(&network, 1, &ran);
     harness_close(&board);
+}
+
+/* The processor has no caches: what a run writes is there at once. */
+static void use_in_place(const tw_program *program, uint8_t *image, uint32_t seed)
+{
+    const uint64_t image_bus = IMAGE_BUS;
+    uint32_t needed;
+    harness board = {0};
+    tw_memory area = {0};
+    tw_place place;
+    tw_device device;
+    tw_network network;
+    tw_port port = harness_port(&board, 1);
+    if (tw_area_bytes(program, 1, 1, &needed) != TW_OK || needed > (uint32_t)MOST_AREA)
+        return;
+    area.bytes = needed - TW_BEAT_MAX;
+    area.cpu = calloc(1, area.bytes > 0u ? area.bytes : 1u);
+    CHECK(area.cpu != NULL);
+    mock_open(area.cpu, area.bytes, header_word(program->table, TW_TABLE_CONFIG),
+              header_word(program->table, TW_TABLE_AXI_BYTES), 32);
+    mock_also(image, IMAGE_BUS, program->bytes);
+    mock_write_anywhere(seed);
+    port.clean = NULL;
+    port.invalidate = NULL;
+    EXPECT(TW_OK, tw_attach(&device, &port, TICKS));
+    EXPECT(TW_OK, tw_layout(program, &area, 1, &image_bus, &place));
+    if (tw_load(&network, &device, program, &place) == TW_OK) {
+        infer(&network, 0, &ran_in_place);
+        infer(&network, 0, &ran_in_place);
+    }
+    free(area.cpu);
+}
+
+/* Where the image says where CONST lies. */
+static void find_constants(const tw_program *program)
+{
+    const uint32_t at = (uint32_t)(program->constants - program->image);
+    uint32_t i;
+    table = (uint32_t)(program->table - program->image);
+    if (header_word(program->image, 0u) == TW_FLAT_MAGIC) {
+        constants = 24u;
+        return;
+    }
+    for (i = header_word(program->image, 10u); header_word(&program->image[i], 6u) != at; i += 64u)
+        CHECK(i < program->bytes);
+    constants = i + 24u;
+    constants_bytes_at = i + 32u;
 }
 
 int main(int argc, char **argv)
 {
-    uint32_t bytes, i, count, seed, table = 0u;
+    uint32_t bytes, i, count, seed;
     uint8_t *image;
     tw_program program;
     CHECK(argc == 4);
@@ -143,23 +213,25 @@ int main(int argc, char **argv)
     count = (uint32_t)atoi(argv[2]);
     seed = (uint32_t)atoi(argv[3]) * 2u + 1u;
     EXPECT(TW_OK, tw_open(&program, image, bytes));
-    table = (uint32_t)(program.table - program.image);
+    find_constants(&program);
     for (i = 0; i < count; i++) {
         const uint32_t table_bytes = header_word(&image[table], TW_TABLE_TABLE_BYTES);
         const uint32_t length = draw(&seed) % 16u == 0u ? draw(&seed) % bytes : bytes;
         uint8_t *whole = malloc(bytes), *copy = malloc(length > 0u ? length : 1u);
         CHECK(whole != NULL && copy != NULL);
         memcpy(whole, image, bytes);
-        spoil(whole, table, table_bytes, bytes, &seed);
+        spoil(whole, table_bytes, bytes, &seed);
         memcpy(copy, whole, length);
         free(whole);
         if (tw_open(&program, copy, length) == TW_OK) {
             opened++;
-            use(&program);
+            (void)tw_verify(&program);
+            use_copied(&program);
+            use_in_place(&program, copy, draw(&seed));
         }
         free(copy);
     }
     free(image);
-    printf("%u opened, %u loaded, %u run\n", opened, loaded, ran);
+    printf("%u opened, %u loaded, %u run, %u run in place\n", opened, loaded, ran, ran_in_place);
     return 0;
 }

@@ -4,10 +4,13 @@
 
 #include "tilewright.h"
 
-enum { REGISTERS = 0x400 / 4, WORK_READS = 3 };
+enum { REGISTERS = 0x400 / 4, WORK_READS = 3, HOSTILE_WORDS = 48 };
 
-static uint8_t *memory;
-static uint64_t memory_bytes;
+static struct {
+    uint8_t *at;
+    uint64_t bus, bytes;
+} memories[2];
+static uint32_t hostile;
 static uint32_t registers[REGISTERS];
 static uint32_t left, starts, cycles;
 static mock_mood mood;
@@ -50,8 +53,10 @@ void mock_open(uint8_t *given, uint64_t bytes, uint32_t config, uint32_t axi_byt
     TW_SET(words, CAP_UNITS, 31);
     TW_SET(words, CAP_AXI_BYTES, axi_bytes);
     TW_SET(words, CAP_AXI_ADDR_BITS, address_bits);
-    memory = given;
-    memory_bytes = bytes;
+    memories[0].at = given;
+    memories[0].bytes = bytes;
+    memories[1].bytes = 0u;
+    hostile = 0u;
     mood = MOCK_WELL;
     starts = 0u;
     *reg(TW_REG_CONFIG) = config;
@@ -65,21 +70,62 @@ static uint64_t pair(uint32_t low)
     return *reg(low) | ((uint64_t)*reg(low + 4u) << 32);
 }
 
-/* A region that the registers name must be memory: the driver has promised that. */
-static void must_be_memory(uint64_t address, uint64_t bytes)
+void mock_also(uint8_t *given, uint64_t bus, uint64_t bytes)
 {
-    if (bytes > 0u && (address > memory_bytes || bytes > memory_bytes - address))
+    memories[1].at = given;
+    memories[1].bus = bus;
+    memories[1].bytes = bytes;
+}
+
+void mock_write_anywhere(uint32_t seed)
+{
+    hostile = seed | 1u;
+}
+
+/* A region that the registers name must be memory: the driver has promised that. */
+static uint8_t *memory_at(uint64_t address, uint64_t bytes)
+{
+    uint32_t i;
+    for (i = 0; i < 2u; i++)
+        if (address >= memories[i].bus && address - memories[i].bus <= memories[i].bytes
+            && bytes <= memories[i].bytes - (address - memories[i].bus))
+            return memories[i].at + (address - memories[i].bus);
+    if (bytes > 0u)
         abort();
+    return NULL;
+}
+
+static uint32_t chance(void)
+{
+    hostile ^= hostile << 13;
+    hostile ^= hostile >> 17;
+    hostile ^= hostile << 5;
+    return hostile;
+}
+
+static void write_anywhere(uint8_t *at, uint32_t bytes)
+{
+    static const uint32_t tempting[] = {0u, 1u, 0xffu, 0x1000u, 0x7fffffffu, 0xffffffffu};
+    uint32_t i, k;
+    for (i = 0; bytes >= 4u && i < (uint32_t)HOSTILE_WORDS; i++) {
+        const uint32_t word = tempting[chance() % (sizeof tempting / sizeof tempting[0])], place = chance() % (bytes / 4u) * 4u;
+        for (k = 0; k < 4u; k++)
+            at[place + k] = (uint8_t)(word >> 8u * k);
+    }
 }
 
 static void run(void)
 {
-    uint32_t i;
-    must_be_memory(pair(TW_REG_PROGRAM_LO), (uint64_t)*reg(TW_REG_PROGRAM_WORDS) * 4u);
-    for (i = 0; i < TW_REGIONS; i++)
-        must_be_memory(pair(TW_REG_BASE_CONST_LO + 8u * i), *reg(TW_REG_LIMIT_CONST + 4u * i));
-    for (i = 0; i < *reg(TW_REG_LIMIT_OUTPUT); i++)
-        memory[pair(TW_REG_BASE_OUTPUT_LO) + i] = (uint8_t)(MOCK_MARK + i);
+    uint32_t i, k;
+    (void)memory_at(pair(TW_REG_PROGRAM_LO), (uint64_t)*reg(TW_REG_PROGRAM_WORDS) * 4u);
+    for (i = 0; i < TW_REGIONS; i++) {
+        const uint32_t bytes = *reg(TW_REG_LIMIT_CONST + 4u * i);
+        uint8_t *at = memory_at(pair(TW_REG_BASE_CONST_LO + 8u * i), bytes);
+        for (k = 0; i == (uint32_t)TW_REGION_OUTPUT && k < bytes; k++)
+            at[k] = (uint8_t)(MOCK_MARK + k);
+        if (hostile != 0u)
+            write_anywhere(at, bytes);
+    }
     *reg(TW_REG_STATUS) = TW_STATUS_BUSY;
     left = (uint32_t)WORK_READS;
     starts++;
@@ -155,12 +201,12 @@ void board_write(uint32_t offset, uint32_t value)
 
 uint8_t *board_memory(void)
 {
-    return memory;
+    return memories[0].at;
 }
 
 uint64_t board_memory_bytes(void)
 {
-    return memory_bytes;
+    return memories[0].bytes;
 }
 
 uint32_t board_cycles(void)

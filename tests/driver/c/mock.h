@@ -1,5 +1,5 @@
 /* Registers as a machine has them, or as something broken has, with a memory that no machine works on: a run leaves
- * `MOCK_MARK + i` in byte `i` of OUTPUT. It refuses to work outside of the memory that it was given. */
+ * `MOCK_MARK + i` in byte `i` of OUTPUT, and what a hostile program would write. It refuses to work outside of its memory. */
 #ifndef MOCK_H
 #define MOCK_H
 
@@ -25,6 +25,10 @@ typedef enum mock_mood {
 #define MOCK_MARK 0x30u
 
 void mock_open(uint8_t *memory, uint64_t bytes, uint32_t config, uint32_t axi_bytes, uint32_t address_bits);
+/* More memory, elsewhere on the bus. */
+void mock_also(uint8_t *memory, uint64_t bus, uint64_t bytes);
+/* From now on a run writes words that tempt into every region, CONST and INPUT too. */
+void mock_write_anywhere(uint32_t seed);
 void mock_feel(mock_mood mood);
 uint32_t mock_starts(void);
 

@@ -19,6 +19,7 @@ static harness board;
 static tw_port port, no_read, no_write, no_clock;
 static tw_device device, other_device;
 static tw_place place, other_place, no_sets, many_sets, odd_place, small_place, far_place, lost_place;
+static tw_place text_on_image, input_on_image, output_before_image;
 static tw_memory area, small_area, lost_area;
 static tw_network network, other_network;
 static tw_tensor input, byte, foreign, beyond, tensor;
@@ -97,6 +98,9 @@ static tw_run no_run;
     X(TW_MISALIGNED, tw_load(&other_network, &device, &program, &odd_place)) \
     X(TW_TOO_SMALL, tw_load(&other_network, &device, &program, &small_place)) \
     X(TW_ADDRESS, tw_load(&other_network, &device, &program, &far_place)) \
+    X(TW_OVERLAP, tw_load(&other_network, &device, &program, &text_on_image)) \
+    X(TW_OVERLAP, tw_load(&other_network, &device, &program, &input_on_image)) \
+    X(TW_OVERLAP, tw_load(&other_network, &device, &program, &output_before_image)) \
     X(TW_CONFIG, tw_load(&other_network, &other_device, &program, &place)) \
     X(TW_NULL_POINTER, tw_begin(NULL, &network, 0, inputs, outputs, NULL, NULL)) \
     X(TW_NULL_POINTER, tw_begin(&other_run, NULL, 0, inputs, outputs, NULL, NULL)) \
@@ -174,6 +178,10 @@ static void wrong_objects(void)
     small_place.region[1][TW_REGION_OUTPUT].bytes--;
     far_place.text.bus = (uint64_t)1u << device.address_bits;
     lost_place.region[0][TW_REGION_CONST].cpu = NULL;
+    text_on_image = input_on_image = output_before_image = place;
+    text_on_image.text.cpu = image;
+    input_on_image.region[1][TW_REGION_INPUT].cpu = &image[bytes - 1u];
+    output_before_image.region[0][TW_REGION_OUTPUT].cpu = (void *)((uintptr_t)image - 1u);
     small_area = lost_area = area;
     small_area.bytes = needed / 2u;
     lost_area.cpu = NULL;

@@ -23,7 +23,7 @@ from tests.hw.simulation import Kept
 LEGAL = {
     "LOAD": {"rows": 1, "pixels": 1, "run": 4, "step": 4},
     "LOADP": {"count": 1},
-    "SAVE": {"rows": 1, "pixels": 1, "run": 4, "step": 4},
+    "SAVE": {"rows": 1, "pixels": 1, "run": 4, "step": 4, "region": 1},
     "MISC": {f"n{n}": 1 for n in range(5)},
 }
 WINDOW = ("s_y", "s_x", "k_h", "k_w", "i_h", "i_w", "d_y", "d_x", "vectors", "o_h", "o_w")

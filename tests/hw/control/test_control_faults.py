@@ -39,6 +39,8 @@ ILLEGAL = [
     (op("LOAD", step=5, run=4, lead=1), Fault.ILLEGAL_FIELD),
     (op("LOADP", buffer=5), Fault.ILLEGAL_FIELD),
     (op("SAVE", run=5, step=4), Fault.ILLEGAL_FIELD),
+    (op("SAVE", region=0), Fault.ILLEGAL_FIELD),
+    (op("SAVE", region=2), Fault.ILLEGAL_FIELD),
     (op("POOL"), Fault.ILLEGAL_OPCODE),
     (Op("START", {"config": 1}), Fault.CONFIG_MISMATCH),
 ]

@@ -38,7 +38,7 @@ def loadp(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int)
 
 def save(wait: Sequence[Unit] = (), signal: Sequence[Unit] = (), **fields: int) -> Op:
     """The same row: 32 beats from 64 words."""
-    values = {"rows": 1, "pixels": 32, "step": 8, "run": 8, "row_stride": 256, "s_xs": 1, "s_cs": 32, "s_ys": 64}
+    values = {"rows": 1, "pixels": 32, "step": 8, "run": 8, "row_stride": 256, "s_xs": 1, "s_cs": 32, "s_ys": 64, "region": 3}
     return Op("SAVE", values | fields, frozenset(wait), frozenset(signal))
 
 

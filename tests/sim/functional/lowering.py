@@ -9,7 +9,7 @@ import numpy as np
 
 from isa.codec import Op
 from isa.config import MachineConfig
-from isa.instructions import Buffer, Unit
+from isa.instructions import Buffer, Region, Unit
 from isa.requantisation import MOST_SHIFT, SCALE_BITS, packed
 from sim.functional.hazards import find_races
 from sim.functional.machine import FunctionalMachine
@@ -81,7 +81,7 @@ class Lowered:
         for group in range(groups):
             self.emit(
                 "SAVE", offset=address + group * run, rows=height, pixels=width, step=channels, run=run, s_xs=1,
-                row_stride=width * channels, flip=int(dtype is np.uint8), s_ys=width,
+                row_stride=width * channels, flip=int(dtype is np.uint8), s_ys=width, region=Region.OUTPUT,
                 s_cs=height * width, s_addr=first + group * pitch * height * width,
             )  # fmt: skip
         program = random_ops.program(self.config, *chained(self.ops))

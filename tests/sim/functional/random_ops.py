@@ -9,7 +9,7 @@ import numpy as np
 
 from isa.codec import Op, encode
 from isa.config import MachineConfig, preset
-from isa.instructions import MISC_REDUCTIONS, Activation, Buffer, MiscMode, PoolMode, Region
+from isa.instructions import MISC_REDUCTIONS, WRITABLE, Activation, Buffer, MiscMode, PoolMode, Region
 from sim.functional.machine import FunctionalMachine
 from tests.sim.functional.naive import NaiveMachine
 
@@ -170,7 +170,7 @@ def random_save(rng: random.Random, config: MachineConfig) -> Op:
     return Op("SAVE", {
         "offset": rng.randint(0x100, 0x200), "rows": rng.randint(1, 4), "pixels": rng.randint(1, 6),
         "row_stride": rng.randint(-40, 200) % 2**32, "step": run + rng.choice([0, 0, 1, 9]), "run": run,
-        "region": rng.choice(list(Region)), "flip": rng.randrange(2), "s_addr": rng.randrange(config.fm_words - 600),
+        "region": rng.choice(WRITABLE), "flip": rng.randrange(2), "s_addr": rng.randrange(config.fm_words - 600),
         "s_xs": rng.randint(0, 3), "s_ys": rng.randint(0, 40), "s_cs": rng.randint(0, 100),
     })  # fmt: skip
 

@@ -28,7 +28,7 @@ POOL = Op("POOL", WINDOW | {"mode": PoolMode.DEPTHWISE})
 MISC = Op("MISC", {"n0": 1, "n1": 1, "n2": 1, "n3": 1, "n4": 2, "a_s4": 1, "b_s4": 1, "o_s4": 1, "b_addr": 100, "o_addr": 200})
 LOAD = Op("LOAD", {"rows": 1, "pixels": 2, "step": 4, "run": 4, "valid": 8, "d_xs": 1})
 LOADP = Op("LOADP", {"count": 2})
-SAVE = Op("SAVE", {"rows": 1, "pixels": 2, "step": 4, "run": 4, "s_xs": 1})
+SAVE = Op("SAVE", {"rows": 1, "pixels": 2, "step": 4, "run": 4, "s_xs": 1, "region": 1})
 LEGAL = [CONV, POOL, MISC, LOAD, LOADP, SAVE]
 
 
@@ -145,6 +145,8 @@ def test_unit_that_was_not_built(op: Op, config: MachineConfig) -> None:
         changed(LOAD, step=1, run=NANO.window_bytes + 1),
         changed(LOADP, offset=4),
         changed(SAVE, run=5),
+        changed(SAVE, region=Region.CONST),
+        changed(SAVE, region=Region.INPUT),
     ],
     ids=lambda op: op.name,
 )

@@ -11,7 +11,7 @@ import pytest
 
 from isa.codec import Op, encode
 from isa.config import preset
-from isa.instructions import Activation, Buffer, MiscMode, PoolMode, Region, Unit
+from isa.instructions import WRITABLE, Activation, Buffer, MiscMode, PoolMode, Region, Unit
 from sim.functional.footprint import Runs, Space, footprint
 from sim.functional.hazards import find_races
 from sim.functional.tokens import unit_of
@@ -40,8 +40,8 @@ def save(source: int, wait: str = "", signal: str = "", **values: int) -> Op:
     return tokens(Op("SAVE", fields | values), wait, signal)
 
 
-def loadp(buffer: Buffer, wait: str = "", signal: str = "") -> Op:
-    return tokens(Op("LOADP", {"buffer": buffer, "count": 1}), wait, signal)
+def loadp(buffer: Buffer, wait: str = "", signal: str = "", **values: int) -> Op:
+    return tokens(Op("LOADP", {"buffer": buffer, "count": 1} | values), wait, signal)
 
 
 def window(source: int, to: int, **values: int) -> dict[str, int]:
@@ -112,7 +112,7 @@ RACES = {
     ),
     "save, load back": ([save(0), load(50, region=Region.OUTPUT, offset=12)], [("RAW", 0, 1, DRAM)]),
     "load, save over it": ([load(50, region=Region.OUTPUT), save(0, offset=15)], [("WAR", 0, 1, DRAM)]),
-    "constants saved over": ([loadp(Buffer.WEIGHT), save(0, region=Region.CONST)], [("WAR", 0, 1, DRAM)]),
+    "weights saved over": ([loadp(Buffer.WEIGHT, region=Region.WORK), save(0, region=Region.WORK)], [("WAR", 0, 1, DRAM)]),
     "weights": ([loadp(Buffer.WEIGHT), conv(0, 50)], [("RAW", 0, 1, Space.WEIGHT)]),
     "next weights too early": ([conv(0, 50), loadp(Buffer.WEIGHT)], [("WAR", 0, 1, Space.WEIGHT)]),
     "parameters": ([conv(0, 50), loadp(Buffer.PARAM)], [("WAR", 0, 1, Space.PARAM)]),
@@ -190,7 +190,7 @@ def random_program(rng: random.Random) -> list[Op]:
     ops = []
     for _ in range(14):
         source, to = rng.sample(range(0, 40, 2), 2)
-        region = rng.choice([Region.INPUT, Region.OUTPUT])
+        region = rng.choice(WRITABLE)
         offset = rng.choice([0, 8, 16])
         op = rng.choice([
             load(to, region=region, offset=offset), save(source, region=region, offset=offset),

@@ -21,7 +21,8 @@ from tests.values import changeable
 
 NANO = preset("nano")
 LOAD = Op("LOAD", {"rows": 2, "pixels": 3, "step": 4, "run": 4, "valid": 12, "row_stride": 16, "d_xs": 1, "d_ys": 3})
-SAVE = Op("SAVE", {"rows": 2, "pixels": 3, "step": 5, "run": 3, "row_stride": 32, "s_xs": 1, "s_ys": 3, "offset": 64})
+SAVED = {"rows": 2, "pixels": 3, "step": 5, "run": 3, "row_stride": 32, "s_xs": 1, "s_ys": 3}
+SAVE = Op("SAVE", {**SAVED, "offset": 64, "region": Region.OUTPUT})
 WINDOW = dict.fromkeys(("s_y", "s_x", "k_h", "k_w", "i_h", "d_y", "d_x", "vectors", "o_h", "o_xs"), 1) | {"i_w": 3, "o_w": 3}
 
 

@@ -137,7 +137,7 @@ ROW = {"rows": 1, "pixels": 32, "run": 4, "step": 4, "offset": 256}
 MOVES = {
     "LOAD": (Op("LOAD", {**ROW, "valid": 128, "d_xs": 1}), Fault.READ_ERROR),
     "LOADP": (Op("LOADP", {"buffer": Buffer.PARAM, "count": 4, "offset": 256}), Fault.READ_ERROR),
-    "SAVE": (Op("SAVE", {**ROW, "s_xs": 1}), Fault.WRITE_ERROR),
+    "SAVE": (Op("SAVE", {**ROW, "s_xs": 1, "region": Region.OUTPUT}), Fault.WRITE_ERROR),
 }
 
 
