@@ -21,6 +21,7 @@ SELDOM = 100_000
 settings.register_profile("tilewright", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("tilewright")
 os.environ.setdefault("CXX", compiler_name(brief=True))  # what is simulated here takes less time than to build it
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # for tests that load onnxruntime themselves
 # Without it every process has helpers, and threads that wait for work, on cores that another one uses.
 share_with(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 

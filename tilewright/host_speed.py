@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from isa.files import write_atomically
+from sim.runtime.sessions import make_session, onnxruntime
 
 _REPEATS = 5
 _CHAIN = 64
@@ -86,9 +86,7 @@ def _run_time(nodes: list[onnx.NodeProto], x: NDArray[Any], weights: NDArray[Any
     given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)]
     graph = helper.make_graph(nodes, "speed", given, [onnx.ValueInfoProto(name=last)], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    loaded = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    loaded = make_session(model.SerializeToString())
     return _best(lambda: loaded.run([last], {"x": x}))
 
 

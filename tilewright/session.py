@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
-from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.program import HostTensor, Program
 from isa.program_file import load_program
@@ -18,13 +19,12 @@ from tilewright.inputs import Array
 ENGINES = ("functional", "rtl", "cpu")
 
 
-def _engine(name: str, config: MachineConfig) -> Engine:
-    return BoardEngine(config, open_board(name)) if is_board(name) else make_engine(name, config)
-
-
 class Session:
     """``engine``: ``functional``, ``rtl`` (the generated Verilog), ``cpu`` (onnxruntime on the quantised model), or a machine
     on a board: ``uio:/dev/uio0``, ``mem:...`` (see ``sim.runtime.board``).
+
+    Threads may share a session: each run has a memory and a simulator of its own. A board has one machine: there a run waits
+    until the one before it has ended.
     """
 
     def __init__(self, program: str | Path | Program, engine: str = "functional") -> None:
@@ -33,8 +33,13 @@ class Session:
         self.program = program if isinstance(program, Program) else load_program(Path(program))
         self.engine = engine
         self.measured = Measured()
-        """Of the last run: cycles, beats of DRAM, counters, where the engine measures."""
-        self._engine = None if engine == "cpu" else _engine(engine, self.program.config)
+        """Of the run that ended last: cycles, beats of DRAM, counters, where the engine measures."""
+        self._shared: Engine | None = None
+        self._alone = threading.Lock() if is_board(engine) else nullcontext()
+        if is_board(engine):
+            self._shared = BoardEngine(self.program.config, open_board(engine))
+        elif engine == "rtl":
+            self._shared = make_engine(engine, self.program.config)
 
     def get_inputs(self) -> Sequence[HostTensor]:
         """Name, shape and type of each."""
@@ -49,9 +54,12 @@ class Session:
         for name in output_names or ():
             if name not in known:
                 raise TilewrightError(f"output {name!r}: the network has none of that name; it makes {', '.join(known)}")
-        if self._engine is None:
+        if self.engine == "cpu":
             made = run_on_cpu(self.program, input_feed)
         else:
-            one = Run(self.program, self._engine)
-            made, self.measured = one(input_feed), one.measured
+            # The functional simulator is its buffers: a run has one of its own.
+            one = Run(self.program, self._shared or make_engine(self.engine, self.program.config))
+            with self._alone:
+                made = one(input_feed)
+            self.measured = one.measured
         return [made[name] for name in output_names or known]

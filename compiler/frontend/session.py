@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 
 from isa.errors import TilewrightError
+from sim.runtime.sessions import make_session, onnxruntime
 
 Array = NDArray[Any]
 
@@ -23,12 +23,11 @@ def session(model: onnx.ModelProto | bytes, threads: int = 0) -> onnxruntime.Inf
     """``threads``: 0 for as many as there are cores; a model of a few hundred values is faster with 1."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
     if threads:
         options.intra_op_num_threads = threads
     data = model if isinstance(model, bytes) else model.SerializeToString()
     try:
-        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        return make_session(data, options)
     except Exception as error:  # onnxruntime's exceptions have no common base but this
         raise RuntimeRefusal(f"onnxruntime cannot load the model: {_brief(error)}") from None
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 
 from compiler.frontend.model import Model, hollow_proto, large_constants
@@ -18,6 +17,7 @@ from compiler.frontend.session import RuntimeRefusal, run_session
 from compiler.quantise.histogram import Histogram
 from isa.errors import TilewrightError
 from sim.campaign.cores import cores_allowed
+from sim.runtime.sessions import make_session, onnxruntime
 
 Array = NDArray[Any]
 Feeds = Mapping[str, Array]
@@ -152,7 +152,6 @@ def collected(
     rng = np.random.default_rng(_SEED)
     outputs = [name for name in names if name not in model.inputs]
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
     # All activations at once are most of what a compilation ever holds: without an arena their memory is given back.
     options.enable_cpu_mem_arena = False
     # A few batches are run: to pack weights for that takes longer than it saves (a quarter of what loading ResNet-50 takes).
@@ -162,7 +161,7 @@ def collected(
     try:
         given = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in large.values()]
         options.add_external_initializers([*large], given)
-        session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = make_session(proto.SerializeToString(), options)
     except Exception as error:  # onnxruntime's exceptions have no common base but this
         raise RuntimeRefusal(f"onnxruntime cannot load the float model: {' '.join(str(error).split())[:300]}") from None
     found: dict[str, Statistics] = {}

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from compiler.xgraph.graph import XGraph
@@ -14,6 +13,7 @@ from compiler.xgraph.ops import Cpu, Port
 from compiler.xgraph.reference import execute_op
 from compiler.xgraph.tensor import Tensor
 from isa.errors import TilewrightError
+from sim.runtime.sessions import make_session, onnxruntime
 
 Array = NDArray[Any]
 Int8 = NDArray[np.int8]
@@ -82,5 +82,4 @@ class HostExecutor:
 def _session(model: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return make_session(model, options)

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import numpy_helper
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
-from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 
 from compiler.frontend.model import Array
 from compiler.quantise.quantise import MOST_MEAN_RATIO
+from sim.runtime.sessions import onnxruntime
+
+# isort: split
+# Loads onnxruntime, which has to be told before what it may do.
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 
 ACTIVATIONS = {"uint8": QuantType.QUInt8, "int8": QuantType.QInt8}
 WEIGHTS = {"per tensor": False, "per channel": True}

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from isa.config import MachineConfig
 from isa.dispatched import check_rules, following, instructions
 from isa.errors import TilewrightError
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region
+from sim.functional.blas import one_blas_thread
 from sim.functional.conv import conv
 from sim.functional.misc import misc
 from sim.functional.move import load, loadp, save
@@ -23,8 +23,6 @@ from sim.functional.pool import pool
 from sim.functional.state import Bytes, Context, MachineState
 from sim.functional.tokens import TokenCounters
 
-BLAS = ThreadpoolController()
-"""The products of a tile are short: a second thread gains little on idle cores, and where cores are busy it spins."""
 INSTRUCTION_FETCH = "INSTRUCTION"
 """Kind of DRAM traffic."""
 PROGRESS_SECONDS = 0.5
@@ -82,7 +80,7 @@ class FunctionalMachine:
         tokens = TokenCounters()
         executed: Counter[str] = Counter()
         told = time.monotonic()
-        with BLAS.limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             for op, pc in instructions(program, self.config):
                 if progress is not None and time.monotonic() > told + PROGRESS_SECONDS:
                     told = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,8 @@ SMALLEST_MEMORY = 1 << 22
 DEFAULT_MAX_CYCLES = 1_000_000_000
 PROGRESS_FILE = "progress.txt"
 Progress = Callable[[int], None]
+_building = threading.Lock()
+"""Held by a thread that generates Verilog, which is for one at a time, and builds."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,10 @@ class RtlMachine:
         size = SMALLEST_MEMORY
         while size < memory_bytes:
             size *= 16
+        with _building:
+            return self._built(size)
+
+    def _built(self, size: int) -> Path:
         if size not in self._programs:
             verilog = self._verilog if self._verilog is not None else core_verilog(self.config, self._cache)
             verilog = garbled(verilog) if self._garbage else verilog

@@ -15,7 +15,8 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
-from onnxruntime import GraphOptimizationLevel, SessionOptions
+
+from sim.runtime.sessions import onnxruntime
 
 FLOAT, INTEGER, WHOLE, EXACT = "float", "integer", "optimised", "optimised exactly"
 """How onnxruntime reads a model: node by node; with integer kernels; with every optimisation; so too, without the traps."""
@@ -38,15 +39,14 @@ _WEIGHTS_OF = {"QLinearConv": (2, 3, 5), "QLinearMatMul": (2, 3, 5), "QGemm": (2
 _FUSED = ("Conv", "MatMul", "Gemm")
 
 
-def options(kind: str) -> tuple[SessionOptions, tuple[str, ...]]:
+def options(kind: str) -> tuple[onnxruntime.SessionOptions, tuple[str, ...]]:
     """Of a session that reads models this way, and the optimisers to leave out."""
-    chosen = SessionOptions()
-    chosen.log_severity_level = 4
+    chosen = onnxruntime.SessionOptions()
     chosen.graph_optimization_level = {
-        FLOAT: GraphOptimizationLevel.ORT_DISABLE_ALL,
-        INTEGER: GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
-        WHOLE: GraphOptimizationLevel.ORT_ENABLE_ALL,
-        EXACT: GraphOptimizationLevel.ORT_ENABLE_ALL,
+        FLOAT: onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+        INTEGER: onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+        WHOLE: onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+        EXACT: onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
     }[kind]
     if kind in (INTEGER, EXACT):
         chosen.add_session_config_entry(_INT8_ALLOWED, "1")

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnxruntime import InferenceSession
 
 from isa.program import CpuGraph, CpuStep, Program, ProgramError
 from sim.runtime.oracle import FLOAT, INTEGER, options, prepared
+from sim.runtime.sessions import make_session, onnxruntime
 
 NUMPY_TYPES = {
     "tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16", "tensor(bool)": "bool",
@@ -42,18 +42,18 @@ class _Value:
         return f"{self.type}{list(self.shape)}"
 
 
-def session(model: bytes, name: str = "model", kind: str = INTEGER) -> InferenceSession:
+def session(model: bytes, name: str = "model", kind: str = INTEGER) -> onnxruntime.InferenceSession:
     """onnxruntime, reading as ``sim.runtime.oracle`` says; in float, if its optimiser makes an invalid model."""
     return loaded(model, name, kind)[0]
 
 
-def loaded(model: bytes, name: str = "model", kind: str = INTEGER) -> tuple[InferenceSession, str]:
+def loaded(model: bytes, name: str = "model", kind: str = INTEGER) -> tuple[onnxruntime.InferenceSession, str]:
     """A session, and how it reads the model."""
     for reading in dict.fromkeys((kind, FLOAT)):
         try:
             chosen, without = options(reading)
             data = prepared(model, reading)
-            return InferenceSession(data, chosen, providers=["CPUExecutionProvider"], disabled_optimizers=[*without]), reading
+            return make_session(data, chosen, without), reading
         except Exception as error:  # its exceptions share no base class of their own
             refusal = _first_line(error)
     raise ProgramError(f"CPU subgraph {name!r}: onnxruntime refuses it: {refusal}; {REMEDY}")
@@ -63,7 +63,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def run_session(part: InferenceSession, names: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
+def run_session(part: onnxruntime.InferenceSession, names: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
     """What onnxruntime computes; a ``ProgramError`` if it cannot."""
     try:
         results: list[Array] = part.run(list(names), dict(feeds))
@@ -72,10 +72,10 @@ def run_session(part: InferenceSession, names: Sequence[str], feeds: Mapping[str
     return results
 
 
-def host_sessions(program: Program) -> dict[str, InferenceSession]:
+def host_sessions(program: Program) -> dict[str, onnxruntime.InferenceSession]:
     """The CPU parts, loaded; a ``ProgramError`` if they, the buffers, and the network's inputs and outputs do not meet."""
     graphs: dict[str, CpuGraph] = {graph.name: graph for graph in program.cpu_graphs}
-    sessions: dict[str, InferenceSession] = {}
+    sessions: dict[str, onnxruntime.InferenceSession] = {}
     buffers = {b.name: _Value(b.type, b.host_shape or b.shape) for b in program.buffers}
     known = dict(buffers)
     for kind, tensor in _ends(program):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from onnxruntime import InferenceSession
 
 from isa.faults import MachineFault
 from isa.program import WHOLE_MODEL, HostTensor, MachineStep, Program
@@ -13,6 +12,7 @@ from sim.runtime.engine import Engine, Measured
 from sim.runtime.image import Array, HostError, Image
 from sim.runtime.oracle import INTEGER
 from sim.runtime.parts import host_sessions, run_session, session
+from sim.runtime.sessions import onnxruntime
 
 Progress = Callable[[int, int], None]
 """Told the steps done and the steps in all."""
@@ -46,7 +46,7 @@ class Run:
                 progress(number + 1, len(steps))
         return {t.name: host[t.name] if t.name in host else self.image.read(t.name) for t in self.program.outputs}
 
-    def _cpu(self, part: InferenceSession, host: dict[str, Array]) -> None:
+    def _cpu(self, part: onnxruntime.InferenceSession, host: dict[str, Array]) -> None:
         """A CPU part takes host arrays and machine buffers, and leaves both."""
         feeds = {
             value.name: host[value.name] if value.name in host else self.image.read(value.name) for value in part.get_inputs()

@@ -6,12 +6,12 @@ import struct
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from onnxruntime import InferenceSession
 
 from isa.program import CpuStep, Program
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.image import Array
 from sim.runtime.run import Run
+from sim.runtime.sessions import onnxruntime
 
 
 class Recorder(Run):
@@ -23,7 +23,7 @@ class Recorder(Run):
         self._known |= {tensor.name for tensor in (*program.inputs, *program.outputs)}
         self.entries: list[bytes] = []
 
-    def _cpu(self, part: InferenceSession, host: dict[str, Array]) -> None:
+    def _cpu(self, part: onnxruntime.InferenceSession, host: dict[str, Array]) -> None:
         given = {v.name: host[v.name] if v.name in host else self.image.read(v.name) for v in part.get_inputs()}
         super()._cpu(part, host)
         made = {v.name: host[v.name] for v in part.get_outputs()}

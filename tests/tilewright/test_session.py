@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import tilewright
 from isa.errors import TilewrightError
 from isa.program import WHOLE_MODEL, Program
 from isa.program_file import program_bytes
+from tests.sim.runtime.fake_board import FakeBoard
 from tests.tilewright.small_models import float_model, images
 from tilewright.api import compile_model
 
@@ -32,6 +34,21 @@ def test_answers_are_those_of_onnxruntime_however_often_it_runs(program: Program
         (found,), (expected,) = mine.run(None, feed), theirs.run(None, feed)
         assert np.array_equal(found, expected)
         assert np.array_equal(mine.run(["answer"], feed)[0], expected)
+
+
+@pytest.mark.parametrize("engine", ["functional", "rtl", "cpu", "board"])
+def test_four_threads_share_a_session(
+    program: Program, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Each gets what a session of its own would give, whatever the others run at the time."""
+    name = FakeBoard(tmp_path, program.config, monkeypatch).engine if engine == "board" else engine
+    feeds = [{"image": images(1, seed)} for seed in range(4)]
+    expected = [tilewright.Session(program, engine="cpu").run(None, feed)[0] for feed in feeds]
+    shared = tilewright.Session(program, engine=name)
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(1 if engine == "rtl" else 5):
+            found = threads.map(lambda feed: shared.run(None, feed)[0], feeds)
+            assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
 def test_it_says_what_it_takes_and_makes(program: Program) -> None:

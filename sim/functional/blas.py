@@ -1,0 +1,34 @@
+"""Products on one thread of BLAS, for as long as anybody simulates."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from threadpoolctl import ThreadpoolController
+
+_BLAS = ThreadpoolController()
+_lock = threading.Lock()
+_limit = ExitStack()
+_inside = 0
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """The products of a tile are short: a second thread gains little on idle cores, and where cores are busy it spins.
+
+    The limit is the process's: of several threads that simulate, the first sets it and the last takes it back.
+    """
+    global _inside
+    with _lock:
+        if not _inside:
+            _limit.enter_context(_BLAS.limit(limits=1, user_api="blas"))
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if not _inside:
+                _limit.close()

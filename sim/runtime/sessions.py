@@ -1,0 +1,26 @@
+"""onnxruntime, which sends nothing: whoever needs it takes it from here, and makes sessions here.
+
+With its telemetry on, onnxruntime writes an identity of the device and a queue of events into the user's cache directory, and
+looks up its vendor's host. It reads the environment variable when it is loaded; to switch events off later leaves the
+identity, the queue and the look-ups.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+import onnxruntime as onnxruntime
+
+onnxruntime.disable_telemetry_events()  # of somebody who has loaded it before
+
+
+def make_session(
+    model: bytes, options: onnxruntime.SessionOptions | None = None, without: Sequence[str] = ()
+) -> onnxruntime.InferenceSession:
+    """On the CPU, silent; ``without``: optimisers that are left out."""
+    chosen = options or onnxruntime.SessionOptions()
+    chosen.log_severity_level = 4
+    return onnxruntime.InferenceSession(model, chosen, providers=["CPUExecutionProvider"], disabled_optimizers=[*without])
