@@ -1,4 +1,4 @@
-"""Means and sums of every length: where the compiler tells no case as inexact, each total near a tie gives onnxruntime's result."""
+"""Means and sums of every length: where no case is told as inexact, each total near a tie gives onnxruntime's result."""
 
 from __future__ import annotations
 
