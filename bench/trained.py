@@ -36,8 +36,13 @@ COLUMNS = (
     "package", "model", "segments", "operations", "nodes on the CPU", "MACs", "on the machine", "told as inexact", "parameters",
     "check",
 )  # fmt: skip
-FREE = {4: 320, 3: 160, 2: 256}
+FREE = {4: 320, 3: 1, 2: 256}
 """What a free dimension after the first becomes, by the number of dimensions."""
+KNOWN: dict[str, dict[str, tuple[int, ...]]] = {
+    "_rec": {"x": (1, 3, 48, 320)}, "rec.onnx": {"x": (1, 3, 48, 320)}, "_cls": {"x": (1, 3, 48, 192)},
+    "silero": {"input": (1, 576), "state": (2, 1, 128)}, "ddddocr": {"input1": (1, 1, 64, 160)}, "magika": {"bytes": (1, 2048)},
+}  # fmt: skip
+"""Sizes that a model takes, by a part of its path."""
 RUNS = 2
 
 
@@ -54,26 +59,30 @@ def models(folders: list[Path]) -> Iterator[tuple[str, Path]]:
                 yield path.relative_to(folder).parts[0] if path.parent != folder else folder.name, path
 
 
-def shapes_of(proto: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
+def shapes_of(proto: onnx.ModelProto, path: Path) -> dict[str, tuple[int, ...]]:
     """Of inputs with free dimensions."""
     constants = {tensor.name for tensor in proto.graph.initializer}
     found = {}
+    known = {name: shape for part, shapes in KNOWN.items() if part in str(path) for name, shape in shapes.items()}
     for info in proto.graph.input:
         dims = info.type.tensor_type.shape.dim
         if info.name not in constants and any(not dim.dim_value for dim in dims):
             usual = FREE.get(len(dims), 1)
-            found[info.name] = tuple(dim.dim_value or (usual if axis else 1) for axis, dim in enumerate(dims))
+            guessed = tuple(dim.dim_value or (usual if axis else 1) for axis, dim in enumerate(dims))
+            found[info.name] = known.get(info.name, guessed)
     return found
 
 
 def measured(path: Path, scheme: str) -> list[str]:
     """The cells of a model's row after its name."""
     proto = load(path)
-    given = sum(int(np.prod(t.dims)) for t in proto.graph.initializer)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        compiled = compile_model(proto, "base", scheme=scheme, effort="quick", cache=False, shapes=shapes_of(proto))
+        compiled = compile_model(proto, "base", scheme=scheme, effort="quick", cache=False, shapes=shapes_of(proto, path))
     found = facts(compiled)
+    imported = compiled.imported
+    weighed = imported.float_model or imported.model
+    given = sum(value.size for value in weighed.constants.values()) if weighed else 1
     differ, elements, greatest, why = 0, 0, 0.0, ""
     run = Run(compiled.program, FunctionalEngine(compiled.program.config))
     for seed in range(RUNS):
