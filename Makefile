@@ -13,13 +13,14 @@ DEVICE ?= LFE5U-85F
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help demo soc ulx3s test check fuzz prove mutants python-mutants coverage networks rtl-full bench wheel lint types env lock clean
+.PHONY: help demo soc ulx3s test test-all check fuzz prove mutants python-mutants coverage networks rtl-full bench wheel lint types env lock clean
 
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
 	@echo "make soc     firmware on a RISC-V processor with nano beside it, in Verilator; MEMORY=sdram: as on the board"
 	@echo "make ulx3s   the same system as a bitstream for the ULX3S board (DEVICE=$(DEVICE)), by the open tools"
 	@echo "make test    lint, types and the whole suite (JOBS=$(JOBS) processes)"
+	@echo "make test-all  the same with what is marked slow: whole enumerations, minutes each"
 	@echo "make lint    ruff"
 	@echo "make types   mypy, strict"
 	@echo "make check   the suite alone; ARGS='tests/isa -k assembler' chooses"
@@ -48,6 +49,9 @@ ulx3s: tools $(READY)
 test: lint types check
 
 check: tools $(READY)
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ARGS)
+
+test-all: lint types tools $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 fuzz: tools $(READY)

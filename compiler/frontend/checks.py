@@ -17,6 +17,7 @@ SCALE_INPUTS: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 """Where each operator takes its scales."""
 
+_BOUNDED = ("Clip", "Pad")
 _DOMAINS = ("", "ai.onnx.ml", "com.microsoft")
 
 
@@ -71,15 +72,6 @@ def ordered(nodes: Sequence[Node], given: set[str]) -> tuple[Node, ...]:
 
 
 def check_constants(model: Model) -> None:
-    for name, value in model.constants.items():
-        if value.dtype.kind == "f" and value.dtype.itemsize > 1 and not np.isfinite(value).all():
-            found = "NaN" if np.isnan(value).any() else "infinity"
-            if value.size > 1 or not _is_bound(model, name):
-                readers = [node.name for node in model.nodes if name in node.inputs]
-                of = f" of node {readers[0]}" if readers else ""
-                raise ModelError(
-                    f"constant {name}{of}: holds {found}, finite numbers are expected; train or export the model again"
-                )
     for node in model.nodes:
         _check_quantisation(model, node)
 
@@ -101,17 +93,21 @@ def check_shapes(model: Model) -> None:
             )
 
 
-def _is_bound(model: Model, name: str) -> bool:
-    """Clip may be unbounded by an infinite bound."""
-    return all(node.op_type in ("Clip", "Pad", "Constant") for node in model.nodes if name in node.inputs)
+def finite(model: Model, node: Node) -> bool:
+    """Whether the constants that it reads are finite; Clip and Pad may be given infinite bounds."""
+    read = () if node.op_type in _BOUNDED else (model.constants.get(name) for name in node.reads())
+    return all(
+        value is None or value.dtype.kind != "f" or value.dtype.itemsize == 1 or np.isfinite(value).all() for value in read
+    )
 
 
 def _check_quantisation(model: Model, node: Node) -> None:
     for index in SCALE_INPUTS.get(node.op_type, ()):
         scale = model.constants.get(node.input(index))
-        if scale is not None and not (scale > 0).all():
+        if scale is not None and not ((scale > 0) & (scale < np.inf)).all():
+            wrong = scale[~((scale > 0) & (scale < np.inf))]
             raise ModelError(
-                f"node {node.name}: scale {node.input(index)} is {float(scale.min())}, a number above 0 is expected; "
+                f"node {node.name}: scale {node.input(index)} is {float(wrong[0])}, a finite number above 0 is expected; "
                 "quantise the model again"
             )
     if node.op_type in ("QuantizeLinear", "DequantizeLinear"):

@@ -30,6 +30,7 @@ from compiler.quantise.statistics import (
     collected,
     random_data,
 )
+from compiler.quantise.unbounded import unbounded
 
 CalibrationData = Mapping[str, Array | Statistics] | str | Path | None
 """Inputs by name (first dimension: samples), an .npz of them, statistics by tensor, or nothing: random noise."""
@@ -72,7 +73,7 @@ def quantise(
     choices.check()
     scheme, method = SCHEMES[choices.scheme], method_of(choices.method)
     prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
-    forms = forms_of(prepared, choices.kept(model, prepared))
+    forms = forms_of(prepared, choices.kept(model, prepared) | unbounded(prepared))
     names = forms.quantised()
     with ThreadPoolExecutor(1) as beside:
         # While onnxruntime works, which leaves a core idle for the most part.

@@ -43,7 +43,7 @@ def kind_of_pair(kind: str) -> bool:
     return kind in ("Add", "Sub", "Mul", "Min", "Max")
 
 
-@constrains("Min", "Max", "PRelu", "QuantizeLinear")
+@constrains("Min", "Max", "QuantizeLinear")
 def exact_factors(found: object) -> bool:
     """For each operand's scale there is a whole-number factor that gives all 256 values as float32 arithmetic does."""
     return found is not None

@@ -54,6 +54,12 @@ def made_on_machine(value: object) -> bool:
 
 
 @always
+def finite_constants(finite: bool) -> bool:
+    """Constants that it reads are finite (bounds of Clip and Pad need not be)."""
+    return finite
+
+
+@always
 def shape_known(shape: tuple[int, ...] | None) -> bool:
     """All shapes are known before the model runs."""
     return shape is not None

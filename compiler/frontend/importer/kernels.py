@@ -126,13 +126,18 @@ def significant_bits(value: float) -> int:
     return SIGNIFICAND - ((whole & -whole).bit_length() - 1)
 
 
+def float_mean(totals: Int64, source: Params, count: int, divide: bool) -> Float32:
+    """What ReduceMean or ReduceSum makes of values with these totals, where float32 holds every sum on the way."""
+    total = totals.astype(np.float32) * np.float32(source.scale)
+    mean: Float32 = total / np.float32(count) if divide else total
+    return mean
+
+
 def float_sums_in_doubt(source: Params, out: Params, count: int, divide: bool) -> int:
     """Sums whose place among the steps of ``out`` depends on how float32 rounds them on the way, and in which order.
 
     ReduceMean and ReduceSum add dequantised values, divide by ``count`` or do not, and QuantizeLinear divides by the scale.
     """
-    if math.frexp(source.scale)[0] == math.frexp(out.scale)[0] == 0.5:
-        return 0  # All sums are exact, and no quotient that is not a tie is as near to one as float32 rounds.
     sums = np.arange(-128 * count, 127 * count + 1, dtype=np.float64) - source.zero_point * count
     result = sums * (source.scale / ((count if divide else 1) * out.scale))
     apart = np.abs(result - np.floor(result) - 0.5)

@@ -15,7 +15,7 @@ from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.fitting import Fit, fitted, right
 from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
-from compiler.frontend.importer.requantise import exact_factors, exact_slopes, factors, least_form, quantised
+from compiler.frontend.importer.requantise import best_slopes, exact_factors, factors, least_form, quantised
 from compiler.frontend.importer.tables import applied
 from compiler.frontend.importer.values import Mapped, Pair, Params
 from compiler.frontend.importer.views import ONE, arranged, sliced
@@ -143,10 +143,14 @@ _BY_VALUES = {"Max": EltwiseKind.MAX, "Min": EltwiseKind.MIN, "PRelu": EltwiseKi
 def _by_values(ctx: Context, value: Pair, params: Params, name: str, label: str) -> Mapped:
     """The greater or the less of both operands, or slopes: each value of an operand as exact as in a table."""
     a, b = value.a.params, value.b.params
-    found = exact_factors((a, b), params) if value.slopes is None else exact_slopes(a, b, params, value.slopes)
-    require(elementwise.exact_factors, found)
-    assert found is not None
-    (m_a, m_b), shift = found
+    if value.slopes is not None:
+        (m_a, m_b), shift, wrong, cases = best_slopes(a, b, params, value.slopes)
+        ctx.doubt(label, wrong, cases, "values and slopes", stays=True)
+    else:
+        found = exact_factors((a, b), params)
+        require(elementwise.exact_factors, found)
+        assert found is not None
+        (m_a, m_b), shift = found
     (m_a, m_b), c, shift = least_form((m_a, m_b), 0, shift)
     finish = Finish(params.zero_point, quantised(value.lo, params), quantised(value.hi, params))
     tensor = ctx.tensor(name, ctx.map_shape(value.a), params)

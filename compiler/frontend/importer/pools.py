@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -13,7 +12,8 @@ from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.geometry import window_of
 from compiler.frontend.importer.layout import Layout, axis, letters_for, map_shape, plain
-from compiler.frontend.importer.requantise import quantised, records
+from compiler.frontend.importer.means import Scale, mean_scale, pool_factor
+from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.values import Mapped, Mean, Params
 from compiler.frontend.importer.views import arranged
 from compiler.frontend.model import MICROSOFT, Node
@@ -134,7 +134,7 @@ def _channel_mean(ctx: Context, node: Node, x: Mapped, layout: Layout, shape: tu
         op = Eltwise(node.name, (x.tensor,), (tensor,), EltwiseKind.SUM, mantissa, 0, bias * mantissa, shift, finish)
         return ctx.add(op, layout, params)
 
-    return Mean(build, x, [channels], divide=node.op_type != "ReduceSum")
+    return Mean(build, x, [channels], divide=node.op_type != "ReduceSum", misc=True)
 
 
 @rule("AveragePool")
@@ -206,19 +206,25 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
     shifts = {n: params.zero_point * params.scale * (n if value.divide else 1) / source.scale for n in value.counts}
     if value.fused and all(shift == round(shift) for shift in shifts.values()):
         after = 0
-    for count, unit in units.items():
-        require(general.scale_fits, np.array([unit]))
-        mantissa, shift = records(np.array([unit], np.float32))
+    found = {count: _scale(value, params, count, unit) for count, unit in units.items()}
+    for count, scale in found.items():
         bias = -count * source.zero_point + (int(shifts[count]) if after != params.zero_point else 0)
-        scales[count] = (bias, int(mantissa[0]), int(shift[0]))
+        scales[count] = (bias, scale.factor, scale.shift)
     made = value.build(name, scales, Finish(after, quantised(value.lo, params), quantised(value.hi, params)), params)
     if value.fused or value.real:
         require(windows.sums_hold, max(kernels.noise_of_sums(source, n) * float(unit) for n, unit in units.items()))
-        doubt = (
-            partial(kernels.averages_in_doubt, even=after % 2 == 0) if value.fused
-            else partial(kernels.float_sums_in_doubt, divide=value.divide)
-        )  # fmt: skip
-        doubts = max(doubt(source, params, count) for count in value.counts)
+        even = after % 2 == 0
+        doubts = max(
+            kernels.averages_in_doubt(source, params, n, even) if value.fused else found[n].wrong for n in value.counts
+        )
         operation = ctx.made[made.tensor].name
         ctx.doubt(operation, doubts, 255 * max(value.counts) + 1, "sums of a window", at_most=True, stays=True)
     return made
+
+
+def _scale(value: Mean, params: Params, count: int, unit: np.float32) -> Scale:
+    """``unit``: of a sum, in steps of the result."""
+    require(general.scale_fits, np.array([unit]))
+    if value.real:
+        return mean_scale(value.source.params, params, count, divide=value.divide, misc=value.misc)
+    return pool_factor(float(unit))

@@ -77,17 +77,26 @@ def exact_factors(sources: Sequence[Params], target: Params) -> tuple[tuple[int,
     return tuple(found), shift
 
 
-def exact_slopes(source: Params, slope: Params, target: Params, slopes: Array) -> tuple[tuple[int, ...], int] | None:
-    """Factors of negative values times their slopes, and of the others, so that all are exact; None if there are none."""
+def best_slopes(source: Params, slope: Params, target: Params, slopes: Array) -> tuple[tuple[int, int], int, int, int]:
+    """Factors of negative values times their slopes, and of the others, and their shift: of those close by, the ones with the
+    fewest values that become another integer than DequantizeLinear, PRelu and QuantizeLinear make. How many, and of how many.
+    """
     steep, flat = source.scale * slope.scale / target.scale, source.scale / target.scale
-    nearest, shift = factors(steep, flat)
+    _, coarse = factors(steep, flat)
     x = _stored() - source.zero_point
     real = np.float32(source.scale) * x.astype(np.float32)
     whole = np.unique(slopes).astype(np.int64) - slope.stored
     slanted = real[x < 0, None] * (np.float32(slope.scale) * whole.astype(np.float32))
-    m_a = _exact_factor(x[x < 0, None] * whole, slanted, target, nearest[0], shift)
-    m_b = _exact_factor(x[x >= 0], real[x >= 0], target, nearest[1], shift)
-    return None if m_a is None or m_b is None else ((m_a, m_b), shift)
+    sides = ((x[x < 0, None] * whole, slanted, steep), (x[x >= 0], real[x >= 0], flat))
+    found = []
+    for shift in (coarse + 1, coarse):
+        if shift <= MOST_ELTWISE_SHIFT and max(abs(steep), abs(flat)) * 2**shift + NEAR < 1 << FACTOR_BITS:
+            pair = [_best_factor(values, wanted, target, round(ratio * 2**shift), shift) for values, wanted, ratio in sides]
+            found.append((pair[0][1] + pair[1][1], -shift, (pair[0][0], pair[1][0])))
+        if found and not found[-1][0]:
+            break
+    wrong, turned, pair_of_factors = min(found)
+    return pair_of_factors, -turned, wrong, sum(values.size for values, _, _ in sides)
 
 
 def _stored() -> NDArray[np.int64]:
@@ -97,9 +106,22 @@ def _stored() -> NDArray[np.int64]:
 
 def _exact_factor(values: NDArray[np.int64], real: Float32, target: Params, nearest: int, shift: int) -> int | None:
     """The factor closest to ``nearest`` that takes all values to what their real values are quantised to."""
+    factor, wrong = _best_factor(values, real, target, nearest, shift)
+    return None if wrong else factor
+
+
+def _best_factor(values: NDArray[np.int64], real: Float32, target: Params, nearest: int, shift: int) -> tuple[int, int]:
+    """Of those near ``nearest``, the closest with the fewest values that it takes elsewhere than to what their real values are
+    quantised to, and how many these are."""
     wanted = np.clip(np.rint(real / np.float32(target.scale)), -FAR, FAR)
-    tried = (nearest + step for distance in range(NEAR) for step in (distance, -distance))
-    return next((m for m in tried if np.array_equal(np.clip(_rounded(values * m, shift), -FAR, FAR), wanted)), None)
+    best = (nearest, values.size + 1)
+    for m in (nearest + step for distance in range(NEAR) for step in (distance, -distance)):
+        wrong = int((np.clip(_rounded(values * m, shift), -FAR, FAR) != wanted).sum())
+        if wrong < best[1]:
+            best = (m, wrong)
+        if not wrong:
+            break
+    return best
 
 
 def _rounded(total: NDArray[np.int64], shift: int) -> NDArray[np.float32]:

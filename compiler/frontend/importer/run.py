@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from compiler.frontend.constraints.base import Unsupported
+from compiler.frontend.checks import finite
+from compiler.frontend.constraints import general
+from compiler.frontend.constraints.base import Unsupported, require
 from compiler.frontend.importer import elementwise, linear, movement, normalised, pads, pools, quantisation, resize, transposed
 from compiler.frontend.importer.context import RULES, Context
 from compiler.frontend.model import Model
@@ -29,6 +31,7 @@ def interpreted(model: Model, refused: Mapping[str, str]) -> Context:
             ctx.reasons[node.name] = f"no unit of the machine computes {node.op_type}"
             continue
         try:
+            require(general.finite_constants, finite(model, node))
             rule(ctx, node)
         except Unsupported as refusal:
             ctx.reasons[node.name], ctx.failed[node.name] = refusal.reason, refusal.constraint

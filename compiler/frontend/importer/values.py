@@ -121,6 +121,8 @@ class Mean:
     """The zero-point is added before rounding, as QLinearAveragePool does."""
     real: bool = False
     """onnxruntime computes it in float32, between DequantizeLinear and QuantizeLinear."""
+    misc: bool = False
+    """MISC sums it, over channels; else POOL does."""
     lo: float = -np.inf
     hi: float = np.inf
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.frontend.errors import ModelError
+from compiler.frontend.tflite.sparse import dense
 
 Array = NDArray[Any]
 IDENTIFIER = b"TFL3"
@@ -47,6 +48,8 @@ class Operator:
     outputs: tuple[int, ...]
     options: Any
     """The format's own object, whose methods are called as its fields; None: it has none."""
+    custom: bytes = b""
+    """Options of an operator that is not the format's own, as its maker lays them out."""
 
     def option(self, name: str, default: Any = 0) -> Any:
         """What the file says of it; ``default`` where there are no options, or their kind has none of this name."""
@@ -123,10 +126,11 @@ def _tensor(lite: ModuleType, model: Any, tensor: Any, taken: dict[str, int], wh
         raise ModelError(f"{where}: tensor {name}: holds {stored}, one of {', '.join(TYPES)} is expected; convert it otherwise")
     dtype = np.dtype(TYPES[stored])
     shape = tuple(tensor.ShapeAsNumpy().tolist()) if tensor.ShapeLength() else ()
-    if tensor.Sparsity() is not None:
-        raise ModelError(f"{where}: tensor {name}: is sparse; convert the model with dense weights")
-    buffer = model.Buffers(tensor.Buffer())
-    data = np.frombuffer(buffer.DataAsNumpy().tobytes(), dtype).reshape(shape) if buffer.DataLength() else None
+    buffer, data = model.Buffers(tensor.Buffer()), None
+    if buffer.DataLength():
+        data = np.frombuffer(buffer.DataAsNumpy().tobytes(), dtype)
+        sparsity = tensor.Sparsity()
+        data = data.reshape(shape) if sparsity is None else dense(lite, sparsity, data, shape)
     scale, zero_point, axis = np.zeros(0, np.float32), np.zeros(0, np.int64), 0
     quantisation = tensor.Quantization()
     if quantisation is not None and quantisation.ScaleLength():
@@ -141,5 +145,9 @@ def _operator(lite: ModuleType, operator: Any, codes: list[str]) -> Operator:
     if table is not None:
         options = getattr(lite, _names(lite.BuiltinOptions)[operator.BuiltinOptionsType()])()
         options.Init(table.Bytes, table.Pos)
-    inputs = tuple(operator.InputsAsNumpy().tolist()) if operator.InputsLength() else ()
-    return Operator(codes[operator.OpcodeIndex()], inputs, tuple(operator.OutputsAsNumpy().tolist()), options)
+    inputs, outputs = (
+        tuple(getattr(operator, f"{side}AsNumpy")().tolist()) if getattr(operator, f"{side}Length")() else ()
+        for side in ("Inputs", "Outputs")
+    )
+    custom = operator.CustomOptionsAsNumpy().tobytes() if operator.CustomOptionsLength() else b""
+    return Operator(codes[operator.OpcodeIndex()], inputs, outputs, options, custom)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from compiler.frontend.errors import ModelError
@@ -9,7 +13,8 @@ from compiler.frontend.tflite.file import Operator
 from compiler.frontend.tflite.writer import Writer
 
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
-SAME = 0
+SAME, CUSTOM_SAME = 0, 1
+"""Padding in options of the format, and in those that an interpreter hands to operators of others."""
 
 
 def activated(w: Writer, op: Operator, result: str) -> str:
@@ -37,12 +42,16 @@ def clipped(w: Writer, result: str, label: str, low: float, high: float) -> str:
 
 Sides = tuple[int, ...]
 """Rows and columns."""
+Pads = Callable[[Sides, Sides, Sides, Sides], list[int]]
 
 
 def pads(op: Operator, sizes: Sides, kernel: Sides, strides: Sides, dilations: Sides) -> list[int]:
     """Top, left, bottom, right."""
-    if op.option("Padding") != SAME:
-        return [0] * 4
+    return same_pads(sizes, kernel, strides, dilations) if op.option("Padding") == SAME else [0] * 4
+
+
+def same_pads(sizes: Sides, kernel: Sides, strides: Sides, dilations: Sides) -> list[int]:
+    """So that every stride begins a window."""
     ends = []
     for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
         reach = (taps - 1) * dilation + 1
@@ -75,21 +84,35 @@ def _bias(w: Writer, op: Operator) -> list[str]:
 
 def transposed(w: Writer, op: Operator) -> None:
     """Reads the shape of its result, weights O, H, W, I, and the map."""
-    number = op.inputs[2]
-    x, y = w.tensor(number), w.tensor(op.outputs[0])
-    weights = w.known(op.inputs[1], "weights")
-    strides, kernel = (op.option("StrideH"), op.option("StrideW")), weights.shape[1:3]
+    bias = op.inputs[3] if len(op.inputs) > 3 else -1
+    ends = partial(pads, op)
+    _transposed(w, op, (op.inputs[2], op.inputs[1], bias), (op.option("StrideH"), op.option("StrideW")), ends)
+
+
+def transposed_with_bias(w: Writer, op: Operator) -> None:
+    """MediaPipe's: reads the map, weights O, H, W, I, and a bias; its options are padding, and strides of columns and rows."""
+    padding, across, down = struct.unpack("<3i", op.custom[:12])
+    ends = same_pads if padding == CUSTOM_SAME else lambda *_: [0] * 4
+    number, weights, *more = op.inputs
+    _transposed(w, op, (number, weights, more[0] if more else -1), (down, across), ends)
+
+
+def _transposed(w: Writer, op: Operator, inputs: tuple[int, int, int], strides: Sides, pads_of: Pads) -> None:
+    """``inputs``: map, weights and bias."""
+    x, y = w.tensor(inputs[0]), w.tensor(op.outputs[0])
+    weights = w.known(inputs[1], "weights")
+    kernel = weights.shape[1:3]
     # What the convolution of the other direction pads is cut off here; what is left over at the end is made.
-    ends = pads(op, y.shape[1:3], kernel, strides, (1, 1))
+    ends = pads_of(y.shape[1:3], kernel, strides, (1, 1))
     extra = [
         size - ((before - 1) * stride + taps - ends[axis] - ends[axis + 2])
         for axis, (size, before, stride, taps) in enumerate(zip(y.shape[1:3], x.shape[1:3], strides, kernel, strict=True))
     ]
     attributes = {"kernel_shape": kernel, "strides": strides, "pads": ends, "output_padding": extra}
-    inputs = [w.value(number, first=True), w.shaped(op.inputs[1], weights.transpose(3, 0, 1, 2), axis=1)]
-    if len(op.inputs) > 3 and op.inputs[3] >= 0:
-        inputs.append(w.value(op.inputs[3]))
-    w.put(op.outputs[0], activated(w, op, w.node("ConvTranspose", inputs, f"{y.name}/deconv", **attributes)), first=True)
+    read = [w.value(inputs[0], first=True), w.shaped(inputs[1], weights.transpose(3, 0, 1, 2), axis=1)]
+    if inputs[2] >= 0:
+        read.append(w.value(inputs[2]))
+    w.put(op.outputs[0], activated(w, op, w.node("ConvTranspose", read, f"{y.name}/deconv", **attributes)), first=True)
 
 
 def pool(w: Writer, op: Operator) -> None:

@@ -14,6 +14,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from compiler.frontend.errors import ModelError
+from compiler.frontend.session import RuntimeRefusal, run
 from compiler.frontend.tflite.file import Array, Graph, Tensor
 
 OPSET = 21
@@ -47,7 +48,7 @@ class Writer:
 
     def constant(self, label: str, value: Array | np.generic) -> str:
         name = self._fresh(label)
-        self.constants[name] = np.ascontiguousarray(value)
+        self.constants[name] = np.asarray(value, order="C")
         return name
 
     def _fresh(self, label: str) -> str:
@@ -64,11 +65,34 @@ class Writer:
         return self.graph.tensors[number]
 
     def known(self, number: int, what: str) -> Array:
-        """The values of a tensor that must be constant."""
+        """The values of a tensor that must be constant, or be made of constants and shapes."""
         tensor = self.tensor(number)
-        if tensor.data is None:
-            raise ModelError(f"{self.where}: {what} {tensor.name} is computed, not constant; convert with fixed sizes")
-        return tensor.data
+        if tensor.data is not None:
+            return tensor.data
+        made = self.stored(number)
+        try:
+            found: Array = run(self._until(made), {})[made]
+        except RuntimeRefusal:
+            raise ModelError(
+                f"{self.where}: {what} {tensor.name} depends on what the model is run with; constants are expected, "
+                "or what is made of shapes: convert the model with fixed ones"
+            ) from None
+        return found
+
+    def _until(self, name: str) -> onnx.ModelProto:
+        """A model without inputs that makes a tensor, if it depends on none."""
+        makers = {made: node for node in self.nodes for made in node.output}
+        needed, waiting = set[str](), [name]
+        while waiting:
+            found = makers.get(waiting.pop())
+            if found is not None and found.name not in needed:
+                needed.add(found.name)
+                waiting += found.input
+        nodes = [node for node in self.nodes if node.name in needed]
+        read = {name for node in nodes for name in node.input} | {name}
+        known = [numpy_helper.from_array(value, key) for key, value in self.constants.items() if key in read]
+        graph = helper.make_graph(nodes, "constant", [], [onnx.ValueInfoProto(name=name)], known)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
 
     def stored(self, number: int, first: bool = False) -> str:
         """As the file holds it: quantised, or float, or whatever it is."""

@@ -114,7 +114,7 @@ def local_differences(found: ImportedModel, feeds: Mapping[str, Array]) -> tuple
 
 def _difference(found: Array, expected: Array) -> tuple[int, int, int]:
     if found.dtype.kind == "f":
-        return int((found != expected).sum()), 0, 0
+        return int(((found != expected) & ~(np.isnan(found) & np.isnan(expected))).sum()), 0, 0
     apart = np.abs(found.astype(np.int64) - expected.astype(np.int64))
     return int((apart > 0).sum()), apart.size, int(apart.max(initial=0))
 

@@ -10,6 +10,7 @@ import pytest
 
 from compiler.frontend.importer import kernels
 from compiler.frontend.importer.kernels import averages_in_doubt, float_sums_in_doubt, resizes_in_doubt, significant_bits
+from compiler.frontend.importer.means import mean_scale
 from compiler.frontend.importer.values import Params
 
 COUNTS = (1, 2, 3, 4, 9)
@@ -42,9 +43,10 @@ def test_sums_in_doubt_are_the_ties_where_all_else_is_far(divide: bool, count: i
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_powers_of_two_leave_no_doubt_of_sums(count: int) -> None:
-    source, out = Params(0.25, 3, False), Params(0.5, -4, False)
-    assert float_sums_in_doubt(source, out, count, divide=True) == float_sums_in_doubt(source, out, count, divide=False) == 0
+@pytest.mark.parametrize("misc", [False, True])
+@pytest.mark.parametrize("divide", [False, True])
+def test_powers_of_two_leave_no_doubt_of_sums(divide: bool, misc: bool, count: int) -> None:
+    assert mean_scale(Params(0.25, 3, False), Params(0.5, -4, False), count, divide=divide, misc=misc).wrong == 0
 
 
 @pytest.mark.parametrize("count", COUNTS)

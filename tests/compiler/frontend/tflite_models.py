@@ -21,12 +21,15 @@ class Lite:
         self.tensors: list[int] = []
         self.buffers: list[bytes] = [b""]
         self.operators: list[tuple[str, Sequence[int], Sequence[int], int, str]] = []
+        self.customs: dict[str, bytes] = {}
 
     def tensor(
         self, name: str, shape: Sequence[int], dtype: str = "int8", scale: float | Array | None = None, zero: int = 0,
-        axis: int = 0, data: Array | None = None,
+        axis: int = 0, data: Array | None = None, places: tuple[Array, Array] | None = None,
     ) -> int:  # fmt: skip
+        """``places``: of a matrix whose zeros are left out, where each row begins, and the columns."""
         b = self.builder
+        sparsity = None if places is None else self._sparsity(shape, places)
         buffer = 0
         if data is not None:
             self.buffers.append(np.ascontiguousarray(data, dtype).tobytes())
@@ -49,8 +52,37 @@ class Lite:
         tflite.TensorAddName(b, name_at)
         if quantisation is not None:
             tflite.TensorAddQuantization(b, quantisation)
+        if sparsity is not None:
+            tflite.TensorAddSparsity(b, sparsity)
         self.tensors.append(tflite.TensorEnd(b))
         return len(self.tensors) - 1
+
+    def _sparsity(self, shape: Sequence[int], places: tuple[Array, Array]) -> int:
+        """Segments of 32 bits, indices of 8."""
+        b = self.builder
+        vectors = []
+        for kind, values in zip((tflite.Int32Vector, tflite.Uint8Vector), places, strict=True):
+            name = kind.__name__
+            at = b.CreateNumpyVector(values.astype(np.int32 if name == "Int32Vector" else np.uint8))
+            getattr(tflite, f"{name}Start")(b)
+            getattr(tflite, f"{name}AddValues")(b, at)
+            vectors.append(getattr(tflite, f"{name}End")(b))
+        tflite.DimensionMetadataStart(b)
+        tflite.DimensionMetadataAddDenseSize(b, shape[0])
+        rows = tflite.DimensionMetadataEnd(b)
+        tflite.DimensionMetadataStart(b)
+        tflite.DimensionMetadataAddFormat(b, 1)
+        tflite.DimensionMetadataAddArraySegmentsType(b, tflite.SparseIndexVector.Int32Vector)
+        tflite.DimensionMetadataAddArraySegments(b, vectors[0])
+        tflite.DimensionMetadataAddArrayIndicesType(b, tflite.SparseIndexVector.Uint8Vector)
+        tflite.DimensionMetadataAddArrayIndices(b, vectors[1])
+        levels = self._vector([rows, tflite.DimensionMetadataEnd(b)])
+        order = b.CreateNumpyVector(np.arange(2, dtype=np.int32))
+        tflite.SparsityParametersStart(b)
+        tflite.SparsityParametersAddTraversalOrder(b, order)
+        tflite.SparsityParametersAddDimMetadata(b, levels)
+        found: int = tflite.SparsityParametersEnd(b)
+        return found
 
     def op(self, kind: str, inputs: Sequence[int], outputs: Sequence[int], options: str = "", **fields: Any) -> None:
         b, at = self.builder, 0
@@ -62,13 +94,21 @@ class Lite:
             at = getattr(tflite, f"{options}End")(b)
         self.operators.append((kind, inputs, outputs, at, options))
 
+    def custom(self, name: str, inputs: Sequence[int], outputs: Sequence[int], options: bytes) -> None:
+        """An operator that is not the format's own."""
+        self.customs[name] = options
+        self.operators.append((name, inputs, outputs, 0, ""))
+
     def model(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
         b = self.builder
         kinds = [*dict.fromkeys(kind for kind, *_ in self.operators)]
         codes = []
         for kind in kinds:
-            number = getattr(tflite.BuiltinOperator, kind)
+            number = tflite.BuiltinOperator.CUSTOM if kind in self.customs else getattr(tflite.BuiltinOperator, kind)
+            name_at = b.CreateString(kind)
             tflite.OperatorCodeStart(b)
+            if kind in self.customs:
+                tflite.OperatorCodeAddCustomCode(b, name_at)
             tflite.OperatorCodeAddDeprecatedBuiltinCode(b, min(number, 127))
             tflite.OperatorCodeAddBuiltinCode(b, number)
             tflite.OperatorCodeAddVersion(b, 1)
@@ -76,7 +116,10 @@ class Lite:
         operators = []
         for kind, reads, makes, at, options in self.operators:
             read, made = (b.CreateNumpyVector(np.array(numbers, np.int32)) for numbers in (reads, makes))
+            own_at = b.CreateByteVector(self.customs[kind]) if self.customs.get(kind) else None
             tflite.OperatorStart(b)
+            if own_at is not None:
+                tflite.OperatorAddCustomOptions(b, own_at)
             tflite.OperatorAddOpcodeIndex(b, kinds.index(kind))
             tflite.OperatorAddInputs(b, read)
             tflite.OperatorAddOutputs(b, made)
