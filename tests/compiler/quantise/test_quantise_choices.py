@@ -110,7 +110,8 @@ def test_signal_to_noise_of_what_shares_a_scale() -> None:
     """A maximum, a move and a join of moves have no scale of their own; nor have parts that a clamp makes smaller."""
     nodes = [
         node("Conv", "x w", "c"), node("Clip", "c low high", "k"), node("MaxPool", "k", "p", kernel_shape=[2, 2]),
-        node("Transpose", "p", "t", perm=[0, 1, 3, 2]), node("Split", "t", "s0 s1", axis=1), node("Concat", "s1 s0", "j", axis=1),
+        node("Transpose", "p", "t", perm=[0, 1, 3, 2]), node("Split", "t", "s0 s1", axis=1),
+        node("Concat", "s1 s0", "j", axis=1),
     ]  # fmt: skip
     constants = {"w": weights(4, 6, 1, 1), "low": np.array(-0.3, np.float32), "high": np.array(0.9, np.float32)}
     net = read(model([*nodes, node("Conv", "j v")], (1, 6, 5, 5), {**constants, "v": weights(2, 4, 1, 1)}))
