@@ -69,7 +69,7 @@ def measured(seed: int) -> tuple[str, int, int, int, int]:
     """Network, elements that differ, elements, operations, nodes kept on the CPU."""
     name, config = drawn(seed)
     build, size = SMALL[name]
-    model = imported(build(size=size, classes=10), "power_of_two")
+    model = imported(build(size=size, classes=10))
     compiled = compile_graph(model, config, strategy="naive")
     differ, elements, _ = differing(compiled.program)
     estimated_cycles(compiled.program)
@@ -80,7 +80,7 @@ def large(item: tuple[str, int | None]) -> list[str]:
     """The network, and the side of its image where that is not its own."""
     name, size = item
     build = networks()[name]
-    model = imported(build(size=size) if size else build(), "power_of_two")
+    model = imported(build(size=size) if size else build())
     since = time.perf_counter()
     compiled = compile_graph(model, preset("nano"), strategy="naive")
     seconds = time.perf_counter() - since

@@ -73,7 +73,7 @@ def measured(build: Callable[[], onnx.ModelProto], config: MachineConfig, strate
     """The cells of one network's row, after its name, form and groups."""
     source = build()
     since = time.process_time()
-    model = imported(source, "power_of_two")
+    model = imported(source)
     between = time.process_time()
     found = compile_graph(model, config, strategy=strategy)
     until = time.process_time()

@@ -37,7 +37,7 @@ NETWORKS = ("mobilenet_v2", "resnet50")
 
 @lru_cache(maxsize=1)
 def compiled(name: str, config: MachineConfig, strategy: str) -> Compiled:
-    return compile_graph(imported(sources()[name](), "power_of_two"), config, strategy=strategy)
+    return compile_graph(imported(sources()[name]()), config, strategy=strategy)
 
 
 @lru_cache(maxsize=1)

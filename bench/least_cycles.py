@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 def row_of(name: str, config: MachineConfig) -> list[str]:
-    model = imported({**exports(), **sources()}[name](), "power_of_two")
+    model = imported({**exports(), **sources()}[name]())
     compiled = compile_graph(model, config, strategy="best")
     cycles = estimated_cycles(compiled.program)
     least = least_cycles(Evaluator(config, compiled.imported.graph))

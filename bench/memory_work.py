@@ -51,7 +51,7 @@ def put(title: str, columns: tuple[str, ...], row: tuple[object, ...], keys: int
 def work_row(name: str, strategy: str | None) -> None:
     config = preset("base")
     begun = time.perf_counter()
-    model, known = fitted(imported(sources()[name](), "power_of_two"), config, CYCLES)
+    model, known = fitted(imported(sources()[name]()), config, CYCLES)
     graph = model.graph
     evaluator = Evaluator(config, graph, None, known)
     if strategy is None:
@@ -90,7 +90,7 @@ def work_text() -> None:
 def least_row(name: str, config_name: str, bands: Sequence[int]) -> None:
     config = preset(config_name)
     begun = time.perf_counter()
-    model, known = fitted(imported(sources()[name](), "power_of_two"), config, CYCLES)
+    model, known = fitted(imported(sources()[name]()), config, CYCLES)
     evaluator = Evaluator(config, model.graph, None, known)
     by_rows = least_memory(evaluator, CYCLES, (0,))
     least = min(by_rows, least_memory(evaluator, CYCLES, [count for count in bands if count]), key=lambda each: each.bytes)
@@ -105,7 +105,7 @@ def least_row(name: str, config_name: str, bands: Sequence[int]) -> None:
 
 def within_row(name: str, config_name: str, kib: int) -> None:
     begun = time.perf_counter()
-    compiled = compile_graph(imported(sources()[name](), "power_of_two"), preset(config_name), memory=kib << 10)
+    compiled = compile_graph(imported(sources()[name]()), preset(config_name), memory=kib << 10)
     seconds = time.perf_counter() - begun
     program = compiled.program
     taken = sum(program.region_bytes(region) for region in (Region.WORK, Region.INPUT, Region.OUTPUT))

@@ -1,9 +1,9 @@
 """Whole networks at full size on the functional simulator: ``python -m bench.networks [--naive] [--workers N] [network ...]``.
 
-For each network: output elements that differ from onnxruntime's, with power-of-two and with free scales; operations that the
-compiler tells as inexact with free scales; seconds of every stage of compilation and of the simulation; cycles and
-utilisation that the cycle model estimates on ``base``, for one operation per group and for the groups of the search (which
-``--naive`` leaves out). Rows go into docs/networks.md.
+For each network, with free scales: output elements that differ from onnxruntime's; operations that the compiler tells as
+inexact; seconds of every stage of compilation and of the simulation; cycles and utilisation that the cycle model estimates on
+``base``, for one operation per group and for the groups of the search (which ``--naive`` leaves out). Beside them elements that
+differ with power-of-two scales, whose cycles are printed where they are others. Rows go into docs/networks.md.
 Networks share the cores: for seconds that can be compared, ``--workers 1``.
 """
 
@@ -24,6 +24,7 @@ from compiler.driver import Compiled, Stages, compile_graph
 from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.frontend.reader import Source
 from compiler.quantise.choices import Choices
+from compiler.quantise.quantise import DEFAULT
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.zoo.light import LIGHT_MODELS, light_model
 from compiler.zoo.networks import networks
@@ -54,7 +55,7 @@ def sources() -> dict[str, Callable[[], Source]]:
     return found
 
 
-def imported(source: Source, scheme: str, known: ImportedModel | None = None) -> ImportedModel:
+def imported(source: Source, scheme: str = DEFAULT.scheme, known: ImportedModel | None = None) -> ImportedModel:
     """Calibrated with noise, or as ``known`` was."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -81,14 +82,17 @@ def measured(source: Source, config: MachineConfig, *, search: bool) -> list[str
     """The cells of one network's row, after its name."""
     stages = Stages()
     stages.begin("import")
-    model = imported(source, "power_of_two")
+    model = imported(source)
     naive = compile_graph(model, config, strategy="naive", stages=stages)
     differ, elements, seconds = differing(naive.program)
     cycles = estimated_cycles(naive.program)
-    free, inexact = "-", "-"
+    shifted, inexact = "-", "-"
     if model.float_model is not None:
-        finer = imported(source, "free", model)
-        free, inexact = str(differing(compile_graph(finer, config, strategy="naive").program)[0]), str(len(finer.inexact))
+        inexact = str(len(model.inexact))
+        coarser = compile_graph(imported(source, "power_of_two", model), config, strategy="naive")
+        shifted = str(differing(coarser.program)[0])
+        if (other := estimated_cycles(coarser.program)) != cycles:
+            print(f"cycles, naive: {cycles} with free scales, {other} with powers of two", flush=True)
     best, spent = ["-", "-"], "-"
     if search:
         searched = compile_graph(model, config, strategy="best")
@@ -98,7 +102,7 @@ def measured(source: Source, config: MachineConfig, *, search: bool) -> list[str
         best, spent = [str(least), f"{utilisation(searched, least):.3f}"], f"{searched.seconds['search']:.1f}"
     times = naive.seconds
     return [
-        str(differ), free, inexact, str(elements), f"{times['import']:.1f}", spent, f"{times['search']:.1f}",
+        shifted, str(differ), inexact, str(elements), f"{times['import']:.1f}", spent, f"{times['search']:.1f}",
         f"{times['emit'] + times['pack']:.1f}", f"{seconds:.1f}", str(cycles), f"{utilisation(naive, cycles):.3f}", *best,
     ]  # fmt: skip
 
@@ -115,14 +119,15 @@ def told() -> str:
 
 def differences(rows: Sequence[Mapping[str, str]]) -> str:
     shifted, free = "power of two: differ", "free scales: differ"
-    scaled = [row for row in rows if row[free] != "-"]
-    wrong = [row["network"] for row in rows if row[shifted] != "0"]
-    finer = [row for row in scaled if row[free] != "0"]
+    quantised = [row for row in rows if row[shifted] != "-"]
+    wrong = [row["network"] for row in quantised if row[shifted] != "0"]
+    finer = [row for row in rows if row[free] != "0"]
     doubtful = [f"{row['network']} ({row[free]} elements)" for row in finer if row["inexact operations"] != "0"]
     wrong += [row["network"] for row in finer if row["inexact operations"] == "0"]
     text = [
-        f"No element differs in {sum(row[shifted] == '0' for row in rows)} of {len(rows)} networks with power-of-two scales,",
-        f"and in {len(scaled) - len(finer)} of {len(scaled)} with free scales.",
+        f"No element differs in {len(rows) - len(finer)} of {len(rows)} networks with free scales, or with those that they came "
+        "with,",
+        f"and in {sum(row[shifted] == '0' for row in quantised)} of {len(quantised)} with power-of-two scales.",
     ]
     if doubtful:
         text.append(f"With these {listed(doubtful)} differ, of which the compiler tells inexact operations.")

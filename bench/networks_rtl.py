@@ -53,7 +53,7 @@ def row_of(item: tuple[str, str, str]) -> list[str]:
     """The row of a network, a configuration and a strategy."""
     name, config_name, strategy = item
     config = preset(config_name)
-    compiled = compile_graph(imported({**exports(), **sources()}[name](), "power_of_two"), config, strategy=strategy)
+    compiled = compile_graph(imported({**exports(), **sources()}[name]()), config, strategy=strategy)
     program = compiled.program
     inputs = random_inputs(program)
     engine = RtlEngine(config)

@@ -110,7 +110,7 @@ def _row_bytes(name: str, fields: Mapping[str, int]) -> int:
 
 
 def row_of(name: str, config: str) -> list[str]:
-    compiled = compile_graph(imported(sources()[name](), "power_of_two"), preset(config))
+    compiled = compile_graph(imported(sources()[name]()), preset(config))
     works, elsewhere = works_of(Evaluator(preset(config), compiled.imported.graph))
     here, either = cheapest_cut(works, {}, MOST_OPS), cheapest_cut(works, elsewhere, MOST_OPS)
     pool = sum(works[n].pool for n in elsewhere)

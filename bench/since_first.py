@@ -69,7 +69,7 @@ def differences(then: MachineConfig, now: MachineConfig) -> str:
 
 
 def rows_for(config: str, name: str, effort: str) -> list[list[str]]:
-    graph = imported({**exports(), **sources()}[name](), "power_of_two")
+    graph = imported({**exports(), **sources()}[name]())
     before, rows = FIRST[config][name], []
     for kind, machine in zip(KINDS[effort], (as_first(config), preset(config)), strict=True):
         cycles = estimated_cycles(compile_graph(graph, machine, effort=effort).program)

@@ -53,7 +53,7 @@ def compile_model(
     objective: str = "cycles",
     groups: Sequence[Sequence[str]] | None = None,
     calibration: Mapping[str, Array] | None = None,
-    scheme: str = "power_of_two",
+    scheme: str = "free",
     method: str = "mse",
     bias_correction: bool = False,
     keep_float: Sequence[str] = (),
@@ -106,7 +106,7 @@ def compile_model(
 
 
 def import_arguments(
-    *, calibration: Mapping[str, Array] | None = None, scheme: str = "power_of_two", method: str = "mse",
+    *, calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "mse",
     bias_correction: bool = False, keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL,
     edges: Edges = PLAIN,
 ) -> dict[str, Any]:  # fmt: skip

@@ -28,7 +28,10 @@ class NumbersOption(click.ParamType[tuple[float, ...]]):
 
 OPTIONS: tuple[Decorator, ...] = (
     click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models."),
-    click.option("--scheme", default="power_of_two", show_default=True, help="Scales of float models: power_of_two, or free."),
+    click.option(
+        "--scheme", default="free", show_default=True,
+        help="Scales of float models: free (of weights for each channel), or power_of_two (DNNVM's, one for each layer).",
+    ),
     click.option(
         "--calibration-method", "method", default="mse", show_default=True,
         help="What scales hold of the values seen: minmax, mse, percentile (or percentile:99.9), entropy.",

@@ -25,7 +25,7 @@ class Choices:
     what cannot follow onnxruntime's kernels in all cases stays on the CPU (``FOLLOW``).
     """
 
-    scheme: str = "power_of_two"
+    scheme: str = "free"
     method: str = "mse"
     bias_correction: bool = False
     keep_float: tuple[str, ...] = ()

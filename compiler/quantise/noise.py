@@ -17,6 +17,11 @@ from compiler.quantise.statistics import CalibrationError, batches
 STORED = "_quantized"
 """What the int8 form of a tensor is called."""
 _MOST_BATCHES = 16
+_PLACES = {
+    "QuantizeLinear": 1, "QLinearConv": 6, "QGemm": 7, "QLinearAdd": 6, "QLinearMul": 6, "QLinearAveragePool": 3,
+    "QLinearGlobalAveragePool": 3,
+}  # fmt: skip
+"""Where an operator reads the scale of its result; its zero-point is the next input."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ def noise_of_tensors(float_model: Model, quantised: Model, data: Mapping[str, Ar
     names = list(_in_both(float_model, quantised))
     plain = session(_with_outputs(float_model, names))
     stored = session(_with_outputs(quantised, [f"{name}{STORED}" for name in names]))
+    forms = forms_of_tensors(quantised)
     signal, noise = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
     count = 0
     for feeds in islice(batches(float_model, data), _MOST_BATCHES):
@@ -48,7 +54,8 @@ def noise_of_tensors(float_model: Model, quantised: Model, data: Mapping[str, Ar
         for name in names:
             real = expected[name].astype(np.float64)
             signal[name] += float(np.square(real).sum())
-            noise[name] += float(np.square(_real(quantised, name, found[f"{name}{STORED}"]) - real).sum())
+            stored_name = f"{name}{STORED}"
+            noise[name] += float(np.square(_real(quantised, forms[stored_name], found[stored_name]) - real).sum())
     if not count:
         raise CalibrationError("validation data: holds no whole batch; give at least one sample for each input")
     return [Noise(makers[name].name, name, decibels(signal[name], noise[name])) for name in names]
@@ -67,8 +74,23 @@ def _in_both(float_model: Model, quantised: Model) -> Iterator[str]:
         yield from (name for name in node.outputs if name and f"{name}{STORED}" in made)
 
 
-def _real(model: Model, name: str, stored: Array) -> Array:
-    scale, zero_point = (model.constants[f"{name}_{part}"].astype(np.float64) for part in ("scale", "zero_point"))
+def forms_of_tensors(model: Model) -> dict[str, tuple[str, str]]:
+    """Of every int8 tensor that a node makes: names of its scale and zero-point, those of what it is moved or clipped from."""
+    found: dict[str, tuple[str, str]] = {}
+    for node in model.nodes:
+        place = _PLACES.get(node.op_type)
+        if place is not None:
+            form = node.inputs[place], node.inputs[place + 1]
+        elif node.inputs and node.inputs[0] in found and node.op_type != "DequantizeLinear":
+            form = found[node.inputs[0]]
+        else:
+            continue
+        found |= dict.fromkeys(node.outputs, form)
+    return found
+
+
+def _real(model: Model, form: tuple[str, str], stored: Array) -> Array:
+    scale, zero_point = (model.constants[name].astype(np.float64) for name in form)
     return np.asarray((stored.astype(np.float64) - zero_point) * scale)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.png import read_png
 from tests.e2e.network_runs import answers, compiled, differing
-from tests.e2e.png import read_png
 from tests.e2e.trained import labelled, trained
 
 DIGITS = Path(__file__).parents[2] / "demo"

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.png import read_png
 from compiler.driver import Compiled
 from isa.assembler import assemble
 from isa.config import preset
 from isa.instructions import Unit
 from isa.program import Program
 from isa.program_file import save_program
-from tests.e2e.png import read_png
 from tests.tilewright.small_models import float_model, images
 from tilewright.api import compile_model
 from tilewright.cli import main

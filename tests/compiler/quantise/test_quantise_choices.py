@@ -106,5 +106,22 @@ def test_signal_to_noise_is_that_of_values_seen_by_themselves() -> None:
     assert (decibels(1.0, 0.0), decibels(0.0, 1.0), decibels(100.0, 1.0)) == (math.inf, -math.inf, 20.0)
 
 
+def test_signal_to_noise_of_what_shares_a_scale() -> None:
+    """A maximum, a move and a join of moves have no scale of their own; nor have parts that a clamp makes smaller."""
+    nodes = [
+        node("Conv", "x w", "c"), node("Clip", "c low high", "k"), node("MaxPool", "k", "p", kernel_shape=[2, 2]),
+        node("Transpose", "p", "t", perm=[0, 1, 3, 2]), node("Split", "t", "s0 s1", axis=1),
+        node("Concat", "s1 s0", "j", axis=1),
+    ]  # fmt: skip
+    constants = {"w": weights(4, 6, 1, 1), "low": np.array(-0.3, np.float32), "high": np.array(0.9, np.float32)}
+    net = read(model([*nodes, node("Conv", "j v")], (1, 6, 5, 5), {**constants, "v": weights(2, 4, 1, 1)}))
+    done = quantise(net, {"x": DATA}, Choices("free"))
+    rows = {row.tensor: row.decibels for row in noise_of_tensors(done.float_model, done.model, {"x": DATA})}
+    assert list(rows) == ["k", "p", "t", "s0", "s1", "j", "y"]
+    assert rows["p"] == pytest.approx(rows["t"], abs=1e-6)
+    assert rows["t"] == pytest.approx(rows["j"], abs=1e-6)
+    assert all(25 < value < 60 for value in rows.values())
+
+
 def _showing(model: Model, name: str) -> Model:
     return replace(model, outputs=(name,))
