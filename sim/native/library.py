@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from sim.rtl.build import SimulatorError, cache_directory, locked, require, run_tool
+from isa.files import locked
+from sim.rtl.build import SimulatorError, cache_directory, require, run_tool
 from sim.rtl.compiler import compiler_name
 from sim.rtl.interrupts import temporary_folder
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import json
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
-from isa.files import write_atomically
+from isa.files import locked, write_atomically
 from sim.rtl.compiler import compiler_name, first_line, is_clang, processor_options
 from sim.rtl.garbage import OPTIONS
 from sim.rtl.interrupts import temporary_folder
@@ -309,11 +308,3 @@ def _own_cpp(build: Build) -> list[Path]:
     """C++ beside the model's."""
     own = [HERE / name for name in build.extra_sources if name.endswith(".cpp")]
     return [*own, _cocotb_main()] if build.cocotb else own
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """No other process is here as long as this one is."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
