@@ -29,11 +29,10 @@ from compiler.planning.plans import plans_of
 from compiler.schedule.document import Schedule
 from compiler.schemes.choice import in_schemes, with_schemes
 from compiler.search.best import best
-from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
+from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Measure, Objective
 from compiler.search.database import Database
 from compiler.search.decided import Decided
 from compiler.search.effort import NORMAL, Effort, effort_of, turns_of
-from compiler.search.measured import Measure
 from compiler.search.neocpu import SCHEMES
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, partition_by
 from compiler.search.strategies import STRATEGIES
@@ -107,14 +106,14 @@ def compile_graph(
     effort: str = "normal",
     measure: Measure | None = None,
 ) -> Compiled:
-    """``groups`` (names of operations) overrides the strategy; operations that it leaves out run alone. ``schedule`` decides
+    """``groups`` (names of operations): instead of a strategy's; operations that it leaves out run alone. ``schedule`` decides
     what it says; what it leaves out is searched. ``effort``: quick, normal or full (``compiler/search/effort.py``).
 
     ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
     may take. ``measure``: of the cycles of each group, by which it is chosen, instead of the planner's estimate.
     """
-    if measure is not None and groups is not None:
-        raise nothing_to_weigh()
+    if groups is not None:
+        _check_given(strategy, objective, schedule, measure)
     stages = stages or Stages()
     if groups is None:
         stages.progress = _outlook(stages.progress, imported.graph, strategy, objective, effort_of(effort), memory)
@@ -126,11 +125,9 @@ def compile_graph(
             config, graph, strategy, objective, database, known, memory, schedule, effort_of(effort), stages.progress,
             measure,
         )  # fmt: skip
-    elif schedule is not None:
-        raise TilewrightError("groups: a schedule is given, which has groups, too; leave one of them out")
     else:
         named = plans_of(config, graph, named_groups(graph, groups), objective_of(objective))
-        found = _kept_to(Evaluator(config, graph), named, objective_of(objective), memory, free=False)
+        found = _kept_to(Evaluator(config, graph, effort=effort_of(effort)), named, objective_of(objective), memory, free=False)
     stages.begin("emit")
     emitted = emit_program(config, graph, found.steps, found.sharing)
     forget_programs()
@@ -266,6 +263,18 @@ def _arranged(
         yield from map(cycles, range(2, len(ways)))
 
     return frugal(config, graph, steps, objective, decided, measure=scheduled)
+
+
+def _check_given(strategy: str, objective: str, schedule: Schedule | None, measure: Measure | None) -> None:
+    """Refuses what would choose groups where all are given."""
+    if measure is not None:
+        raise nothing_to_weigh()
+    if schedule is not None:
+        raise TilewrightError("groups: a schedule is given, which has groups, too; leave one of them out")
+    if strategy != "best":
+        raise TilewrightError(f"groups: all are given, strategy {strategy!r} has none to choose; leave one of them out")
+    if objective == LEAST_MEMORY:
+        raise TilewrightError(f"groups: all are given, objective {objective!r} chooses groups; leave one of them out")
 
 
 def nothing_to_weigh() -> TilewrightError:

@@ -44,9 +44,10 @@ class MemoryLimitError(TilewrightError):
 def bytes_of(size: str | int) -> int:
     """``196608``, ``192K``, ``1.5M`` or ``192KiB``: powers of 1024."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?", str(size).strip(), re.IGNORECASE)
-    if found is None or float(found[1]) <= 0:
-        raise MemoryLimitError(f"memory {size!r}: expected a positive number of bytes, as 196608, 192K or 1.5M")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    count = 0 if found is None else int(float(found[1]) * _UNITS[found[2].upper()])
+    if count < 1:
+        raise MemoryLimitError(f"memory {size!r}: expected at least one byte, as 196608, 192K or 1.5M")
+    return count
 
 
 def limited(
@@ -224,5 +225,5 @@ class _Frugal:
 
     def _ordered(self, steps: Sequence[Plan | Cpu], sharing: Sharing) -> Frugal:
         evaluator = self._evaluator
-        ordered = in_least_order(evaluator.config, evaluator.graph, steps, self._objective, sharing.host)
+        ordered = in_least_order(evaluator.config, evaluator.graph, steps, sharing.host)
         return placed(evaluator.graph, ordered, sharing)

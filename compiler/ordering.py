@@ -15,7 +15,7 @@ from compiler.emit.steps import memory_tasks
 from compiler.memory.order import memory_order
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group, turned
+from compiler.planning.planner import turned
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut
 from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
@@ -72,7 +72,7 @@ def frugal(
     if objective is CYCLES and not timed:
         return given
     ways = [given, *(placed(graph, steps, Sharing(decided.host, overlap)) for overlap in overlaps[1:])]
-    moved = given.steps if decided.listed else in_least_order(config, graph, steps, objective, decided.host)
+    moved = given.steps if decided.listed else in_least_order(config, graph, steps, decided.host)
     if moved != given.steps:
         ways += [placed(graph, moved, Sharing(decided.host, overlap)) for overlap in overlaps]
     ways = sorted((way for way in ways if way.bytes < given.bytes), key=lambda way: way.bytes)
@@ -92,7 +92,7 @@ def placed(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART)
 
 
 def in_least_order(
-    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, shared: bool = False
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False
 ) -> list[Plan | Cpu]:
     """Whatever time it costs. ``shared``: inputs and outputs lie in WORK."""
     tasks = memory_tasks(graph, steps, shared)
@@ -104,11 +104,7 @@ def in_least_order(
     for number, index in enumerate(order.tasks):
         step = steps[index]
         # Neighbours lie at opposite ends of the buffer.
-        if isinstance(step, Plan):
-            upwards, bands = number % 2 == 0, step.bands
-            if objective is not CYCLES:
-                step = plan_group(config, step.group, objective, upwards=upwards, wanted=step.wanted, bands=bands)
-            elif step.upwards != upwards:
-                step = turned(config, step)
+        if isinstance(step, Plan) and step.upwards != (number % 2 == 0):
+            step = turned(config, step)
         moved.append(step)
     return moved

@@ -1,9 +1,12 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and that one process at a time changes."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -26,6 +29,14 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Other processes that lock the same file wait until this one is done, or has ended."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _umask() -> int:

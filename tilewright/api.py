@@ -17,7 +17,7 @@ from compiler.driver import Compiled, Stages, check_choices, compile_graph
 from compiler.frontend.edges import Edges
 from compiler.frontend.idle import warn_of_empty
 from compiler.frontend.model import Model
-from compiler.frontend.pipeline import PLAIN, import_model
+from compiler.frontend.pipeline import PLAIN, ImportedModel, import_model
 from compiler.limit import bytes_of
 from compiler.outlook import Progress
 from compiler.passes.pipeline import Watch
@@ -89,13 +89,13 @@ def compile_model(
     measure = measure_of(evaluator, machine)
     limit = None if memory is None else bytes_of(memory)
     decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
-    how = import_arguments(
-        calibration=calibration, scheme=scheme, method=method, bias_correction=bias_correction, keep_float=keep_float,
-        quantise_rest=quantise_rest, follow=follow, edges=edges,
-    )  # fmt: skip
     stages = Stages(progress)
     stages.begin("import")
-    imported = import_model(model, batch=batch, shapes=shapes, progress=progress, watch=watch, **how)
+    imported = imported_as(
+        model, batch=batch, shapes=shapes, progress=progress, watch=watch, calibration=calibration, scheme=scheme,
+        method=method, bias_correction=bias_correction, keep_float=keep_float, quantise_rest=quantise_rest, follow=follow,
+        edges=edges,
+    )  # fmt: skip
     database = open_database(machine) if cache else None
     compiled = compile_graph(
         imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database,
@@ -105,16 +105,20 @@ def compile_model(
     return compiled
 
 
-def import_arguments(
-    *, calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "mse",
-    bias_correction: bool = False, keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL,
-    edges: Edges = PLAIN,
-) -> dict[str, Any]:  # fmt: skip
-    """Of ``import_model``; names that nothing goes by are refused."""
+def imported_as(
+    source: Path | str | onnx.ModelProto, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None,
+    progress: Progress | None = None, watch: Watch | None = None, calibration: Mapping[str, Array] | None = None,
+    scheme: str = "free", method: str = "mse", bias_correction: bool = False, keep_float: Sequence[str] = (),
+    quantise_rest: bool = False, follow: str = USUAL, edges: Edges = PLAIN,
+) -> ImportedModel:  # fmt: skip
+    """The first part of ``compile_model``, with its arguments; names that nothing goes by are refused before any work."""
     choices = Choices(scheme, method, bias_correction, tuple(keep_float), quantise_rest, follow)
     choices.check()
     edges.check()
-    return {"calibration": calibration, "choices": choices, "edges": edges}
+    return import_model(
+        source, batch=batch, shapes=shapes, progress=progress, watch=watch, calibration=calibration, choices=choices,
+        edges=edges,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

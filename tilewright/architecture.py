@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -12,7 +12,6 @@ import onnx
 
 from compiler.driver import check_choices
 from compiler.fitting import fitted
-from compiler.frontend.pipeline import import_model
 from compiler.outlook import Outlook, Progress, unheard
 from compiler.papers.architectures import OnArchitecture, architecture_named
 from compiler.planning.objective import DRAM
@@ -21,7 +20,7 @@ from compiler.search.partition import price_of
 from compiler.search.strategies import STRATEGIES
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
-from tilewright.api import import_arguments
+from tilewright.api import imported_as
 
 OURS = "optimus-online"
 """Its table tells of our machine's buffers."""
@@ -57,12 +56,11 @@ class PartitionThere:
 
 def groups_on(
     architecture: str, model: Path | str | onnx.ModelProto, config: MachineConfig | str = "base", *, strategy: str = "best",
-    effort: Effort = NORMAL, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None,
-    progress: Progress | None = None, **how: Any,
+    effort: Effort = NORMAL, progress: Progress | None = None, **how: Any,
 ) -> PartitionThere:  # fmt: skip
     """``architecture``: eyeriss, shidiannao or lower-bound. What a machine of ``config`` leaves to the CPU is not counted.
 
-    ``how``: of ``tilewright.api.import_arguments``.
+    ``how``: of ``tilewright.api.imported_as``.
     """
     name = architecture_named(architecture)
     check_choices(strategy, DRAM.name)
@@ -71,7 +69,7 @@ def groups_on(
     machine = load_config(config) if isinstance(config, str) else config
     told = unheard if progress is None else Outlook(progress, (), 0)
     told("import")
-    imported = import_model(model, batch=batch, shapes=shapes, progress=progress, **import_arguments(**how))
+    imported = imported_as(model, progress=progress, **how)
     told("search")
     by = OnArchitecture(machine, fitted(imported, machine, DRAM)[0].graph, effort=effort, told=told, architecture=name)
     found = STRATEGIES[strategy](by.graph, by, DRAM)

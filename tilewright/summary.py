@@ -126,7 +126,8 @@ def details(compiled: Compiled) -> dict[str, Any]:
     """What ``--verbose`` adds, for scripts."""
     return {
         "plans": [
-            {"group": plan.group.name, "passes": plan.count, "steps": plan.steps, "cycles": plan.cost.cycles,
+            {"group": plan.group.name, "passes": plan.over_channels, "tiles": plan.count // plan.over_channels,
+             "steps": plan.steps, "cycles": plan.cost.cycles,
              "DRAM bytes": plan.cost.dram_bytes, "operations": [layer.op.name for layer in plan.group.layers]}
             for plan in compiled.plans
         ],

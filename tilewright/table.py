@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import onnx
 
 from compiler.fitting import fitted
-from compiler.frontend.pipeline import import_model
 from compiler.outlook import Progress
 from compiler.papers.modelled import optimus_model
 from compiler.papers.online_table import most_operations
@@ -20,7 +19,7 @@ from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
-from tilewright.api import import_arguments
+from tilewright.api import imported_as
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,12 @@ class Built:
 
 
 def online_table(
-    model: Path | str | onnx.ModelProto, config: MachineConfig, *, batch: int | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None, progress: Progress | None = None, **how: Any,
+    model: Path | str | onnx.ModelProto, config: MachineConfig, *, progress: Progress | None = None, **how: Any
 ) -> Built:  # fmt: skip
-    """For the graph that ``compile_model`` makes of the same arguments; ``how``: of ``tilewright.api.import_arguments``."""
+    """For the graph that ``compile_model`` makes of the same arguments; ``how``: of ``tilewright.api.imported_as``."""
     told = progress or (lambda doing: None)
     told("import")
-    imported = import_model(model, batch=batch, shapes=shapes, progress=progress, **import_arguments(**how))
+    imported = imported_as(model, progress=progress, **how)
     database = open_database(config)
     graph = fitted(imported, config, database=database)[0].graph
     told("look-up table")

@@ -49,7 +49,7 @@ def in_bands(config: MachineConfig, group: Group, count: int, planned: Planned) 
     begin = plans[kinds[0]]
     return Plan(
         group, len(order), len(order), begin.widest, begin.way, begin.upwards, (), sum(costs[1:], start=costs[0]),
-        sum(plans[kind].reloaded for kind in kinds), make, bands=count,
+        sum(plans[kind].reloaded for kind in kinds), make, begin.objective, bands=count,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.layers.placed import Placed
-from compiler.planning.objective import Cost
+from compiler.planning.objective import Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.ranges import Ranges
 from compiler.planning.residence import Residence
@@ -54,6 +54,8 @@ class Plan:
     reloaded: int
     """Bytes of parameters that were on chip before, of the whole batch."""
     make: Callable[[int], Pass]
+    objective: Objective
+    """By which it is the best."""
     wanted: GroupSchedule = FREE
     """What was decided before planning."""
     bands: int = 1
@@ -63,6 +65,19 @@ class Plan:
     def steps(self) -> int:
         """Of each pass."""
         return self.way.ranges.steps
+
+    @property
+    def over_channels(self) -> int:
+        """Passes over channels; each is computed in all bands and column tiles."""
+        return 1 if self.bands > 1 else self.count // self.tiles
+
+    @property
+    def shape(self) -> str:
+        """For people: passes, column tiles or bands, and steps."""
+        parts = f"{self.bands} bands of rows, {self.count} tiles of " if self.bands > 1 else ""
+        parts += f"{self.over_channels} passes of " if self.over_channels > 1 else ""
+        parts += f"{self.tiles} column tiles of " if self.tiles > 1 and self.bands == 1 else ""
+        return f"{parts}{self.steps} steps"
 
     @property
     def pipelined(self) -> bool:

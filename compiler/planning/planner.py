@@ -109,7 +109,7 @@ def _held(wanted: GroupSchedule, cut: Cut | None, may_hold: bool) -> Iterator[Se
 
 
 def turned(config: MachineConfig, plan: Plan) -> Plan:
-    """The best plan of the same group for cycles, at the other end of the buffer.
+    """The best plan of the same group for the same objective, at the other end of the buffer.
 
     Where every map has words of its own, both ends leave equal room, and where a map lies changes no estimate: so only the
     places change. The others are planned again.
@@ -119,7 +119,7 @@ def turned(config: MachineConfig, plan: Plan) -> Plan:
     if plan.wanted is FREE and plan.bands == 1 and not way.in_turn:
         placed = place(config, plan.widest, way.ranges, rings_of(config, plan.widest, way.skew, plan.held), other)
     if placed is None:
-        return plan_group(config, plan.group, upwards=other, wanted=plan.wanted, bands=plan.bands)
+        return plan_group(config, plan.group, plan.objective, other, wanted=plan.wanted, bands=plan.bands)
     there = replace(way, placed=placed)
 
     def make(number: int) -> Pass:

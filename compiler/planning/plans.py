@@ -57,7 +57,7 @@ def plan_at(
     """
     if (ops, upwards) not in known:
         other = known.get((ops, not upwards))
-        if other is not None and objective is CYCLES:
+        if other is not None:
             known[ops, upwards] = turned(config, other)
         else:
             group = make_group(config, graph, ops)

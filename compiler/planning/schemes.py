@@ -61,7 +61,7 @@ class Scheme:
 
 def scheme_of(plan: Plan, turned: bool = False) -> Scheme:
     """Of a plan that was planned for cycles."""
-    return Scheme(plan.steps, plan.pipelined, plan.count // plan.tiles, bool(plan.held), False, turned)
+    return Scheme(plan.steps, plan.pipelined, plan.over_channels, bool(plan.held), False, turned)
 
 
 def whole_scheme(plan: Plan) -> Scheme | None:

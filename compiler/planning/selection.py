@@ -107,7 +107,8 @@ class Selection:
             return Pass(group, way.ranges, way.skew, placed, found[1], loads[number], way.in_turn)
 
         return Plan(
-            self.group, count, parts.tiles, widest, way, self.upwards, held, cost, reloaded, make, self.wanted
+            self.group, count, parts.tiles, widest, way, self.upwards, held, cost, reloaded, make,
+            self.objective, self.wanted,
         )  # fmt: skip
 
     def _way(self, group: Group, held: Sequence[str], most: float, count: int) -> Way | None:

@@ -25,7 +25,6 @@ from compiler.planning.schemes import Scheme, whole_scheme
 from compiler.search.database import Database
 from compiler.search.effort import NORMAL, Effort
 from compiler.search.floors import Floors
-from compiler.search.measured import Measure
 from compiler.search.remember import Memory, remembering
 from compiler.search.shape import Shapes
 from compiler.xgraph.graph import XGraph
@@ -38,6 +37,8 @@ __all__ = ["OBJECTIVES", "Cost", "Evaluator", "Objective"]
 Made = TypeVar("Made")
 Costs = dict[object, Cost | None]
 Groups = tuple[tuple[Op, ...], ...]
+Measure = Callable[[XGraph, Plan], int]
+"""Cycles of the program of one group, from start to done."""
 FEW = 8
 """Groups that are planned before another process would have been started for them."""
 

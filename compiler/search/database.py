@@ -1,16 +1,18 @@
 """Costs and schemes of groups that were planned before, kept between runs.
 
-One file per configuration and version of the planner, in the user's cache directory. It can be deleted at any time; a
-damaged one is ignored and written anew.
+There is one file for each machine and version of the planner, in the user's cache directory. It can be deleted at any time.
+A damaged file is told in a warning, ignored, and written anew. Several compilations may use it at once.
 """
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
@@ -18,12 +20,20 @@ from typing import Any
 
 from compiler.planning.objective import Cost
 from compiler.planning.schemes import Scheme
-from compiler.schedule.latency import AFTER_LOAD, OF_A_PASS
+from compiler.search.sources import sources_of
 from isa.config import MachineConfig
-from isa.files import write_atomically
+from isa.files import locked, write_atomically
 
-FOLDERS = ("layers", "planning", "emit", "search", "xgraph", "memory", "schedule")
-"""Where the code lies that costs depend on."""
+PLANNER = "compiler.search.cost"
+"""The module that plans groups and asks for their costs: all that it imports may change them."""
+UNREAD = ("name", "clock_mhz", "chip")
+"""Fields of a configuration that planning does not read."""
+_MOST = 1 << 53
+"""No count of cycles or bytes is as large."""
+
+
+class DamagedCache(UserWarning):
+    """A file of costs is not as it was written."""
 
 
 class Database:
@@ -62,48 +72,72 @@ class Database:
         """Adds to what other processes have written meanwhile; a directory that cannot be written is no error."""
         if not self._new:
             return
-        costs, schemes = _read(self.path)
-        content = {
-            "costs": {
-                digest: None if cost is None else [cost.cycles, cost.dram_bytes]
-                for digest, cost in (costs | self._costs).items()
-            },
-            "schemes": {digest: [astuple(each) for each in found] for digest, found in (schemes | self._schemes).items()},
-        }  # fmt: skip
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.path, json.dumps(content).encode())
+            with locked(self.path.with_suffix(".lock")):
+                costs, schemes = _read(self.path)
+                _write(self.path, costs | self._costs, schemes | self._schemes)
             self._new = False
 
 
 def open_database(config: MachineConfig, directory: Path | None = None) -> Database:
     """The database of this configuration and this version of the planner."""
     root = directory or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tilewright"
-    key = hashlib.sha256(f"{config.to_json()}{_planner()}".encode()).hexdigest()[:24]
+    read = {name: value for name, value in dataclasses.asdict(config).items() if name not in UNREAD}
+    key = hashlib.sha256(f"{json.dumps(read)}{_planner()}".encode()).hexdigest()[:24]
     return Database(root / "groups" / f"{key}.json")
 
 
 @lru_cache(maxsize=1)
 def _planner() -> str:
-    """Of the sources, and of what they take from the cycle model: costs of another planner must not be taken."""
-    state = hashlib.sha256(repr((AFTER_LOAD, OF_A_PASS)).encode())
-    for folder in FOLDERS:
-        for source in sorted((Path(__file__).parents[1] / folder).glob("*.py")):
-            state.update(source.name.encode() + b"\0" + source.read_bytes())
+    """Of the sources that costs depend on."""
+    state = hashlib.sha256()
+    for name, path in sorted(sources_of(PLANNER).items()):
+        state.update(name.encode() + b"\0" + path.read_bytes())
     return state.hexdigest()
 
 
-def _read(path: Path) -> tuple[dict[str, Cost | None], dict[str, tuple[Scheme, ...]]]:
+_Content = tuple[dict[str, Cost | None], dict[str, tuple[Scheme, ...]]]
+
+
+def _write(path: Path, costs: Mapping[str, Cost | None], schemes: Mapping[str, Sequence[Scheme]]) -> None:
+    """In two lines: the checksum of the second, and the second."""
+    content = json.dumps({
+        "costs": {digest: None if cost is None else astuple(cost) for digest, cost in costs.items()},
+        "schemes": {digest: [astuple(each) for each in found] for digest, found in schemes.items()},
+    }).encode()  # fmt: skip
+    write_atomically(path, hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+
+
+def _read(path: Path) -> _Content:
+    """Nothing where there is no file; nothing, with a warning, where it is not as it was written."""
+    if not path.exists():
+        return {}, {}
     try:
-        content = json.loads(path.read_bytes())
-        costs = {
-            digest: None if cost is None else Cost(int(cost[0]), int(cost[1])) for digest, cost in content["costs"].items()
-        }  # fmt: skip
-        return costs, {digest: tuple(map(_scheme, found)) for digest, found in content["schemes"].items()}
-    except (OSError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+        if not path.is_file():
+            raise ValueError("it is not a file")
+        seal, _, content = path.read_bytes().partition(b"\n")
+        if seal != hashlib.sha256(content).hexdigest().encode():
+            raise ValueError("its checksum is wrong")
+        kept = json.loads(content)
+        costs = {digest: None if cost is None else _cost(*cost) for digest, cost in kept["costs"].items()}
+        return costs, {digest: tuple(_scheme(*each) for each in found) for digest, found in kept["schemes"].items()}
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        what = f"{path}: kept costs of groups cannot be used ({error}); all are found again; delete the file if this comes back"
+        warnings.warn(what, DamagedCache, stacklevel=2)
         return {}, {}
 
 
-def _scheme(kept: Sequence[Any]) -> Scheme:
-    steps, pipelined, passes, held, partly, turned = kept
-    return Scheme(int(steps), bool(pipelined), int(passes), bool(held), bool(partly), bool(turned))
+def _cost(cycles: Any, dram_bytes: Any) -> Cost:
+    for value in (cycles, dram_bytes):
+        if type(value) is not int or not 0 < value < _MOST:
+            raise ValueError(f"a cost is {str(value)[:20]}, expected a whole number above 0")
+    return Cost(cycles, dram_bytes)
+
+
+def _scheme(steps: Any, pipelined: Any, passes: Any, held: Any, partly: Any, turned: Any) -> Scheme:
+    if not all(type(value) is int and 0 < value < _MOST for value in (steps, passes)):
+        raise ValueError(f"a scheme has {str(steps)[:20]} steps and {str(passes)[:20]} passes, expected whole numbers above 0")
+    if not all(type(value) is bool for value in (pipelined, held, partly, turned)):
+        raise ValueError("a scheme is neither so nor so, expected true or false")
+    return Scheme(steps, pipelined, passes, held, partly, turned)

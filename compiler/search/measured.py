@@ -6,15 +6,9 @@ be asked to choose by it (``Evaluator.measure``). Such costs are not kept betwee
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from compiler.planning.plan import Plan
+from compiler.search.cost import Measure
 from compiler.timing import program_cycles
-from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig
-
-Measure = Callable[[XGraph, Plan], int]
-"""Cycles of the program of one group, from start to done."""
 
 
 def on_cycle_model(config: MachineConfig) -> Measure:

@@ -29,10 +29,8 @@ class Reason:
     cost: Cost
     alone: Cost
     """Of its operations each on its own."""
-    passes: int
-    """Over channels."""
-    steps: int
-    """Over rows, in each pass."""
+    shape: str
+    """Passes over channels, column tiles, and steps over rows in each."""
     stays: tuple[str, ...]
     """Maps that never see DRAM."""
     shared: tuple[str, ...]
@@ -76,8 +74,7 @@ def _reason(evaluator: Evaluator, objective: Objective, mask: Mask, masks: Seque
         ops=tuple(op.name for op in evaluator.sets.members(mask)),
         cost=cost,
         alone=Cost(sum(c.cycles for c in alone if c), sum(c.dram_bytes for c in alone if c)),
-        passes=plan.count,
-        steps=plan.steps,
+        shape=plan.shape,
         stays=tuple(name for name in made if name not in group.outputs),
         shared=tuple(name for name, count in readers.items() if count > 1),
         reloaded=plan.reloaded,

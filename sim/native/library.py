@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from sim.rtl.build import cache_directory, locked
+from isa.files import locked
+from sim.rtl.build import cache_directory
 from sim.rtl.compiler import compiler_name
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.tools import SimulatorError, require, run_tool

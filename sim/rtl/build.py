@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isa.config import MachineConfig
-from isa.files import write_atomically
+from isa.files import locked, write_atomically
 from sim.rtl.compiler import compiler_name, first_line, processor_options
 from sim.rtl.garbage import OPTIONS
 from sim.rtl.interrupts import temporary_folder
@@ -248,11 +247,3 @@ def _own_cpp(build: Build) -> list[Path]:
     """C++ beside the model's."""
     own = [HERE / name for name in build.extra_sources if name.endswith(".cpp")]
     return [*own, _cocotb_links()["cocotb_share"] / COCOTB_MAIN] if build.cocotb else own
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """No other process is here as long as this one is."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -49,14 +49,34 @@ def test_groups_are_printed_with_savings_and_runner_up(folder: Path, capsys: pyt
     assert (code, lines[0]) == (0, "1. conv + pool")
     assert "1 map on chip only; template conv > pool" in lines[2]
     assert lines[3].startswith("   runner-up: conv | pool: ")
-    assert lines[-3].startswith("1 groups: about ")
+    assert lines[-4].startswith("1 groups: about ")
     assert lines[-2].endswith("(dram), these cost 0.0% more")
     told = json.loads(run(capsys, "explain", "model.elf", "--json")[1])
     least, reason = told["least cycles"], told["least cycles for"]
-    about = told["groups"][0]["cost"]["cycles"]
-    assert 0 < least <= about
+    cycles = told["program cycles"]
+    assert 0 < least <= cycles
+    assert lines[-3].startswith(f"the program takes {cycles:,} cycles by the cycle model")
     assert lines[-1].startswith(f"no program takes fewer than {least:,} cycles, for {reason}: ")
-    assert lines[-1].endswith(f" about {about / least - 1:.1%} more")
+    assert lines[-1].endswith(f" {cycles / least - 1:.1%} more")
+
+
+def test_a_program_is_explained_as_it_was_compiled(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever was left to the CPU, and with the cycles that the compilation told."""
+    Path("model.onnx").write_bytes(chain_model(4).SerializeToString())
+    code, out, _ = run(capsys, "compile", *MODEL, "--keep-float", "node1", "-o", "model.elf", "--json")
+    assert code == 0
+    code, told, err = run(capsys, "explain", "model.elf", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(told)["program cycles"] == json.loads(out)["estimated cycles"]
+    assert "node1" not in [op for group in json.loads(told)["groups"] for op in group["ops"]]
+
+
+def test_a_model_is_explained_for_as_many_images_as_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bytes_of = [
+        sum(group["cost"]["dram_bytes"] for group in json.loads(run(capsys, "explain", *MODEL, *how, "--json")[1])["groups"])
+        for how in ((), ("--batch", "2"))
+    ]  # fmt: skip
+    assert bytes_of[0] < bytes_of[1]
 
 
 def test_full_effort_proves_what_normal_leaves_open(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -238,6 +238,8 @@ BAD = {
     "memory and a strategy": ([*COMPILE, "--objective", "memory", "--strategy", "naive"], "expected strategy best"),
     "scheme": ([*COMPILE, "--scheme", "loose"], "'loose'"),
     "batch": ([*COMPILE, "--batch", "0"], "Invalid value for '--batch'"),
+    "groups and a strategy": ([*COMPILE, "--groups", "own.json", "--strategy", "dnnvm"], "strategy 'dnnvm' has none to choose"),
+    "groups and least memory": ([*COMPILE, "--groups", "own.json", "--objective", "memory"], "'memory' chooses groups"),
     "groups that are no JSON": ([*COMPILE, "--groups", "text.onnx"], "text.onnx: not JSON"),
     "groups of another shape": ([*COMPILE, "--groups", "flat.json"], "flat.json: expected a list of lists"),
     "groups of nobody": ([*COMPILE, "--groups", "nobody.json"], "groups: no operation 'nobody'"),
@@ -267,6 +269,7 @@ def test_bad_input_gets_one_line_exit_code_2_and_leaves_no_file(
     Path("short.onnx").write_bytes(float_model().SerializeToString()[:200])
     Path("odd.onnx").write_bytes(odd_model().SerializeToString())
     Path("flat.json").write_text('["conv"]')
+    Path("own.json").write_text('[["conv"]]')
     Path("nobody.json").write_text('[["nobody"]]')
     np.save("bare.npy", images(1))
     np.savez("other.npz", picture=images(1))

@@ -129,8 +129,7 @@ def command(
     if verbose:
         for plan in compiled.plans:
             cost = f"about {plan.cost.cycles} cycles, {plan.cost.dram_bytes} bytes"
-            passes = f"{plan.count} passes of " if plan.count > 1 else ""
-            click.echo(f"group {plan.group.name}: {passes}{plan.steps} steps, {cost}")
+            click.echo(f"group {plan.group.name}: {plan.shape}, {cost}")
         for name, cases in compiled.imported.inexact.items():
             click.echo(f"inexact: {name}: {cases} may differ from onnxruntime's by one step")
         for node, reason in compiled.imported.reasons.items():

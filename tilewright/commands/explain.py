@@ -18,11 +18,15 @@ from tilewright.options import (
     InputError,
     check_output,
     config_option,
+    extent_options,
     json_option,
     print_json,
     write_file,
 )
 from tilewright.progress import stage_reporter
+
+LOST = "counted alone: between its neighbours it is slower, or the strategy does not weigh it"
+"""Why a runner-up that costs less was not taken."""
 
 if TYPE_CHECKING:
     from compiler.search.effort import Effort
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     help="Instead: groups and bytes on an accelerator of Optimus' table 4, eyeriss, shidiannao or lower-bound, of a model.",
 )
 @model_options()
+@extent_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
 @click.option("--memory", is_flag=True, help="Instead: cycles against the DRAM that feature maps take, of a model.")
 @click.option("--schedule", is_flag=True, help="Instead: all that is decided of a model, as compile --schedule reads it.")
@@ -100,7 +105,7 @@ def command(
             chosen = of_program(source, time)
         else:
             chosen = of_model(
-                source, config, strategy=strategy, objective=objective, how=model_arguments(how), effort=time, progress=report
+                source, config, strategy=strategy, objective=objective, how=_arguments(how), effort=time, progress=report
             )  # fmt: skip
         report("reasons")
         found = reasons(chosen.evaluator, wanted, chosen.groups)
@@ -112,7 +117,8 @@ def command(
         write_file(output, partition_picture(chosen.evaluator.sets, chosen.groups, found).encode())
     if as_json:
         print_json({
-            "groups": [_facts(reason) for reason in found], "bound": limit.bound, "groups not weighed": limit.left_out.groups,
+            "groups": [_facts(reason) for reason in found], "program cycles": chosen.cycles, "bound": limit.bound,
+            "groups not weighed": limit.left_out.groups,
             "least cycles": least.cycles, "least cycles for": least.reason,
         })  # fmt: skip
         return
@@ -121,12 +127,13 @@ def command(
     cycles, moved = sum(r.saved_cycles for r in found), sum(r.saved_bytes for r in found)
     total = sum(r.cost.cycles for r in found), sum(r.cost.dram_bytes for r in found)
     click.echo(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
+    click.echo(f"the program takes {chosen.cycles:,} cycles by the cycle model, which sees what neighbours wait for")
     value = sum(wanted(reason.cost) for reason in found)
     over = f"these cost {value / limit.bound - 1:.1%} more" if limit.bound else "nothing is computed"
     missing = f"; {limit.left_out.groups:,} more groups were found than weighed" if limit.left_out.groups else ""
     click.echo(f"no partition costs less than {limit.bound:,} ({wanted.name}), {over}{missing}")
     if least.cycles:
-        more = f"these take about {total[0] / least.cycles - 1:.1%} more"
+        more = f"this one takes {chosen.cycles / least.cycles - 1:.1%} more"
         click.echo(f"no program takes fewer than {least.cycles:,} cycles, for {least.reason}: {more}")
 
 
@@ -140,7 +147,7 @@ def _memory(
         raise InputError(f"{source}: a program has one partition; give the model that it was compiled from")
     with stage_reporter(quiet=as_json) as report:
         report("search")
-        points = memory_curve(source, config, objective=objective, how=model_arguments(how), effort=effort, progress=report)
+        points = memory_curve(source, config, objective=objective, how=_arguments(how), effort=effort, progress=report)
     if as_json:
         print_json({"points": [dataclasses.asdict(point) for point in points]})
         return
@@ -160,7 +167,7 @@ def _schedule(
     with stage_reporter() as report:
         report("search")
         text = schedule_of_model(
-            source, config, strategy=strategy, objective=objective, how=model_arguments(how), effort=effort, progress=report
+            source, config, strategy=strategy, objective=objective, how=_arguments(how), effort=effort, progress=report
         )  # fmt: skip
     click.echo(text, nl=False)
 
@@ -174,7 +181,7 @@ def _architecture(
     if is_program(source):
         raise InputError(f"{source}: a program is for its own machine; give the model that it was compiled from")
     with stage_reporter(quiet=as_json) as report:
-        found = groups_on(name, source, config, strategy=strategy, effort=effort, progress=report, **model_arguments(how))
+        found = groups_on(name, source, config, strategy=strategy, effort=effort, progress=report, **_arguments(how))
     if as_json:
         print_json({**dataclasses.asdict(found), "bytes": found.bytes, "alone": found.alone})
         return
@@ -189,21 +196,26 @@ def _architecture(
         click.echo(f"not of this accelerator, but of {config.name}: {' '.join(found.borrowed)}, which fit in no block of its")
 
 
+def _arguments(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Of ``tilewright.api.imported_as``."""
+    return {"batch": how["batch"], "shapes": dict(how["shapes"]), **model_arguments(how)}
+
+
 def _facts(reason: Reason) -> dict[str, object]:
     return {**dataclasses.asdict(reason), "saved_cycles": reason.saved_cycles, "saved_bytes": reason.saved_bytes}
 
 
 def _lines(number: int, reason: Reason, objective: str) -> list[str]:
     cost = f"about {reason.cost.cycles:,} cycles, {reason.cost.dram_bytes:,} bytes"
-    passes = f"{reason.passes} passes of " if reason.passes > 1 else ""
-    lines = [f"{number}. {' + '.join(reason.ops)}", f"   {cost}, {passes}{reason.steps} steps"]
+    lines = [f"{number}. {' + '.join(reason.ops)}", f"   {cost}, {reason.shape}"]
     if len(reason.ops) > 1:
         lines.append(f"   saves {reason.saved_cycles:,} cycles and {reason.saved_bytes:,} bytes: {_why(reason)}")
     other = reason.runner_up
     if other is None:
         lines.append("   no other group with any of its neighbours fits")
     else:
-        than = f"{other.dearer:,} {objective} dearer" if other.dearer >= 0 else f"{-other.dearer:,} {objective} cheaper"
+        cheaper = f"{-other.dearer:,} {objective} cheaper, {LOST}"
+        than = cheaper if other.dearer < 0 else f"{other.dearer:,} {objective} dearer"
         lines.append(f"   runner-up: {other.what}: {than}")
     return lines
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from compiler.driver import frugal_steps, objective_of
 from compiler.fitting import fitted
-from compiler.frontend.pipeline import import_model
 from compiler.limit import curve
 from compiler.outlook import Progress
 from compiler.planning.plan import Plan
@@ -18,7 +17,7 @@ from compiler.search.database import open_database
 from compiler.search.effort import NORMAL, Effort
 from compiler.timing import program_cycles
 from isa.config import MachineConfig
-from tilewright.api import import_arguments
+from tilewright.api import imported_as
 
 POINTS = 12
 """That are looked for."""
@@ -41,7 +40,7 @@ def memory_curve(
 ) -> list[Point]:  # fmt: skip
     """From the program that no limit holds back to the least memory; what takes both more bytes and more cycles is left out."""
     database = open_database(config)
-    imported = import_model(path, **import_arguments(**how))
+    imported = imported_as(path, **how)
     wanted = objective_of(objective)
     imported, known = fitted(imported, config, wanted, database)
     graph = imported.graph

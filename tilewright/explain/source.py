@@ -16,15 +16,17 @@ from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import Mask
 from compiler.outlook import Progress
 from compiler.planning.plan import Plan
+from compiler.quantise.choices import INEXACT, Choices
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.effort import NORMAL, Effort
+from compiler.timing import program_cycles
 from compiler.xgraph.ops import Op
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.program import WHOLE_MODEL, Program
 from isa.program_file import load_program
-from tilewright.api import import_arguments
+from tilewright.api import estimated_cycles, imported_as
 from tilewright.measure import timing_of
 from tilewright.profile.activity import activities
 from tilewright.profile.dataflow import dataflow
@@ -38,6 +40,8 @@ class Partitioned:
 
     evaluator: Evaluator
     groups: Sequence[Sequence[Op]]
+    cycles: int
+    """Of the whole program, by the cycle model."""
 
 
 def is_program(path: Path) -> bool:
@@ -48,10 +52,15 @@ def is_program(path: Path) -> bool:
 def of_program(path: Path, effort: Effort = NORMAL) -> Partitioned:
     """The groups that a program was compiled with: layers whose maps meet on chip; ``effort``: of what weighs them."""
     program = load_program(path)
-    oracle = next((graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL), None)
-    if oracle is None:
+    models = {graph.name: onnx.load_model_from_string(graph.model) for graph in program.cpu_graphs}
+    if WHOLE_MODEL not in models:
         raise TilewrightError(f"{path}: holds no model, so it was assembled; give a program that `tilewright compile` made")
-    graph = fitted(import_model(onnx.load_model_from_string(oracle)), program.config)[0].graph
+    whole = models.pop(WHOLE_MODEL)
+    known = {node.name for node in whole.graph.node}
+    hosted = tuple(node.name for model in models.values() for node in model.graph.node if node.name in known)
+    # What the compilation was asked to leave to the CPU is there; all else is on the machine.
+    imported = import_model(whole, choices=Choices(keep_float=hosted, follow=INEXACT))
+    graph = fitted(imported, program.config)[0].graph
     evaluator = Evaluator(program.config, graph, open_database(program.config), effort=effort)
     sets = evaluator.sets
     number = {op.name: n for n, op in enumerate(sets.ops)}
@@ -62,7 +71,7 @@ def of_program(path: Path, effort: Effort = NORMAL) -> Partitioned:
     order = sets.in_order(list(masks.values()))
     if order is None or sum(order) != sets.everything:
         raise TilewrightError(f"{path}: its instructions do not match its model; compile the model again")
-    return Partitioned(evaluator, [sets.members(mask) for mask in order])
+    return Partitioned(evaluator, [sets.members(mask) for mask in order], estimated_cycles(program))
 
 
 def _groups_of_layers(program: Program) -> Mapping[str, int]:
@@ -74,10 +83,10 @@ def schedule_of_model(
     path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
     progress: Progress | None = None,
 ) -> str:  # fmt: skip
-    """All that the strategy decides, as text; ``how``: arguments of ``compile_model``."""
+    """All that the strategy decides, as text; ``how``: of ``tilewright.api.imported_as``."""
     check_choices(strategy, objective)
     database = open_database(config)
-    imported, known = fitted(import_model(path, **import_arguments(**how)), config, objective_of(objective), database)
+    imported, known = fitted(imported_as(path, **how), config, objective_of(objective), database)
     found = frugal_steps(config, imported.graph, strategy, objective, database, known, effort=effort, progress=progress)
     return schedule_text(config, imported.graph, found.steps, found.sharing)
 
@@ -86,11 +95,13 @@ def of_model(
     path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
     progress: Progress | None = None,
 ) -> Partitioned:  # fmt: skip
-    """What the strategy chooses; ``how``: arguments of ``compile_model``."""
+    """What the strategy chooses; ``how``: of ``tilewright.api.imported_as``."""
     check_choices(strategy, objective)
     database = open_database(config)
-    imported = import_model(path, **import_arguments(**how))
-    graph = fitted(imported, config, objective_of(objective), database)[0].graph
-    steps = frugal_steps(config, graph, strategy, objective, database, effort=effort, progress=progress).steps
-    groups = [[layer.op for layer in step.group.layers] for step in steps if isinstance(step, Plan)]
-    return Partitioned(Evaluator(config, graph, database, effort=effort), groups)
+    imported = imported_as(path, **how)
+    imported, known = fitted(imported, config, objective_of(objective), database)
+    graph = imported.graph
+    found = frugal_steps(config, graph, strategy, objective, database, known, effort=effort, progress=progress)
+    groups = [[layer.op for layer in step.group.layers] for step in found.steps if isinstance(step, Plan)]
+    cycles = program_cycles(config, graph, found.steps, found.sharing)
+    return Partitioned(Evaluator(config, graph, database, effort=effort), groups, cycles)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -17,16 +18,16 @@ from compiler.ordering import frugal
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
+from compiler.planning.planner import plan_group, turned
 from compiler.planning.plans import plans_of
-from compiler.planning.schemes import DEAREST, Scheme, plan_as, scheme_of, schemes
+from compiler.planning.schemes import DEAREST, plan_as, scheme_of, schemes
 from compiler.schedule.document import GroupSchedule
 from compiler.schedule.reading import parse_schedule
 from compiler.schemes import dynamic
 from compiler.schemes.choice import chosen, others_of, with_schemes
 from compiler.schemes.pair_costs import Choices, PairCosts, Timed
 from compiler.search.cost import Evaluator
-from compiler.search.database import Database, open_database
+from compiler.search.database import open_database
 from compiler.search.effort import EFFORTS
 from compiler.timing import program_cycles, spent_by
 from compiler.xgraph.graph import XGraph
@@ -71,6 +72,20 @@ def test_schemes_differ_and_are_not_too_dear() -> None:
             seen |= {name for name in ("pipelined", "held", "partly", "turned") if getattr(scheme, name)}
             seen |= {"passes"} if scheme.passes > 1 else set()
     assert seen == {"pipelined", "held", "partly", "turned", "passes"}, "the graph has schemes of every sort"
+
+
+def test_a_scheme_is_what_it_is_at_the_other_end_too() -> None:
+    """Parameters that stay in part stay in part."""
+    partly = 0
+    for own in alone(deep()):
+        for scheme in schemes(SMALL, own, 6):
+            plan = plan_as(SMALL, own.group, scheme, own.upwards)
+            assert plan is not None
+            other = turned(SMALL, plan)
+            assert (other.cost, other.reloaded, other.upwards) == (plan.cost, plan.reloaded, not plan.upwards)
+            cheap = plan_as(SMALL, own.group, replace(scheme, partly=False), own.upwards)
+            partly += scheme.partly and cheap is not None and cheap.reloaded != plan.reloaded
+    assert partly, "some schemes keep a part of their parameters on chip"
 
 
 def test_what_a_schedule_decides_has_no_schemes() -> None:
@@ -182,13 +197,3 @@ def test_schemes_are_kept_between_runs(tmp_path: Path, monkeypatch: pytest.Monke
     assert [scheme_of(plan) for plan in again] == [scheme_of(plan) for plan in found]
     with pytest.raises(TypeError):
         others_of(Evaluator(SMALL, graph), own, 4)
-
-
-def test_a_damaged_scheme_is_ignored(tmp_path: Path) -> None:
-    path = tmp_path / "costs.json"
-    store = Database(path)
-    store.keep_schemes("a", [Scheme(2, True, 1, False, False, True)])
-    store.save()
-    assert Database(path).schemes == {"a": (Scheme(2, True, 1, False, False, True),)}
-    path.write_text(path.read_text().replace("[2, true", "[2"))
-    assert Database(path).schemes == {}

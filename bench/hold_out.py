@@ -1,0 +1,106 @@
+"""What a compilation makes on networks that the compiler was tuned on, and on others: ``python -m bench.hold_out``.
+
+    python -m bench.hold_out [--config base zu9] [--only NETWORK ...] [--save FILE] [--beside FILE] [--checkout DIR]
+
+The compiler's tuned numbers (``compiler/tuned.py``) were chosen while looking at the *tuning set*. Whether one of them is kept
+is decided by the mean of the *hold-out set*. Each network is compiled from a file with the default effort, in a process of its
+own without the costs that earlier compilations keep; cycles are the cycle model's, seconds of the clock without the import.
+``--save`` keeps the figures in a file and ``--beside`` compares with such a file; ``--checkout`` measures another checkout.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+
+import onnx
+
+from bench.checkout import ROOT, run_in
+from bench.command import command
+from compiler.zoo.exports import exports
+from compiler.zoo.networks import networks
+from isa.config import preset
+from sim.rtl.build import cache_directory
+
+TUNING = ("resnet50", "mobilenet_v2", "googlenet", "squeezenet")
+HOLD_OUT = (
+    "alexnet", "vgg16", "resnet18", "mobilenet_v1", "efficientnet_lite0", "densenet", "inception_v3", "yolov3_tiny",
+    "hrnet_w18_small", "randwire0", "efficientnet_b0", "mobilenet_v3_large", "regnet_x_400mf", "shufflenet_v2", "unet",
+)  # fmt: skip
+SETS = {"tuning": TUNING, "hold-out": HOLD_OUT}
+PROBE = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+from compiler.driver import compile_graph
+from compiler.frontend.pipeline import import_model
+from isa.config import preset
+from tilewright.api import estimated_cycles
+found = {}
+imported = import_model(sys.argv[1])
+for config in sys.argv[2:]:
+    since = time.perf_counter()
+    made = compile_graph(imported, preset(config))
+    found[config] = {"seconds": time.perf_counter() - since, "cycles": estimated_cycles(made.program)}
+print(json.dumps(found))
+"""
+Figures = dict[str, dict[str, float]]
+"""Of one network, by configuration: seconds and cycles."""
+
+
+def measured(checkout: Path, network: str, configs: list[str], cache: Path) -> Figures:
+    """By what lies in a checkout. ``cache``: where the compiled parts of the compiler are kept."""
+    with TemporaryDirectory() as folder:
+        model = Path(folder) / f"{network}.onnx"
+        onnx.save({**exports(), **networks()}[network](), model)
+        printed, _ = run_in(checkout, ["-c", PROBE, str(model), *configs], f"compiling {network}", cache)
+    found: Figures = json.loads(printed.splitlines()[-1])
+    return found
+
+
+def means(found: dict[str, Figures], before: dict[str, Figures], configs: list[str]) -> list[str]:
+    """A line for each set and configuration: by how much the programs changed in the mean and at worst."""
+    lines = []
+    for name, members in SETS.items():
+        for config in configs:
+            names = [each for each in members if config in found.get(each, {}) and config in before.get(each, {})]
+            more = {each: found[each][config]["cycles"] / before[each][config]["cycles"] - 1 for each in names}
+            if more:
+                worst = max(more, key=more.__getitem__)
+                lines.append(f"{name}, {config}: {fmean(more.values()):+.2%} cycles in the mean of {len(more)}, "
+                             f"at worst {more[worst]:+.2%} ({worst})")  # fmt: skip
+    return lines
+
+
+def main() -> None:
+    parser = command("hold_out", __doc__)
+    parser.add_argument("--config", nargs="+", default=["base", "zu9"])
+    parser.add_argument("--only", nargs="+", choices=[*TUNING, *HOLD_OUT], default=[*TUNING, *HOLD_OUT])
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--beside", type=Path, help="a file that --save has written")
+    parser.add_argument("--checkout", type=Path, default=ROOT)
+    arguments = parser.parse_args()
+    for config in arguments.config:
+        preset(config)
+    before: dict[str, Figures] = json.loads(arguments.beside.read_text()) if arguments.beside else {}
+    found: dict[str, Figures] = {}
+    cache = cache_directory()
+    run_in(arguments.checkout, ["-m", "compiler.natives"], "building the compiled parts", cache.parent)
+    for network in arguments.only:
+        found[network] = measured(arguments.checkout, network, arguments.config, cache.parent)
+        for config, figures in found[network].items():
+            kind = next(name for name, members in SETS.items() if network in members)
+            other = before.get(network, {}).get(config)
+            cells = [kind, config, network, f"{figures['seconds']:.1f}", f"{figures['cycles']:,}"]
+            if other:
+                change = figures["cycles"] / other["cycles"] - 1
+                cells += [f"{other['seconds']:.1f}", f"{other['cycles']:,}", f"{change:+.2%}"]
+            print(" | ".join(cells), flush=True)
+        if arguments.save:
+            arguments.save.write_text(json.dumps(found, indent=1))
+    print("\n".join(means(found, before, arguments.config)))
+
+
+if __name__ == "__main__":
+    main()
