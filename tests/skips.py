@@ -18,8 +18,8 @@ NUMBERS = Path(__file__).parent / "skips.json"
 
 def counted(reports: list[pytest.TestReport]) -> dict[str, int]:
     """Reasons in order of the alphabet, and how often each was given."""
-    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports if isinstance(report.longrepr, tuple))
-    return dict(sorted(reasons.items()))
+    told = [str(report.longrepr[2]) for report in reports if isinstance(report.longrepr, tuple)]
+    return dict(sorted(Counter(reason.removeprefix("Skipped: ") for reason in told).items()))
 
 
 def differences(found: dict[str, int], expected: dict[str, int]) -> list[str]:

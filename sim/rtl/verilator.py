@@ -55,7 +55,8 @@ class Toolchain:
     def compile(self, objects: Path, prefix: str, own: Sequence[Path]) -> None:
         """Compiles and links what Verilator has written, and files of one's own beside it."""
         parts = 1 if self.brief else JOBS
-        command = ["make", "-j", str(JOBS), "-f", f"{prefix}.mk", *gathered(objects, prefix, own, parts=parts)]
+        # Verilator's makefile refuses to run where CURDIR has a blank; it uses relative names alone.
+        command = ["make", "-j", str(JOBS), "-f", f"{prefix}.mk", "CURDIR=.", *gathered(objects, prefix, own, parts=parts)]
         run_tool(command, cwd=objects, env=self.environment(), what="the build of Verilator's C++")
 
     def environment(self) -> dict[str, str]:
