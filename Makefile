@@ -19,11 +19,11 @@ help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
 	@echo "make soc     firmware on a RISC-V processor with nano beside it, in Verilator; MEMORY=sdram: as on the board"
 	@echo "make ulx3s   the same system as a bitstream for the ULX3S board (DEVICE=$(DEVICE)), by the open tools"
-	@echo "make test    lint, types and the whole suite (JOBS=$(JOBS) processes)"
-	@echo "make test-all  the same with what is marked slow: whole enumerations, minutes each"
+	@echo "make test    lint, types and the suite without its slow tests (JOBS=$(JOBS) processes)"
+	@echo "make test-all  lint, types and the whole suite"
 	@echo "make lint    ruff"
 	@echo "make types   mypy, strict"
-	@echo "make check   the suite alone; ARGS='tests/isa -k assembler' chooses"
+	@echo "make check   the whole suite alone; ARGS='tests/isa -k assembler' chooses"
 	@echo "make fuzz    $(COUNT) random programs from seed $(SEED) on the RTL of $(CONFIG), whole memories compared"
 	@echo "make prove   properties of the parts of $(CONFIG), proved for every input"
 	@echo "make mutants  faults put into the Verilog of $(CONFIG), and which of them programs and benches find (hours)"
@@ -46,12 +46,12 @@ soc: tools $(READY)
 ulx3s: tools $(READY)
 	@$(BIN)/python -m soc ulx3s --device $(DEVICE)
 
+test: override ARGS += -m "not slow"
 test: lint types check
 
-check: tools $(READY)
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ARGS)
+test-all: lint types check
 
-test-all: lint types tools $(READY)
+check: tools $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 fuzz: tools $(READY)

@@ -94,7 +94,7 @@ def find_tool(name: str) -> Tool:
     native, beside = shutil.which(name), Path(sys.executable).parent / f"yowasp-{name}"
     if name in os.environ.get(NATIVE, "").replace(",", " ").split():
         if native is None:
-            raise SynthesisError(f"program {name}: {NATIVE} asks for a native one, and none is on PATH; install it, or unset that")
+            raise SynthesisError(f"program {name}: {NATIVE} asks for a native one; none is on PATH; install it, or unset that")
         return Tool(name, native)
     path = str(beside) if beside.exists() else shutil.which(f"yowasp-{name}") or native
     if path is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from bench.checkout import ROOT, revision, run_in
+from bench.checkout import revision, run_in
 from bench.rtl_speed import COLUMNS, quickest
 from isa.errors import TilewrightError
 
@@ -35,10 +36,11 @@ def test_what_fails_is_named(tmp_path: Path) -> None:
         run_in(tmp_path, ["-c", "1 / 0"], "a look")
 
 
-def test_revision_of_this_checkout() -> None:
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a checkout: there is no revision to tell")
-    assert len(revision(ROOT)) >= 7
+def test_revision_of_a_checkout(tmp_path: Path) -> None:
+    identity = ("-c", "user.name=someone", "-c", "user.email=someone@example.org")
+    for command in (("init", "--quiet"), (*identity, "commit", "--quiet", "--allow-empty", "--message", "first")):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    assert len(revision(tmp_path)) >= 7
 
 
 def test_of_several_turns_the_quickest_figures_count() -> None:

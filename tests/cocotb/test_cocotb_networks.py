@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sim.rtl import program_bench
 from sim.rtl.program_bench import run_program_bench
 from sim.rtl.scenario import Scenario
 from tests.e2e.network_runs import compiled
+from tests.e2e.trained import trained
 from tilewright.api import random_inputs
 
 SHORT = ("digits", "resnet8_int8_qdq", "vww_mobilenet_int8_qdq", "kws_dscnn_int8_qdq")
@@ -26,9 +28,7 @@ CASES = [(name, "nano") for name in SHORT] + [
 
 
 def program_of(name: str, config: str) -> Program:
-    source = sources().get(name)
-    if source is None:
-        pytest.skip(f"{name}.onnx is missing: expected in ../shared/models")
+    source = sources().get(name) or partial(trained, f"{name}.onnx")
     return compiled(source(), config).program
 
 

@@ -10,7 +10,6 @@ import pytest
 from isa.flat_image import flat_image
 from isa.program_file import program_bytes
 from tests.driver.building import build, digits, run
-from tests.tools import needs
 
 FUZZED = 4_000
 """Spoiled images of each kind."""
@@ -31,14 +30,12 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: build(tmp_path_factory.mktemp(name), name, "mock") for name in ("bad_input", "refusals", "fuzz")}
 
 
-@needs("gcc")
 @pytest.mark.parametrize("kind", ["file", "flat"])
 def test_everything_wrong_has_its_answer(kind: str, images: dict[str, Path], programs: dict[str, Path]) -> None:
     assert run(programs["bad_input"], images[kind]) == "all as expected\n"
     assert int(run(programs["refusals"], images[kind]).split()[0]) > 100
 
 
-@needs("gcc")
 @pytest.mark.parametrize("kind", ["file", "flat"])
 def test_spoiled_images_do_no_harm(kind: str, images: dict[str, Path], programs: dict[str, Path]) -> None:
     """A good part of them is not refused at the door: their checksums are made right again."""

@@ -18,7 +18,6 @@ from isa.program_file import program_bytes
 from sim.rtl.board import BOARD_HEADER
 from tests.driver.building import HERE, digits, run, write_driver
 from tests.driver.test_driver_images import edge_images, spoiled
-from tests.tools import needs
 
 SOURCES = LINUX.parent / "src"
 NEVER = {
@@ -59,7 +58,6 @@ def covered(folder: Path) -> Iterator[Path]:
         yield next(folder.glob(f"{path.stem}*.gcov.json.gz"))
 
 
-@needs("gcc")
 def test_every_branch_is_taken(tmp_path: Path) -> None:
     missed: set[tuple[str, str]] = set()
     branches = 0

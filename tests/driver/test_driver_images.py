@@ -12,9 +12,7 @@ from isa.host_table import sealed
 from isa.program_file import program_bytes
 from tests.driver.building import build, run
 from tests.driver.synthetic import ENTRIES, FIELD, KIND, OFFSET, SIZE, TITLE, bare, flat, header_of, part_last, put, whole, word
-from tests.tools import needs
 
-pytestmark = needs("gcc")
 FAR = 1 << 24
 MOST = 0xFFFFFFFF
 ENTRY = {

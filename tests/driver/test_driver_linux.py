@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from importlib.util import find_spec
@@ -27,19 +26,9 @@ from tests.compiler.frontend.quantised_models import model, node, weights
 from tests.driver.building import NANO, WARNINGS, build, digits, run
 from tests.e2e.network_runs import compiled
 from tests.e2e.trained import trained
-from tests.tools import needs
+from tests.tools import INCLUDES, needs_onnxruntime_header
 from tilewright.api import random_inputs
 
-pytestmark = needs("gcc")
-HEADER = "onnxruntime_c_api.h"
-INCLUDES = [
-    Path(place)
-    for place in (os.environ.get("ONNXRUNTIME_INCLUDE", ""), "/usr/include/onnxruntime", "/usr/local/include/onnxruntime")
-    if place and (Path(place) / HEADER).exists()
-]
-needs_header = pytest.mark.skipif(
-    not INCLUDES, reason=f"{HEADER} is not installed: unpack a release of onnxruntime, and set ONNXRUNTIME_INCLUDE"
-)
 OPTIONS = [option for place in INCLUDES for option in ("-isystem", str(place))]
 
 
@@ -98,7 +87,7 @@ def between() -> Source:
     return model([node("Conv", "x w", "a"), node("CumSum", "a axis", "b"), node("Conv", "b v")], (1, 3, 6, 10), table)
 
 
-@needs_header
+@needs_onnxruntime_header
 @pytest.mark.parametrize("network", ["kws", "between"])
 def test_parts_by_onnxruntime(network: str, tmp_path: Path) -> None:
     """Every output bit is that of Python's runtime; the library is that of the wheel."""

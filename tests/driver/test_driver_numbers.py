@@ -17,7 +17,6 @@ from isa.instructions import Region
 from isa.program import Conversion, Program, TensorBuffer
 from sim.runtime.parts import session
 from tests.driver.building import NANO, build, run
-from tests.tools import needs
 
 Floats = NDArray[np.float32]
 ROWS, COLUMNS = 64, 256
@@ -51,7 +50,6 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("numbers"), "numbers", "mock")
 
 
-@needs("gcc")
 @pytest.mark.parametrize("flipped", [False, True])
 @pytest.mark.parametrize(
     ("scale", "zero_point"),

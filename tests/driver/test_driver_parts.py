@@ -21,9 +21,7 @@ from isa.program_file import program_bytes
 from tests.driver.building import NANO, build, run
 from tests.driver.synthetic import STEP
 from tests.driver.test_driver_linux import OPTIONS, needs_header, write_linux
-from tests.tools import needs
 
-pytestmark = needs("gcc")
 KINDS = (
     "ModelProto", "TrainingInfoProto", "FunctionProto", "GraphProto", "NodeProto", "AttributeProto", "SparseTensorProto",
     "TensorProto",

@@ -27,10 +27,8 @@ from tests.driver.building import DEMO, HERE, NANO, build, digits, run
 from tests.driver.recording import recorded
 from tests.e2e.light import LIGHT
 from tests.e2e.network_runs import compiled
-from tests.tools import needs
 from tilewright.api import random_inputs
 
-pytestmark = needs("gcc")
 Arrays = dict[str, NDArray[Any]]
 WAYS = ["irq", "double", "poll", "place"]
 ABORTS = 100

@@ -32,7 +32,6 @@ def compiled_with(compiler: str, folder: Path, *options: str) -> None:
         subprocess.run([compiler, *WARNINGS, *options, "-c", source.name], cwd=folder, check=True)
 
 
-@needs("gcc")
 @pytest.mark.parametrize("options", [("-O2",), ("-O0", "-Wshadow", "-Wsign-conversion", "-Wvla"), ("-DTW_NO_TEXT",), ("-m32",)])
 def test_no_warning(options: tuple[str, ...], tmp_path: Path) -> None:
     if "-m32" in options:
@@ -40,7 +39,6 @@ def test_no_warning(options: tuple[str, ...], tmp_path: Path) -> None:
     compiled_with("gcc", tmp_path, *options)
 
 
-@needs("gcc")
 def test_nothing_calls_itself_and_stacks_are_small(tmp_path: Path) -> None:
     """Calls through the port's functions are not followed: those are the caller's."""
     compiled_with("gcc", tmp_path, "-O1", "-fcallgraph-info=su")
@@ -56,7 +54,6 @@ def test_nothing_calls_itself_and_stacks_are_small(tmp_path: Path) -> None:
     assert max(stacks.values()) < 512
 
 
-@needs("gcc")
 def test_it_asks_for_nothing(tmp_path: Path) -> None:
     compiled_with("gcc", tmp_path, "-Os", "-ffreestanding", "-fno-stack-protector")
     subprocess.run(["ld", "-r", "-o", "driver.o", *(p.name for p in tmp_path.glob("*.o"))], cwd=tmp_path, check=True)
@@ -109,7 +106,6 @@ def test_files_of_the_driver_are_short() -> None:
     assert max(len(line) for path in files for line in path.read_text().splitlines()) <= 128
 
 
-@needs("gcc")
 def test_cpp_takes_the_headers(tmp_path: Path) -> None:
     write_driver(tmp_path)
     (tmp_path / "main.cpp").write_text('#include "tilewright_driver.h"\nint main() { return TW_OK; }\n')

@@ -6,24 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
+from tests.tools import shared
+
 Array = NDArray[Any]
-ROOT = Path(__file__).parents[2]
-
-
-def shared_folder() -> Path | None:
-    """``shared/models`` beside the project, or beside one of the folders that it lies in."""
-    return next((p / "shared" / "models" for p in ROOT.parents if (p / "shared" / "models").is_dir()), None)
 
 
 def trained(name: str) -> Path:
-    """The path of a trained model; skips the test where it is not."""
-    folder = shared_folder()
-    if folder is None or not (folder / name).exists():
-        pytest.skip(f"{name} is missing: expected in ../shared/models")
-    return folder / name
+    """The path of a trained model; skips the test where the folder is missing."""
+    return shared("models", name)
 
 
 def labelled(name: str) -> tuple[Array, Array]:

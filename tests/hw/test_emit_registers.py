@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from hw.emit_memory import MemoryShape
 from hw.emit_registers import fold_registers
+from tests.tools import needs
 
 ALONE = r"""module counter(clk, rst, en, count);
   reg kickstart = 0;
@@ -79,11 +79,10 @@ def test_what_is_combinational_stays_combinational() -> None:
 MEMORIES = [MemoryShape(5, 12, 3, True), MemoryShape(8, 7, 1, True), MemoryShape(3, 6, 2, False)]
 
 
+@needs("iverilog")
 @pytest.mark.parametrize("shape", MEMORIES, ids=[shape.name for shape in MEMORIES])
 def test_a_memory_keeps_what_is_written(shape: MemoryShape, tmp_path: Path) -> None:
     """Random traffic in Icarus against a list of words."""
-    if shutil.which("iverilog") is None:
-        pytest.skip("Icarus Verilog is not installed")
     rng = random.Random(4)
     words = [0] * shape.depth
     held = 0

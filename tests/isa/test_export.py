@@ -14,7 +14,6 @@ from isa.export import c_header, tables
 from isa.faults import Fault
 from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
 from isa.registers import Control, Counter, Register, Status, counter_offset
-from tests.tools import needs
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
@@ -84,7 +83,6 @@ def test_no_macro_is_defined_twice() -> None:
     assert len(names) == len(set(names))
 
 
-@needs("gcc")
 def test_the_compiler_takes_the_header_and_sees_the_same_numbers(tmp_path: Path) -> None:
     found = macros()
     lines = (f'printf("{name} %llu\\n", (unsigned long long)TW_{name});' for name in found)
@@ -92,7 +90,6 @@ def test_the_compiler_takes_the_header_and_sees_the_same_numbers(tmp_path: Path)
     assert {name: int(value) for name, value in printed.items()} == found
 
 
-@needs("gcc")
 def test_the_header_s_functions_encode_as_python_does(tmp_path: Path) -> None:
     rng = random.Random(2)
     row = BY_NAME["MISC"]

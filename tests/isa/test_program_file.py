@@ -25,7 +25,6 @@ from isa.elf import ElfError, Section, SectionType, Symbol
 from isa.instructions import Region
 from isa.program import CpuGraph, CpuStep, HostTensor, MachineStep, Program, ProgramError, TensorBuffer
 from isa.program_file import FORMAT_VERSION, load_program, parse_program, program_bytes, save_program
-from tests.tools import needs
 
 NANO, BASE = preset("nano"), preset("base")
 WORDS = tuple(assemble("START config=CONFIG\nLOADP count=1 dst=2\nLOAD rows=1 pixels=4 run=3 region=INPUT\nEND", config=NANO))
@@ -110,7 +109,6 @@ def test_elf_tools_read_sections_and_symbols() -> None:
     assert note["n_name"] == "Tilewright"
 
 
-@needs("readelf")
 def test_readelf_lists_it_without_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "net.elf"
     save_program(PROGRAM, path)

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from soc.__main__ import unavailable
+from tests.tools import needs_firmware
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "guide" / "board.md"
 IMAGES = 10
-needs_all = pytest.mark.skipif(bool(unavailable()), reason=unavailable())
 
 
 def python(*arguments: object) -> str:
@@ -26,7 +25,7 @@ def python(*arguments: object) -> str:
     return done.stdout
 
 
-@needs_all
+@needs_firmware
 @pytest.mark.parametrize("memory", ["bench", "sdram"])
 def test_ten_images_as_python_s_runtime_reads_them(memory: str, tmp_path: Path) -> None:
     """With the memory of the benches in as many cycles, too; with an SDRAM shared with the processor it takes longer."""

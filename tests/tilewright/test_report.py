@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +18,7 @@ from isa.instructions import Unit
 from isa.program import Program
 from isa.program_file import save_program
 from tests.tilewright.small_models import float_model, images
+from tests.tools import needs, path_of
 from tilewright.api import compile_model
 from tilewright.cli import main
 from tilewright.profile.activity import activities, modelled
@@ -33,7 +33,6 @@ from tilewright.report.svg import count, short, ticks
 
 NANO = preset("nano")
 VOID = {"meta", "br"}
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 class Outline(HTMLParser):
@@ -78,7 +77,7 @@ def test_page_is_whole_and_loads_nothing(compiled: Compiled) -> None:
     assert len(re.findall(r"^ *\d+ +\d+  0x", re.sub("<pre>", "\n", text), re.MULTILINE)) == len(compiled.program.debug)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no browser looked at the report: apt-get install chromium")
+@needs("chromium")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_browser_shows_the_page_without_complaint(dark: bool, compiled: Compiled, tmp_path: Path) -> None:
     """Without a network; every unit that works is to be seen in its colour, on a page as light or dark as its reader likes."""
@@ -90,7 +89,7 @@ def test_a_browser_shows_the_page_without_complaint(dark: bool, compiled: Compil
         *(["--blink-settings=preferredColorScheme=0"] if dark else []),
     ]  # fmt: skip
     done = subprocess.run(
-        [str(CHROMIUM), *options, f"--screenshot={shot}", (tmp_path / "page.html").as_uri()],
+        [str(path_of("chromium")), *options, f"--screenshot={shot}", (tmp_path / "page.html").as_uri()],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,17 +23,9 @@ from tests.compiler.frontend.quantised_models import (
     imported,
     local_differences,
 )
-
-MODELS = Path(__file__).parents[4] / "shared" / "models"
-
-pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason=f"{MODELS} is missing: trained models are not tested")
+from tests.e2e.trained import labelled, trained
 
 Array = NDArray[Any]
-
-
-def labelled(name: str, count: int = 100) -> tuple[Array, Array]:
-    with np.load(MODELS / name) as data:
-        return data["images"][:count], data["labels"][:count]
 
 
 def answers(found: ImportedModel, feeds: dict[str, Array]) -> list[int]:
@@ -52,12 +43,12 @@ def right(found: list[int], labels: Array) -> int:
 def test_resnet8_int8_gets_86_of_100() -> None:
     images, labels = labelled("cifar10_100.npz")
     feeds = {"input_1_int8": (images.astype(np.int16) - 128).astype(np.int8)}
-    assert right(answers(import_model(MODELS / "resnet8_int8_qdq.onnx", batch=100), feeds), labels) == 86
+    assert right(answers(import_model(trained("resnet8_int8_qdq.onnx"), batch=100), feeds), labels) == 86
 
 
 def test_mobilenet_v2_names_the_orange() -> None:
-    found = import_model(MODELS / "mobilenet_v2_qlinear.onnx")
-    picture = read_rgba(MODELS / "mobilenet_v2_orange.png")[..., :3].astype(np.float32) / 127.5 - 1
+    found = import_model(trained("mobilenet_v2_qlinear.onnx"))
+    picture = read_rgba(trained("mobilenet_v2_orange.png"))[..., :3].astype(np.float32) / 127.5 - 1
     feeds = {"input": np.ascontiguousarray(picture.transpose(2, 0, 1)[None])}
     assert answers(found, feeds) == [951]
     assert host_operators(found) == set()
@@ -69,7 +60,7 @@ INT8 = ("kws_dscnn_int8_qdq", "vww_mobilenet_int8_qdq", "ad_autoencoder_int8_qdq
 
 @pytest.mark.parametrize("name", INT8)
 def test_operations_of_int8_networks_differ_rarely_and_by_one(name: str) -> None:
-    found = import_model(MODELS / f"{name}.onnx")
+    found = import_model(trained(f"{name}.onnx"))
     differ, elements, most = local_differences(found, feeds_of(found))
     assert most <= 1
     assert differ * 10_000 <= elements
@@ -89,14 +80,14 @@ def test_float_networks_are_counted_with_free_scales(name: str) -> None:
 
 
 def imported_file(name: str, scheme: str) -> ImportedModel:
-    return imported(onnx.load(MODELS / f"{name}.onnx"), scheme)
+    return imported(onnx.load(trained(f"{name}.onnx")), scheme)
 
 
 @pytest.mark.parametrize(("scheme", "least"), [("power_of_two", 86), ("free", 85)])
 def test_quantised_resnet8_stays_near_its_float_accuracy(scheme: str, least: int) -> None:
     images, labels = labelled("cifar10_100.npz")
     data = {"input_1": images.astype(np.float32)}
-    found = import_model(MODELS / "resnet8_float.onnx", calibration={"input_1": data["input_1"][:20]}, choices=Choices(scheme))
+    found = import_model(trained("resnet8_float.onnx"), calibration={"input_1": data["input_1"][:20]}, choices=Choices(scheme))
     assert found.float_model is not None
     assert found.quantised_model is not None
     report = accuracy(found.float_model, found.quantised_model, data, labels)
@@ -110,5 +101,5 @@ def test_quantised_mnist_reads_digits(scheme: str) -> None:
     images, labels = labelled("mnist_100.npz")
     data = {"Input3": images.astype(np.float32).reshape(-1, 1, 28, 28)}
     calibration = {"Input3": data["Input3"][:20]}
-    found = import_model(MODELS / "mnist_float.onnx", calibration=calibration, choices=Choices(scheme))
+    found = import_model(trained("mnist_float.onnx"), calibration=calibration, choices=Choices(scheme))
     assert right([a for image in data["Input3"][:8] for a in answers(found, {"Input3": image[None]})], labels[:8]) == 8

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 from compiler.memory.blocks import Block
-
-ALLOCATION = [parent / "shared" / "allocation" for parent in Path(__file__).parents]
-"""Where published hard instances may lie: beside the project."""
 
 
 def random_blocks(rng: random.Random, count: int, times: int = 10, largest: int = 9) -> list[Block]:

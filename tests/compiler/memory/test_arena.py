@@ -14,7 +14,8 @@ import pytest
 from compiler.memory.arena import arrange, first_fit, pack
 from compiler.memory.blocks import Block, independent_parts, sections
 from compiler.memory.packing import OutOfEffortError, Packing, orders
-from tests.compiler.memory.instances import ALLOCATION, churn, cut_rectangle, random_blocks
+from tests.compiler.memory.instances import churn, cut_rectangle, random_blocks
+from tests.tools import shared
 
 
 def overlapping(blocks: list[Block], offsets: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -98,10 +99,7 @@ def test_a_rectangle_cut_into_blocks_is_put_together_again(seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["A", "C", "E", "G", "I"])
 def test_published_hard_instances_are_solved_exactly(name: str) -> None:
-    path = next((folder / f"{name}.1048576.csv" for folder in ALLOCATION if (folder / f"{name}.1048576.csv").exists()), None)
-    if path is None:
-        pytest.skip(f"{name}.1048576.csv is missing: expected in ../shared/allocation")
-    blocks = read_blocks(path)
+    blocks = read_blocks(shared("allocation", f"{name}.1048576.csv"))
     since = time.process_time()
     arena = arrange(blocks)
     assert time.process_time() - since < 6

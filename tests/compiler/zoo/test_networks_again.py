@@ -25,7 +25,7 @@ from tests.compiler.zoo.test_zoo_networks import REDUCED
 from tilewright.dump import Dump
 
 BASE = preset("base")
-LEFT_OUT = {
+SLOW = {
     "densenet": "248 operations take 3 s",
     "hrnet_w18_small": "151 operations take 6 s; hrnet_w18_small_v2 has its blocks",
     "nasnet_a": "630 operations take 12 s; nasnet_a_cifar and nasnet_a_large have its cells",
@@ -34,7 +34,7 @@ LEFT_OUT = {
     "vgg16": "takes 3 s; vgg16_convolutions has its convolutions, alexnet such dense layers",
     "vgg19": "takes 3 s; vgg19_convolutions has its convolutions, alexnet such dense layers",
 }
-"""Why, with seconds of one core."""
+"""Left to the whole suite: why, with seconds of one core."""
 AS_THEY_ARE = ("alexnet", "deeplab", "inception_resnet_v2", "inception_v3", "nasnet_a_large")
 """Too deep for smaller images."""
 WITHOUT_CLASSES = ("deeplab", "unet", "unet_resize", "vgg16_convolutions", "vgg19_convolutions", "yolov3_tiny")
@@ -46,14 +46,12 @@ def reduced(name: str) -> dict[str, Any]:
     return {**how, **size, **({} if name in WITHOUT_CLASSES else {"classes": 10})}
 
 
-def test_what_is_left_out_exists() -> None:
-    assert LEFT_OUT.keys() < networks().keys()
+def test_what_is_slow_exists() -> None:
+    assert SLOW.keys() < networks().keys()
 
 
-@pytest.mark.parametrize("name", networks())
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in networks()])
 def test_the_same_program_of_what_was_written(name: str, tmp_path: Path) -> None:
-    if name in LEFT_OUT:
-        pytest.skip(f"{name}: {LEFT_OUT[name]}")
     watched = Dump()
 
     def watch(stage: str, graph: XGraph) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import distributed
 import pytest
 
 from sim.campaign.cluster import INSTALL
@@ -147,7 +148,6 @@ def test_without_distributed_the_line_that_installs_it(monkeypatch: pytest.Monke
 
 @pytest.mark.filterwarnings("default")
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
     monkeypatch.setattr("sim.campaign.cluster.START_SECONDS", 1)
     with pytest.raises(CampaignError, match=r"no Dask scheduler answers .*; start one with: dask scheduler"):
         results(square, range(2), How(scheduler="tcp://127.0.0.1:1"))
@@ -157,7 +157,6 @@ def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.filterwarnings("default")
 def test_a_cluster_gives_the_same_results_and_replaces_a_worker_that_is_killed(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
     items = [(str(tmp_path), number) for number in range(12)]
     settings = {"processes": True, "dashboard_address": None, "silence_logs": "CRITICAL"}
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **settings) as cluster:
@@ -171,7 +170,6 @@ def test_a_cluster_gives_the_same_results_and_replaces_a_worker_that_is_killed(t
 
 @pytest.mark.filterwarnings("default")
 def test_a_worker_with_several_threads_is_refused() -> None:
-    distributed = pytest.importorskip("distributed")
     settings = {"processes": False, "dashboard_address": None, "silence_logs": "CRITICAL"}
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, **settings) as cluster,

