@@ -7,8 +7,8 @@ import pytest
 from sim.synthesis.design import split_design
 from sim.synthesis.place import Placed, estimated, place, point_of, wrapper
 from sim.synthesis.timing import Point
-from sim.synthesis.tools import SynthesisError, find_tool
-from tests.sim.synthesis.designs import VERILOG, yosys
+from sim.synthesis.tools import SynthesisError
+from tests.sim.synthesis.designs import VERILOG
 
 TWO_SUMS = VERILOG.replace("one & b", "(one + {one[0], one[7:1]}) ^ {8{one[7]}}")
 """The longest path begins at the first leaf: two sums are behind it, one is before it. That holds where what is small is
@@ -16,16 +16,7 @@ placed close together, as ``heap`` does."""
 
 
 @pytest.fixture(scope="module")
-def tools() -> None:
-    yosys()
-    try:
-        find_tool("nextpnr-ecp5")
-    except SynthesisError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(scope="module")
-def placed(tools: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Placed, list[str]]:
+def placed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Placed, list[str]]:
     said: list[str] = []
     folder = tmp_path_factory.mktemp("placed") / "new"
     found = place(
@@ -55,7 +46,6 @@ def test_the_critical_path_is_told_by_signals(placed: tuple[Placed, list[str]]) 
     assert delays[-1] == pytest.approx(1000 / placed[0].mhz, rel=0.01)
 
 
-@pytest.mark.usefixtures("tools")
 def test_without_routes_the_clock_is_estimated_and_no_path_is_told() -> None:
     found = place(VERILOG, {}, device="25k", mhz=120, report=lambda line: None, placer="static", route=False)
     assert found.mhz > 50
