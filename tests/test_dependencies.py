@@ -11,10 +11,17 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
+EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+
+
 def asked_for() -> list[str]:
-    project = PROJECT["project"]
-    lists = [project["dependencies"], *project["optional-dependencies"].values(), *PROJECT["dependency-groups"].values()]
+    extras = [EXTRAS[extra] for extra in EXTRAS if extra != "all"]
+    lists = [PROJECT["project"]["dependencies"], *extras, *PROJECT["dependency-groups"].values()]
     return [re.split(r"[ <>=]", requirement)[0] for requirements in lists for requirement in requirements]
+
+
+def test_all_is_every_other_extra() -> None:
+    assert EXTRAS["all"] == [f"tilewright[{','.join(extra for extra in EXTRAS if extra != 'all')}]"]
 
 
 def test_everything_asked_for_is_locked() -> None:

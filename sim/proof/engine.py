@@ -123,8 +123,10 @@ def _smtbmc(work: Path, arguments: list[str]) -> str | None:
     if "Status: PASSED" in output:
         return None
     if "Status: FAILED" not in output:
-        yosys = proof_yosys().version
-        raise ProofError(f"yosys-smtbmc of {yosys}: ended with status {status}: {output.strip()[-600:]}; tried with {TRIED}")
+        raise ProofError(
+            f"yosys-smtbmc of {proof_yosys().version}: ended with status {status}: {output.strip()[-600:]}; "
+            f"if it is that version: this was tried with {TRIED}"
+        )
     named = re.search(r"Assert failed in .*", output)
     what = "step of the induction" if "-i" in arguments else "reset"
     return f"from the {what}: {named[0] if named else output.strip()[-300:]}"

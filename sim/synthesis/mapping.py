@@ -63,7 +63,7 @@ def map_modules(
     paths = {name: folder / f"{_key(design, module, target, yosys)}.json" for name, module in design.modules.items()}
     missing = [design.modules[name] for name, path in paths.items() if not path.exists()]
     _synthesise(design, missing, target, yosys, paths, report, jobs)
-    return {name: Mapped(name, path, json.loads(path.read_text())) for name, path in paths.items()}
+    return {name: _read(name, path) for name, path in paths.items()}
 
 
 def map_flattened(
@@ -78,7 +78,11 @@ def map_flattened(
         said = f"{yosys.version} for {target.name}: one module of {len(texts)}"
         found = _mapped("".join(texts), script.format(top=design.top), yosys, lambda: report(pace.doing(said)))
         _keep(path, _plain(found[design.top]), design)
-    return Mapped(design.top, path, json.loads(path.read_text()))
+    return _read(design.top, path)
+
+
+def _read(name: str, path: Path) -> Mapped:
+    return Mapped(name, path, json.loads(path.read_text()))
 
 
 def _key(design: Design, module: DesignModule, target: Target, yosys: Tool) -> str:

@@ -58,9 +58,9 @@ class Tool:
         status, output = run_process([self.path, *arguments], cwd, tick=tick)
         if status:
             logged = log.read_text(errors="replace") if self.name == "yosys" and log.exists() else ""
-            tried = TRIED.get(self.name, "no version of it")
             raise SynthesisError(
-                f"{version} ({self.path}): failed with status {status}: {last_words(output, logged)}; tried with {tried}"
+                f"{version} ({self.path}): failed with status {status}: {last_words(output, logged)}; "
+                f"if it is that version: this was tried with {TRIED[self.name]}"
             )
         return output
 
@@ -94,7 +94,7 @@ def find_tool(name: str) -> Tool:
     native, beside = shutil.which(name), Path(sys.executable).parent / f"yowasp-{name}"
     if name in os.environ.get(NATIVE, "").replace(",", " ").split():
         if native is None:
-            raise SynthesisError(f"program {name}: {NATIVE} asks for a native one; none is on PATH; install it, or unset that")
+            raise SynthesisError(f"program {name}: {NATIVE} asks for a native one, none is on PATH; install one, or unset it")
         return Tool(name, native)
     path = str(beside) if beside.exists() else shutil.which(f"yowasp-{name}") or native
     if path is None:

@@ -17,7 +17,7 @@ import pytest
 
 from isa.assembler import assemble
 from isa.config import preset
-from isa.doing import Doing
+from isa.doing import Doing, Pace
 from isa.faults import MachineFault
 from isa.instructions import Region
 from isa.program import Program
@@ -67,6 +67,17 @@ def test_the_time_left_goes_down_while_a_stage_lasts(
     assert shown[0] == 40
     assert shown == sorted(shown, reverse=True)
     assert shown[-1] <= 38
+
+
+def test_work_goes_on_at_the_pace_of_what_is_done() -> None:
+    now = [100.0]
+    pace = Pace(60, clock=lambda: now[0])
+    assert pace.doing("yosys") == "yosys, about 60 s left"
+    now[0] += 20
+    assert pace.doing("yosys") == "yosys, about 40 s left"
+    assert pace.doing("yosys", 0.2) == "yosys, about 80 s left", "a fifth took 20 s"
+    now[0] += 180
+    assert pace.doing("yosys") == "yosys, about 40 s left", "longer than expected: a fifth of what it has taken"
 
 
 def test_nothing_is_shown_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.hunt import STAGES, met
 from sim.mutants.netlist import CONTROL, TOP, Mutant, mutants_of, possible, switched
 from sim.synthesis.tools import SynthesisError, find_tool
-from tests.tools import needs
 
 LIST = (
     f"mutate -ctrl {CONTROL} 3 1 -mode const0 -module {TOP} -cell $procmux$21 -port Y -portbit 25 -src core.v:2.1-2.8 "
@@ -116,7 +115,6 @@ endmodule
 """
 
 
-@needs("yosys")
 @pytest.mark.parametrize(
     ("kind", "mode", "port", "bit", "equal"),
     [("and", "const0", "B", 3, True), ("and", "const1", "B", 3, False), ("and", "inv", "A", 0, False),

@@ -51,5 +51,5 @@ VERILOG = f"// a header\n\n{TOP}\n{LEAF}\n{ODD}"
 
 
 def yosys() -> Tool:
-    """The yosys that there is."""
+    """The one from PyPI, or a native one where TILEWRIGHT_NATIVE asks for it."""
     return find_tool("yosys")

@@ -69,11 +69,21 @@ def simulated(text: str, folder: Path) -> list[str]:
     return subprocess.run(["vvp", "-n", "sim"], cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
-@needs("iverilog")
-def test_memories_multiplier_carries_and_registers(tmp_path: Path) -> None:
-    netlist = ecp5_netlist(DESIGN, "dut", report=lambda line: None)
+@pytest.fixture(scope="module")
+def netlist() -> str:
+    return ecp5_netlist(DESIGN, "dut", report=lambda line: None)
+
+
+def test_memories_and_multipliers_stay_cells_and_the_rest_is_spelled_out(netlist: str) -> None:
+    mapped = netlist.partition("// Cells of the ECP5")[0]
     for cell in ("DP16KD #", "MULT18X18D ", "TRELLIS_DPR16X4 #"):
-        assert cell in netlist.partition("// Cells of the ECP5")[0], cell
+        assert cell in mapped, cell
+    for cell in ("LUT4", "CCU2C", "TRELLIS_FF"):
+        assert f" {cell} " not in mapped, cell
+
+
+@needs("iverilog")
+def test_memories_multiplier_carries_and_registers(netlist: str, tmp_path: Path) -> None:
     expected = simulated(DESIGN, tmp_path / "design")
     assert len(expected) == 1000
     assert simulated(netlist, tmp_path / "netlist") == expected

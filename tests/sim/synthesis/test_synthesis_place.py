@@ -46,7 +46,6 @@ def test_the_critical_path_is_told_by_signals(placed: tuple[Placed, list[str]]) 
     assert delays[-1] == pytest.approx(1000 / placed[0].mhz, rel=0.01)
 
 
-@pytest.mark.usefixtures("tools")
 def test_without_routes_the_clock_is_estimated_and_no_path_is_told() -> None:
     found = place(VERILOG, {}, device="25k", mhz=120, report=lambda line: None, placer="static", route=False)
     assert found.mhz > 50
