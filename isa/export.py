@@ -11,6 +11,7 @@ from isa.capabilities import CAPABILITIES
 from isa.documented import documented
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import HEADER, INSTRUCTIONS, Region, Unit
+from isa.program import MOST_DIMENSIONS
 from isa.registers import ID_VALUE, Control, Counter, Register, Status, counter_offset
 from isa.table import Field
 from isa.version import HARDWARE_VERSION, ISA_VERSION
@@ -141,6 +142,7 @@ def _image_macros() -> Iterator[Macro]:
     yield "TENSOR_WORDS", host_table.TENSOR_WORDS, ""
     yield "STEP_WORDS", host_table.STEP_WORDS, ""
     yield "CONVERSION_WORDS", host_table.CONVERSION_WORDS, ""
+    yield "MOST_DIMENSIONS", MOST_DIMENSIONS, "of a tensor in DRAM"
     yield "REGION_HOST", host_table.HOST_REGION, "of a tensor: an array of the host"
     yield "BEAT_MAX", host_table.WIDEST_BEAT, "bytes of the widest AXI beat"
 

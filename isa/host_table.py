@@ -8,12 +8,13 @@ Little-endian, in this order: the header, then tensors, inputs, outputs, steps, 
 | tensor | name, region (255: host), offset, type, flags (1: flipped), elements, dimensions, first size, scale, zero-point |
 | input, output | number of the tensor |
 | step | 0, first word, words, byte in the image of the instructions; or 1, name, first conversion, conversions (0: all else) |
-| conversion | source tensor, target tensor, scale, zero-point |
+| conversion | 0 (from an input) or 1 (to an output), its place among those, tensor in DRAM, scale, zero-point |
 | size | of every tensor the shape, then the strides in bytes |
 | name | UTF-8 bytes, each name with a zero byte behind it; elsewhere names are places here |
 
-Scales are float32 bits; a type is bytes of an element + 16 * (0 signed, 1 unsigned, 2 float, 3 truth value). The checksums
-are CRC-32; that of the table is computed with its own word zero.
+Sizes lie in the order of the tensors, conversions in that of the steps. Scales are float32 bits; a type is bytes of an
+element + 16 * (0 signed, 1 unsigned, 2 float, 3 truth value). The checksums are CRC-32; that of the table is computed with its
+own word zero.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from isa.version import ISA_VERSION
 
 TABLE_SECTION = ".tilewright.host"
 TABLE_MAGIC = int.from_bytes(b"TWHT", "little")
-TABLE_VERSION = 1
+TABLE_VERSION = 2
 HOST_REGION = 255
 FLIPPED = 1
 MACHINE, CPU = 0, 1
-TENSOR_WORDS, STEP_WORDS, CONVERSION_WORDS = 10, 4, 4
+TENSOR_WORDS, STEP_WORDS, CONVERSION_WORDS = 10, 4, 5
 WIDEST_BEAT = 64
 _KINDS = {"int": 0, "uint": 1, "float": 2, "bool": 3}
 _CHECKSUM_WORD = 3
@@ -103,7 +104,7 @@ def host_table(program: Program, align: int = 4) -> bytes:
         mine = _conversions(step, program, known)
         steps += (CPU, names.add(step.graph), len(conversions) // CONVERSION_WORDS, len(mine))
         for c in mine:
-            conversions += (numbers[c.source], numbers[c.target], _float_bits(c.scale), c.zero_point & 0xFFFFFFFF)
+            conversions += (*_ends(c, program, numbers), _float_bits(c.scale), c.zero_point & 0xFFFFFFFF)
     inputs = [numbers[tensor.name] for tensor in program.inputs]
     outputs = [numbers[tensor.name] for tensor in program.outputs]
     body = _pack([*tensors, *inputs, *outputs, *steps, *conversions, *sizes]) + names.content
@@ -163,6 +164,14 @@ def _conversions(step: CpuStep, program: Program, buffers: set[str]) -> tuple[Co
     inward = (c.source in given and c.target in buffers for c in step.conversions)
     outward = (c.source in buffers and c.target in wanted for c in step.conversions)
     return step.conversions if all(a or b for a, b in zip(inward, outward, strict=True)) else ()
+
+
+def _ends(conversion: Conversion, program: Program, numbers: dict[str, int]) -> tuple[int, int, int]:
+    """Its way, the place of the host's tensor among the inputs or outputs, and the number of the tensor in DRAM."""
+    inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (program.inputs, program.outputs))
+    if conversion.source in inputs:
+        return 0, inputs.index(conversion.source), numbers[conversion.target]
+    return 1, outputs.index(conversion.target), numbers[conversion.source]
 
 
 def _float_bits(value: float) -> int:

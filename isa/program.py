@@ -17,6 +17,8 @@ ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "float32": 4}
 """The element types that a buffer may have."""
 WHOLE_MODEL = "model"
 """The CPU subgraph that is the whole quantised network: what the machine's results are compared with."""
+MOST_DIMENSIONS = 32
+"""Of a buffer: drivers walk through all of them for each element."""
 _LIMIT = 1 << 32
 """Offsets within a region have 32 bits."""
 
@@ -170,6 +172,8 @@ class Program:
             raise ProgramError(f"buffer {buffer.name}: type {buffer.type!r}, expected one of {', '.join(ELEMENT_BYTES)}")
         if buffer.flipped and ELEMENT_BYTES[buffer.type] > 1:
             raise ProgramError(f"buffer {buffer.name}: flipped {buffer.type}, expected int8 or uint8: only bytes are flipped")
+        if len(buffer.shape) > MOST_DIMENSIONS:
+            raise ProgramError(f"buffer {buffer.name}: {len(buffer.shape)} dimensions, expected at most {MOST_DIMENSIONS}")
         if any(size < 1 for size in buffer.shape):
             raise ProgramError(f"buffer {buffer.name}: shape {list(buffer.shape)}, expected sizes of at least 1")
         if not (math.isfinite(buffer.scale) and buffer.scale > 0):

@@ -50,7 +50,7 @@ static kind kind_of(kind from, uint64_t field)
     return NOTHING;
 }
 
-/* The next field of `in`, which moves behind it. `inner` is the message that it holds, if that leads to tensors. 0: it is not to be. */
+/* The next field of `in`, which moves behind it. `inner` is the message that it holds, if that leads to tensors. 0: refused. */
 static uint32_t take_field(const uint8_t *model, message *in, message *inner)
 {
     uint64_t tag, number;

@@ -75,8 +75,8 @@ static OrtSession *find_part(const tw_onnxruntime *parts, const char *name)
     return NULL;
 }
 
-/* Nothing is told to onnxruntime's vendor, and no identity of the device is made. The environment decides when onnxruntime starts;
- * the call is for one that has started already, and for other systems. */
+/* Nothing is told to onnxruntime's vendor, and no identity of the device is made. The environment decides when onnxruntime
+ * starts; the call is for one that has started already, and for other systems. */
 static int start_silently(tw_onnxruntime *parts)
 {
     if (setenv("ORT_DISABLE_TELEMETRY", "1", 1) != 0) {

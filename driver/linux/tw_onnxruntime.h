@@ -32,9 +32,9 @@ typedef struct tw_onnxruntime {
     char error[TW_PART_ERROR]; /* onnxruntime's words, when something has failed */
 } tw_onnxruntime;
 
-/* Load every part of the program, with the options of Python's runtime unless others are given. The program must stay. Parts whose
- * tensors lie in other files are refused. onnxruntime's telemetry is switched off for the process, by its environment: call this
- * before other threads read that. */
+/* Load every part of the program, with the options of Python's runtime unless others are given. The program must stay. Parts
+ * whose tensors lie in other files are refused. onnxruntime's telemetry is switched off for the process, by its environment:
+ * call this before other threads read that. */
 tw_result tw_onnxruntime_open(tw_onnxruntime *parts, const OrtApi *api, const tw_program *program,
                               const OrtSessionOptions *options);
 /* The `tw_part` for tw_begin and tw_infer; `context` is a tw_onnxruntime. One run at a time. */

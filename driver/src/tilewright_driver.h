@@ -37,6 +37,7 @@ extern "C" {
     X(SHORT_IMAGE, "the image ends before its end: copy it again, and give all of its bytes") \
     X(FORMAT, "the image has no table for this driver: compile the model again") \
     X(DAMAGED, "the image contradicts itself, or its checksum: make or copy it again") \
+    X(UNTRUSTED, "the caller's function does not vouch for the image: nothing of it was looked at") \
     X(CONFIG, "the program is for another configuration of the machine: compile the model for this one") \
     X(TOO_SMALL, "an array or an area of memory is too small") \
     X(MISALIGNED, "an address is no multiple of what it has to be one of") \
@@ -150,6 +151,7 @@ typedef struct tw_run {
     tw_part part;
     void *context; /* for `part` */
     uint32_t set, turn, started;
+    uint32_t copied; /* bytes of the instructions of the machine's steps before, as tw_load copies them */
     tw_result result;
 } tw_run;
 
@@ -170,9 +172,16 @@ tw_result tw_read_counters(const tw_device *device, tw_counters *counters);
 /* Why the machine stopped last. */
 tw_result tw_last_fault(const tw_device *device, tw_fault *fault);
 
+/* Vouches for an image before anything of it is read: a signature, a hash that is known. TW_OK, or anything else: it does not. */
+typedef tw_result (*tw_verifier)(void *context, const void *image, uint32_t bytes);
+
 /* Look at an image of `bytes` bytes. Everything that later functions rely on is checked here; nothing is copied. */
 tw_result tw_open(tw_program *program, const void *image, uint32_t bytes);
-/* Compare instructions and constants with their checksums: takes time, finds what was damaged on the way. */
+/* The same, if `verify` vouches for all of these bytes. They must not change from then on: an image in memory that others write
+ * has to be copied first. */
+tw_result tw_open_verified(tw_program *program, const void *image, uint32_t bytes, tw_verifier verify, void *context);
+/* Compare instructions and constants with their checksums: takes time, finds what was damaged on the way, and not what was
+ * changed on purpose. */
 tw_result tw_verify(const tw_program *program);
 /* Bytes of a region: TW_REGION_CONST, TW_REGION_WORK, TW_REGION_INPUT or TW_REGION_OUTPUT. */
 uint32_t tw_region_bytes(const tw_program *program, uint32_t region);

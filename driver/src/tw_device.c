@@ -106,34 +106,18 @@ tw_result tw_read_counters(const tw_device *device, tw_counters *counters)
     return TW_OK;
 }
 
-/* Byte, from the beginning of the copied instructions, at which machine step `steps` of the program's first steps ends. */
-uint32_t tw_aligned_step_bytes(const tw_program *program, uint32_t steps)
-{
-    uint32_t bytes = 0u, i;
-    tw_step step;
-    for (i = 0; i < steps; i++) {
-        tw_get_step(program, i, &step);
-        if (step.kind == (uint32_t)TW_STEP_MACHINE)
-            bytes = tw_sum(bytes, tw_padded(step.words * 4u));
-    }
-    return bytes;
-}
-
-tw_result tw_start(const tw_network *network, uint32_t set, uint32_t number)
+tw_result tw_start(const tw_network *network, uint32_t set, const tw_step *step, uint32_t copied)
 {
     const tw_device *device = network->device;
     const tw_place *place = &network->place;
     uint32_t region, status;
-    tw_step step;
-    tw_get_step(&network->program, number, &step);
     status = get(device, TW_REG_STATUS);
     if (status == 0xffffffffu)
         return TW_NO_MACHINE;
     if ((status & TW_STATUS_IDLE) == 0u)
         return TW_PENDING;
-    put_pair(device, TW_REG_PROGRAM_LO,
-             place->text.bus + (place->in_place != 0u ? step.text : tw_aligned_step_bytes(&network->program, number)));
-    put(device, TW_REG_PROGRAM_WORDS, step.words);
+    put_pair(device, TW_REG_PROGRAM_LO, place->text.bus + (place->in_place != 0u ? step->text : copied));
+    put(device, TW_REG_PROGRAM_WORDS, step->words);
     for (region = 0; region < TW_REGIONS; region++) {
         put_pair(device, TW_REG_BASE_CONST_LO + 8u * region, place->region[set][region].bus);
         put(device, TW_REG_LIMIT_CONST + 4u * region, tw_region_bytes(&network->program, region));

@@ -181,6 +181,13 @@ tw_result tw_open(tw_program *program, const void *image, uint32_t bytes)
     return result;
 }
 
+tw_result tw_open_verified(tw_program *program, const void *image, uint32_t bytes, tw_verifier verify, void *context)
+{
+    if (image == NULL || verify == NULL)
+        return TW_NULL_POINTER;
+    return verify(context, image, bytes) == TW_OK ? tw_open(program, image, bytes) : TW_UNTRUSTED;
+}
+
 tw_result tw_verify(const tw_program *program)
 {
     uint32_t text, constants;

@@ -17,7 +17,8 @@ typedef struct tw_step {
 } tw_step;
 
 typedef struct tw_conversion {
-    uint32_t source, target; /* numbers of tensors */
+    uint32_t dequantises; /* 0: from an input to DRAM; 1: from there to an output */
+    uint32_t end, tensor; /* place among inputs or outputs; number of the tensor in DRAM */
     float scale;
     int32_t zero_point;
 } tw_conversion;
@@ -56,9 +57,11 @@ uint64_t tw_extent(const tw_program *program, const tw_tensor *tensor);
 void tw_transfer(const tw_network *network, uint32_t set, const tw_tensor *tensor, tw_move move, uint8_t *array, float scale,
                  int32_t zero_point);
 
-uint32_t tw_aligned_step_bytes(const tw_program *program, uint32_t steps);
+/* Bytes of the instructions as they are copied: each step's begin at a multiple of the widest beat. */
+uint32_t tw_copied_text_bytes(const tw_program *program);
 tw_result tw_wait_idle(const tw_device *device, uint32_t ticks);
-tw_result tw_start(const tw_network *network, uint32_t set, uint32_t number);
+/* `copied`: where the step's instructions begin among the copied ones. */
+tw_result tw_start(const tw_network *network, uint32_t set, const tw_step *step, uint32_t copied);
 tw_result tw_poll(tw_device *device, uint32_t first_word);
 
 #endif

@@ -17,6 +17,18 @@ static uint32_t steps_of(const tw_program *program)
     return tw_word(program, TW_TABLE_STEPS);
 }
 
+uint32_t tw_copied_text_bytes(const tw_program *program)
+{
+    uint32_t bytes = 0u, i;
+    tw_step step;
+    for (i = 0; i < steps_of(program); i++) {
+        tw_get_step(program, i, &step);
+        if (step.kind == (uint32_t)TW_STEP_MACHINE)
+            bytes = tw_sum(bytes, tw_padded(step.words * 4u));
+    }
+    return bytes;
+}
+
 tw_result tw_area_bytes(const tw_program *program, uint32_t sets, uint32_t in_place, uint32_t *bytes)
 {
     uint32_t needed = TW_BEAT_MAX, i;
@@ -25,7 +37,7 @@ tw_result tw_area_bytes(const tw_program *program, uint32_t sets, uint32_t in_pl
     if (sets == 0u || sets > TW_SETS)
         return TW_ARGUMENT;
     if (in_place == 0u)
-        needed = tw_sum(needed, tw_aligned_step_bytes(program, steps_of(program)));
+        needed = tw_sum(needed, tw_copied_text_bytes(program));
     for (i = in_place == 0u ? TW_REGION_CONST : TW_REGION_WORK; i < TW_REGIONS; i++)
         needed = tw_sum(needed, tw_padded(tw_region_bytes(program, i)));
     if (sets > 1u)
@@ -66,7 +78,7 @@ tw_result tw_layout(const tw_program *program, const tw_memory *area, uint32_t s
         found.text.bus = *image_bus + (uint64_t)(program->text - program->image);
         found.text.bytes = tw_word(program, TW_TABLE_TEXT_BYTES);
     } else {
-        found.text = cut(area, &used, tw_aligned_step_bytes(program, steps_of(program)));
+        found.text = cut(area, &used, tw_copied_text_bytes(program));
     }
     for (i = 0; i < sets * TW_REGIONS; i++) {
         const uint32_t set = i / TW_REGIONS, region = i % TW_REGIONS;
@@ -88,7 +100,7 @@ tw_result tw_layout(const tw_program *program, const tw_memory *area, uint32_t s
 static tw_result check_memory(const tw_device *device, const tw_memory *memory, uint32_t bytes)
 {
     const uint64_t limit = device->address_bits < 64u ? (uint64_t)1u << device->address_bits : 0u;
-    if (memory->bytes < bytes)
+    if (memory->bytes < bytes || bytes == 0xffffffffu) /* as a limit of the machine this would be none */
         return TW_TOO_SMALL;
     if (bytes > 0u && memory->cpu == NULL)
         return TW_NULL_POINTER;
@@ -112,7 +124,7 @@ static tw_result check_place(const tw_device *device, const tw_program *program,
     tw_step step;
     tw_result result;
     if (place->in_place == 0u)
-        text = tw_aligned_step_bytes(program, steps_of(program));
+        text = tw_copied_text_bytes(program);
     result = check_memory(device, &place->text, text);
     if (result == TW_OK && place->in_place == 0u && is_on_image(program, &place->text, text))
         result = TW_OVERLAP;
@@ -147,13 +159,15 @@ static void clean(const tw_device *device, const tw_memory *memory)
 static void fill(const tw_device *device, const tw_program *program, const tw_place *place)
 {
     uint8_t *text = (uint8_t *)place->text.cpu;
-    uint32_t i;
+    uint32_t at = 0u, i;
     tw_step step;
     if (place->in_place == 0u) {
         for (i = 0; i < steps_of(program); i++) {
             tw_get_step(program, i, &step);
-            if (step.kind == (uint32_t)TW_STEP_MACHINE)
-                copy(&text[tw_aligned_step_bytes(program, i)], &program->text[step.text], step.words * 4u);
+            if (step.kind != (uint32_t)TW_STEP_MACHINE)
+                continue;
+            copy(&text[at], &program->text[step.text], step.words * 4u);
+            at += tw_padded(step.words * 4u);
         }
         copy((uint8_t *)place->region[0][TW_REGION_CONST].cpu, program->constants, tw_region_bytes(program, TW_REGION_CONST));
     }
@@ -185,9 +199,7 @@ static uint32_t shares(const tw_program *program, uint32_t turn)
         return 1u;
     for (i = 0; i < step.conversions; i++) {
         tw_get_conversion(program, step.conversion + i, &conversion);
-        tw_get_tensor(program, conversion.source, &tensor);
-        if (tensor.region == TW_REGION_HOST)
-            tw_get_tensor(program, conversion.target, &tensor);
+        tw_get_tensor(program, conversion.tensor, &tensor);
         if (tensor.region == TW_REGION_WORK)
             return 1u;
     }

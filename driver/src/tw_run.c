@@ -1,20 +1,6 @@
 /* One inference: turn by turn through its inputs, its steps and its outputs. */
 #include "tw_internal.h"
 
-/* The array of a tensor of the host; NULL if it is none of the inputs or outputs. */
-static void *host_array(const tw_run *run, uint32_t tensor)
-{
-    const tw_program *program = &run->network->program;
-    uint32_t i;
-    for (i = 0; i < tw_input_count(program); i++)
-        if (tw_word(program, program->first[TW_PART_INPUTS] + i) == tensor)
-            return run->inputs[i].data;
-    for (i = 0; i < tw_output_count(program); i++)
-        if (tw_word(program, program->first[TW_PART_OUTPUTS] + i) == tensor)
-            return run->outputs[i].data;
-    return NULL;
-}
-
 /* Arrays are large enough and where their elements can lie; those of the host cannot be left out. */
 static tw_result check_arrays(const tw_program *program, const tw_array *arrays, uint32_t first, uint32_t count)
 {
@@ -61,6 +47,7 @@ tw_result tw_begin(tw_run *run, tw_network *network, uint32_t set, const tw_arra
     run->context = context;
     run->set = set;
     run->turn = 0u;
+    run->copied = 0u;
     run->started = 0u;
     run->result = TW_PENDING;
     return TW_OK;
@@ -83,16 +70,14 @@ static void convert(const tw_run *run, const tw_step *step)
     const tw_program *program = &run->network->program;
     uint32_t i;
     for (i = 0; i < step->conversions; i++) {
+        const tw_array *arrays;
         tw_conversion conversion;
-        tw_tensor source, target;
-        uint32_t quantise;
+        tw_tensor tensor;
         tw_get_conversion(program, step->conversion + i, &conversion);
-        tw_get_tensor(program, conversion.source, &source);
-        tw_get_tensor(program, conversion.target, &target);
-        quantise = source.region == TW_REGION_HOST;
-        tw_transfer(run->network, run->set, quantise ? &target : &source, quantise ? TW_QUANTISE : TW_DEQUANTISE,
-                    (uint8_t *)host_array(run, quantise ? conversion.source : conversion.target), conversion.scale,
-                    conversion.zero_point);
+        tw_get_tensor(program, conversion.tensor, &tensor);
+        arrays = conversion.dequantises != 0u ? run->outputs : run->inputs;
+        tw_transfer(run->network, run->set, &tensor, conversion.dequantises != 0u ? TW_DEQUANTISE : TW_QUANTISE,
+                    (uint8_t *)arrays[conversion.end].data, conversion.scale, conversion.zero_point);
     }
 }
 
@@ -111,14 +96,16 @@ static tw_result take_step(tw_run *run, uint32_t number)
         return run->part(run->context, run, step.name) == TW_OK ? TW_OK : TW_PART;
     }
     if (run->started == 0u) {
-        result = tw_start(run->network, run->set, number);
+        result = tw_start(run->network, run->set, &step, run->copied);
         if (result != TW_OK)
             return result;
         run->started = 1u;
     }
     result = tw_poll(run->network->device, step.first);
-    if (result != TW_PENDING)
+    if (result != TW_PENDING) {
         run->started = 0u;
+        run->copied += tw_padded(step.words * 4u);
+    }
     return result;
 }
 

@@ -44,10 +44,11 @@ void tw_get_step(const tw_program *program, uint32_t number, tw_step *step)
 void tw_get_conversion(const tw_program *program, uint32_t number, tw_conversion *conversion)
 {
     const uint32_t at = program->first[TW_PART_CONVERSIONS] + number * TW_CONVERSION_WORDS;
-    conversion->source = tw_word(program, at);
-    conversion->target = tw_word(program, at + 1u);
-    conversion->scale = tw_real(program, at + 2u);
-    conversion->zero_point = (int32_t)tw_word(program, at + 3u);
+    conversion->dequantises = tw_word(program, at);
+    conversion->end = tw_word(program, at + 1u);
+    conversion->tensor = tw_word(program, at + 2u);
+    conversion->scale = tw_real(program, at + 3u);
+    conversion->zero_point = (int32_t)tw_word(program, at + 4u);
 }
 
 uint32_t tw_is_byte(const tw_tensor *tensor)
@@ -127,13 +128,23 @@ static uint32_t is_name_place(const tw_program *program, uint32_t place)
     return place < tw_word(program, TW_TABLE_NAMES_BYTES);
 }
 
-/* Sizes multiply to the elements; none of these lies outside of the region, nor do they lie in each other's place. */
-static uint32_t is_good_shape(const tw_program *program, const tw_tensor *tensor)
+/* What a byte stands for: a scale that is a positive number, a zero-point that is a byte. */
+static uint32_t is_good_scale(const tw_tensor *byte, float scale, int32_t zero_point)
+{
+    const int32_t low = byte->kind == 1u ? 0 : -128;
+    return scale > 0.0f && scale <= 3.402823466e+38f && zero_point >= low && zero_point <= low + 255;
+}
+
+/* Sizes are the next ones of the table, and multiply to the elements; none of these lies outside of the region, nor do they lie
+ * in each other's place. What is read element by element has few dimensions. */
+static uint32_t is_good_shape(const tw_program *program, const tw_tensor *tensor, uint32_t first_size)
 {
     const uint32_t sizes = tw_word(program, TW_TABLE_SIZES);
     uint64_t elements = 1u, extent;
     uint32_t i;
-    if (tensor->dimensions > sizes / 2u || tensor->first_size > sizes - 2u * tensor->dimensions)
+    if (tensor->first_size != first_size || tensor->dimensions > (sizes - first_size) / 2u)
+        return 0u;
+    if (tensor->region != TW_REGION_HOST && tensor->dimensions > TW_MOST_DIMENSIONS)
         return 0u;
     for (i = 0; i < tensor->dimensions && elements <= 0xffffffffu; i++)
         elements *= tw_size(program, tensor, i);
@@ -147,10 +158,13 @@ static uint32_t is_good_shape(const tw_program *program, const tw_tensor *tensor
         && extent <= tw_region_bytes(program, tensor->region) - tensor->offset;
 }
 
-static uint32_t is_good_tensor(const tw_program *program, uint32_t number)
+/* `first_size` moves behind its sizes. */
+static uint32_t is_good_tensor(const tw_program *program, uint32_t number, uint32_t *first_size)
 {
+    const uint32_t first = *first_size;
     tw_tensor tensor;
     tw_get_tensor(program, number, &tensor);
+    *first_size += 2u * tensor.dimensions;
     if (!is_name_place(program, tw_word(program, program->first[TW_PART_TENSORS] + number * TW_TENSOR_WORDS)))
         return 0u;
     if (tensor.region != TW_REGION_HOST && (tensor.region >= TW_REGIONS || tensor.region == TW_REGION_CONST))
@@ -159,58 +173,38 @@ static uint32_t is_good_tensor(const tw_program *program, uint32_t number)
         return 0u;
     if (tensor.flipped > 1u || (tensor.flipped == 1u && !tw_is_byte(&tensor)))
         return 0u;
-    return is_good_shape(program, &tensor);
-}
-
-/* Whether tensor `number` is one of the `count` inputs or outputs that the table lists from `first` on. */
-static uint32_t is_listed(const tw_program *program, uint32_t first, uint32_t count, uint32_t number)
-{
-    uint32_t i;
-    for (i = 0; i < count; i++)
-        if (tw_word(program, first + i) == number)
-            return 1u;
-    return 0u;
+    if (tensor.region != TW_REGION_HOST && tw_is_byte(&tensor) && !is_good_scale(&tensor, tensor.scale, tensor.zero_point))
+        return 0u;
+    return is_good_shape(program, &tensor, first);
 }
 
 static uint32_t is_good_conversion(const tw_program *program, uint32_t number)
 {
-    const uint32_t tensors = tw_word(program, TW_TABLE_TENSORS);
     tw_conversion conversion;
-    tw_tensor source, target;
-    const tw_tensor *byte;
+    tw_tensor host, byte;
+    uint32_t list;
     tw_get_conversion(program, number, &conversion);
-    if (conversion.source >= tensors || conversion.target >= tensors)
+    list = conversion.dequantises != 0u ? TW_PART_OUTPUTS : TW_PART_INPUTS;
+    if (conversion.dequantises > 1u || conversion.end >= tw_word(program, TW_TABLE_TENSORS + list)
+        || conversion.tensor >= tw_word(program, TW_TABLE_TENSORS))
         return 0u;
-    tw_get_tensor(program, conversion.source, &source);
-    tw_get_tensor(program, conversion.target, &target);
-    if (source.region == TW_REGION_HOST) {
-        byte = &target;
-        if (!tw_is_real(&source) || target.region == TW_REGION_HOST
-            || !is_listed(program, program->first[TW_PART_INPUTS], tw_word(program, TW_TABLE_INPUTS), conversion.source))
-            return 0u;
-    } else {
-        byte = &source;
-        if (!tw_is_real(&target) || target.region != TW_REGION_HOST
-            || !is_listed(program, program->first[TW_PART_OUTPUTS], tw_word(program, TW_TABLE_OUTPUTS), conversion.target))
-            return 0u;
-    }
-    if (!tw_is_byte(byte) || source.elements != target.elements)
-        return 0u;
-    if (!(conversion.scale > 0.0f && conversion.scale <= 3.402823466e+38f))
-        return 0u;
-    return byte->kind == 1u ? conversion.zero_point >= 0 && conversion.zero_point <= 255
-                            : conversion.zero_point >= -128 && conversion.zero_point <= 127;
+    tw_get_tensor(program, tw_word(program, program->first[list] + conversion.end), &host);
+    tw_get_tensor(program, conversion.tensor, &byte);
+    return host.region == TW_REGION_HOST && tw_is_real(&host) && byte.region != TW_REGION_HOST && tw_is_byte(&byte)
+        && host.elements == byte.elements && is_good_scale(&byte, conversion.scale, conversion.zero_point);
 }
 
-static uint32_t is_good_step(const tw_program *program, uint32_t number)
+/* `conversion` is the next one of the table, and moves behind those of the step. */
+static uint32_t is_good_step(const tw_program *program, uint32_t number, uint32_t *conversion)
 {
-    const uint32_t text = tw_word(program, TW_TABLE_TEXT_BYTES), conversions = tw_word(program, TW_TABLE_CONVERSIONS);
+    const uint32_t text = tw_word(program, TW_TABLE_TEXT_BYTES), first = *conversion;
     tw_step step;
     tw_get_step(program, number, &step);
     if (step.kind == (uint32_t)TW_STEP_MACHINE)
         return step.words > 0u && step.text % 4u == 0u && step.text <= text && step.words <= (text - step.text) / 4u;
-    return step.kind == (uint32_t)TW_STEP_CPU && is_name_place(program, step.first) && step.conversion <= conversions
-        && step.conversions <= conversions - step.conversion;
+    *conversion += step.conversions;
+    return step.kind == (uint32_t)TW_STEP_CPU && is_name_place(program, step.first) && step.conversion == first
+        && step.conversions <= tw_word(program, TW_TABLE_CONVERSIONS) - first;
 }
 
 tw_result tw_check_entries(const tw_program *program)
@@ -219,16 +213,16 @@ tw_result tw_check_entries(const tw_program *program)
     const uint32_t beat = tw_word(program, TW_TABLE_AXI_BYTES);
     const uint8_t *name = &program->table[(size_t)program->first[TW_PART_NAMES] * 4u];
     uint32_t good = beat >= 4u && beat <= TW_BEAT_MAX && (beat & (beat - 1u)) == 0u;
-    uint32_t i;
+    uint32_t i, next = 0u;
     good = good && tw_word(program, TW_TABLE_TEXT_BYTES) % 4u == 0u && (names == 0u || name[names - 1u] == 0u);
     for (i = 0; good && i < tensors; i++)
-        good = is_good_tensor(program, i);
+        good = is_good_tensor(program, i, &next);
     for (i = program->first[TW_PART_INPUTS]; good && i < program->first[TW_PART_STEPS]; i++)
         good = tw_word(program, i) < tensors;
     for (i = 0; good && i < tw_word(program, TW_TABLE_CONVERSIONS); i++)
         good = is_good_conversion(program, i);
-    for (i = 0; good && i < tw_word(program, TW_TABLE_STEPS); i++)
-        good = is_good_step(program, i);
+    for (i = 0, next = 0u; good && i < tw_word(program, TW_TABLE_STEPS); i++)
+        good = is_good_step(program, i, &next);
     return good ? TW_OK : TW_DAMAGED;
 }
 

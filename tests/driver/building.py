@@ -18,6 +18,7 @@ DEMO = Path(__file__).parents[2] / "demo"
 NANO = preset("nano")
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+RACES = ("-g", "-O1", "-fsanitize=thread")
 PATIENCE = 120
 
 
@@ -28,12 +29,14 @@ def write_driver(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.c"))
 
 
-def build(folder: Path, main: str, *others: str, libraries: Sequence[str | Path] = ()) -> Path:
+def build(
+    folder: Path, main: str, *others: str, libraries: Sequence[str | Path] = (), sanitizers: Sequence[str] = SANITIZERS
+) -> Path:
     """One of the programs in ``c``, with the driver."""
     sources = [*write_driver(folder), *(HERE / f"{name}.c" for name in ("harness", main, *others))]
     program = folder / main
     includes = ["-I", folder, "-I", HERE, "-I", BOARD_HEADER.parent]
-    command = ["gcc", "-std=c99", *SANITIZERS, *map(str, [*includes, *sources, *libraries, "-o", program])]
+    command = ["gcc", "-std=c99", *sanitizers, *map(str, [*includes, *sources, *libraries, "-o", program])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return program

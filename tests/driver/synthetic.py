@@ -21,7 +21,7 @@ FIELD = -1
 
 
 def whole() -> Program:
-    """A machine step, a part on the processor, another step; tensors are by number: xq direct early y late wide one x z n."""
+    """A machine step, a part on the processor, another step; tensors are by number: xq direct early y late wide one x z n m."""
     buffers = (
         TensorBuffer("xq", Region.WORK, 0, (1, 4), "uint8", 0.5, 128),
         TensorBuffer("direct", Region.INPUT, 0, (2, 2, 3), "uint8", 0.25, 3, (32, 16, 2), flipped=True),
@@ -32,6 +32,7 @@ def whole() -> Program:
         TensorBuffer("one", Region.WORK, 256, ()),
     )
     x, z, n = HostTensor("x", (1, 4), "float32"), HostTensor("z", (1, 5), "float32"), HostTensor("n", (2,), "int32")
+    m = HostTensor("m", (1,) * 33, "int32")
     direct, early, y, late = (HostTensor(b.name, b.shape, b.type) for b in buffers[1:5])
     steps = (
         CpuStep("in", (Conversion("x", "xq", 0.5, 128),)), MachineStep(0, len(STEP)), CpuStep("other"),
@@ -40,12 +41,17 @@ def whole() -> Program:
     graphs = tuple(CpuGraph(name, b"model") for name in ("in", "other", "out"))
     return Program(
         NANO, STEP * 2, bytes(64), 320, 64, 64, buffers, graphs, steps=steps, inputs=(x, direct, early),
-        outputs=(y, z, late, n),
+        outputs=(y, z, late, n, m),
     )  # fmt: skip
 
 
 def bare() -> Program:
     return Program(NANO, STEP * 2, steps=(MachineStep(0, len(STEP)), MachineStep(len(STEP), len(STEP))))
+
+
+def steps(count: int) -> Program:
+    """So many of the machine, all with the same instructions."""
+    return Program(NANO, STEP, steps=(MachineStep(0, len(STEP)),) * count)
 
 
 def part_last() -> Program:

@@ -9,7 +9,7 @@ import pytest
 
 from isa.flat_image import flat_image
 from isa.program_file import program_bytes
-from tests.driver.building import build, digits, run
+from tests.driver.building import RACES, build, digits, run
 
 FUZZED = 4_000
 """Spoiled images of each kind."""
@@ -43,3 +43,9 @@ def test_spoiled_images_do_no_harm(kind: str, images: dict[str, Path], programs:
     opened, loaded, ran, in_place = map(int, re.findall(r"\d+", printed))
     assert FUZZED > opened >= loaded >= ran > FUZZED // 10
     assert in_place > FUZZED // 10
+
+
+def test_threads_with_machines_of_their_own_share_a_program(images: dict[str, Path], tmp_path: Path) -> None:
+    """Under ThreadSanitizer: nothing of the driver is global, and a program that is open is only read."""
+    program = build(tmp_path, "threads", "mock", libraries=["-lpthread"], sanitizers=RACES)
+    assert run(program, images["flat"]) == "all as expected\n"

@@ -157,7 +157,7 @@ def alone(model: ModelProto, kind: str, output: str = "y") -> Program:
 
 
 def strings() -> ModelProto:
-    words = helper.make_tensor("s", TensorProto.STRING, [4], [b"a" * 40] * 4)
+    words = helper.make_tensor("s", TensorProto.STRING, [4], [b"a" * 40] * 4)  # type: ignore[list-item]
     return network(helper.make_node("Constant", [], ["y"], value=words), kind=TensorProto.STRING)
 
 

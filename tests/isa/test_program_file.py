@@ -271,6 +271,7 @@ def test_a_device_is_written_to_and_stays(tmp_path: Path) -> None:
         ({"work_bytes": -1}, "program region WORK: -1 bytes"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 1, (48,)),)}, "buffer a: bytes 1..49 lie outside the 48 bytes of INPUT"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, -1, (1,)),)}, "buffer a: bytes -1..0 lie outside"),
+        ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,) * 33),)}, "buffer a: 33 dimensions, expected at most 32"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (0,)),)}, "buffer a: shape [0], expected sizes of at least 1"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,), "int7"),)}, "buffer a: type 'int7', expected one of int8"),
         (

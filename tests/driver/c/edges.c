@@ -166,7 +166,7 @@ static void bare(const char *path)
     tw_place place = {0};
     tw_memory text = {&memory[BUS], BUS, 0u};
     EXPECT(TW_OK, tw_open(&program, image, bytes));
-    text.bytes = tw_aligned_step_bytes(&program, 2);
+    text.bytes = tw_copied_text_bytes(&program);
     place.text = text;
     place.sets = 1u;
     device.address_bits = 64u;
@@ -182,10 +182,18 @@ static void huge(const char *path)
     uint32_t bytes, needed;
     uint8_t *image = read_file(path, &bytes);
     tw_memory area = {memory, 0u, MEMORY};
-    tw_place place;
+    tw_place place, own = {0};
+    uint32_t i;
     EXPECT(TW_OK, tw_open(&program, image, bytes));
     EXPECT(TW_TOO_SMALL, tw_area_bytes(&program, 1, 0, &needed));
     EXPECT(TW_TOO_SMALL, tw_layout(&program, &area, 1, NULL, &place));
+    own.sets = 1u;
+    own.text = area;
+    for (i = 0; i < TW_REGIONS; i++) {
+        own.region[0][i] = area;
+        own.region[0][i].bytes = 0xffffffffu;
+    }
+    EXPECT(TW_TOO_SMALL, tw_load(&network, &device, &program, &own));
     free(image);
 }
 

@@ -6,14 +6,15 @@
 
 enum { REGISTERS = 0x400 / 4, WORK_READS = 3, HOSTILE_WORDS = 48 };
 
-static struct {
+/* One machine for each thread. */
+static __thread struct {
     uint8_t *at;
     uint64_t bus, bytes;
 } memories[2];
-static uint32_t hostile;
-static uint32_t registers[REGISTERS];
-static uint32_t left, starts, cycles;
-static mock_mood mood;
+static __thread uint32_t hostile;
+static __thread uint32_t registers[REGISTERS];
+static __thread uint32_t left, starts, cycles;
+static __thread mock_mood mood;
 
 static uint32_t *reg(uint32_t offset)
 {

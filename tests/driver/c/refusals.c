@@ -33,6 +33,20 @@ static tw_device no_device;
 static tw_network no_network;
 static tw_run no_run;
 
+/* For all of the image and nothing else. */
+static tw_result vouches(void *context, const void *given, uint32_t count)
+{
+    return given == image && count == *(uint32_t *)context ? TW_OK : TW_DAMAGED;
+}
+
+static tw_result accepts(void *context, const void *given, uint32_t count)
+{
+    (void)context;
+    (void)given;
+    (void)count;
+    return TW_OK;
+}
+
 #define REFUSALS(X) \
     X(TW_NULL_POINTER, tw_attach(NULL, &port, TICKS)) \
     X(TW_NULL_POINTER, tw_attach(&other_device, NULL, TICKS)) \
@@ -53,6 +67,12 @@ static tw_run no_run;
     X(TW_SHORT_IMAGE, tw_open(&found, image, 0)) \
     X(TW_SHORT_IMAGE, tw_open(&found, image, bytes - 1u)) \
     X(TW_NOT_AN_IMAGE, tw_open(&found, nothing, sizeof nothing)) \
+    X(TW_NULL_POINTER, tw_open_verified(NULL, image, bytes, vouches, &bytes)) \
+    X(TW_NULL_POINTER, tw_open_verified(&found, NULL, bytes, vouches, &bytes)) \
+    X(TW_NULL_POINTER, tw_open_verified(&found, image, bytes, NULL, NULL)) \
+    X(TW_SHORT_IMAGE, tw_open_verified(&found, image, 0, accepts, NULL)) \
+    X(TW_UNTRUSTED, tw_open_verified(&found, image, bytes - 1u, vouches, &bytes)) \
+    X(TW_OK, tw_open_verified(&found, image, bytes, vouches, &bytes)) \
     X(TW_NULL_POINTER, tw_verify(NULL)) \
     X(TW_NULL_POINTER, tw_verify(&no_program)) \
     X(TW_NULL_POINTER, tw_tensor_at(NULL, 0, &tensor)) \
