@@ -71,7 +71,7 @@ def small_machine(kib: int) -> MachineConfig:
     share = kib / 128
     return config_from_dict(
         {
-            "base": "base", "name": f"{kib} KiB", "px_p": 1, "conv_finish": 16, "pool_finish": 16, "pool_taps": 1,
+            "base": "base", "name": f"{kib}_KiB", "px_p": 1, "conv_finish": 16, "pool_finish": 16, "pool_taps": 1,
             "fm_banks": round(8 * share), "fm_depth": 512,
             "weight_depth": round(192 * share), "param_depth": 32, "taps_depth": 64, "pool_param_depth": 16,
             "acc_depth": round(128 * share),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from isa.errors import TilewrightError
@@ -9,6 +10,9 @@ from isa.errors import TilewrightError
 
 class ConfigError(TilewrightError):
     """A configuration that cannot be built."""
+
+
+_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,14 @@ BOUNDS: dict[str, Bound] = {
     "chip_cores": Bound(1, 16),
 }
 """Every whole-number field and what it may be; the remaining fields are names and switches."""
+
+
+def check_name(name: object) -> None:
+    """Files in the cache, and what programs and benches leave, are named after a configuration: its name is no path."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"configuration field name: {name!r} is not 1 to 64 letters (a to z), digits, _ and -; files are named after it"
+        )
 
 
 def ceil_pow2(value: int) -> int:

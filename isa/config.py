@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from isa.bounds import BOUNDS, ConfigError, ceil_pow2
+from isa.bounds import BOUNDS, ConfigError, ceil_pow2, check_name
 from isa.checks import check_lanes
 from isa.chips import CHIPS
 from isa.ram import RAM_FIELDS, RAM_STYLES
@@ -135,8 +135,7 @@ class MachineConfig:
                 raise ConfigError(f"configuration field {field}: {style!r} is not one of {', '.join(RAM_STYLES)}")
         if self.requant not in REQUANT:
             raise ConfigError(f"configuration field requant: {self.requant!r} is not one of {', '.join(REQUANT)}")
-        if not isinstance(self.name, str) or not self.name:
-            raise ConfigError(f"configuration field name: {self.name!r} is not a non-empty text")
+        check_name(self.name)
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
             raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
         check_lanes(self)

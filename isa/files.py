@@ -1,34 +1,81 @@
-"""Files that appear whole or not at all, and that one process at a time changes."""
+"""Files that appear whole or not at all, together or not at all, and that one process at a time changes."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+_LINKS = 40
+"""As many as the kernel follows."""
+_OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)")
+
+
+class WriteError(OSError):
+    """A file that cannot be written; ``path`` is the one that was asked for."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror)
+        self.path = path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file through a temporary neighbour, so that nobody ever sees half of it, whatever interrupts the writing.
 
-    What is there and not a file (a device, a pipe) is written to, never replaced.
+    What is there and not a file (a device, a pipe) is written to, never replaced. Links stay.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_bytes(content)
-        return
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    write_together([(path, content)])
+
+
+def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
+    """Several files, of which none is there if one cannot be written; what is written to devices and pipes goes first."""
+    ready: list[tuple[Path, Path, str]] = []
+    plain: list[tuple[Path, bytes]] = []
+    place = Path()
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        for place, content in files:
+            if not _written_to_stream(place, content):
+                plain.append((place, content))
+        for place, content in plain:
+            target = Path(os.path.realpath(place))
+            handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:200]}.", dir=target.parent)
+            ready.append((place, target, temporary))
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+        while ready:
+            place, target, temporary = ready[0]
+            os.replace(temporary, target)
+            ready.pop(0)
+    except OSError as error:
+        raise WriteError(place, error) from None
+    finally:
+        for _, _, temporary in ready:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+def _written_to_stream(path: Path, content: bytes) -> bool:
+    """Whether the path leads to a device, a pipe or a file that this process has open, which then has been written to."""
+    link = os.path.abspath(path)
+    for _ in range(_LINKS):
+        if opened := _OPEN_FILE.fullmatch(link):
+            with os.fdopen(os.dup(int(opened[1])), "wb") as stream:
+                stream.write(content)
+            return True
+        if not os.path.islink(link):
+            break
+        link = os.path.normpath(os.path.join(os.path.dirname(link), os.readlink(link)))
+    if not path.exists() or path.is_file() or path.is_dir():
+        return False
+    path.write_bytes(content)
+    return True
 
 
 @contextmanager

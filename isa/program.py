@@ -12,6 +12,7 @@ from isa.config import MachineConfig
 from isa.debug import DebugRecord
 from isa.errors import TilewrightError
 from isa.instructions import Region
+from isa.onnx_parts import reads_files
 
 ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "float32": 4}
 """The element types that a buffer may have."""
@@ -140,6 +141,8 @@ class Program:
                 raise ProgramError(f"program region {region.name}: {self.region_bytes(region)} bytes, expected less than 2^32")
         _check_names("buffer", (buffer.name for buffer in self.buffers))
         _check_names("CPU subgraph", (graph.name for graph in self.cpu_graphs))
+        for graph in self.cpu_graphs:
+            _check_whole(graph)
         for buffer in self.buffers:
             self._check_buffer(buffer)
         self._check_steps()
@@ -214,6 +217,16 @@ class Program:
             if "\0" in record.layer or (record.tile is not None and not 0 <= record.tile < 1 << 31):
                 raise ProgramError(f"debug record of word {record.pc}: {record.layer!r}, tile {record.tile} cannot be stored")
             last = record.pc
+
+
+def _check_whole(graph: CpuGraph) -> None:
+    """A part that names files would make a host read whatever lies there."""
+    found = reads_files(graph.model)
+    if found is not None:
+        raise ProgramError(
+            f"CPU subgraph {graph.name!r}: {found}: data in a file of its own, expected a model with all its data in it; "
+            "compile the model again"
+        )
 
 
 def _check_names(kind: str, names: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import click
 
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
-from isa.files import write_atomically
+from isa.files import WriteError, write_together
 from sim.campaign.cores import all_cores
 from sim.campaign.run import How
 
@@ -71,8 +71,11 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: not text: byte {error.start} is not UTF-8") from None
 
 
-def check_output(path: Path) -> None:
-    """Refuse an output file that cannot be written, before any work is done for it."""
+def check_output(path: Path, *inputs: Path | str | None) -> None:
+    """Refuse an output file that cannot be written, or that is one of the inputs, before any work is done for it."""
+    for source in inputs:
+        if source is not None and path.is_file() and os.path.exists(source) and os.path.samefile(path, source):
+            raise InputError(f"{path} cannot be written: it is also read, as {source}; choose another name for the output")
     if path.is_dir():
         raise InputError(f"{path} cannot be written: it is a folder")
     above = next(folder for folder in (path.parent, *path.parent.parents) if folder.exists())
@@ -84,13 +87,23 @@ def check_output(path: Path) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write an output file, whole or not at all; errors name the file, not its temporary neighbour."""
+    write_files([(path, content)])
+
+
+def write_files(files: Iterable[tuple[Path, bytes]]) -> None:
+    """Write output files: all of them, or none."""
+    files = list(files)
+    for path, _ in files:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise InputError(f"{path} cannot be written: {path.parent} is not a folder") from None
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-    except FileExistsError:
-        raise InputError(f"{path} cannot be written: {path.parent} is not a folder") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+        write_together(files)
+    except WriteError as error:
+        raise InputError(f"{error.path} cannot be written: {error.strerror}") from None
 
 
 def timing_options() -> Decorator:

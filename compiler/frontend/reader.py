@@ -17,6 +17,7 @@ from compiler.frontend.external import with_external_data
 from compiler.frontend.folding import fold_constants, with_constant_outputs, without_identities
 from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto
 from compiler.frontend.rebatch import rebatched
+from compiler.frontend.structure import check_structure
 from compiler.frontend.tflite.convert import from_tflite
 from compiler.frontend.tflite.file import is_tflite
 from compiler.frontend.types import check_end, with_types
@@ -50,6 +51,7 @@ def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple
 def load(source: Source) -> onnx.ModelProto:
     """The protocol buffer of a file, its bytes, or itself."""
     if isinstance(source, onnx.ModelProto):
+        check_structure(source, "the model")
         return with_external_data(source, None)
     where = "the model" if isinstance(source, bytes) else str(source)
     try:
@@ -65,6 +67,7 @@ def load(source: Source) -> onnx.ModelProto:
     check_text(proto, where)
     if not proto.graph.node and not proto.opset_import:
         raise ModelError(f"{where}: not an ONNX model (no graph and no operator set in it); give a .onnx or .tflite file")
+    check_structure(proto, where)
     return with_external_data(proto, None if isinstance(source, bytes) else Path(source).parent)
 
 

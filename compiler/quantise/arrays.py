@@ -1,10 +1,12 @@
-"""Arrays by name from an NPZ file: inputs, calibration data, labels."""
+"""Arrays by name, in an NPZ file: inputs, calibration data, labels, outputs."""
 
 from __future__ import annotations
 
+import io
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +39,13 @@ def read_arrays(path: str | Path) -> dict[str, Array]:
         if array.dtype.kind not in NUMBERS:
             raise TilewrightError(f"{path}: array {name} is of {array.dtype}; expected numbers or flags")
     return arrays
+
+
+def arrays_file(arrays: Mapping[str, Array]) -> bytes:
+    """The NPZ file of these arrays, whatever their names: some are words of ``numpy.savez``. Equal arrays give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, value in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asanyarray(value), allow_pickle=False)
+    return buffer.getvalue()

@@ -29,7 +29,7 @@ Words = dict[int, bytes]
 
 def small(ic_p: int, axi_bits: int, **changes: Any) -> MachineConfig:
     """A small machine with that word and that bus."""
-    return replace(preset("nano"), name=f"{ic_p}/{axi_bits}", ic_p=ic_p, axi_data_bits=axi_bits, **changes)
+    return replace(preset("nano"), name=f"{ic_p}_{axi_bits}", ic_p=ic_p, axi_data_bits=axi_bits, **changes)
 
 
 def noise(size: int = MEMORY_BYTES, seed: int = 1) -> bytearray:

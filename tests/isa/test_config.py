@@ -123,8 +123,11 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
         ({"build_misc": "yes"}, "build_misc: 'yes' is not true or false"),
         ({"acc_ram": "lut"}, "acc_ram: 'lut' is not one of auto, block, distributed, ultra"),
         ({"fm_ram": 1}, "fm_ram: 1 is not one of auto"),
-        ({"name": ""}, "name: '' is not a non-empty text"),
-        ({"name": 7}, "name: 7 is not a non-empty text"),
+        ({"name": ""}, "name: '' is not 1 to 64 letters"),
+        ({"name": "../../x"}, "name: '../../x' is not 1 to 64 letters"),
+        ({"name": "a\n"}, "is not 1 to 64 letters (a to z), digits, _ and -; files are named after it"),
+        ({"name": "n" * 65}, "is not 1 to 64 letters"),
+        ({"name": 7}, "name: 7 is not 1 to 64 letters"),
     ],
 )
 def test_what_cannot_be_built_is_refused(change: dict[str, Any], message: str) -> None:

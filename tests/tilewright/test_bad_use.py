@@ -147,6 +147,28 @@ def test_a_place_that_cannot_be_written_to(place: str, name: str, here: Path, ca
     assert f"{place}" in complaint(words, capsys)
 
 
+@pytest.mark.parametrize(
+    ("name", "file"), [(name, file) for name in WRITERS if not USES[name].folder for file in USES[name].reads]
+)
+def test_an_output_that_is_also_read(name: str, file: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (here / file).read_bytes()
+    (here / "alias").symlink_to(file)
+    words = tuple("alias" if word == USES[name].writes else word for word in USES[name].words)
+    expected = f"tilewright: alias cannot be written: it is also read, as {file}; choose another name for the output\n"
+    assert complaint(words, capsys) == expected
+    assert (here / file).read_bytes() == before
+    (here / "alias").unlink()
+
+
+@pytest.mark.parametrize("option", ["--csv", "--save-onnx", "--save-schedule", "--arena"])
+def test_no_program_is_left_where_something_beside_it_cannot_be_written(
+    option: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("compile", *MODEL, *NANO, "--strategy", "naive", "-o", "new.elf", option, "/dev/full")
+    assert "/dev/full cannot be written: No space left on device" in complaint(words, capsys)
+    assert not (here / "new.elf").exists()
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_folder_without_permission(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "closed").mkdir(mode=0o500)

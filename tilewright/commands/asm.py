@@ -34,7 +34,7 @@ def command(source: Path, config: MachineConfig, output: Path | None, raw: bool,
 
     text = read_text(source)
     path = output or source.with_suffix(".bin" if raw else ".elf")
-    check_output(path)
+    check_output(path, source)
     words = assemble(text, origin=str(source), config=config, check_rules=not unchecked)
     bare = b"".join(word.to_bytes(4, "little") for word in words)
     write_file(path, bare if raw else program_bytes(Program(config, tuple(words))))

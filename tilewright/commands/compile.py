@@ -20,7 +20,7 @@ from tilewright.options import (
     extent_options,
     json_option,
     print_json,
-    write_file,
+    write_files,
 )
 from tilewright.progress import stage_reporter
 
@@ -82,7 +82,7 @@ def command(
 
     for path in (output, save_onnx, save_schedule, table, arena):
         if path:
-            check_output(path)
+            check_output(path, model, groups, schedule, validate, how["calibrate"])
     stages = Dump()
     if dump:
         check_output(dump / stages.FILES[0])
@@ -101,19 +101,19 @@ def command(
                 summary["accuracy"] = str(validated(compiled, labelled))
             noise = measure_noise(compiled, labelled)
             compiled = with_noise(compiled, noise)
-    write_file(output, program_bytes(compiled.program))
+    files = [(output, program_bytes(compiled.program))]
     if save_onnx:
-        write_file(save_onnx, quantised_onnx(compiled).SerializeToString())
+        files.append((save_onnx, quantised_onnx(compiled).SerializeToString()))
     if save_schedule:
         config, graph = compiled.program.config, compiled.imported.graph
-        write_file(save_schedule, schedule_text(config, graph, compiled.steps, compiled.sharing).encode())
+        files.append((save_schedule, schedule_text(config, graph, compiled.steps, compiled.sharing).encode()))
     if table:
-        write_file(table, as_csv(layer_table(compiled)).encode())
+        files.append((table, as_csv(layer_table(compiled)).encode()))
     if dump:
-        for name, content in stages.files(compiled):
-            write_file(dump / name, content)
+        files += [(dump / name, content) for name, content in stages.files(compiled)]
     if arena:
-        write_file(arena, picture_of(compiled.program).encode())
+        files.append((arena, picture_of(compiled.program).encode()))
+    write_files(files)
     if as_json:
         told = [{"layer": row.layer, "tensor": row.tensor, "signal to noise": noise_text(row.decibels)} for row in noise]
         more = details(compiled) if verbose else {}

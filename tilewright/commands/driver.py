@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from isa.config import MachineConfig
-from tilewright.options import check_output, config_option, json_option, print_json, write_file
+from tilewright.options import check_output, config_option, json_option, print_json, write_files
 
 
 @click.command()
@@ -26,8 +26,7 @@ def command(output: Path, config: MachineConfig | None, linux: bool, as_json: bo
 
     files = driver_files(config, linux=linux)
     check_output(output / next(iter(files)))
-    for name, text in files.items():
-        write_file(output / name, text.encode())
+    write_files((output / name, text.encode()) for name, text in files.items())
     if as_json:
         print_json({"files": [str(output / name) for name in files]})
     else:

@@ -79,7 +79,7 @@ def command(
     from tilewright.explain.source import is_program, of_model, of_program
 
     if output is not None:
-        check_output(output)
+        check_output(output, source, how["calibrate"])
     time = effort_of(effort)
     if architecture is not None:
         if output is not None or memory or schedule or objective not in (None, DRAM.name):

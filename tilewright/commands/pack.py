@@ -23,7 +23,7 @@ def command(program: Path, output: Path, as_json: bool) -> None:
     from isa.flat_image import flat_image
     from isa.program_file import load_program
 
-    check_output(output)
+    check_output(output, program)
     loaded = load_program(program)
     image = flat_image(loaded)
     write_file(output, image)

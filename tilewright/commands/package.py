@@ -11,7 +11,7 @@ from hw.delivery.package import TOOLS
 from isa.config import MachineConfig
 from isa.estimate import beyond_chip
 from tilewright.commands.verilog import CONFIG_FILE
-from tilewright.options import check_output, config_option, json_option, print_json, write_file
+from tilewright.options import check_output, config_option, json_option, print_json, write_files
 from tilewright.progress import stage_reporter
 
 
@@ -44,8 +44,7 @@ def command(config: MachineConfig, tool: str, output: Path, as_json: bool) -> No
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
         files = {**package(core_verilog(config), config, tool), CONFIG_FILE: config.to_json()}
-    for name, text in files.items():
-        write_file(output / name, text.encode())
+    write_files((output / name, text.encode()) for name, text in files.items())
     if as_json:
         written = [str(output / name) for name in files]
         print_json({"files": written, "config": config.name, "hash": config.hash, "beyond": beyond})

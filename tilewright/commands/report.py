@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tilewright.options import check_output, json_option, print_json, timing_options, write_file
+from tilewright.options import check_output, json_option, print_json, timing_options, write_files
 from tilewright.progress import stage_reporter
 
 PAGE_FILE, TRACE_FILE = "report.html", "trace.json"
@@ -40,8 +40,7 @@ def command(program: Path, output: Path, engine: str, source: Path | None, as_js
     with stage_reporter(quiet=as_json) as report:
         report("page")
         files = {PAGE_FILE: page(loaded, timing, program.stem), TRACE_FILE: json.dumps(timeline(loaded, timing))}
-    for name, text in files.items():
-        write_file(output / name, text.encode())
+    write_files((output / name, text.encode()) for name, text in files.items())
     if as_json:
         print_json({"files": [str(output / name) for name in files], "source": timing.source, "cycles": timing.cycles})
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import click
@@ -27,17 +26,14 @@ def command(program: Path, source: Path, engine: str, output: Path, as_json: boo
     Example:
       tilewright run model.elf --input image.npz --engine rtl -o out.npz
     """
-    import numpy as np
-
+    from compiler.quantise.arrays import arrays_file
     from isa.program_file import load_program
     from tilewright.api import read_arrays, run_program, stalls
 
-    check_output(output)
+    check_output(output, program, source)
     with stage_reporter(quiet=as_json) as report:
         result = run_program(load_program(program), read_arrays(source), engine, progress=report)
-    buffer = io.BytesIO()
-    np.savez(buffer, **result.outputs)  # type: ignore[arg-type]
-    write_file(output, buffer.getvalue())
+    write_file(output, arrays_file(result.outputs))
     measured = result.measured
     if as_json:
         print_json({

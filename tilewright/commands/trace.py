@@ -30,7 +30,7 @@ def command(program: Path, output: Path, engine: str, source: Path | None, as_js
     from tilewright.measure import timing_of
     from tilewright.profile.timeline import timeline
 
-    check_output(output)
+    check_output(output, program, source)
     loaded = load_program(program)
     timing = timing_of(loaded, engine, source, quiet=as_json)
     document = timeline(loaded, timing)

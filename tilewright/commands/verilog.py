@@ -9,7 +9,7 @@ import click
 from hw.delivery.style import MODULE, Style
 from isa.config import MachineConfig
 from isa.estimate import beyond_chip
-from tilewright.options import check_output, config_option, json_option, print_json, write_file
+from tilewright.options import check_output, config_option, json_option, print_json, write_files
 from tilewright.progress import stage_reporter
 
 VERILOG_FILE, CONFIG_FILE = Style().source, "config.json"
@@ -55,8 +55,7 @@ def command(
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
         files = {**deliver(config, style), CONFIG_FILE: config.to_json()}
-    for name, text in files.items():
-        write_file(output / name, text.encode())
+    write_files((output / name, text.encode()) for name, text in files.items())
     if as_json:
         print_json({"files": [str(output / name) for name in files], "config": config.name, "hash": config.hash})
     else:

@@ -26,7 +26,7 @@ from tests.tools import needs
 
 NANO = preset("nano")
 WIDE = replace(NANO, name="wide", axi_addr_bits=40)
-ABOVE = [replace(NANO, name=f"{bits} bits", axi_addr_bits=bits) for bits in (33, 34)]
+ABOVE = [replace(NANO, name=f"{bits}_bits", axi_addr_bits=bits) for bits in (33, 34)]
 """With 33 bits the program's half of the address space begins where 4 GiB end."""
 SIZE = 1 << 15
 Answers = list[list[int]]

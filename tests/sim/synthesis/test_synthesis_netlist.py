@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from sim.synthesis.netlist import ecp5_netlist
 from tests.tools import needs
 
