@@ -17,6 +17,7 @@ from compiler.frontend.external import with_external_data
 from compiler.frontend.folding import fold_constants, with_constant_outputs, without_identities
 from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto
 from compiler.frontend.rebatch import rebatched
+from compiler.frontend.session import RuntimeRefusal
 from compiler.frontend.tflite.convert import from_tflite
 from compiler.frontend.tflite.file import is_tflite
 from compiler.frontend.types import check_end, with_types
@@ -40,7 +41,7 @@ def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple
     model = without_identities(model)
     model = fold_constants(model)
     check_constants(model)
-    model = with_constant_outputs(_resolved(model))
+    model = with_constant_outputs(_loosely_resolved(model))
     check_shapes(model)
     if batch and any((model.shape(name) or (batch,))[0] != batch for name in model.inputs if name not in shapes):
         return rebatched(model, batch)
@@ -184,6 +185,19 @@ def _input_types(
             )
         types[info.name] = TensorType(tensor.elem_type, tuple(shape))
     return types
+
+
+def _loosely_resolved(model: Model) -> Model:
+    """A branch of If for other sizes than those of the inputs refuses no model: onnxruntime runs it without their shapes."""
+    captured = {name for node in model.nodes for name in node.captures()}
+    refused: RuntimeRefusal | None = None
+    for loose in (set[str](), captured & {*model.inputs}, {*model.inputs} if captured else set[str]()):
+        try:
+            return _resolved(replace(model, loose=frozenset(loose)))
+        except RuntimeRefusal as refusal:
+            refused = refused or refusal
+    assert refused is not None
+    raise refused
 
 
 def _resolved(model: Model) -> Model:
