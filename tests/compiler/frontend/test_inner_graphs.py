@@ -119,7 +119,9 @@ def test_a_model_that_aborts_as_it_came_is_refused(monkeypatch: pytest.MonkeyPat
 
 def test_a_child_that_is_killed_has_not_survived(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert loading.survives(if_model().SerializeToString())
+    assert loading.loads(if_model().SerializeToString())
     assert loading.survives(b"no model"), "it is refused with an error"
+    assert not loading.loads(b"no model")
     aborting = tmp_path / "python"
     aborting.write_text("#!/bin/sh\nkill -ABRT $$\n")
     aborting.chmod(0o755)
