@@ -87,6 +87,8 @@ class Model:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     opsets: Mapping[str, int]
+    loose: frozenset[str] = frozenset()
+    """Inputs whose sizes onnxruntime is not told: with them it refuses a branch that is never taken."""
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         if name in self.constants:
@@ -169,7 +171,10 @@ def _value_info(model: Model, name: str) -> onnx.ValueInfoProto:
     elem = model.elem(name)
     if elem == onnx.TensorProto.UNDEFINED:
         return onnx.ValueInfoProto(name=name)
-    return helper.make_tensor_value_info(name, elem, model.shape(name))
+    shape: Sequence[int | None] | None = model.shape(name)
+    if shape is not None and name in model.loose:
+        shape = [None] * len(shape)
+    return helper.make_tensor_value_info(name, elem, shape)
 
 
 def scalar(value: Array) -> Any:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
 
+from compiler.frontend.captures import with_captures_spelt_out
 from compiler.frontend.edges import Edges, float_inputs, prepared, typed
 from compiler.frontend.errors import ModelError
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.run import interpreted
 from compiler.frontend.importer.values import Mapped
 from compiler.frontend.invalid import invalid_models_told
+from compiler.frontend.loading import has_inner_graphs, survives
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.partition import partitioned, port
 from compiler.frontend.reader import Source, load, read
@@ -25,11 +27,12 @@ from compiler.quantise.quantise import DEFAULT, CalibrationData, is_float, quant
 from compiler.quantise.rest import with_rest_quantised
 from compiler.quantise.statistics import Statistics
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Port
+from compiler.xgraph.ops import Cpu, Port
 
 Progress = Callable[[str], None]
 AS_ASKED = "kept on the CPU as asked"
 NOT_FOLLOWED = "not onnxruntime's result in all cases"
+WOULD_ABORT = "onnxruntime aborts when it loads the model with its quantised parts"
 MOST_DOUBTFUL = 8
 """Results of one run that would differ from onnxruntime's, all cases being as frequent, keep an operation on the CPU."""
 PLAIN = Edges()
@@ -121,9 +124,25 @@ def _import(
         _imported(model, dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
         quantised_model=quantised_model,
     )  # fmt: skip
+    if has_inner_graphs(model.nodes) and not all(survives(part) for part in _for_the_host(found)):
+        found = _on_the_host(float_model or model)
     while unfollowed := _unfollowed(found, choices.follow):
         found = without(found, {found.origins[name]: f"{NOT_FOLLOWED}: {found.inexact[name]}" for name in unfollowed})
     report(f"imported {len(found.graph.ops)} operations")
+    return found
+
+
+def _for_the_host(found: ImportedModel) -> Iterator[bytes]:
+    """All that onnxruntime is to load: the parts on the CPU, and the model as a whole."""
+    yield from (op.model for op in found.graph.ops if isinstance(op, Cpu))
+    yield found.oracle.SerializeToString()
+
+
+def _on_the_host(model: Model) -> ImportedModel:
+    """The model as it came, in one part on the CPU."""
+    found = _imported(model, dict.fromkeys((node.name for node in model.nodes), WOULD_ABORT))
+    if not all(survives(part) for part in _for_the_host(found)):
+        raise ModelError(f"model {model.name}: onnxruntime aborts when it loads it; export it without control flow")
     return found
 
 
@@ -143,6 +162,7 @@ def without(found: ImportedModel, refused: Mapping[str, str]) -> ImportedModel:
 
 
 def _imported(model: Model, refused: Mapping[str, str], watch: Watch | None = None) -> ImportedModel:
+    model = with_captures_spelt_out(model)
     ctx = interpreted(model, refused)
     graph, inputs, outputs = partitioned(ctx)
     graph = optimised(graph, watch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from compiler.frontend.checks import check_constants, check_operators, check_sha
 from compiler.frontend.errors import ModelError
 from compiler.frontend.external import with_external_data
 from compiler.frontend.folding import fold_constants, with_constant_outputs, without_identities
-from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto
+from compiler.frontend.loading import loads
+from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto, to_proto
 from compiler.frontend.rebatch import rebatched
+from compiler.frontend.session import RuntimeRefusal
 from compiler.frontend.structure import check_structure
 from compiler.frontend.tflite.convert import from_tflite
 from compiler.frontend.tflite.file import is_tflite
@@ -41,7 +44,7 @@ def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple
     model = without_identities(model)
     model = fold_constants(model)
     check_constants(model)
-    model = with_constant_outputs(_resolved(model))
+    model = with_constant_outputs(_loosely_resolved(model))
     check_shapes(model)
     if batch and any((model.shape(name) or (batch,))[0] != batch for name in model.inputs if name not in shapes):
         return rebatched(model, batch)
@@ -187,6 +190,19 @@ def _input_types(
             )
         types[info.name] = TensorType(tensor.elem_type, tuple(shape))
     return types
+
+
+def _loosely_resolved(model: Model) -> Model:
+    """A branch of If for other sizes than those of the inputs refuses no model: onnxruntime runs it without their shapes."""
+    captured = {name for node in model.nodes for name in node.captures()}
+    if not captured:
+        return _resolved(model)
+    for loose in (set[str](), captured & {*model.inputs}, {*model.inputs}):
+        with suppress(RuntimeRefusal):
+            found = _resolved(replace(model, loose=frozenset(loose)))
+            if loads(to_proto(found).SerializeToString()):
+                return found
+    return _resolved(model)
 
 
 def _resolved(model: Model) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,4 +39,4 @@ def on_rows(model: Model) -> Model:
         constants[back] = np.array(out, np.int64)
         nodes.append(Node(node.name, "Gemm", (rows[source], node.inputs[1]), (made,)))
         nodes.append(Node(f"{node.name}/back", "Reshape", (made, back), (node.output,)))
-    return Model(model.name, tuple(nodes), constants, types, model.inputs, model.outputs, model.opsets)
+    return replace(model, nodes=tuple(nodes), constants=constants, types=types)
