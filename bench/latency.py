@@ -21,6 +21,7 @@ from bench.networks import imported, known, sources, utilisation
 from compiler.driver import Compiled, compile_graph
 from hw.emit import emit
 from isa.config import MachineConfig, preset
+from isa.depths import READ_AHEAD_BEATS
 from sim.campaign.arguments import add_arguments, how_of
 from sim.rtl.machine import RtlMachine
 from sim.rtl.memory import DRAM_BURSTS, Dram
@@ -30,7 +31,7 @@ from tilewright.api import random_inputs
 
 TITLE = "Latency of DRAM"
 COLUMNS = ("network", "configuration", "strategy", "beats on the way", "latency", "bytes that differ", "cycles", "utilisation")
-DELIVERED = hw.axi.read_engine.READ_AHEAD_BEATS
+DELIVERED = READ_AHEAD_BEATS
 MOST_BURSTS = 64
 NETWORKS = ("mobilenet_v2", "resnet50")
 

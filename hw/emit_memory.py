@@ -84,7 +84,8 @@ class MemoryShape:
 class MemoryModules:
     """An Amaranth platform that turns every memory into an instance of a module, and remembers which ones it needs.
 
-    Semantics are Amaranth's for a cleared memory with one write port and one read port that is not transparent.
+    A memory is cleared, with one write port and one read port that is not transparent. What a read returns of a word that is
+    written in the same cycle is not defined: no unit takes it, for tokens and queues keep reads behind writes.
     The array takes ``cascades`` from it: how sums of products are written.
     """
 

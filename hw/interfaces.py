@@ -1,7 +1,7 @@
 """The wires between units: every interface that two files of ``hw`` share.
 
 Feature-map reads and writes are per lane. A lane is granted when its bank serves it in this cycle
-(``valid & ready``); read data follows exactly ``READ_LATENCY`` cycles after the grant and cannot be refused. Word addresses
+(``valid & ready``); read data follows exactly ``BANK_LATENCY`` cycles after the grant and cannot be refused. Word addresses
 are computed modulo ``2^fm_address_bits``; the unit that asks checks the bound, for it knows the instruction.
 """
 
@@ -17,8 +17,6 @@ from isa.table import Field
 
 TICKET_BITS = 4
 """An instruction in its unit, and in what the unit reports, is a number; the receiver knows the pc that belongs to it."""
-READ_LATENCY = 3
-"""Cycles from the grant of a feature-map read to its data: bank's address, bank, bank's output register."""
 
 
 class FeatureMapRead(wiring.Signature):

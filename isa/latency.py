@@ -12,6 +12,8 @@ TREE_RADIX = 4
 """Operands that one register stage of a tree of adders adds."""
 
 
+BANK_LATENCY = 3
+"""Cycles from the grant of a feature-map read to its data: bank's address, bank, bank's output register."""
 MISC_ROUNDING = 4
 """Register stages from an exact sum of MISC to a whole number."""
 MISC_FINISH = 4

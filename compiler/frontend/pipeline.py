@@ -102,7 +102,7 @@ def _import(
     statistics: Mapping[str, Statistics] = {}
     float_model = None
     quantised_model = None
-    kept: frozenset[str] = frozenset()
+    kept: tuple[str, ...] = ()
     if is_float(model):
         model = prepared(model, edges, float_inputs(model))
         done = quantise(model, calibration, choices, report, edges.forms(model))
@@ -116,7 +116,7 @@ def _import(
         kept = choices.kept(model)
         if choices.rest:
             reasons = _imported(with_types(model), dict.fromkeys(kept, AS_ASKED)).reasons
-            done = with_rest_quantised(with_types(model), reasons.keys() - kept, calibration, choices, report)
+            done = with_rest_quantised(with_types(model), reasons.keys() - {*kept}, calibration, choices, report)
             float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
             model = quantised_model
         model = with_types(prepared(typed(model, edges), edges, float_inputs(model)))

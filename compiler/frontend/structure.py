@@ -15,7 +15,7 @@ _FREE = -1
 def check_structure(proto: onnx.ModelProto, where: str) -> None:
     """Refuses what onnx's checker refuses, and we would take for something else."""
     if proto.ir_version < 1:
-        raise ModelError(f"{where}: ir_version {proto.ir_version or 'is missing'}, at least 1 is expected; export the model again")
+        raise ModelError(f"{where}: ir_version {proto.ir_version or 'is missing'}, 1 or more is expected; export it again")
     for graph in _graphs(proto):
         names = [t.name for t in graph.initializer] + [t.values.name for t in graph.sparse_initializer]
         _check_single("constant", names, where)
@@ -33,7 +33,7 @@ def _check_single(kind: str, names: Iterable[str], where: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ModelError(f"{where}: {kind} {name!r} is given twice, names of their own are expected; export the model again")
+            raise ModelError(f"{where}: {kind} {name!r} is given twice, and one of a name is expected; export it again")
         seen.add(name)
 
 

@@ -35,9 +35,11 @@ Lowered = dict[object, tuple[Fold | None, Layer]]
 
 def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: Lowered | None = None) -> Group:
     """The operations (in topological order) as one group; ``known``: of other groups of the graph, to take from and add to."""
-    made = {op.output for op in ops}
+    made = dict.fromkeys(op.output for op in ops)
     table = joinable(graph, config)
-    joined = {name: table[name] for op in ops for name in op.inputs if name in table and not made.isdisjoint(table[name])}
+    joined = {
+        name: table[name] for op in ops for name in op.inputs if name in table and not made.keys().isdisjoint(table[name])
+    }  # fmt: skip
     read = [name for op in ops for source in op.inputs for name in joined.get(source, (source,))]
     inputs = tuple(dict.fromkeys(name for name in read if name not in made))
     outputs = tuple(op.output for op in ops if _leaves(graph, ops, joined, op.output))

@@ -58,7 +58,7 @@ def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Res
         return
     # In whatever blocks a layer's parameters come, they are as many.
     total = {name: sum(block.bytes(config) for block in found) for name, found in whole.items()}
-    resident, left = _whole_layers(group, whole, total, depth) if rounds > 1 else (set[str](), depth)
+    resident, left = _whole_layers(group, whole, total, depth) if rounds > 1 else (list[str](), depth)
     streaming = [layer.output for layer in group.layers if layer.output not in resident]
     for share in (None, *SHARES) if rounds > 1 and streaming else (None,):
         blocks: dict[str, tuple[Block, ...]] = {name: whole[name] for name in resident}
@@ -85,16 +85,16 @@ def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Res
 
 def _whole_layers(
     group: Group, whole: Mapping[str, tuple[Block, ...]], total: Mapping[str, int], depth: Words
-) -> tuple[set[str], Words]:
+) -> tuple[list[str], Words]:
     size = {name: _words(found) for name, found in whole.items()}
-    resident: set[str] = set()
+    resident: list[str] = []
     left = dict(depth)
     for layer in sorted(group.layers, key=lambda layer: total[layer.output]):
         words = size[layer.output]
         keeps_room = len(group.layers) == len(resident) + 1
         room = {b: left[b] - words[b] for b in PARAMETER_BUFFERS}
         if all(room[b] >= (0 if keeps_room else max(1, depth[b] // 3)) or not words[b] for b in PARAMETER_BUFFERS):
-            resident.add(layer.output)
+            resident.append(layer.output)
             left = room
     return resident, left
 

@@ -40,8 +40,11 @@ class Choices:
         if self.follow not in FOLLOW:
             raise CalibrationError(f"following kernels: {self.follow!r} is unknown; choose one of {', '.join(FOLLOW)}")
 
-    def kept(self, model: Model, left: Model | None = None) -> frozenset[str]:
-        """The nodes that stay in float; ``left``: what fusion made of the model, where a pattern must still find something."""
+    def kept(self, model: Model, left: Model | None = None) -> tuple[str, ...]:
+        """The nodes that stay in float, in the order of the model.
+
+        ``left``: what fusion made of the model, where a pattern must still find something.
+        """
         names = [node.name for node in model.nodes]
         remain = {node.name for node in (left or model).nodes}
         found: set[str] = set()
@@ -54,7 +57,7 @@ class Choices:
                     f"keep in float: {pattern!r} finds {hit[0]}, which is folded into the layer before it; name that layer"
                 )
             found.update(hit)
-        return frozenset(found & remain)
+        return tuple(name for name in names if name in found and name in remain)
 
 
 def _matching(pattern: str, names: list[str]) -> list[str]:

@@ -73,7 +73,7 @@ def quantise(
     choices.check()
     scheme, method = SCHEMES[choices.scheme], method_of(choices.method)
     prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
-    forms = forms_of(prepared, choices.kept(model, prepared) | unbounded(prepared))
+    forms = forms_of(prepared, frozenset(choices.kept(model, prepared)) | unbounded(prepared))
     names = forms.quantised()
     with ThreadPoolExecutor(1) as beside:
         # While onnxruntime works, which leaves a core idle for the most part.

@@ -65,7 +65,7 @@ class _Reader:
     def __init__(self, constants: Mapping[str, Constant], origin: str) -> None:
         self.constants, self.origin = constants, origin
         known: list[type] = [Tensor, *OPERATIONS.values()]
-        kinds = {part for kind in known for part in parts_of(kind)}
+        kinds = dict.fromkeys(part for kind in known for part in parts_of(kind))
         self.enums: dict[str, type[enum.Enum]] = {kind.__name__: kind for kind in kinds if issubclass(kind, enum.Enum)}
         self.parts = {kind.__name__: kind for kind in kinds if kind.__name__ not in self.enums} | OPERATIONS
 

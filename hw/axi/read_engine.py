@@ -16,10 +16,8 @@ from hw.axi.credits import Credits
 from hw.axi.signature import AxiRead
 from isa.bounds import BOUNDS
 from isa.config import MachineConfig
+from isa.depths import READ_AHEAD_BEATS
 
-READ_AHEAD_BEATS = 128
-"""No burst is asked for while so many beats are on the way: more than the latency of DRAM, and a bound on what an
-instruction fetch queues behind."""
 READ_AHEAD_BURSTS = BOUNDS["axi_reads"].high
 """Bursts on the way: the bus accepts no more than ``axi_reads`` (``hw/axi/arbiter.py``), so their queue needs no look at its
 level."""

@@ -41,7 +41,7 @@ class FeatureMap(wiring.Component):
     after one in which another wanted the line, too: a mover of short words, which has one in every cycle, gets half of them
     then. All get what their line reads. A way of one line chooses its word by phase first, then by group.
 
-    At most ``fm_phases`` lanes of a way get a word in one cycle. Reading, granted in cycle 0 (``READ_LATENCY`` = 3)::
+    At most ``fm_phases`` lanes of a way get a word in one cycle. Reading, granted in cycle 0 (``BANK_LATENCY`` = 3)::
 
         cycle      0          1               2            3
         lane       granted    row to bank     bank reads   output register: group and phase are selected, data

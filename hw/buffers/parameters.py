@@ -29,7 +29,7 @@ class ParameterMemory(wiring.Component):
 
     ============  ======================================================================
     read          data one cycle after ``en``, held until the next ``en``; a column with a delay so many cycles later
-    write         seen by a read in the next cycle; a read in the same cycle returns the old word
+    write         seen by a read in the next cycle; what a read of that word in the same cycle returns is not defined
     stalls        never
     ============  ======================================================================
     """

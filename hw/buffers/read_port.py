@@ -11,10 +11,11 @@ from amaranth.lib.wiring import In, Out
 
 from hw.buffers.answers import Answers, answer_layout
 from hw.buffers.head import Head
-from hw.interfaces import READ_LATENCY, FeatureMapRead
+from hw.interfaces import FeatureMapRead
 from isa.config import MachineConfig
+from isa.latency import BANK_LATENCY
 
-ANSWERS = READ_LATENCY + 2
+ANSWERS = BANK_LATENCY + 2
 """Answers between a grant and the reader's taking them, when both happen in every cycle."""
 
 
@@ -29,7 +30,7 @@ def request_layout(config: MachineConfig, lanes: int, tag: ShapeLike, *, always:
 
 
 class ReadPort(wiring.Component):
-    """One request per cycle while its lanes are granted at once; latency ``READ_LATENCY + 2`` from request to answer: queue,
+    """One request per cycle while its lanes are granted at once; latency ``BANK_LATENCY + 2`` from request to answer: queue,
     then grant, bank and queue.
 
     Lanes are granted one by one; the word of a lane that was granted early waits where the answer will be. A request
@@ -132,7 +133,7 @@ class ReadPort(wiring.Component):
             now.fill.eq(0 if self.always else request.fill),
             now.tag.eq(request.tag),
         ]
-        for age in range(READ_LATENCY):
+        for age in range(BANK_LATENCY):
             older = Signal(travelling, name=f"age{age + 1}")
             m.d.sync += older.eq(now)
             if age == 1:

@@ -12,7 +12,7 @@ from hw.control.counters import CounterFile, CycleCounter
 from hw.control.dispatch import Dispatch
 from hw.control.faults import NO_UNIT, Faults
 from hw.control.fetch import Fetch
-from hw.control.receiver import IN_FLIGHT, Receiver
+from hw.control.receiver import Receiver
 from hw.control.registers import COUNTERS, READ_BEATS, WRITE_BEATS, Registers, counter_number
 from hw.control.sequencer import Sequencer
 from hw.control.tokens import Tokens
@@ -22,6 +22,7 @@ from hw.control.watchdog import Watchdog
 from hw.interfaces import TICKET_BITS, UnitSignature
 from isa.capabilities import built_units
 from isa.config import MachineConfig
+from isa.depths import IN_FLIGHT
 from isa.faults import Fault
 from isa.instructions import Region, Unit
 from isa.registers import Counter

@@ -14,11 +14,9 @@ from hw.control.units import HEADER_LAYOUT, TraceSignature, unit_rows
 from hw.interfaces import TICKET_BITS, unit_layout
 from hw.window.queue import Queue
 from isa.config import MachineConfig
+from isa.depths import IN_FLIGHT
 from isa.instructions import Unit
 from isa.table import Placed
-
-IN_FLIGHT = 8
-"""Instructions that a unit may have accepted and not yet finished."""
 
 _UNITS = len(Unit)
 assert IN_FLIGHT < 1 << TICKET_BITS, "the offered instruction and those in flight have tickets of their own"

@@ -12,9 +12,18 @@ from isa.config import MachineConfig
 TOOLS = ("vivado", "fusesoc", "litex")
 
 
+def has_dsp48e2(config: MachineConfig, tool: str) -> bool:
+    """Whether the package's array is made of instances of DSP48E2: Vivado's boards have them, and ``tilewright size`` measures
+    the machine so."""
+    return tool == "vivado" and config.dsp_packing
+
+
 def package(text: str, config: MachineConfig, tool: str) -> dict[str, str]:
-    """Text of every file by its name, from the Verilog that ``hw.emit`` wrote. Resets of Vivado's blocks are active low."""
-    style = Style(active_low=tool == "vivado")
+    """Text of every file by its name, from the Verilog that ``hw.emit`` wrote, with DSP48E2 if the package ``has_dsp48e2``.
+
+    Resets of Vivado's blocks are active low.
+    """
+    style = Style(active_low=tool == "vivado", dsp48e2=has_dsp48e2(config, tool))
     found = arranged(text, config, style)
     if tool == "fusesoc":
         return found.files

@@ -11,11 +11,10 @@ from amaranth.lib.wiring import In, Out
 from hw.buffers.read_port import ReadPort
 from hw.interfaces import FeatureMapRead
 from isa.config import MachineConfig
+from isa.depths import MISC_AHEAD, MISC_ANSWERS
 
 TURN = data.StructLayout({"last": unsigned(1), "opens": unsigned(1), "closes": unsigned(1)})
 """What goes along with an operand: ``last`` of its instruction, first and last iteration of loop 4."""
-AHEAD = 4
-ANSWERS = 8
 
 
 def request_layout(config: MachineConfig) -> data.StructLayout:
@@ -25,7 +24,7 @@ def request_layout(config: MachineConfig) -> data.StructLayout:
 class OperandFetch(wiring.Component):
     """Reads one word per request; ``turn`` comes out beside its word.
 
-    One word per cycle, ``READ_LATENCY + 2`` cycles from request to answer when the bank is free. The queues let one
+    One word per cycle, ``BANK_LATENCY + 2`` cycles from request to answer when the bank is free. The queues let one
     operand run ahead of the other, so that two operands that share a bank take turns only at the start and then walk one
     bank apart.
     """
@@ -41,7 +40,7 @@ class OperandFetch(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.port = port = ReadPort(self.config, 1, TURN, ANSWERS, ahead=AHEAD, always=True)
+        m.submodules.port = port = ReadPort(self.config, 1, TURN, MISC_ANSWERS, ahead=MISC_AHEAD, always=True)
         wiring.connect(m, port.fm_read[0], wiring.flipped(self.fm_read))
         m.d.comb += [
             port.i.valid.eq(self.i.valid),

@@ -14,9 +14,7 @@ from hw.interfaces import TICKET_BITS, FeatureMapRead
 from hw.move.unpacker import piece_layout
 from hw.move.words import word_layout
 from isa.config import MachineConfig
-
-ROOM = 8
-"""Words that may be on the way or waiting: a read that is granted cannot be refused."""
+from isa.depths import SAVE_WORDS
 
 
 def read_context(config: MachineConfig) -> data.StructLayout:
@@ -34,10 +32,10 @@ def read_context(config: MachineConfig) -> data.StructLayout:
 
 
 class WordReader(wiring.Component):
-    """One word per cycle from the feature maps; asked for a cycle after it comes, a piece ``READ_LATENCY`` + 1 cycles after
+    """One word per cycle from the feature maps; asked for a cycle after it comes, a piece ``BANK_LATENCY`` + 1 cycles after
     its grant.
 
-    ``pieces`` can be stalled: no more than ``ROOM`` words are asked for ahead. A word outside the buffer is not asked
+    ``pieces`` can be stalled: no more than ``SAVE_WORDS`` words are asked for ahead. A word outside the buffer is not asked
     for: ``outside`` strobes once those before it have been read. With ``halt`` no other word is taken.
     """
 
@@ -58,7 +56,7 @@ class WordReader(wiring.Component):
         lane_shape = context.lane.shape()
         count = piece_layout(self.config)["count"].shape
         tag = data.StructLayout({"count": count, "lane": lane_shape, "last": unsigned(1), "flip": unsigned(1)})
-        m.submodules.port = port = ReadPort(self.config, 1, tag, ROOM, always=True)
+        m.submodules.port = port = ReadPort(self.config, 1, tag, SAVE_WORDS, always=True)
         connect(m, port.fm_read[0], flipped(self.fm_read))
         may_read = Signal()
         take = Signal()

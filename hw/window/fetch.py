@@ -27,7 +27,7 @@ class WindowFetch(wiring.Component):
     A lane that reads nothing sees ``pad_value``. The reader may stall at any time (``ReadPort``). A word outside the buffer
     raises ``FM_ADDRESS`` when its step is reached, and nothing is read from then on.
 
-    Latency ``READ_LATENCY + 2`` from step to operand: queue, then grant, bank and queue.
+    Latency ``BANK_LATENCY + 2`` from step to operand: queue, then grant, bank and queue.
     """
 
     def __init__(self, config: MachineConfig, taps: int = 1) -> None:

@@ -6,6 +6,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from isa.config import MachineConfig
+from isa.depths import IN_FLIGHT
 from isa.instructions import Unit
 from sim.cycle.bus import NEVER, Bus
 from sim.cycle.movers import LoadPipeline, SavePipeline
@@ -17,7 +18,6 @@ from sim.cycle.timing import (
     FETCH_ADDRESS,
     FETCH_BEGIN,
     FETCH_WORD,
-    IN_FLIGHT,
     OFFER,
     QUEUE,
     Timing,

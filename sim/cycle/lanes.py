@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
+from isa.depths import MISC_ANSWERS
 from sim.cycle.rivals import groups
 from sim.cycle.trails import Groups
 
@@ -50,8 +51,6 @@ def lane_waits(
 
 Operand = tuple[int, int, int, int, int, int]
 """First word and the five strides of an operand of MISC."""
-RUN_AHEAD = 8
-"""Words by which one operand may be ahead of the other (``hw/misc/operand.py``)."""
 
 
 def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Operand) -> Groups:
@@ -74,7 +73,7 @@ def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Operand, b:
     waits = 0
     for begin in range(0, total, 1 << 14):
         block = banks[:, begin : begin + (1 << 14)]
-        windows = np.arange(block.shape[1]) // RUN_AHEAD
+        windows = np.arange(block.shape[1]) // MISC_ANSWERS
         demand = np.bincount(((windows * config.fm_banks) + block).ravel(), minlength=(windows[-1] + 1) * config.fm_banks)
         fullest = demand.reshape(-1, config.fm_banks).max(axis=1)
         waits += int(np.maximum(fullest - config.misc_parts * np.bincount(windows), 0).sum())

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from isa.config import MachineConfig
-from isa.latency import array_latency, conv_post_latency, pool_latency, post_latency
+from isa.depths import READ_AHEAD_BEATS, SAVE_WORDS
+from isa.latency import BANK_LATENCY, array_latency, conv_post_latency, pool_latency, post_latency
 from sim.rtl.memory import DRAM_BURSTS, READ_LATENCY
-
-IN_FLIGHT = 8
-"""Instructions that a receiver lets its unit have unfinished (``hw/control/receiver.py``)."""
 
 BEGIN = 4
 """From the start of the trace to the sequencer's ``begin``: register, start, idle to clear, clear to run."""
@@ -41,8 +39,8 @@ RASTER_STAGES = 2
 """Groups between the raster's counters and its output: its settings are taken anew when the first of a walk is put out."""
 RASTER_AHEAD = 3
 """Pixel groups between the raster's counters and the loop over taps: the next walk begins when the loop takes so many."""
-READ_TO_BEAT = 4
-"""From the grant of a beat's last word to the beat: bank's address, bank, its output register, queue."""
+READ_TO_BEAT = BANK_LATENCY + 1
+"""From the grant of a beat's last word to the beat: bank, queue."""
 LOOP_TO_BEAT = 9
 """From the loop over taps to the beat: loop, sum, wrap, address, fetch (5)."""
 PLACES_AHEAD = 6
@@ -66,8 +64,8 @@ LOAD_NEXT = 2
 """From one acceptance to the next when the front is free at once."""
 BURSTS_AHEAD = DRAM_BURSTS + 4
 """Bursts that have left the generator of runs and are not yet served: DRAM's queue, register slice (2), splitter (2)."""
-LOAD_AHEAD_BEATS = 127
-"""Beats that may be on their way when another burst is asked for (``READ_AHEAD_BEATS``)."""
+LOAD_AHEAD_BEATS = READ_AHEAD_BEATS - 1
+"""Beats that may be on their way when another burst is asked for."""
 
 SAVE_WRITE = 11
 """From acceptance of a SAVE to the DRAM write of its first beat: walk (2), queue, read (2), queue (2), unpacker, W, slice,
@@ -78,7 +76,7 @@ SAVE_ADDRESS = 8
 """The same by way of the address, but for the time that a row's length takes: runs, splitter (2), AW, lengths, W, DRAM."""
 SAVE_TAIL = 3
 """From the cycle after the last beat's write to ``done``: B queue, B, slice, done."""
-SAVE_AHEAD_BEATS = 28
+SAVE_AHEAD_BEATS = SAVE_WORDS + 4 + DRAM_BURSTS
 """Beats between the reads of the feature maps and the write in DRAM: reader (8), unpacker (2), slice (2), DRAM (16)."""
 
 MISC_READ = 2

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from isa.config import MachineConfig
+from isa.depths import MISC_AHEAD, MISC_ANSWERS
 from isa.latency import misc_latency, raster_rounds
 from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.costs import MiscCost, WindowCost
@@ -27,7 +28,7 @@ from sim.cycle.timing import (
 )
 from sim.cycle.trails import Groups, Stretch, Trail, taken_by
 from sim.cycle.walks import Banks, Masks, RoundWalk, Walk, Way
-from sim.cycle.words import AHEAD, ANSWER, ANSWERS, Pace, WordContest
+from sim.cycle.words import ANSWER, Pace, WordContest
 
 KEPT = 64
 """Instructions, or parts of them, whose accesses are remembered: more than are at work beside one that waits for them."""
@@ -237,13 +238,13 @@ class MiscPipeline(_Worker):
         parts = self._pace.parts
         turns = self._one_line and cost.walks is not None and cost.walks[1] is not None
         reads = cost.words * (2 if turns else 1) + cost.wait_bank
-        later = min(cost.words, AHEAD) if turns else 0
+        later = min(cost.words, MISC_AHEAD) if turns else 0
         """The first operand runs ahead before the second gets its first word."""
         free = max(first + later + ANSWER, self._settled) + cost.cycles
         self._settled = free + self._latency
         last = free - parts
-        self._next = max(cycle + reads, last - (AHEAD + ANSWERS - 1) * parts + 1, self._needs) + MISC_TURN
-        self._read_over = (max(first + reads, last - (ANSWERS - 1) * parts + 1),) * 2
+        self._next = max(cycle + reads, last - (MISC_AHEAD + MISC_ANSWERS - 1) * parts + 1, self._needs) + MISC_TURN
+        self._read_over = (max(first + reads, last - (MISC_ANSWERS - 1) * parts + 1),) * 2
         return last + self._pace.pipe + 1
 
     def reads(self) -> Reversible[Trail]:

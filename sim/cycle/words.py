@@ -8,19 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from isa.config import MachineConfig
-from isa.latency import misc_latency, misc_room
+from isa.depths import MISC_AHEAD, MISC_ANSWERS
+from isa.latency import BANK_LATENCY, misc_latency, misc_room
 from sim.cycle.contest import BLOCK, Taken
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Masks
 
-AHEAD = 4
-"""Addresses that wait for a bank, for each operand: so far may one operand be ahead of the other (``hw/misc/operand.py``)."""
-ANSWERS = 8
-"""Words of an operand that are on their way or wait to be cut into slices."""
 ASKED = 2
 """From the grant that makes room among the addresses to the first grant of the word that takes it."""
-ANSWER = 4
-"""From the grant of a word's operands to its first slice: bank (3), queue."""
+ANSWER = BANK_LATENCY + 1
+"""From the grant of a word's operands to its first slice: bank, queue."""
 FREED = 2
 """From a write to the first slice of the word that takes its room: what is given back, room."""
 STEADY = 24
@@ -44,7 +41,7 @@ class Pace(NamedTuple):
     @property
     def held(self) -> int:
         """Words whose cycles are remembered: as many as the next word looks back at."""
-        return max(self.room, ANSWERS, AHEAD + 1)
+        return max(self.room, MISC_ANSWERS, MISC_AHEAD + 1)
 
     @classmethod
     def of(cls, config: MachineConfig) -> Pace:
@@ -81,7 +78,10 @@ class WordContest:
         self._gots, self._others = self._before(first[0] - 1), self._before(first[1] - 1)
         self._begins = self._before(begin - pace.parts)
         self._writes = self._before(begin - pace.parts + pace.pipe)
-        """Cycles of grants, first slices and writes, the last that of the word before; ``a`` may be ahead by ``AHEAD`` - 1."""
+        """Cycles of grants, first slices and writes, the last that of the word before.
+
+        ``a`` may be ahead by ``MISC_AHEAD`` - 1.
+        """
         self._quiet = STEADY if pace.parts == 1 and begin == self._first + ANSWER else 0
 
     def _before(self, last: int) -> list[int]:
@@ -116,9 +116,9 @@ class WordContest:
     def last_asked(self) -> int:
         """The cycle in which the last address was asked for, once it is over."""
         undisturbed = self._first + self._count - ASKED
-        if self._count <= AHEAD:
+        if self._count <= MISC_AHEAD:
             return undisturbed
-        return max(undisturbed, self._gots[-1 - AHEAD] + 1, self._others[-1 - AHEAD] + 1)
+        return max(undisturbed, self._gots[-1 - MISC_AHEAD] + 1, self._others[-1 - MISC_AHEAD] + 1)
 
     def advance(self, until: int, taken_reads: Taken, taken_writes: Taken) -> None:
         """Go on to that cycle; what others do until then is known."""
@@ -184,7 +184,7 @@ class WordContest:
         first = max(begin, min(self._gots[-1], self._others[-1], self._writes[-1] - self._pace.pipe) + 1)
         if first >= end:
             return False
-        here = slice(self._word, self._word + end - first + AHEAD)
+        here = slice(self._word, self._word + end - first + MISC_AHEAD)
         words, quiet, found = _follow(
             self._a[here].tobytes(), None if self._b is None else self._b[here].tobytes(), self._o[here].tobytes(), self._pace,
             tuple([tuple([cycle - first for cycle in one]) for one in histories]), end - first,
@@ -214,17 +214,17 @@ def _follow(
     gots, others, begins, written = (list(cycles) for cycles in histories)
     last_a, last_b, last_begin, last_write = gots[-1], others[-1], begins[-1], written[-1]
     parts, pipe, room = pace.parts, pace.pipe, pace.room
-    most = 1 if other is None else AHEAD
+    most = 1 if other is None else MISC_AHEAD
     count = len(own)
     word = ahead = 0
     # The hottest loop of the cycle model: comparisons instead of ``max``.
     while word < count and quiet < STEADY:
         while ahead < most and word + ahead < count:
             now = last_a + 1
-            least = others[ahead - AHEAD] + ASKED
+            least = others[ahead - MISC_AHEAD] + ASKED
             if least > now:
                 now = least
-            least = begins[ahead - ANSWERS] + parts
+            least = begins[ahead - MISC_ANSWERS] + parts
             if least > now:
                 now = least
             want = own[word + ahead]
@@ -242,10 +242,10 @@ def _follow(
         got = second = gots[-ahead]
         if other is not None:
             second = last_b + 1
-            least = gots[-ahead - AHEAD] + ASKED
+            least = gots[-ahead - MISC_AHEAD] + ASKED
             if least > second:
                 second = least
-            least = begins[-ANSWERS] + parts
+            least = begins[-MISC_ANSWERS] + parts
             if least > second:
                 second = least
             want = other[word]

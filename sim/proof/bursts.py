@@ -7,10 +7,11 @@ from typing import Any
 from amaranth import Mux, Signal
 
 from hw.axi.burst import RUN_BYTES_BITS, BurstSplitter
-from hw.axi.read_engine import READ_AHEAD_BEATS, ReadEngine
+from hw.axi.read_engine import ReadEngine
 from hw.axi.write_engine import AHEAD_BURSTS, NO_TAG, OPEN_BURSTS, WriteEngine
 from hw.control.fetch import Fetch
 from isa.config import MachineConfig
+from isa.depths import READ_AHEAD_BEATS
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside

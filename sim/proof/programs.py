@@ -9,9 +9,10 @@ from amaranth.lib.data import View
 
 from hw.control.dispatch import Dispatch
 from hw.control.legality import rules_hold, values_legal
-from hw.control.receiver import IN_FLIGHT, Receiver
+from hw.control.receiver import Receiver
 from hw.control.units import HEADER_LAYOUT
 from isa.config import MachineConfig
+from isa.depths import IN_FLIGHT
 from isa.instructions import BY_NAME, Unit
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault

@@ -21,7 +21,8 @@ from tests.driver.test_driver_images import edge_images, spoiled
 
 SOURCES = LINUX.parent / "src"
 OPTIONAL = {
-    ("tw_layout", "image_bus"), ("tw_open_verified", "context"), ("tw_begin", "part"), ("tw_begin", "context"), ("tw_infer", "part"), ("tw_infer", "context"),
+    ("tw_layout", "image_bus"), ("tw_open_verified", "context"), ("tw_begin", "part"), ("tw_begin", "context"),
+    ("tw_infer", "part"), ("tw_infer", "context"),
     ("tw_linux_open_uio", "sysfs"), ("tw_onnxruntime_open", "options"),
 }  # fmt: skip
 """Arguments that may be NULL."""

@@ -11,7 +11,7 @@ from amaranth import Module
 from amaranth.lib.wiring import connect
 
 from hw.axi.port import AxiPort
-from hw.interfaces import READ_LATENCY, TICKET_BITS
+from hw.interfaces import TICKET_BITS
 from hw.move.load import LoadUnit
 from hw.move.parameters import MEMORIES
 from hw.move.save import SaveUnit
@@ -19,6 +19,7 @@ from isa.codec import Op
 from isa.config import MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import Buffer, Region, Unit
+from isa.latency import BANK_LATENCY
 from tests.hw.axi_memory import AxiMemory
 from tests.hw.simulation import Simulator
 
@@ -94,7 +95,7 @@ class MoveBench:
             for name in MEMORIES.values():
                 port = getattr(dut, name)
                 monitored += [port.en, port.addr, port.column, port.data]
-        on_the_way = deque([0] * (READ_LATENCY - 1))
+        on_the_way = deque([0] * (BANK_LATENCY - 1))
         self._offer(ctx, waiting)
         ctx.set(lanes.ready, 1)
         ticks = ctx.tick().sample(*monitored, *self.memory.sampled(axi))

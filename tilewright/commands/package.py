@@ -25,7 +25,8 @@ def command(config: MachineConfig, tool: str, output: Path, as_json: bool) -> No
 
     \b
     vivado   Verilog, an IP-XACT component (1685-2014), Tcl that packages the core, and Tcl that makes a block design for
-             ZCU102 and KV260: processing system, interconnect, clocks, interrupt. Not run by this project: Vivado is not free.
+             ZCU102 and KV260: processing system, interconnect, clocks, interrupt. With dsp_packing the array is made of
+             DSP48E2, as `tilewright size` measures it. Not run by this project: Vivado is not free.
     fusesoc  What `tilewright verilog` writes, its .core file among it.
     litex    Verilog, and a Python module that puts the machine into a LiteX system on chip.
 
@@ -34,7 +35,7 @@ def command(config: MachineConfig, tool: str, output: Path, as_json: bool) -> No
       tilewright package --config base --for vivado -o vivado/
       tilewright package --config nano --for litex -o litex/
     """
-    from hw.delivery.package import package
+    from hw.delivery.package import has_dsp48e2, package
     from sim.rtl.build import core_verilog
 
     check_output(output / CONFIG_FILE)
@@ -43,8 +44,9 @@ def command(config: MachineConfig, tool: str, output: Path, as_json: bool) -> No
         click.echo(f"tilewright: warning: {sentence}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
-        files = {**package(core_verilog(config), config, tool), CONFIG_FILE: config.to_json()}
-    write_files((output / name, text.encode()) for name, text in files.items())
+        text = core_verilog(config, dsp48e2=has_dsp48e2(config, tool))
+        files = {**package(text, config, tool), CONFIG_FILE: config.to_json()}
+    write_files((output / name, content.encode()) for name, content in files.items())
     if as_json:
         written = [str(output / name) for name in files]
         print_json({"files": written, "config": config.name, "hash": config.hash, "beyond": beyond})

@@ -215,8 +215,8 @@ class Execution {
     // Let the unit, which is ready, take the instruction at the head, if it is known when it can.
     bool accept(Receiver &receiver, i64 ready) {
         i64 n = receiver.taken, index = receiver.indices[at(n)], offered = receiver.offered[at(n)], tokens = receiver.tokens;
-        if (n >= timing::IN_FLIGHT) {
-            i64 finish = finishes[at(receiver.indices[at(n - timing::IN_FLIGHT)])];
+        if (n >= control::IN_FLIGHT) {
+            i64 finish = finishes[at(receiver.indices[at(n - control::IN_FLIGHT)])];
             if (finish < 0) return false;
             ready = std::max(ready, finish + 1 + receiver.pipeline->notice);
         }

@@ -224,12 +224,13 @@ class MiscPipeline final : public Worker {
         }
         i64 parts = pace_.parts;
         bool turns = serial_ && cost.two;
-        i64 reads = cost.words * (turns ? 2 : 1) + cost.wait_bank, later = turns ? std::min(cost.words, words::AHEAD) : 0;
+        i64 reads = cost.words * (turns ? 2 : 1) + cost.wait_bank, later = turns ? std::min(cost.words, words::MISC_AHEAD) : 0;
         i64 free = std::max(first + later + words::ANSWER, settled_) + cost.cycles;
         settled_ = free + latency_;
         i64 last = free - parts;
-        next_ = std::max({cycle + reads, last - (words::AHEAD + words::ANSWERS - 1) * parts + 1, needs_}) + timing::MISC_TURN;
-        i64 over = std::max(first + reads, last - (words::ANSWERS - 1) * parts + 1);
+        i64 made_room = last - (words::MISC_AHEAD + words::MISC_ANSWERS - 1) * parts + 1;
+        next_ = std::max({cycle + reads, made_room, needs_}) + timing::MISC_TURN;
+        i64 over = std::max(first + reads, last - (words::MISC_ANSWERS - 1) * parts + 1);
         read_over_ = {over, over};
         return last + pace_.pipe + 1;
     }

@@ -11,7 +11,7 @@ namespace cycle {
 struct Pace {
     i64 parts, pipe, room;
 
-    i64 held() const { return std::max({room, words::ANSWERS, words::AHEAD + 1}); }
+    i64 held() const { return std::max({room, words::MISC_ANSWERS, words::MISC_AHEAD + 1}); }
 };
 
 // Cycles of the last words, the last of all at the end.
@@ -54,8 +54,8 @@ class WordContest final : public Contest {
 
     i64 last_asked() const {
         i64 undisturbed = first_ + count_ - words::ASKED;
-        if (count_ <= words::AHEAD) return undisturbed;
-        return std::max({undisturbed, gots_.back(1 + words::AHEAD) + 1, others_.back(1 + words::AHEAD) + 1});
+        if (count_ <= words::MISC_AHEAD) return undisturbed;
+        return std::max({undisturbed, gots_.back(1 + words::MISC_AHEAD) + 1, others_.back(1 + words::MISC_AHEAD) + 1});
     }
 
     void advance(i64 until, const Rivals &rivals) override {
@@ -127,12 +127,12 @@ class WordContest final : public Contest {
         auto taken = [&](i64 cycle) { return reads ? busy_reads_[at(cycle - begin)] : 0; };
         auto taken_writes = [&](i64 cycle) { return writes ? busy_writes_[at(cycle - begin)] : 0; };
         auto asked = [&](i64 cycle) -> u64 & { return asked_[at(cycle - begin)]; };
-        i64 parts = pace_.parts, most = two_ ? words::AHEAD : 1, ahead = 0;
-        i64 word = word_, stop = std::min(count_, word_ + end - first + words::AHEAD);
+        i64 parts = pace_.parts, most = two_ ? words::MISC_AHEAD : 1, ahead = 0;
+        i64 word = word_, stop = std::min(count_, word_ + end - first + words::MISC_AHEAD);
         while (word < stop && quiet_ < words::STEADY) {
             for (; ahead < most && word + ahead < stop; ahead++) {
-                i64 now = std::max({gots_.last() + 1, others_.back(words::AHEAD - ahead) + words::ASKED,
-                                    begins_.back(words::ANSWERS - ahead) + parts});
+                i64 now = std::max({gots_.last() + 1, others_.back(words::MISC_AHEAD - ahead) + words::ASKED,
+                                    begins_.back(words::MISC_ANSWERS - ahead) + parts});
                 u64 want = a_[at(word + ahead)];
                 for (; now < end && (taken(now) & want) != 0; now++) asked(now) |= want;
                 if (now >= end) break;
@@ -142,8 +142,8 @@ class WordContest final : public Contest {
             if (ahead == 0) break;
             i64 got = gots_.back(ahead), second = got;
             if (two_) {
-                second = std::max({others_.last() + 1, gots_.back(ahead + words::AHEAD) + words::ASKED,
-                                   begins_.back(words::ANSWERS) + parts});
+                second = std::max({others_.last() + 1, gots_.back(ahead + words::MISC_AHEAD) + words::ASKED,
+                                   begins_.back(words::MISC_ANSWERS) + parts});
                 u64 want = b_[at(word)];
                 while (second < end && (asked(second) & want) != 0) second++;
                 if (second >= end) break;

@@ -22,6 +22,15 @@ def tokens(width: int, inner: int = 16, height: int = 1, kernel: tuple[int, int]
     return b.graph(b.eltwise(EltwiseKind.ADD, b.conv(b.conv(x, inner, kernel), 8, (1, 1)), x))
 
 
+def test_maps_stand_in_the_order_in_which_they_are_made() -> None:
+    b = Builder(0)
+    x = b.input(4, 4, 8)
+    for _ in range(8):
+        x = b.conv(x, 8, (1, 1))
+    graph = b.graph(x)
+    assert list(make_group(NANO, graph, graph.ops).tensors) == [graph.inputs[0], *(op.output for op in graph.ops)]
+
+
 @pytest.mark.parametrize(
     ("width", "inner", "pixels"),
     [

@@ -79,6 +79,11 @@ def test_everything_kept_computes_what_the_float_model_does() -> None:
     np.testing.assert_allclose(run(to_proto(done), feeds)["y"], run(to_proto(NET), feeds)["y"], rtol=1e-4, atol=1e-5)
 
 
+def test_nodes_are_kept_in_the_order_of_the_model_whatever_asks_for_them() -> None:
+    names = [node.name for node in NET.nodes]
+    assert Choices(keep_float=(*reversed(names),)).kept(NET) == tuple(names)
+
+
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [

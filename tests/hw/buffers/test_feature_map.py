@@ -13,8 +13,9 @@ from amaranth import Fragment, Module
 from hw.buffers.bank import write_granularity
 from hw.buffers.feature_map import FeatureMap
 from hw.buffers.way import Way
-from hw.interfaces import READ_LATENCY, FeatureMapRead
+from hw.interfaces import FeatureMapRead
 from isa.config import MachineConfig, preset
+from isa.latency import BANK_LATENCY
 from tests.hw.simulation import Simulator
 
 NANO = dataclasses.replace(preset("nano"), fm_depth=16)
@@ -132,8 +133,8 @@ def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], F
     owners = [name for name, lanes in dut.reads.items() for _ in range(lanes)]
 
     async def process(ctx: Any) -> None:
-        expected: list[dict[int, int]] = [{} for _ in range(READ_LATENCY)]
-        fills: list[dict[str, int]] = [{} for _ in range(READ_LATENCY)]
+        expected: list[dict[int, int]] = [{} for _ in range(BANK_LATENCY)]
+        fills: list[dict[str, int]] = [{} for _ in range(BANK_LATENCY)]
         for _ in range(600):
             for name, value in fills.pop(0).items():
                 for lane in getattr(dut, f"read_{name}"):
@@ -196,7 +197,7 @@ def test_read_granted_after_the_write_sees_it() -> None:
         await ctx.tick()
         ctx.set(write.valid, 0)
         ctx.set(read.valid, 1)
-        await ctx.tick().repeat(READ_LATENCY)
+        await ctx.tick().repeat(BANK_LATENCY)
         assert ctx.get(read.data) == 0x11223344
 
     run(dut, process)
@@ -254,7 +255,7 @@ def test_slow_writers_share_a_way_on_a_machine_of_one_phase() -> None:
         ctx.set(dut.read_save[0].valid, 1)
         for addr, word in stored.items():
             ctx.set(dut.read_save[0].addr, addr)
-            await ctx.tick().repeat(READ_LATENCY)
+            await ctx.tick().repeat(BANK_LATENCY)
             assert ctx.get(dut.read_save[0].data) == word
 
     run(dut, process)
@@ -337,7 +338,7 @@ def test_on_a_line_nobody_starves_beside_a_mover_that_asks_in_every_cycle() -> N
         expected |= {PHASED.fm_words - 1 - number % 64: 5000 + number for number in range(loaded)}
         for addr, value in expected.items():
             ctx.set(dut.read_misc_b[0].addr, addr)
-            await ctx.tick().repeat(READ_LATENCY)
+            await ctx.tick().repeat(BANK_LATENCY)
             assert ctx.get(dut.read_misc_b[0].data) == value
 
     run(dut, process)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hw.buffers.read_port import ANSWERS, ReadPort
-from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig, config_from_dict
+from isa.latency import BANK_LATENCY
 from tests.hw.reading import show_words
 from tests.hw.simulation import Simulator
 
@@ -44,7 +44,7 @@ def run(config: MachineConfig, port: ReadPort, requests: list[Request], grant: f
         ctx.set(port.i.valid, 0)
 
     async def memory(ctx: Any) -> None:
-        on_the_way: deque[list[int | None]] = deque([[0] * port.lanes for _ in range(READ_LATENCY - 1)])
+        on_the_way: deque[list[int | None]] = deque([[0] * port.lanes for _ in range(BANK_LATENCY - 1)])
         while True:
             found: list[int | None] = []
             for lane in port.fm_read:
@@ -115,11 +115,11 @@ def test_a_port_that_always_reads_has_no_mask() -> None:
 def test_one_answer_per_cycle_after_the_latency() -> None:
     requests: list[Request] = [[n, n + 1] for n in range(30)]
     got = run(CONFIG, ReadPort(CONFIG, 2, 8), requests, 1.0, 1.0)
-    assert [answer[0] for answer in got] == list(range(READ_LATENCY + 2, READ_LATENCY + 32))
+    assert [answer[0] for answer in got] == list(range(BANK_LATENCY + 2, BANK_LATENCY + 32))
 
 
 @pytest.mark.parametrize(("answers", "rate"), [(ANSWERS + 1, False), (ANSWERS + 2, True)])
 def test_two_answers_more_keep_the_rate_where_room_comes_back_later(answers: int, rate: bool) -> None:
     requests: list[Request] = [[n, n + 1] for n in range(30)]
     got = run(CONFIG, ReadPort(CONFIG, 2, 8, answers, at_once=False), requests, 1.0, 1.0)
-    assert ([answer[0] for answer in got] == list(range(READ_LATENCY + 2, READ_LATENCY + 32))) == rate
+    assert ([answer[0] for answer in got] == list(range(BANK_LATENCY + 2, BANK_LATENCY + 32))) == rate

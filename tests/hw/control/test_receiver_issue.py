@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from amaranth.sim import SimulatorContext
 
-from hw.control.receiver import IN_FLIGHT, Receiver
+from hw.control.receiver import Receiver
 from isa.codec import Op, encode
 from isa.config import preset
+from isa.depths import IN_FLIGHT
 from isa.instructions import INSTRUCTIONS, Unit
 from tests.hw.control.control_bench import changed, op
 from tests.hw.simulation import Simulator

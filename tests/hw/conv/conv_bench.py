@@ -13,9 +13,9 @@ from amaranth.lib.memory import Memory as HardwareMemory
 
 from hw.conv.skew import Skew
 from hw.conv.unit import ConvUnit
-from hw.interfaces import READ_LATENCY
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME, Activation
+from isa.latency import BANK_LATENCY
 from isa.requantisation import packed
 from tests.hw.conv.conv_reference import Memory
 from tests.hw.reading import show_words
@@ -136,7 +136,7 @@ def run(
         around.weights.fill(ctx, weights)
         await tables(ctx)
         issued, offered = 0, -1
-        pipeline: list[list[int | None]] = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
+        pipeline: list[list[int | None]] = [[0] * c.px_p for _ in range(BANK_LATENCY - 1)]
         for cycle in range(limit):
             if offered < issued < len(program):  # it stands until it is taken
                 offered = issued

@@ -19,8 +19,9 @@ from hw.delivery.modules import Port
 from hw.delivery.package import TOOLS, package
 from hw.delivery.style import Style
 from hw.delivery.vivado import DESIGN_FILE, PACKAGE_FILE, scripts
-from isa.config import preset
+from isa.config import MachineConfig, preset
 from sim.rtl.build import core_verilog
+from sim.synthesis.targets import TARGETS
 from tests.conftest import Golden
 from tests.tools import needs
 from tilewright.cli import main
@@ -56,6 +57,22 @@ def test_packages(tool: str, golden: Golden) -> None:
     assert "tilewright_core.v" in files
     for name in DESCRIBED[tool]:
         golden(GOLDEN / f"nano_{name}.txt", files[name])
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_vivado_gets_the_machine_that_is_measured(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its Verilog is stood in for by that of nano, which is quicker."""
+    text, asked = core_verilog(NANO), []
+
+    def stand_in(config: MachineConfig, *, dsp48e2: bool) -> str:
+        asked.append(dsp48e2)
+        return text
+
+    monkeypatch.setattr("sim.rtl.build.core_verilog", stand_in)
+    for name in ("base", "zu2"):
+        assert main(["package", "--for", tool, "--config", name, "-o", str(tmp_path)]) == 0
+    assert asked == [tool == "vivado" and TARGETS["xcup"].places_cascades(preset(name)) for name in ("base", "zu2")]
+    assert tool != "vivado" or any(asked)
 
 
 def schema() -> etree.XMLSchema:
@@ -148,7 +165,7 @@ def test_what_a_board_lacks_is_said() -> None:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The second machine is more than its chip can hold, and made of the first one's Verilog: that is quicker."""
     text = core_verilog(NANO)
-    monkeypatch.setattr("sim.rtl.build.core_verilog", lambda config: text)
+    monkeypatch.setattr("sim.rtl.build.core_verilog", lambda config, *, dsp48e2: text)
     assert main(["package", "--for", "vivado", "--config", "nano", "-o", str(tmp_path / "vivado")]) == 0
     printed = capsys.readouterr()
     assert "warning" not in printed.err

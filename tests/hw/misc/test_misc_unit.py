@@ -14,12 +14,11 @@ from amaranth import Module
 from amaranth.lib import wiring
 
 from hw.buffers.feature_map import FeatureMap
-from hw.interfaces import READ_LATENCY
 from hw.misc.unit import MiscUnit
 from isa.config import MachineConfig, preset
 from isa.faults import Fault
 from isa.instructions import BY_NAME, MISC_REDUCTIONS, MiscMode
-from isa.latency import misc_latency
+from isa.latency import BANK_LATENCY, misc_latency
 from tests.hw.misc import misc_reference
 from tests.hw.simulation import Kept
 
@@ -95,9 +94,9 @@ class Bench:
         read = self.memory.read_other[0]
         ctx.set(read.valid, 1)
         words = []
-        for addr in range(self.config.fm_words + READ_LATENCY):
+        for addr in range(self.config.fm_words + BANK_LATENCY):
             ctx.set(read.addr, addr % self.config.fm_words)
-            if addr >= READ_LATENCY:
+            if addr >= BANK_LATENCY:
                 words.append(ctx.get(read.data))
             await ctx.tick()
         return words

@@ -11,11 +11,11 @@ from typing import Any
 from amaranth import Module
 from amaranth.lib.wiring import connect
 
-from hw.interfaces import READ_LATENCY
 from hw.pool.unit import PoolUnit
 from hw.post.shared import SharedPostProcess
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME
+from isa.latency import BANK_LATENCY
 from tests.hw.pool.pool_reference import Fields, Machine, flatten
 from tests.hw.reading import show_words
 from tests.hw.simulation import Kept
@@ -98,7 +98,7 @@ def run_pool(
 
     async def bench(ctx: Any) -> None:
         await write_tables(ctx)
-        pipeline: list[list[int | None]] = [[0] * len(dut.fm_read) for _ in range(READ_LATENCY)]
+        pipeline: list[list[int | None]] = [[0] * len(dut.fm_read) for _ in range(BANK_LATENCY)]
         tap_data, param_data = [0] * c.pool_taps, 0
         offered = None
         for cycle in range(limit):

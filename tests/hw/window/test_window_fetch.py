@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hw.interfaces import READ_LATENCY
 from hw.window.fetch import WindowFetch
 from isa.config import MachineConfig, config_from_dict
 from isa.faults import Fault
+from isa.latency import BANK_LATENCY
 from tests.hw.reading import show_words
 from tests.hw.simulation import Simulator
 
@@ -53,7 +53,7 @@ def run(
         ctx.set(dut.i.valid, 0)
 
     async def memory(ctx: Any) -> None:
-        pipeline: list[list[int | None]] = [[0] * c.px_p for _ in range(READ_LATENCY - 1)]
+        pipeline: list[list[int | None]] = [[0] * c.px_p for _ in range(BANK_LATENCY - 1)]
         while True:
             reads: list[int | None] = []
             for port in dut.fm_read:
@@ -107,7 +107,7 @@ def test_one_vector_per_cycle_when_granted() -> None:
     c = config(2)
     steps = random_steps(random.Random(5), 50, 2, c.fm_words)
     _, cycles, _ = run(c, steps, 1.0, 1.0)
-    assert cycles == list(range(READ_LATENCY + 2, READ_LATENCY + 2 + 50))
+    assert cycles == list(range(BANK_LATENCY + 2, BANK_LATENCY + 2 + 50))
 
 
 def test_a_word_outside_the_buffer_stops_it_there() -> None:
