@@ -61,7 +61,7 @@ def work_row(name: str, strategy: str | None) -> None:
     searched = time.perf_counter()
     chosen = frugal(config, graph, given, CYCLES)
     ended = time.perf_counter()
-    moved = in_least_order(config, graph, given, CYCLES)
+    moved = in_least_order(config, graph, given)
     ways = [(given, Sharing()), (moved, Sharing()), (moved, Sharing(overlap=True)), (chosen.steps, chosen.sharing)]
     work = [places(graph, steps, sharing)[1][Region.WORK] for steps, sharing in ways]
     before, after = (program_cycles(config, graph, steps, sharing) for steps, sharing in (ways[0], ways[-1]))

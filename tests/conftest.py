@@ -36,7 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _skips(config: pytest.Config) -> tuple[dict[str, int], list[str]]:
     """How many tests were skipped for each reason, and what of that was not expected."""
-    found = counted(config.pluginmanager.get_plugin("terminalreporter").stats.get("skipped", []))
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    assert reporter is not None
+    found = counted(reporter.stats.get("skipped", []))
     kind = config.getoption("--skips")
     return found, held(found, kind, config.getoption("--update-golden")) if kind else []
 

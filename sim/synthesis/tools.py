@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from isa.errors import TilewrightError
-from sim.rtl.build import cache_directory, locked
+from isa.files import locked
+from sim.rtl.build import cache_directory
 from sim.rtl.process import run_process
 
 INSTALL = "pip install 'tilewright[flow]'"

@@ -20,7 +20,8 @@ from isa.program import CpuGraph, CpuStep, HostTensor, Program
 from isa.program_file import program_bytes
 from tests.driver.building import NANO, build, run
 from tests.driver.synthetic import STEP
-from tests.driver.test_driver_linux import OPTIONS, needs_header, write_linux
+from tests.driver.test_driver_linux import OPTIONS, write_linux
+from tests.tools import needs_onnxruntime_header
 
 KINDS = (
     "ModelProto", "TrainingInfoProto", "FunctionProto", "GraphProto", "NodeProto", "AttributeProto", "SparseTensorProto",
@@ -199,7 +200,7 @@ def executable(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(folder, "parts_alone", "mock", libraries=[*OPTIONS, "-rdynamic", "-ldl"])
 
 
-@needs_header
+@needs_onnxruntime_header
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_part_delivers_is_what_the_program_says(case: str, executable: Path, tmp_path: Path) -> None:
     """And no file is made, no host looked for: onnxruntime's telemetry is off."""

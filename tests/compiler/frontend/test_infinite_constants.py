@@ -44,7 +44,7 @@ def test_a_mask_before_a_softmax() -> None:
 
 
 def test_infinite_bounds_are_bounds() -> None:
-    table = {"w": weights(4, 4, 1, 1), "low": np.float32(-np.inf), "high": np.float32(6)}
+    table = {"w": weights(4, 4, 1, 1), "low": np.array(-np.inf, np.float32), "high": np.array(6, np.float32)}
     found = imported(model([node("Conv", "x w", "a"), node("Clip", "a low high")], SQUARE, table))
     assert not {"Conv_a", "Clip_y"} & found.reasons.keys()
 

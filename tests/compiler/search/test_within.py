@@ -128,7 +128,7 @@ def test_overlap_lessens_what_groups_need_and_no_partition_undercuts_that() -> N
         within, needs = Within(evaluator, CYCLES, shared=True).overlapping, Needs(evaluator, shared=True)
         for partition in runnable(evaluator):
             steps = plans_of(CONFIG, graph, [evaluator.sets.members(mask) for mask in partition])
-            found = placed(graph, in_least_order(CONFIG, graph, steps, CYCLES, shared=True), Sharing(True, True)).bytes
+            found = placed(graph, in_least_order(CONFIG, graph, steps, shared=True), Sharing(True, True)).bytes
             assert max(within.bytes[mask] for mask in partition) <= found, f"seed {seed}"
             saved += any(within.bytes[mask] < (needs.of(mask) or 0) for mask in partition)
     assert saved > 20
