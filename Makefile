@@ -77,7 +77,7 @@ rtl-full: tools $(READY)
 	$(BIN)/python -m bench.networks_rtl --workers 1 $(ARGS)
 	$(BIN)/python -m bench.networks_rtl --workers 1 --best $(ARGS)
 
-# The quick ones first; whole networks on the RTL are `make rtl-full`. The last five need yosys.
+# The quick ones first; whole networks on the RTL are `make rtl-full`. The last five run yosys.
 bench: tools $(READY)
 	$(BIN)/python -m bench.functional_speed
 	$(BIN)/python -m bench.native_speed squeezenet mobilenet_v2 googlenet resnet50_v1 resnet152_v1

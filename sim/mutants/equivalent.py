@@ -9,6 +9,7 @@ compared. A difference need not be one: the state that shows it may never be rea
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 from sim.mutants.netlist import Mutant
@@ -19,6 +20,8 @@ SECONDS = 20
 """For the solver; where they are not enough, nothing is proved."""
 MOST_BITS = 5000
 """Of a memory that is made of registers to be compared."""
+NO_PARTNER = "No matching port"
+"""What yosys says where a port of a module inside is changed."""
 _CUT = """\
 module cut_register(input CLK, input D, output Q);
   assign Q = 0;
@@ -40,7 +43,7 @@ endmodule
 """
 _PROOF = """\
 read_verilog cut.v
-read_rtlil {netlist}
+read_rtlil machine.il
 setattr -unset init w:*
 copy {module} gold
 mutate {options}
@@ -74,12 +77,15 @@ def proved_equivalent(netlist: Path, mutant: Mutant) -> bool:
     if words is not None and int(words[1]) * int(words[2]) > MOST_BITS:
         return False
     with temporary_folder() as work:
-        script = _PROOF.format(netlist=netlist, module=mutant.module, options=mutant.options, seconds=SECONDS)
+        script = _PROOF.format(module=mutant.module, options=mutant.options, seconds=SECONDS)
         (work / "proof.ys").write_text(script)
+        shutil.copyfile(netlist, work / "machine.il")
         (work / "cut.v").write_text(_CUT)
         (work / "cutting.v").write_text(_CUTTING)
         try:
             find_tool("yosys").run(["-q", "proof.ys"], work)
-        except SynthesisError:
-            return False  # a port of a module inside is changed, and has no partner
+        except SynthesisError as error:
+            if NO_PARTNER in str(error):
+                return False
+            raise
         return "SUCCESS" in (work / "result").read_text()

@@ -14,7 +14,7 @@ from sim.synthesis.tools import FIRST_RUN
 
 MODULES = (streams, counters, bursts, programs, bus, rounding)
 PROOFS: dict[str, Proof] = {proof.name: proof for module in MODULES for proof in module.PROOFS}
-SECONDS = 0.4
+SECONDS = 0.7
 """Of a core, that a question to the solver takes with the tools from PyPI."""
 
 

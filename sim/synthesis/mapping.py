@@ -114,6 +114,10 @@ def _runs(modules: Sequence[DesignModule]) -> list[list[DesignModule]]:
     return runs
 
 
+def _length(modules: Sequence[DesignModule]) -> int:
+    return sum(len(module.text) for module in modules)
+
+
 def _synthesise(
     design: Design,
     missing: Sequence[DesignModule],
@@ -130,20 +134,20 @@ def _synthesise(
         if ended.is_set():
             raise SynthesisError("synthesis: ended with another run")
 
-    done, work_done, work = 0, 0, sum(len(module.text) for module in missing)
+    done, work = 0, _length(missing)
     pace = Pace(target.seconds * work / 1000 / max(1, jobs))
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         try:
             pending = {pool.submit(_run, design, run, target, yosys, paths, end_with_the_others): run for run in _runs(missing)}
             while pending:
                 said = f"{yosys.version} for {target.name}: {done} of {len(missing)} modules mapped"
-                report(pace.doing(said, work_done / work))
+                running = [*pending.values()][:jobs]  # half done, on average
+                left = sum(map(_length, pending.values())) - sum(map(_length, running)) / 2
+                report(pace.doing(said, 1 - left / work if done else 0.0))
                 finished, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in finished:
                     future.result()
-                    run = pending.pop(future)
-                    done += len(run)
-                    work_done += sum(len(module.text) for module in run)
+                    done += len(pending.pop(future))
         except BaseException:
             ended.set()
             pool.shutdown(wait=False, cancel_futures=True)

@@ -85,7 +85,7 @@ def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
         "BRAM": {block: 1, half: 0.5},
         **({"URAM": {"URAM288": 1}} if name == "xcup" else {}),
     }
-    return Target(name, to_gates, to_cells, resources, _XILINX_FREE, 0.35, dsp == "DSP48E2")
+    return Target(name, to_gates, to_cells, resources, _XILINX_FREE, 0.085, dsp == "DSP48E2")
 
 
 _ECP5_MEMORY: Cells = {"TRELLIS_DPR16X4": 6}
@@ -102,7 +102,7 @@ _ECP5 = Target(
         "BRAM": {"DP16KD": 1, "PDPW16KD": 1},
     },
     frozenset({"PFUMX", "L6MUX21", "GSR", "TRELLIS_IO"}),
-    0.2,
+    0.05,
 )
 TARGETS: dict[str, Target] = {
     target.name: target

@@ -17,6 +17,7 @@ from hw.delivery.waivers import waiver_file
 from hw.emit import _repeated, _share_modules, verilog
 from isa.config import preset
 from sim.rtl.verilator import lint_command
+from sim.synthesis.tools import find_tool
 from tests.tools import needs
 
 NANO = preset("nano")
@@ -130,11 +131,11 @@ def test_icarus_reads_it(which: str, tmp_path: Path, request: pytest.FixtureRequ
     check(["iverilog", "-g2005", "-Wall", "-s", MODULE, "-o", "machine", "machine.v"], request.getfixturevalue(which), tmp_path)
 
 
-@needs("yosys")
 @pytest.mark.parametrize("which", ["nano", "odd"])
 def test_yosys_reads_it(which: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     script = f"read_verilog machine.v; hierarchy -check -top {MODULE}; proc; check -assert"
-    check(["yosys", "-q", "-p", script], request.getfixturevalue(which), tmp_path)
+    (tmp_path / "machine.v").write_text(request.getfixturevalue(which))
+    assert find_tool("yosys").run(["-q", "-p", script], tmp_path) == ""
 
 
 def test_verilator_has_nothing_to_say_that_is_not_waived(odd: str, tmp_path: Path) -> None:

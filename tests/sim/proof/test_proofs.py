@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from isa.config import preset
-from sim.proof.engine import prove
+from sim.proof import proofs
+from sim.proof.engine import Verdict, prove
 from sim.proof.fault import Fault, ProofError, broken
 from sim.proof.harness import Checks, Inside
 from sim.proof.proofs import PROOFS, run_proofs
@@ -74,6 +76,15 @@ def test_a_fault_whose_place_is_gone_is_refused() -> None:
 def test_a_proof_that_nobody_wrote_is_refused() -> None:
     with pytest.raises(ProofError, match=r"proof 'dreams': unknown; known are slice-order, "):
         list(run_proofs(NANO, ["dreams"]))
+
+
+def test_how_far_it_is_and_how_long_it_still_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proofs, "prove", lambda proof, *_, **__: Verdict(proof, None, 0.0))
+    said: list[str] = []
+    assert len([*run_proofs(NANO, ["slice-order", "credits"], None, said.append)]) == 2
+    assert said[0].startswith("yosys: the first run of a tool from PyPI translates it")
+    for line, name in zip(said[1:], ("1 of 2, slice-order", "2 of 2, credits"), strict=True):
+        assert re.fullmatch(rf"yosys \d\S+: proof {name}, about \d+ s left", line)
 
 
 def test_commands_of_the_solver_end_with_their_brackets() -> None:
