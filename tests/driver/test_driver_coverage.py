@@ -22,7 +22,7 @@ from tests.tools import needs
 
 SOURCES = LINUX.parent / "src"
 OPTIONAL = {
-    ("tw_layout", "image_bus"), ("tw_open_verified", "context"), ("tw_begin", "part"), ("tw_begin", "context"), ("tw_infer", "part"), ("tw_infer", "context"),
+    ("tw_layout", "image_bus"), ("tw_begin", "part"), ("tw_begin", "context"), ("tw_infer", "part"), ("tw_infer", "context"),
     ("tw_linux_open_uio", "sysfs"), ("tw_onnxruntime_open", "options"),
 }  # fmt: skip
 """Arguments that may be NULL."""
