@@ -172,14 +172,20 @@ tw_result tw_read_counters(const tw_device *device, tw_counters *counters);
 /* Why the machine stopped last. */
 tw_result tw_last_fault(const tw_device *device, tw_fault *fault);
 
-/* Vouches for an image before anything of it is read: a signature, a hash that is known. TW_OK, or anything else: it does not. */
+/* Vouches for an image before anything of it is read: a signature, a hash that is known. TW_OK; anything else: it does not. */
 typedef tw_result (*tw_verifier)(void *context, const void *image, uint32_t bytes);
 
 /* Look at an image of `bytes` bytes. Everything that later functions rely on is checked here; nothing is copied. */
 tw_result tw_open(tw_program *program, const void *image, uint32_t bytes);
 /* The same, if `verify` vouches for all of these bytes. They must not change from then on: an image in memory that others write
  * has to be copied first. */
-tw_result tw_open_verified(tw_program *program, const void *image, uint32_t bytes, tw_verifier verify, void *context);
+static inline tw_result tw_open_verified(tw_program *program, const void *image, uint32_t bytes, tw_verifier verify,
+                                         void *context)
+{
+    if (program == NULL || image == NULL || verify == NULL)
+        return TW_NULL_POINTER;
+    return verify(context, image, bytes) == TW_OK ? tw_open(program, image, bytes) : TW_UNTRUSTED;
+}
 /* Compare instructions and constants with their checksums: takes time, finds what was damaged on the way, and not what was
  * changed on purpose. */
 tw_result tw_verify(const tw_program *program);

@@ -1,7 +1,7 @@
 /* Images of programs: found in their containers, and their parts by number. */
 #include "tw_internal.h"
 
-enum { ELF_HEADER = 64, ELF_SECTION = 64, ELF_NO_BYTES = 8, FLAT_HEADER = 32 };
+enum { ELF_HEADER = 64, ELF_SECTION = 64, FLAT_HEADER = 32 };
 
 uint32_t tw_u32(const uint8_t *at)
 {
@@ -55,13 +55,11 @@ static uint32_t inside(uint32_t start, uint32_t length, uint32_t bytes)
     return start <= bytes && length <= bytes - start;
 }
 
-/* Whether CONST and these bytes of the image share one. In place, the machine sees CONST as memory of the program: nothing that
- * the driver reads later lies there. */
-static uint32_t is_in_constants(const tw_program *program, uint32_t start, uint32_t length)
+/* Whether CONST shares a byte with these. In place, the machine sees CONST as memory of the program: nothing that the driver
+ * reads later may lie there. */
+static uint32_t is_in_constants(const tw_program *program, const uint8_t *start, uint32_t length)
 {
-    const uint32_t constants = (uint32_t)(program->constants - program->image);
-    const uint32_t bytes = tw_word(program, TW_TABLE_CONST_BYTES);
-    return start < constants ? bytes > 0u && constants - start < length : length > 0u && start - constants < bytes;
+    return start + length > program->constants && start < program->constants + tw_word(program, TW_TABLE_CONST_BYTES);
 }
 
 static tw_result open_flat(tw_program *program)
@@ -81,9 +79,6 @@ static tw_result open_flat(tw_program *program)
         return TW_DAMAGED;
     program->text = &image[tw_u32(&image[20])];
     program->constants = &image[tw_u32(&image[24])];
-    if (is_in_constants(program, 0u, FLAT_HEADER) || is_in_constants(program, table, tw_u32(&image[16]))
-        || is_in_constants(program, tw_u32(&image[20]), tw_word(program, TW_TABLE_TEXT_BYTES)))
-        return TW_DAMAGED;
     return TW_OK;
 }
 
@@ -117,24 +112,6 @@ const uint8_t *tw_section(const tw_program *program, const char *name, uint32_t 
     return NULL;
 }
 
-/* Whether CONST shares no byte with the headers, nor with another section. */
-static uint32_t is_apart(const tw_program *program)
-{
-    const uint8_t *image = program->image;
-    const uint32_t headers = u64(&image[40]), count = u16(&image[60]);
-    const uint8_t *title = &image[headers + u16(&image[62]) * (uint32_t)ELF_SECTION];
-    uint32_t i;
-    if (is_in_constants(program, 0u, ELF_HEADER) || is_in_constants(program, headers, count * (uint32_t)ELF_SECTION))
-        return 0u;
-    for (i = 0; i < count; i++) {
-        const uint8_t *header = &image[headers + i * (uint32_t)ELF_SECTION];
-        if (tw_u32(&header[4]) != (uint32_t)ELF_NO_BYTES && is_in_constants(program, u64(&header[24]), u64(&header[32]))
-            && !is_name(&image[u64(&title[24])], u64(&title[32]), tw_u32(header), ".const"))
-            return 0u;
-    }
-    return 1u;
-}
-
 static tw_result open_elf(tw_program *program)
 {
     const uint8_t *image = program->image;
@@ -152,7 +129,8 @@ static tw_result open_elf(tw_program *program)
         return TW_FORMAT;
     if (program->text == NULL || program->constants == NULL || table < TW_TABLE_WORDS * 4u
         || tw_word(program, TW_TABLE_TABLE_BYTES) != table || tw_word(program, TW_TABLE_TEXT_BYTES) != text
-        || tw_word(program, TW_TABLE_CONST_BYTES) != constants || !is_apart(program))
+        || tw_word(program, TW_TABLE_CONST_BYTES) != constants
+        || is_in_constants(program, &image[u64(&image[40])], u16(&image[60]) * (uint32_t)ELF_SECTION))
         return TW_DAMAGED;
     return TW_OK;
 }
@@ -172,6 +150,11 @@ tw_result tw_open(tw_program *program, const void *image, uint32_t bytes)
         result = open_flat(&found);
     else if (tw_u32(found.image) == tw_u32(elf))
         result = open_elf(&found);
+    if (result == TW_OK
+        && (is_in_constants(&found, found.image, ELF_HEADER)
+            || is_in_constants(&found, found.table, tw_word(&found, TW_TABLE_TABLE_BYTES))
+            || is_in_constants(&found, found.text, tw_word(&found, TW_TABLE_TEXT_BYTES))))
+        result = TW_DAMAGED;
     if (result == TW_OK)
         result = tw_check_table(&found);
     if (result == TW_OK)
@@ -179,13 +162,6 @@ tw_result tw_open(tw_program *program, const void *image, uint32_t bytes)
     if (result == TW_OK)
         *program = found;
     return result;
-}
-
-tw_result tw_open_verified(tw_program *program, const void *image, uint32_t bytes, tw_verifier verify, void *context)
-{
-    if (image == NULL || verify == NULL)
-        return TW_NULL_POINTER;
-    return verify(context, image, bytes) == TW_OK ? tw_open(program, image, bytes) : TW_UNTRUSTED;
 }
 
 tw_result tw_verify(const tw_program *program)

@@ -97,8 +97,12 @@ tw_result tw_layout(const tw_program *program, const tw_memory *area, uint32_t s
     return TW_OK;
 }
 
-static tw_result check_memory(const tw_device *device, const tw_memory *memory, uint32_t bytes)
+/* `is_image`: what lies there is the image's own. Other memory shares no byte with the image, which is read as long as the
+ * program is used. */
+static tw_result check_memory(const tw_device *device, const tw_program *program, const tw_memory *memory, uint32_t bytes,
+                              uint32_t is_image)
 {
+    const uintptr_t image = (uintptr_t)program->image, start = (uintptr_t)memory->cpu;
     const uint64_t limit = device->address_bits < 64u ? (uint64_t)1u << device->address_bits : 0u;
     if (memory->bytes < bytes || bytes == 0xffffffffu) /* as a limit of the machine this would be none */
         return TW_TOO_SMALL;
@@ -108,14 +112,9 @@ static tw_result check_memory(const tw_device *device, const tw_memory *memory, 
         return TW_MISALIGNED;
     if (limit != 0u && (memory->bus >= limit || tw_padded(bytes) > limit - memory->bus))
         return TW_ADDRESS;
+    if (is_image == 0u && start < image + program->bytes && start + bytes > image)
+        return TW_OVERLAP;
     return TW_OK;
-}
-
-/* Whether memory of the program shares a byte with the image, which is read as long as the program is used. */
-static uint32_t is_on_image(const tw_program *program, const tw_memory *memory, uint32_t bytes)
-{
-    const uintptr_t image = (uintptr_t)program->image, start = (uintptr_t)memory->cpu;
-    return start < image ? image - start < bytes : bytes > 0u && start - image < program->bytes;
 }
 
 static tw_result check_place(const tw_device *device, const tw_program *program, const tw_place *place)
@@ -125,15 +124,11 @@ static tw_result check_place(const tw_device *device, const tw_program *program,
     tw_result result;
     if (place->in_place == 0u)
         text = tw_copied_text_bytes(program);
-    result = check_memory(device, &place->text, text);
-    if (result == TW_OK && place->in_place == 0u && is_on_image(program, &place->text, text))
-        result = TW_OVERLAP;
+    result = check_memory(device, program, &place->text, text, place->in_place);
     for (i = 0; result == TW_OK && i < place->sets * TW_REGIONS; i++) {
-        const uint32_t region = i % TW_REGIONS, bytes = tw_region_bytes(program, region);
-        const tw_memory *memory = &place->region[i / TW_REGIONS][region];
-        result = check_memory(device, memory, bytes);
-        if (result == TW_OK && (place->in_place == 0u || region != TW_REGION_CONST) && is_on_image(program, memory, bytes))
-            result = TW_OVERLAP;
+        const uint32_t region = i % TW_REGIONS;
+        result = check_memory(device, program, &place->region[i / TW_REGIONS][region], tw_region_bytes(program, region),
+                              region == TW_REGION_CONST ? place->in_place : 0u);
     }
     for (i = 0; result == TW_OK && place->in_place != 0u && i < steps_of(program); i++) {
         tw_get_step(program, i, &step);

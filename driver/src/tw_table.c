@@ -1,6 +1,8 @@
 /* The table of a program: its entries by number, and the proof that they can be relied on. */
 #include "tw_internal.h"
 
+enum { TW_INFINITY_BITS = 0x7f800000 }; /* of a float32; positive numbers have fewer, and zero has none */
+
 uint32_t tw_is_open(const tw_program *program)
 {
     return program != NULL && program->table != NULL;
@@ -128,11 +130,11 @@ static uint32_t is_name_place(const tw_program *program, uint32_t place)
     return place < tw_word(program, TW_TABLE_NAMES_BYTES);
 }
 
-/* What a byte stands for: a scale that is a positive number, a zero-point that is a byte. */
-static uint32_t is_good_scale(const tw_tensor *byte, float scale, int32_t zero_point)
+/* Of a tensor of bytes: at that word a scale that is a positive number, behind it a zero-point that is a byte of its kind. */
+static uint32_t is_good_scale(const tw_program *program, const tw_tensor *byte, uint32_t word)
 {
-    const int32_t low = byte->kind == 1u ? 0 : -128;
-    return scale > 0.0f && scale <= 3.402823466e+38f && zero_point >= low && zero_point <= low + 255;
+    return tw_word(program, word) - 1u < TW_INFINITY_BITS - 1u
+        && tw_word(program, word + 1u) + (byte->kind == 1u ? 0u : 128u) <= 255u;
 }
 
 /* Sizes are the next ones of the table, and multiply to the elements; none of these lies outside of the region, nor do they lie
@@ -144,36 +146,32 @@ static uint32_t is_good_shape(const tw_program *program, const tw_tensor *tensor
     uint32_t i;
     if (tensor->first_size != first_size || tensor->dimensions > (sizes - first_size) / 2u)
         return 0u;
-    if (tensor->region != TW_REGION_HOST && tensor->dimensions > TW_MOST_DIMENSIONS)
-        return 0u;
     for (i = 0; i < tensor->dimensions && elements <= 0xffffffffu; i++)
         elements *= tw_size(program, tensor, i);
     if (elements != tensor->elements)
         return 0u;
     if (tensor->region == TW_REGION_HOST)
         return (uint64_t)tensor->elements * tensor->element_bytes <= 0xffffffffu;
-    extent = elements > 0u ? tw_extent(program, tensor) : 0u;
-    return elements > 0u && elements * tensor->element_bytes <= extent
-        && tensor->offset <= tw_region_bytes(program, tensor->region)
+    if (elements == 0u || tensor->dimensions > TW_MOST_DIMENSIONS)
+        return 0u;
+    extent = tw_extent(program, tensor);
+    return elements * tensor->element_bytes <= extent && tensor->offset <= tw_region_bytes(program, tensor->region)
         && extent <= tw_region_bytes(program, tensor->region) - tensor->offset;
 }
 
 /* `first_size` moves behind its sizes. */
 static uint32_t is_good_tensor(const tw_program *program, uint32_t number, uint32_t *first_size)
 {
-    const uint32_t first = *first_size;
+    const uint32_t first = *first_size, at = program->first[TW_PART_TENSORS] + number * TW_TENSOR_WORDS;
     tw_tensor tensor;
     tw_get_tensor(program, number, &tensor);
     *first_size += 2u * tensor.dimensions;
-    if (!is_name_place(program, tw_word(program, program->first[TW_PART_TENSORS] + number * TW_TENSOR_WORDS)))
+    if (!is_name_place(program, tw_word(program, at)))
         return 0u;
-    if (tensor.region != TW_REGION_HOST && (tensor.region >= TW_REGIONS || tensor.region == TW_REGION_CONST))
+    if (tensor.region != TW_REGION_HOST
+        && (tensor.region - 1u >= TW_REGIONS - 1u /* CONST is none */ || tensor.element_bytes - 1u >= 8u))
         return 0u;
-    if (tensor.region != TW_REGION_HOST && (tensor.element_bytes == 0u || tensor.element_bytes > 8u))
-        return 0u;
-    if (tensor.flipped > 1u || (tensor.flipped == 1u && !tw_is_byte(&tensor)))
-        return 0u;
-    if (tensor.region != TW_REGION_HOST && tw_is_byte(&tensor) && !is_good_scale(&tensor, tensor.scale, tensor.zero_point))
+    if (tw_is_byte(&tensor) ? tensor.flipped > 1u || !is_good_scale(program, &tensor, at + 8u) : tensor.flipped != 0u)
         return 0u;
     return is_good_shape(program, &tensor, first);
 }
@@ -182,7 +180,7 @@ static uint32_t is_good_conversion(const tw_program *program, uint32_t number)
 {
     tw_conversion conversion;
     tw_tensor host, byte;
-    uint32_t list;
+    uint32_t list, scale = program->first[TW_PART_CONVERSIONS] + number * TW_CONVERSION_WORDS + 3u;
     tw_get_conversion(program, number, &conversion);
     list = conversion.dequantises != 0u ? TW_PART_OUTPUTS : TW_PART_INPUTS;
     if (conversion.dequantises > 1u || conversion.end >= tw_word(program, TW_TABLE_TENSORS + list)
@@ -191,7 +189,7 @@ static uint32_t is_good_conversion(const tw_program *program, uint32_t number)
     tw_get_tensor(program, tw_word(program, program->first[list] + conversion.end), &host);
     tw_get_tensor(program, conversion.tensor, &byte);
     return host.region == TW_REGION_HOST && tw_is_real(&host) && byte.region != TW_REGION_HOST && tw_is_byte(&byte)
-        && host.elements == byte.elements && is_good_scale(&byte, conversion.scale, conversion.zero_point);
+        && host.elements == byte.elements && is_good_scale(program, &byte, scale);
 }
 
 /* `conversion` is the next one of the table, and moves behind those of the step. */

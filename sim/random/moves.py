@@ -110,8 +110,11 @@ def _parameters(rng: random.Random, config: MachineConfig, dram: Dram, buffer: B
 def _dram_rows(
     rng: random.Random, config: MachineConfig, dram: Dram, rows: int, row_bytes: int, *, separate: bool
 ) -> dict[str, int]:
-    """Region, offset and row stride so that all rows lie in DRAM; empty if they do not fit."""
-    region = rng.choice(WRITABLE if separate else list(Region))
+    """Region, offset and row stride so that all rows lie in DRAM; empty if they do not fit. ``separate``: they are written, so
+    that none lies on another, nor where nothing may be written."""
+    region = rng.choice(list(Region))
+    if separate:
+        region = WRITABLE[region // 2]
     stride = row_bytes + rng.choice((0, 0, log_uniform(rng, 1, 100)))
     if not separate and rng.random() < 0.2:
         stride = rng.randint(0, row_bytes)

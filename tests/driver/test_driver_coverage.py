@@ -21,8 +21,7 @@ from tests.driver.test_driver_images import edge_images, spoiled
 
 SOURCES = LINUX.parent / "src"
 OPTIONAL = {
-    ("tw_layout", "image_bus"), ("tw_open_verified", "context"), ("tw_begin", "part"), ("tw_begin", "context"),
-    ("tw_infer", "part"), ("tw_infer", "context"),
+    ("tw_layout", "image_bus"), ("tw_begin", "part"), ("tw_begin", "context"), ("tw_infer", "part"), ("tw_infer", "context"),
     ("tw_linux_open_uio", "sysfs"), ("tw_onnxruntime_open", "options"),
 }  # fmt: skip
 """Arguments that may be NULL."""
@@ -69,7 +68,7 @@ def test_every_branch_is_taken(tmp_path: Path) -> None:
                 if line["count"] == 0 or 0 in counts:
                     missed.add((found["file"], text[line["line_number"] - 1].strip()))
     assert missed == set()
-    assert branches > 700
+    assert branches > 600
 
 
 def functions() -> Iterator[tuple[str, str, list[tuple[str, str]]]]:

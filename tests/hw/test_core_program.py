@@ -155,7 +155,7 @@ def test_every_unit_takes_part() -> None:
         ),
         Op(
             "SAVE",
-            {"offset": RESULT, "rows": 1, "pixels": 8, "step": 4, "run": 4, "s_addr": ADDED, "s_xs": 1},
+            {"offset": RESULT, "rows": 1, "pixels": 8, "step": 4, "run": 4, "s_addr": ADDED, "s_xs": 1, "region": 3},
             wait=frozenset({Unit.MISC}),
         ),
     ]  # fmt: skip

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from isa.clearing import clearing_program
 from isa.config import PRESETS, MachineConfig, preset
@@ -21,7 +20,7 @@ CONFIGS = [*map(preset, PRESETS), dataclasses.replace(preset("nano"), name="bare
 def test_no_word_on_chip_is_left(config: MachineConfig) -> None:
     machine = FunctionalMachine(config)
     state = machine.state
-    memories: list[NDArray[Any]] = [state.feature_map, *state.buffers.values(), state.accumulators, state.window_sums]
+    memories: list[Any] = [state.feature_map, *state.buffers.values(), state.accumulators, state.window_sums]
     for memory in memories:
         memory[...] = 85
     program = clearing_program(config)
