@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sim.campaign.cores import share_with
-from sim.rtl.compiler import compiler_name
+from sim.rtl.compiler import ONE_BUILD, compiler_name
 
 SELDOM = 100_000
 """New objects after which Python's collector looks at the youngest: as often as is usual, it takes a tenth of the time."""
@@ -20,6 +20,7 @@ SELDOM = 100_000
 settings.register_profile("tilewright", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("tilewright")
 os.environ.setdefault("CXX", compiler_name(brief=True))  # what is simulated here takes less time than to build it
+os.environ.setdefault(ONE_BUILD, "yes")
 # Without it every process has helpers, and threads that wait for work, on cores that another one uses.
 share_with(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
