@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sim.campaign.cores import share_with
-from sim.rtl.compiler import compiler_name
+from sim.rtl.compiler import ONE_BUILD, compiler_name
 from tests.skips import counted, held
 
 SELDOM = 100_000
@@ -22,6 +22,7 @@ settings.register_profile("tilewright", deadline=None, suppress_health_check=[He
 settings.load_profile("tilewright")
 os.environ.setdefault("CXX", compiler_name(brief=True))  # what is simulated here takes less time than to build it
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # for tests that load onnxruntime themselves
+os.environ.setdefault(ONE_BUILD, "yes")
 # Without it every process has helpers, and threads that wait for work, on cores that another one uses.
 share_with(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 

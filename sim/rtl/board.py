@@ -6,6 +6,7 @@ from pathlib import Path
 
 from isa.config import MachineConfig
 from sim.rtl.build import HERE, Build, bench_defines, bus_limits, core_verilog, executable
+from sim.rtl.compiler import one_build
 from sim.rtl.machine import SMALLEST_MEMORY
 from sim.rtl.memory import READ_LATENCY
 
@@ -24,6 +25,6 @@ def board_library(config: MachineConfig, cache: Path | str | None = None, *, mem
     }
     build = Build(
         "verilator", core_verilog(config, cache), parameters, ("board.cpp",), defines=bench_defines(config),
-        host="port.v", library=True,
+        host="port.v", library=True, brief=one_build(),
     )  # fmt: skip
     return executable(build, cache)

@@ -19,6 +19,8 @@ LEVEL = "-march=x86-64-v3"
 becomes (docs/performance.md has what that gives)."""
 LEVEL_FLAGS = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"})
 """What Linux names of a processor of that level beyond the second."""
+ONE_BUILD = "TILEWRIGHT_ONE_BUILD"
+"""Set in the environment: all runs of a machine share one build, which has the AXI4 checker and is made for short programs."""
 PROCESSOR = Path("/proc/cpuinfo")
 
 
@@ -29,6 +31,10 @@ def compiler_name(brief: bool = False) -> str:
     """
     better = COMPILERS if brief or _kind(PROCESSOR) not in SLOWER_BY_CLANG else COMPILERS[::-1]
     return os.environ.get("CXX") or next(filter(shutil.which, better), "g++")
+
+
+def one_build() -> bool:
+    return bool(os.environ.get(ONE_BUILD))
 
 
 def is_clang(compiler: str) -> bool:

@@ -16,6 +16,7 @@ from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, Counter, Register, Status, counter_offset
 from sim.rtl.build import SIMULATORS, Build, bench_defines, bus_limits, core_verilog, executable
+from sim.rtl.compiler import one_build
 from sim.rtl.garbage import garbled, simulator_arguments
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.memory import DRAM_BURSTS, QUOTED, READ_LATENCY, Dram
@@ -67,6 +68,7 @@ class RtlMachine:
     Verilog given. ``bursts``: how many of each direction DRAM takes at a time;
     ``coverage``: what is counted goes into the file of the plusarg ``+coverage=``; ``brief``: programs are short (``Build``;
     all Verilator only).
+    ``ONE_BUILD`` in the environment asks for ``check`` and ``brief``.
     """
 
     def __init__(
@@ -89,12 +91,12 @@ class RtlMachine:
         self.simulator = simulator
         self._cache = cache
         self._verilog = verilog
-        self._check = check
+        self._check = check or one_build()
         self._garbage = garbage
         self.plusargs = tuple(plusargs)
         self._bursts = bursts
         self._coverage = coverage
-        self._brief = brief
+        self._brief = brief or one_build()
         self._runs = 0
         if garbage and simulator != "verilator":
             raise SimulatorError(f"simulator {simulator!r}: random values without a meaning are for verilator; choose that")

@@ -27,6 +27,7 @@ from sim.rtl.build import (
     executable,
 )
 from sim.rtl.cocotb_tests import BENCH_VARIABLE, FAST_VARIABLE
+from sim.rtl.compiler import one_build
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.machine import SMALLEST_MEMORY, write_image
 from sim.rtl.memory import READ_LATENCY
@@ -133,7 +134,7 @@ def _build(
     extra = ("lite_bench.v",) if top == LITE_TOP else ()
     return Build(
         simulator, core_verilog(config, cache), parameters, extra, top, bench_defines(config), cocotb=True,
-        brief=top == LITE_TOP,
+        brief=top == LITE_TOP or one_build(),
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ def test_bench_on_nano_in_icarus(name: str) -> None:
     assert run_bench(BY_NAME[name], NANO, "icarus") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bench", BENCHES, ids=lambda bench: bench.name)
 def test_bench_on_a_machine_without_optional_units(bench: Bench) -> None:
     assert run_bench(bench, SMALL, "verilator") is None

@@ -16,6 +16,7 @@ from sim.rtl.build import Build, core_verilog
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.regress import run_cocotb
 
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 TOP = "tilewright_foreign_bench"
 WIDE = replace(preset("nano"), name="wide", axi_addr_bits=40)

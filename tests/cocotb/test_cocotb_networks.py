@@ -32,6 +32,7 @@ def program_of(name: str, config: str) -> Program:
     return compiled(source(), config).program
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "config"), CASES)
 def test_network(name: str, config: str) -> None:
     program = program_of(name, config)

@@ -17,6 +17,7 @@ CHANGES = {
 """Patterns of what the commands of each guide must have printed, among other things."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
 def test_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
     copy_tree(tmp_path)

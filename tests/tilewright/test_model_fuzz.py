@@ -30,6 +30,8 @@ from tilewright.model_fuzz import Case, ModelFuzzReport, random_case, run_model_
 
 HERE = Path(__file__).parent
 MODELS, SLICES = 200, 20
+FIRST = range(0, MODELS, MODELS // SLICES)
+QUICK = 3 * MODELS // SLICES
 RTL_MODELS = 10
 """On each of two machines."""
 ODD = config_from_dict(
@@ -51,7 +53,7 @@ NEVER_NODES = {"Dropout", "Identity", "Upsample"}
 """Taken out, or brought up to date, before there is a machine."""
 
 
-@pytest.mark.parametrize("first", range(0, MODELS, MODELS // SLICES))
+@pytest.mark.parametrize("first", [first if first < QUICK else pytest.param(first, marks=pytest.mark.slow) for first in FIRST])
 def test_random_models_on_random_machines(first: int, tmp_path: Path) -> None:
     assert run_model_fuzz(first, MODELS // SLICES, directory=tmp_path, keep_going=True).failures == []
 
@@ -75,7 +77,7 @@ def test_cases_that_once_were_wrong(seed: int) -> None:
     assert wrong_with(WRONG_ONCE[seed], "functional") is None
 
 
-@pytest.mark.parametrize("config", [preset("nano"), ODD], ids=lambda config: config.name)
+@pytest.mark.parametrize("config", [preset("nano"), pytest.param(ODD, marks=pytest.mark.slow)], ids=lambda config: config.name)
 @pytest.mark.parametrize("first", range(0, RTL_MODELS, 5))
 def test_on_the_rtl_the_whole_memory_is_the_simulators(first: int, config: MachineConfig, tmp_path: Path) -> None:
     """The models of other seeds than those above."""

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import distributed
 import pytest
 
 from sim.campaign.cluster import INSTALL
@@ -157,6 +156,8 @@ def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.filterwarnings("default")
 def test_a_cluster_gives_the_same_results_and_replaces_a_worker_that_is_killed(tmp_path: Path) -> None:
+    import distributed
+
     items = [(str(tmp_path), number) for number in range(12)]
     settings = {"processes": True, "dashboard_address": None, "silence_logs": "CRITICAL"}
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **settings) as cluster:
@@ -170,6 +171,8 @@ def test_a_cluster_gives_the_same_results_and_replaces_a_worker_that_is_killed(t
 
 @pytest.mark.filterwarnings("default")
 def test_a_worker_with_several_threads_is_refused() -> None:
+    import distributed
+
     settings = {"processes": False, "dashboard_address": None, "silence_logs": "CRITICAL"}
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, **settings) as cluster,

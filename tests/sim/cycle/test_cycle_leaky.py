@@ -42,6 +42,7 @@ def rtl() -> RtlMachine:
     return RtlMachine(TURNS, brief=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_windows_with_leaky_take_the_cycles_that_the_rtl_takes(name: str, rtl: RtlMachine) -> None:
     words = whole(PROGRAMS[name], TURNS)
@@ -51,6 +52,7 @@ def test_windows_with_leaky_take_the_cycles_that_the_rtl_takes(name: str, rtl: R
     assert found.cycles == expected.cycles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEARLY)
 def test_where_others_are_at_work_it_is_within_a_percent(name: str, rtl: RtlMachine) -> None:
     words = whole(NEARLY[name], TURNS)

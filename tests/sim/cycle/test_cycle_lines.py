@@ -33,6 +33,7 @@ def test_reads_and_writes_of_the_machine_have_lines_together() -> None:
     assert LINES.ways.joint_writes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [1, 2, 3, 5, 40, 128])
 @pytest.mark.parametrize("mode", [0, 2], ids=["two operands", "one operand"])
 def test_operands_on_one_line_cost_what_the_rtl_takes(words: int, mode: int, rtl: RtlMachine) -> None:
@@ -41,6 +42,7 @@ def test_operands_on_one_line_cost_what_the_rtl_takes(words: int, mode: int, rtl
     assert CycleModel(LINES).run(program).cycles == expected.cycles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "words"), [(Unit.SAVE, 256), (Unit.LOAD, 128)])
 def test_short_words_and_misc_take_turns(unit: Unit, words: int, rtl: RtlMachine) -> None:
     """Pixels of one channel: the mover has a word for every cycle. MISC is as fast as without it, and the mover gives away no

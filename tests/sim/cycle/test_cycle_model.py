@@ -184,6 +184,7 @@ def narrow_rtl() -> RtlMachine:
     return RtlMachine(NARROW, brief=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FETCHED)
 def test_fetch_of_three_bursts_takes_the_time_that_it_takes_on_the_rtl(name: str, narrow_rtl: RtlMachine) -> None:
     words = whole(FETCHED[name], NARROW)

@@ -25,6 +25,7 @@ QUICK = [name for name in PROOFS if not name.startswith(SHIFTS) or name == f"{SH
 """One of the sixteen shifts stands for all here."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_the_property_is_proved_and_every_fault_noticed(name: str) -> None:
     assert prove(PROOFS[name], NANO).failure is None

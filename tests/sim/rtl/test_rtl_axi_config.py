@@ -19,7 +19,7 @@ AXI3 = replace(NANO, name="axi3", axi_burst_beats=16, axi_reads=1)
 LONG = replace(NANO, name="long", axi_burst_beats=256, axi_reads=3)
 
 
-@pytest.fixture(scope="module", params=[AXI3, LONG], ids=lambda config: config.name)
+@pytest.fixture(scope="module", params=[AXI3, pytest.param(LONG, marks=pytest.mark.slow)], ids=lambda config: config.name)
 def machine(request: pytest.FixtureRequest) -> RtlMachine:
     return RtlMachine(request.param, check=True, brief=True)
 

@@ -14,7 +14,7 @@ from isa.config import preset
 from sim.random.engines import rtl_machine
 from sim.rtl import compiler, machine
 from sim.rtl.build import HERE, Build, runtime_objects
-from sim.rtl.compiler import LEVEL, LEVEL_FLAGS, compiler_name
+from sim.rtl.compiler import LEVEL, LEVEL_FLAGS, ONE_BUILD, compiler_name
 from sim.rtl.machine import RtlMachine
 from sim.rtl.model_files import gathered, quickened
 from sim.rtl.process import run_process
@@ -76,6 +76,7 @@ def test_make_compiles_a_model_in_few_files_and_verilators_own_sources_once(
         return status, output
 
     monkeypatch.setattr("sim.rtl.tools.run_process", without_compiling)
+    monkeypatch.delenv(ONE_BUILD)
     for brief in (False, True):
         RtlMachine(NO_OPTIONAL_UNITS, cache=tmp_path / "with blanks", verilog=STANDIN, brief=brief).build()
     assert compiled == [["gathered_0", "gathered_1", "gathered_slow", *VERILATORS], ["gathered_0", "gathered_slow"]]
@@ -197,9 +198,28 @@ def test_random_programs_run_on_such_a_build(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(machine, "executable", seen)
     monkeypatch.setattr(machine, "core_verilog", lambda *_: "")
+    monkeypatch.setenv(ONE_BUILD, "")
     RtlMachine(preset("nano")).build()
     rtl_machine.__wrapped__(preset("nano")).build()
     assert [build.brief for build in built] == [False, True]
+
+
+def test_the_environment_asks_for_one_build_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: list[str] = []
+
+    def seen(build: Build, cache: object) -> Path:
+        keys.append(build.key)
+        return Path("sim")
+
+    monkeypatch.setattr(machine, "executable", seen)
+    monkeypatch.setattr(machine, "core_verilog", lambda *_: "")
+    for asked in ("", "yes"):
+        monkeypatch.setenv(ONE_BUILD, asked)
+        RtlMachine(preset("nano")).build()
+        rtl_machine.__wrapped__(preset("nano")).build()
+    plain, checked, *one = keys
+    assert plain != checked
+    assert one == [checked] * 2
 
 
 def test_libraries_of_a_build_stay_beside_those_of_the_compiler(tools: Path) -> None:

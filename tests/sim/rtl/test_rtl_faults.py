@@ -11,7 +11,9 @@ from sim.random.faulty import faulty_program, stops_alike
 from sim.random.memories import endings, memory_of
 
 
-@pytest.mark.parametrize(("name", "count"), [("nano", 80), ("base", 8), ("zu2", 8), ("zu9", 8)])
+@pytest.mark.parametrize(
+    ("name", "count"), [("nano", 80), *(pytest.param(name, 8, marks=pytest.mark.slow) for name in ("base", "zu2", "zu9"))]
+)
 def test_spoiled_programs_stop_alike(name: str, count: int) -> None:
     run = rtl(rtl_machine(preset(name)))
     compared = 0

@@ -68,7 +68,7 @@ def delivered() -> RtlMachine:
     return RtlMachine(NANO, verilog="\n".join(sources), garbage=True, brief=True)
 
 
-@pytest.fixture(params=["delivered", "wide"])
+@pytest.fixture(params=["delivered", pytest.param("wide", marks=pytest.mark.slow)])
 def machine(request: pytest.FixtureRequest) -> RtlMachine:
     if request.param == "wide":
         return RtlMachine(WIDE, garbage=True, brief=True)

@@ -20,7 +20,9 @@ def machine(name: str) -> RtlMachine:
     return rtl_machine(preset(name))
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize(
+    "name", ["nano", *(pytest.param(name, marks=pytest.mark.slow) for name in PRESETS if name != "nano")]
+)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_same_memory_as_functional_simulator(name: str, case: Case) -> None:
     program = directed_program(preset(name), case(preset(name)))

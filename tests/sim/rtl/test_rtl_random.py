@@ -20,12 +20,14 @@ def test_three_hundred_programs_on_nano(part: int, tmp_path: Path) -> None:
     assert report.cycles > 50 * 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
 def test_twenty_programs(name: str, tmp_path: Path) -> None:
     report = run_fuzz(preset(name), 0, 20, directory=tmp_path)
     assert report.ok, report.failures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lanes",
     [{"px_p": 1, "pool_taps": 2, "fm_banks": 6}, {"px_p": 1, "pool_taps": 3, "fm_banks": 8}, {"px_p": 3, "fm_banks": 16}],

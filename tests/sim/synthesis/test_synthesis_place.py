@@ -26,6 +26,7 @@ def placed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Placed, list[str]]
     return found, said
 
 
+@pytest.mark.slow
 def test_cells_and_clock(placed: tuple[Placed, list[str]]) -> None:
     found, said = placed
     feeding, keeping = 1 + 8 + 8, 1 + 1
@@ -36,6 +37,7 @@ def test_cells_and_clock(placed: tuple[Placed, list[str]]) -> None:
     assert any(line.startswith("nextpnr-ecp5 ") for line in said)
 
 
+@pytest.mark.slow
 def test_the_critical_path_is_told_by_signals(placed: tuple[Placed, list[str]]) -> None:
     path = placed[0].path
     assert [path[0].kind, path[-1].kind] == ["clk-to-q", "setup"]
@@ -46,6 +48,7 @@ def test_the_critical_path_is_told_by_signals(placed: tuple[Placed, list[str]]) 
     assert delays[-1] == pytest.approx(1000 / placed[0].mhz, rel=0.01)
 
 
+@pytest.mark.slow
 def test_without_routes_the_clock_is_estimated_and_no_path_is_told() -> None:
     found = place(VERILOG, {}, device="25k", mhz=120, report=lambda line: None, placer="static", route=False)
     assert found.mhz > 50

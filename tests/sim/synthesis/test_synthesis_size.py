@@ -27,6 +27,7 @@ def changes(size: dict[str, float], golden: dict[str, float]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_nano_has_the_size_it_had(request: pytest.FixtureRequest) -> None:
     """Of each version of yosys that it was counted with; docs/performance.md has the same figures."""
     golden = json.loads(GOLDEN.read_text())
