@@ -31,7 +31,10 @@ def of_every_command() -> dict[str, str]:
 def of_every_search(seed: int, config: str) -> dict[str, str]:
     """A random model, as it is compiled by default, by all that the compiler knows, and for the least memory."""
     Path("m.onnx").write_bytes(build(random_recipe(seed)).SerializeToString())
-    for name, options in (("normal", ()), ("full", ("--effort", "full")), ("memory", ("--objective", "memory"))):
+    searches: dict[str, tuple[str, ...]] = {
+        "normal": (), "full": ("--effort", "full"), "memory": ("--objective", "memory"), "again": (),
+    }  # fmt: skip
+    for name, options in searches.items():
         files = ("-o", f"{name}.elf", "--save-schedule", f"{name}.toml", "--csv", f"{name}.csv")
         _run("compile", "m.onnx", "--config", config, *options, *files)
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in Path().rglob("*") if path.is_file()}
@@ -49,6 +52,8 @@ def test_of_every_command(tmp_path: Path) -> None:
     }  # fmt: skip
     assert expected <= found[0].keys()
     assert that_differ(found) == []
+    for kind in ("elf", "toml", "csv"):
+        assert found[0][f"normal.{kind}"] == found[0][f"again.{kind}"], "what other compilations left in the cache matters"
 
 
 @pytest.mark.slow
