@@ -97,7 +97,8 @@ def _used_domains(fragment: Fragment) -> set[str]:
     """Clock domains; Amaranth itself would make ports of them in the order of this set, which differs from run to run."""
     collector = DomainCollector()
     collector(fragment)
-    return {*collector.used_domains}
+    used: set[str] = collector.used_domains
+    return used
 
 
 def _with_reset(fragment: Fragment) -> Iterator[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from isa.config import MachineConfig
+
 IN_FLIGHT = 8
 """Instructions that a unit may have accepted and not yet finished."""
 READ_AHEAD_BEATS = 128
@@ -13,3 +15,11 @@ MISC_ANSWERS = 8
 """Words of an operand of MISC that are on their way or wait to be cut into slices."""
 SAVE_WORDS = 8
 """Words of SAVE that are on their way or wait: a read that is granted cannot be refused."""
+FETCH_BYTES = 256
+FETCH_BEATS = 16
+"""A burst of instruction fetch ends at the first of these limits: short, so that LOAD never waits long behind one."""
+
+
+def fetch_beats(config: MachineConfig) -> int:
+    """Beats of a burst of instruction fetch; the configuration's limit holds, too."""
+    return min(FETCH_BEATS, max(1, FETCH_BYTES // config.axi_bytes), config.burst_beats)

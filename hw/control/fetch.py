@@ -12,11 +12,7 @@ from hw.axi.signature import AxiRead
 from hw.buffers.fifo import RamFifo
 from hw.control.dispatch import FETCHED_LAYOUT
 from isa.config import MachineConfig
-
-BURST_BYTES = 256
-BURST_BEATS = 16
-"""A burst ends at the first of these two limits and that of the configuration. Short, so that LOAD never waits long behind
-one."""
+from isa.depths import fetch_beats
 
 
 class Fetch(wiring.Component):
@@ -34,7 +30,7 @@ class Fetch(wiring.Component):
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
-        self.burst = min(BURST_BEATS, max(1, BURST_BYTES // config.axi_bytes), config.burst_beats)
+        self.burst = fetch_beats(config)
         super().__init__({
             "start": In(1),
             "program": In(config.axi_addr_bits),

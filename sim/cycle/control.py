@@ -6,7 +6,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from isa.config import MachineConfig
-from isa.depths import IN_FLIGHT
+from isa.depths import IN_FLIGHT, fetch_beats
 from isa.instructions import Unit
 from sim.cycle.bus import NEVER, Bus
 from sim.cycle.movers import LoadPipeline, SavePipeline
@@ -111,7 +111,7 @@ def cycles_until_done(program: Program, finishes: list[int]) -> int:
 
 def words_per_burst(config: MachineConfig) -> int:
     """Of instruction fetch."""
-    return min(16, max(1, 256 // config.axi_bytes), config.burst_beats) * config.axi_bytes // 4
+    return fetch_beats(config) * config.axi_bytes // 4
 
 
 class Execution:

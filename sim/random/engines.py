@@ -46,16 +46,21 @@ def functional(program: RandomProgram) -> Outcome:
     return Outcome(memory)
 
 
+def stalls_seed(program: RandomProgram) -> int | None:
+    """Of the stalls that it meets; every fourth has none."""
+    return program.seed if program.seed % 4 else None
+
+
 def rtl(machine: RtlMachine, *, stalls: bool = True) -> Engine:
     """The generated Verilog; with stalls, the program's seed is that of the stalls, and every fourth has none;
     every second runs on any memory that AXI4 allows (``memory_of``)."""
 
     def run(program: RandomProgram) -> Outcome:
-        seed = program.seed if stalls and program.seed % 4 else None
         try:
             result = machine.run(
-                program.words, program.memory, program.bases, stalls_seed=seed, watchdog=WATCHDOG, max_cycles=MAX_CYCLES,
-                garbage_seed=program.seed, dram=memory_of(program) if stalls else QUOTED,
+                program.words, program.memory, program.bases, stalls_seed=stalls_seed(program) if stalls else None,
+                watchdog=WATCHDOG, max_cycles=MAX_CYCLES, garbage_seed=program.seed,
+                dram=memory_of(program) if stalls else QUOTED,
             )  # fmt: skip
         except MachineFault as fault:
             return Outcome(fault=(fault.fault, fault.pc))

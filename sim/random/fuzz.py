@@ -23,6 +23,7 @@ from sim.random.configs import any_config
 from sim.random.engines import Engine, Outcome, functional, rtl, rtl_machine, wrong_on_rtl
 from sim.random.program import DEFAULT_SIZE, RandomProgram, random_program
 from sim.random.shrink import shrink
+from sim.random.timed import wrong_cycles
 from sim.rtl.tools import MissingToolError
 
 Comparison = Callable[[RandomProgram], tuple[Outcome, str | None]]
@@ -66,7 +67,8 @@ def run_fuzz(
 
     ``rtl`` is the generated Verilog in Verilator, ``icarus`` the same in Icarus, ``garbage`` as ``rtl`` but with random
     values in all that has none (``sim.rtl.garbage``); ``functional`` runs no hardware
-    and looks for races between instructions instead. The first disagreement ends the run unless ``keep_going``;
+    and looks for races between instructions instead. Cycles of the Verilog are compared with the cycle model
+    (``sim.random.timed``) where there are no stalls. The first disagreement ends the run unless ``keep_going``;
     each leaves its smallest program in ``directory``. ``report`` is told of each disagreement, ``progress`` of each
     program: how many, and cycles, so far.
     """
@@ -170,7 +172,8 @@ def comparison(config: MachineConfig, engine: str, *, stalls: bool) -> Compariso
 
     def compare(program: RandomProgram) -> tuple[Outcome, str | None]:
         actual = other(program)
-        return actual, wrong_on_rtl(program, actual, stalls=stalls)
+        wrong = wrong_on_rtl(program, actual, stalls=stalls)
+        return actual, wrong or wrong_cycles(program, actual, stalls=stalls)
 
     return compare
 

@@ -58,6 +58,8 @@ def command(
 ) -> Exit:  # fmt: skip
     """Run random programs on the functional simulator and on another engine, and compare whole memories.
 
+    Where there are no stalls, cycles on the Verilog are compared with the cycle model: more than a tenth apart is a mismatch.
+
     With --models, random networks: float or quantised by onnxruntime, each compiled for a machine with a random strategy,
     run on the functional simulator and compared element by element with onnxruntime; with --engine rtl also on the
     Verilog, whose memory is compared byte by byte.

@@ -1,0 +1,26 @@
+"""How long a random program takes: the cycle model against the Verilog."""
+
+from __future__ import annotations
+
+from sim.cycle.model import CycleModel
+from sim.random.engines import Outcome, stalls_seed
+from sim.random.memories import memory_of
+from sim.random.program import RandomProgram
+from sim.rtl.memory import QUOTED
+
+MOST_ERROR = 0.1
+"""Of a program's cycles. Random programs are short, and their units contend for banks and DRAM more than those of compiled
+ones, which are within 1 % (``bench.cycle_model_error``)."""
+
+
+def wrong_cycles(program: RandomProgram, actual: Outcome, *, stalls: bool = True) -> str | None:
+    """What is wrong with the cycles that the program took on the Verilog, in one line, or None.
+
+    The cycle model knows a memory without stalls, the one that figures are quoted for: of other runs nothing is said.
+    """
+    if actual.memory is None or (stalls and (stalls_seed(program) is not None or memory_of(program) != QUOTED)):
+        return None
+    told = CycleModel(program.config).run(program.words).cycles
+    if abs(told - actual.cycles) <= MOST_ERROR * actual.cycles:
+        return None
+    return f"{actual.cycles} cycles, but {told} by the cycle model: more than {MOST_ERROR:.0%} apart"
