@@ -81,7 +81,8 @@ def test_shape_arithmetic_is_folded() -> None:
     nodes = [
         node("Shape", "x", "shape"), node("Gather", "shape two", "rows"), node("Add", "rows one", "more"),
         node("Div", "more two", "half"), node("Cast", "half", "whole", to=TensorProto.INT64),
-        node("Unsqueeze", "whole zero", "end"), node("Concat", "front end nothing end", "pads", axis=0), node("Pad", "x pads", "y"),
+        node("Unsqueeze", "whole zero", "end"), node("Concat", "front end nothing end", "pads", axis=0),
+        node("Pad", "x pads", "y"),
     ]  # fmt: skip
     table: dict[str, Any] = {
         "two": np.array(2), "one": np.array(1), "zero": np.array([0]), "front": np.zeros(4, np.int64),
@@ -170,7 +171,8 @@ def test_outputs_keep_their_order_and_their_names() -> None:
 def test_random_chains(seed: int) -> None:
     """Of functions, pairs, pads, joins, reductions and transpositions."""
     rng = np.random.default_rng(seed)
-    shape, name, nodes, table = list(NHWC), "x", [], {}
+    shape, name, nodes = list(NHWC), "x", []
+    table: dict[str, Any] = {}
     for index in range(8):
         out, kind = f"v{index}", rng.choice(["Transpose", "Transpose", "Relu", "Add", "Mul", "Pad", "Concat", "ReduceMax"])
         match kind:
