@@ -3,7 +3,8 @@
 A folder in FOLDER that is called as a package and its version, as ``silero_vad-6.2.0``, holds models (``.onnx``, ``.tflite``)
 at any depth. For each: machine segments, operations on the machine, nodes on the CPU, products (MACs) on the machine of all,
 operations that the compiler tells as inexact, parameters beside those of the model, and what ``check`` finds with a few random
-inputs. A model is compiled in a process of its own, with a limit of time. ``--page`` puts the rows into docs/trained.md.
+inputs. A model is compiled, one operation a group, in a process of its own, with a limit of time. ``--page`` puts the rows
+into docs/trained.md.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def measured(path: Path, scheme: str) -> list[str]:
     proto = load(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        compiled = compile_model(proto, "base", scheme=scheme, effort="quick", cache=False, shapes=shapes_of(proto, path))
+        compiled = compile_model(proto, "base", scheme=scheme, strategy="naive", cache=False, shapes=shapes_of(proto, path))
     found = facts(compiled)
     imported = compiled.imported
     weighed = imported.float_model or imported.model

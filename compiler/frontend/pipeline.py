@@ -20,6 +20,7 @@ from compiler.frontend.loading import has_inner_graphs, survives
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.partition import partitioned, port
 from compiler.frontend.reader import Source, load, read
+from compiler.frontend.transposes import with_fewer_transposes
 from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import EXACT, INEXACT, USUAL, Choices
@@ -104,7 +105,7 @@ def _import(
     quantised_model = None
     kept: tuple[str, ...] = ()
     if is_float(model):
-        model = prepared(model, edges, float_inputs(model))
+        model = with_fewer_transposes(prepared(model, edges, float_inputs(model)))
         done = quantise(model, calibration, choices, report, edges.forms(model))
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
         model = typed(quantised_model, edges)

@@ -16,6 +16,7 @@ from compiler.frontend.checks import check_constants, check_operators, check_sha
 from compiler.frontend.errors import ModelError
 from compiler.frontend.external import with_external_data
 from compiler.frontend.folding import fold_constants, with_constant_outputs, without_identities
+from compiler.frontend.idle_nodes import without_idle_nodes
 from compiler.frontend.loading import loads
 from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto, to_proto
 from compiler.frontend.rebatch import rebatched
@@ -209,7 +210,7 @@ def _resolved(model: Model) -> Model:
     """Types inferred and shape arithmetic folded, until neither finds more."""
     while True:
         typed = with_types(model)
-        folded = fold_constants(typed)
+        folded = without_idle_nodes(fold_constants(typed))
         if len(folded.nodes) == len(typed.nodes):
             return typed
         model = folded

@@ -9,7 +9,7 @@ from compiler.frontend.model import Node
 
 _PASS_ON = {
     "DequantizeLinear", "QuantizeLinear", "Relu", "Clip", "Sigmoid", "Cast", "Identity", "LeakyRelu", "HardSwish", "Add", "Mul",
-    "Sub", "Div", "QLinearAdd", "QLinearMul",
+    "Sub", "Div", "QLinearAdd", "QLinearMul", "Pad",
 }  # fmt: skip
 _LAST = {"Reshape", "Flatten", "MatMul", "QLinearMatMul"}
 _DENSE = {"Gemm", "QGemm", "MatMul", "QLinearMatMul"}
