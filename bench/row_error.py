@@ -13,19 +13,19 @@ from collections.abc import Sequence
 from statistics import median
 from unittest import mock
 
-import compiler.fastest
+import compiler.programs.fastest
 from bench.command import command
 from bench.figures import listed, number
 from bench.network_table import PERFORMANCE as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import LISTED, imported
-from compiler.fastest import Tried, contenders, fastest, of_strategies, sum_behind
+from compiler.programs.fastest import Tried, contenders, fastest, of_strategies, sum_behind
 from compiler.fusion.legal import Mask
 from compiler.neighbours import Neighbours
 from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
-from compiler.search.splice import Path as Groups
-from compiler.timing import program_cycles
+from compiler.programs.splice import Path as Groups
+from compiler.programs.timing import program_cycles
 from compiler.xgraph.ops import Cpu
 from isa.config import PRESETS, MachineConfig, preset
 
@@ -56,7 +56,7 @@ def watched(evaluator: Evaluator) -> tuple[list[Plan | Cpu], list[Tried]]:
             super().__init__(evaluator, neighbours)
             made.append(self)
 
-    with mock.patch.object(compiler.fastest, "Tried", Watched):
+    with mock.patch.object(compiler.programs.fastest, "Tried", Watched):
         return fastest(evaluator), made
 
 

@@ -26,17 +26,17 @@ from bench.figures import listed, number, paragraph
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of, text_of
 from bench.strategies import imported
-from compiler.fastest import fastest
+from compiler.programs.fastest import fastest
 from compiler.planning.plan import Plan
 from compiler.planning.running_order import needs_of
-from compiler.schemes import dynamic, pbqp
-from compiler.schemes.choice import Steps, chosen, measured, others_of, with_schemes
-from compiler.schemes.pair_costs import PairCosts
-from compiler.schemes.problem import Costs, Problem, Solution
-from compiler.schemes.proof import Proof, prove
+from compiler.papers.neocpu import dynamic, pbqp
+from compiler.programs.schemes import Steps, chosen, measured, others_of, with_schemes
+from compiler.programs.pair_costs import PairCosts
+from compiler.papers.neocpu.problem import Costs, Problem, Solution
+from compiler.papers.neocpu.proof import Proof, prove
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS
-from compiler.timing import program_cycles
+from compiler.programs.timing import program_cycles
 from compiler.xgraph.ops import Cpu
 from isa.config import preset
 from sim.cycle.timing import END_TAIL

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 
 import click
 
-from compiler.outlook import Doing
-
 Report = Callable[[str], None]
 """Says what is being done now; an empty text wipes the line, so that something else can be printed."""
 TICK_SECONDS = 0.5
@@ -44,7 +42,6 @@ class _Line:
         self._writing = threading.Lock()
 
     def say(self, stage: str) -> None:
-        self._said = time.perf_counter()
         self._stage = stage
         self._show(stage)
 
@@ -57,7 +54,7 @@ class _Line:
         while not self.over.wait(TICK_SECONDS):
             stage = self._stage
             if stage:
-                self._show(stage.after(time.perf_counter() - self._said) if isinstance(stage, Doing) else stage)
+                self._show(stage)
 
 
 def share_done(what: str, done: float, total: float, seconds: float, speed: str = "") -> str:

@@ -31,7 +31,7 @@ import numpy as np
 
 from compiler.fusion.legal import Mask, OpSets, bits_of, union
 from compiler.search.shape import Shapes
-from compiler.solver import solver
+from compiler.search.solver import solver
 
 NODES = 2000
 """Of HiGHS' tree, in one solution: more than any network of the tables needed."""

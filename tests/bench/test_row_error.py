@@ -9,7 +9,7 @@ import pytest
 from bench import row_error
 from bench.network_table import put_row
 from bench.strategies import imported
-from compiler.fastest import MERGED_GAIN
+from compiler.programs.fastest import MERGED_GAIN
 from compiler.neighbours import Neighbours
 from compiler.search.cost import Evaluator
 from isa.config import preset

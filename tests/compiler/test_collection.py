@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from compiler.collection import SELDOM, seldom_collected
+from compiler.programs.collection import SELDOM, seldom_collected
 
 
 @pytest.mark.parametrize("wished", [700, 0, 10 * SELDOM])

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from compiler import crew as crews
-from compiler.crew import Crew, Team, crew_allowed
+from compiler.search.crew import Crew, Team, crew_allowed
 from compiler.driver import compile_graph
 from compiler.frontend.pipeline import import_model
 from compiler.planning.objective import CYCLES

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-import compiler.fastest
-from compiler.crew import Crew
-from compiler.fastest import GAIN, Tried, fastest
+import compiler.programs.fastest
+from compiler.search.crew import Crew
+from compiler.programs.fastest import GAIN, Tried, fastest
 from compiler.neighbours import Neighbours
 from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator
 from compiler.search.partition import partition_by
 from compiler.search.strategies import CONTENDERS
-from compiler.timing import program_cycles
+from compiler.programs.timing import program_cycles
 from isa.config import preset
 from sim.cycle.timing import END_TAIL
 from tests.compiler.search.partitions import random_graph
@@ -40,7 +40,7 @@ def test_what_is_taken_is_told_to_be_fastest_and_takes_nearly_that(
 ) -> None:
     """Exactly that if it is short; else it is timed in two halves, and in part in other programs, which see too little of what
     comes before."""
-    monkeypatch.setattr(compiler.fastest, "SHORT", short)
+    monkeypatch.setattr(compiler.programs.fastest, "SHORT", short)
     graph = random_graph(seed)
     with Crew(cores) as crew:
         evaluator = Evaluator(NANO, graph, crew=crew)
@@ -62,8 +62,8 @@ def test_a_program_of_known_neighbours_is_not_timed_again(monkeypatch: pytest.Mo
     neighbours = Neighbours(evaluator)
     path = neighbours.path([(op,) for op in evaluator.sets.ops])
     first, again = Tried(evaluator, neighbours), Tried(evaluator, neighbours)
-    monkeypatch.setattr(compiler.fastest, "SHORT", 0)
+    monkeypatch.setattr(compiler.programs.fastest, "SHORT", 0)
     first.ask(path)
-    monkeypatch.setattr("compiler.fastest.stretch_ends", None)
+    monkeypatch.setattr("compiler.programs.fastest.stretch_ends", None)
     again.ask(path)
     assert again.told == first.told

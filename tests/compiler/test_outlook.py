@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from compiler.driver import frugal_steps
-from compiler.outlook import OF_AN_OPERATION, PLANNING, PROGRAMS, Doing, Outlook, Stage, stages_of
+from compiler.search.progress import OF_AN_OPERATION, PLANNING, PROGRAMS, Doing, Outlook, Stage, stages_of
 from compiler.search.effort import EFFORTS
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset

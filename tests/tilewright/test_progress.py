@@ -15,7 +15,7 @@ from subprocess import PIPE
 import numpy as np
 import pytest
 
-from compiler.outlook import Doing
+from compiler.search.progress import Doing
 from isa.assembler import assemble
 from isa.config import preset
 from isa.faults import MachineFault

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compiler.outlook import Doing
-from compiler.papers.online_table import make_table
+from compiler.search.progress import Doing
+from compiler.papers.optimus.online_table import make_table
 from compiler.search import as_written
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset

@@ -15,7 +15,7 @@ from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program
 from compiler.fusion.legal import OpSets
 from compiler.memory.storage import storage_of
-from compiler.ordering import placed
+from compiler.programs.ordering import placed
 from compiler.planning.grouping import one_each
 from compiler.planning.homes import Homes
 from compiler.planning.overlaps import leads_of

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from compiler.memory.programme import solve
+from compiler.papers.memory_scheduling.programme import solve
 from compiler.memory.tasks import Tasks, Use
 from tests.compiler.memory.task_graphs import least_peak, nested_tasks, random_tasks
 

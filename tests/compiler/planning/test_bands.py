@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from compiler.decisions import decisions
+from compiler.programs.decisions import decisions
 from compiler.emit.described import schedule_text
 from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program

@@ -6,18 +6,18 @@ from math import inf
 
 import pytest
 
-from compiler.crew import Crew
+from compiler.search.crew import Crew
 from compiler.driver import frugal_steps
-from compiler.fastest import fastest
+from compiler.programs.fastest import fastest
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.schemes import choice, dynamic
-from compiler.schemes.choice import REST, Steps, in_schemes, others_of, that_wait, with_schemes
-from compiler.schemes.pair_costs import PairCosts
+from compiler.programs.schemes import REST, Steps, in_schemes, others_of, that_wait, with_schemes
+from compiler.programs.pair_costs import PairCosts
 from compiler.schemes.walk import HOPELESS, by_walk, promising_rows
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS
-from compiler.timing import program_cycles, spent_by
+from compiler.programs.timing import program_cycles, spent_by
 from isa.config import preset
 from tests.compiler.search.partitions import random_graph
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from compiler.decisions import decisions
+from compiler.programs.decisions import decisions
 from compiler.driver import frugal_steps
 from compiler.emit.described import schedule_text
 from compiler.emit.program import emit_program
-from compiler.ordering import frugal
+from compiler.programs.ordering import frugal
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
@@ -23,13 +23,13 @@ from compiler.planning.plans import plans_of
 from compiler.planning.schemes import DEAREST, plan_as, scheme_of, schemes
 from compiler.schedule.document import GroupSchedule
 from compiler.schedule.reading import parse_schedule
-from compiler.schemes import dynamic
-from compiler.schemes.choice import chosen, others_of, with_schemes
-from compiler.schemes.pair_costs import Choices, PairCosts, Timed
+from compiler.papers.neocpu import dynamic
+from compiler.programs.schemes import chosen, others_of, with_schemes
+from compiler.programs.pair_costs import Choices, PairCosts, Timed
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.effort import EFFORTS
-from compiler.timing import program_cycles, spent_by
+from compiler.programs.timing import program_cycles, spent_by
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, PoolKind
 from isa.config import config_from_dict
@@ -192,7 +192,7 @@ def test_schemes_are_kept_between_runs(tmp_path: Path, monkeypatch: pytest.Monke
     store = open_database(SMALL, tmp_path)
     found = others_of(Evaluator(SMALL, graph, store), own, 4)
     store.save()
-    monkeypatch.setattr("compiler.schemes.choice.schemes", None)
+    monkeypatch.setattr("compiler.programs.schemes.schemes", None)
     again = others_of(Evaluator(SMALL, graph, open_database(SMALL, tmp_path)), own, 4)
     assert [scheme_of(plan) for plan in again] == [scheme_of(plan) for plan in found]
     with pytest.raises(TypeError):

@@ -16,7 +16,7 @@ from compiler.search import optimus_online
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.least import Least
-from compiler.search.optimus_online import group_size, tiled_words
+from compiler.papers.optimus.online import group_size, tiled_words
 from compiler.search.partition import made_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind

@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 
 import compiler.driver
-import compiler.timing
-from compiler.crew import Crew
+import compiler.programs.timing
+from compiler.search.crew import Crew
 from compiler.driver import frugal_steps, steps_of
-from compiler.fastest import fastest
+from compiler.programs.fastest import fastest
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.planning.plan import Plan
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS, NORMAL, effort_of
 from compiler.search.partition import LeftOut
-from compiler.timing import forget_programs, program_cycles
+from compiler.programs.timing import forget_programs, program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, EltwiseKind
 from isa.config import preset
@@ -40,7 +40,7 @@ def test_quick_times_no_program_and_takes_the_least_sum(monkeypatch: pytest.Monk
     evaluator = Evaluator(NANO, graph)
     least = best(graph, evaluator, CYCLES)
     forget_programs()
-    monkeypatch.setattr(compiler.timing, "CycleModel", None)
+    monkeypatch.setattr(compiler.programs.timing, "CycleModel", None)
     found = frugal_steps(NANO, graph, "best", "cycles", effort=EFFORTS["quick"])
     assert sum(step.cost.cycles for step in found.steps if isinstance(step, Plan)) == least.value
     with pytest.raises(TypeError):
@@ -56,7 +56,7 @@ def test_a_program_that_is_too_long_is_not_timed_but_put_in_order(monkeypatch: p
     turns = sum(step.turns for step in timed.steps if isinstance(step, Plan))
     assert NORMAL.times(timed.steps)
     forget_programs()
-    monkeypatch.setattr(compiler.timing, "CycleModel", None)
+    monkeypatch.setattr(compiler.programs.timing, "CycleModel", None)
     assert not replace(NORMAL, longest=turns - 1).times(timed.steps)
     quick = frugal_steps(NANO, graph, "best", "cycles", effort=EFFORTS["quick"])
     found = frugal_steps(NANO, graph, "best", "cycles", effort=replace(NORMAL, longest=0))

@@ -11,7 +11,7 @@ from compiler.search import promising as module
 from compiler.search.best import best_of_weighed
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator
-from compiler.search.optimus import priced
+from compiler.search.pricing import priced
 from compiler.search.partition import price_or_none
 from compiler.search.promising import promising
 from isa.config import preset

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from compiler.fusion.legal import Mask
-from compiler.search.splice import pairs_of, splice
+from compiler.programs.splice import pairs_of, splice
 
 
 def random_path(rng: random.Random, count: int) -> tuple[Mask, ...]:

@@ -11,15 +11,15 @@ from compiler.emit.places import Sharing
 from compiler.fusion.legal import Mask, bits_of
 from compiler.memory.lifetimes import Step, lives_of
 from compiler.memory.order import memory_order, tasks_of
-from compiler.ordering import in_least_order, placed
+from compiler.programs.ordering import in_least_order, placed
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
 from compiler.planning.running_order import needs_of
 from compiler.search.cost import Evaluator
-from compiler.search.needs import Needs
-from compiler.search.optimus import priced
-from compiler.search.within import Within
+from compiler.programs.needs import Needs
+from compiler.search.pricing import priced
+from compiler.programs.within import Within
 from compiler.xgraph.graph import XGraph
 from isa.config import preset
 from tests.compiler.graphs import Builder

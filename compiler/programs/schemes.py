@@ -1,0 +1,133 @@
+"""Which schemes the groups of a program get: those that make the whole program fastest (NeoCPU's second level)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from compiler.fusion.legal import Mask
+from compiler.planning.objective import CYCLES
+from compiler.planning.plan import Plan
+from compiler.planning.schemes import Scheme, plan_as, schemes
+from compiler.programs.pair_costs import Choices, PairCosts, Table, Timed, cheapest_chain
+from compiler.programs.timing import spent_by
+from compiler.search.cost import Evaluator
+from compiler.search.crew import Team
+from compiler.xgraph.ops import Cpu
+
+Steps = Sequence[Plan | Cpu]
+Solve = Callable[[Sequence[Table]], Choices]
+
+CHOICES = 6
+"""That are made and timed at most."""
+
+
+def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:
+    """With as many schemes as there is time for: so many of each group, for the groups of so many shapes that wait most."""
+    count = evaluator.effort.schemes if evaluator.effort.times(steps) else 0
+    return with_schemes(evaluator, steps, count, that_wait(evaluator, steps, count)) if count else list(steps)
+
+
+def with_schemes(
+    evaluator: Evaluator, steps: Steps, count: int, asked: Sequence[bool] | None = None, solve: Solve = cheapest_chain
+) -> list[Plan | Cpu]:  # fmt: skip
+    """The same groups in the same order, each that is ``asked`` with the best found of its best plan and ``count`` others.
+
+    Programs tell what each scheme takes beside neighbours that have their best. Then choices are made, and timed, which
+    corrects the costs. The program as it was is one of those that are timed, so none is slower than before on the cycle model.
+    """
+    plans = [step for step in steps if isinstance(step, Plan)]
+    asked = [True] * len(plans) if asked is None else asked
+    evaluator.told("search: schemes of groups")
+    find_schemes(evaluator, [plan for plan, ask in zip(plans, asked, strict=True) if ask], count)
+    rows = [[plan, *others_of(evaluator, plan, count)] if ask else [plan] for plan, ask in zip(plans, asked, strict=True)]
+    if all(len(row) == 1 for row in rows):
+        return list(steps)
+    told = measured(evaluator, steps, rows)
+    star = [*told.star()]
+    evaluator.told(f"search: {len(star)} programs with other schemes are timed")
+    told.ask(*star)
+    for number in range(CHOICES):
+        found = solve(told.tables())
+        if found in told.whole:
+            break
+        evaluator.told(f"search: choice {number + 1} of at most {CHOICES} of schemes is timed")
+        told.ask(found)
+    return chosen(steps, rows, min(told.whole, key=told.whole.__getitem__))
+
+
+def that_wait(evaluator: Evaluator, steps: Steps, count: int) -> list[bool]:
+    """Whether groups are of one of the ``count`` shapes that wait most in the program, all groups of a shape together.
+
+    Groups wait for as long as they take beyond what their busiest unit, or the bus, needs at least.
+    """
+    _, spent = spent_by(evaluator.config, evaluator.graph, steps)
+    masks = [_mask(evaluator, step) for step in steps if isinstance(step, Plan)]
+    waits: Counter[object] = Counter()
+    for mask, taken in zip(masks, spent, strict=True):
+        waits[evaluator.shapes.key(mask)] += max(0, taken - int(evaluator.floors.of(mask, CYCLES)))
+    asked = {shape for shape, _ in waits.most_common(count)}
+    return [evaluator.shapes.key(mask) in asked for mask in masks]
+
+
+def measured(evaluator: Evaluator, steps: Steps, rows: Sequence[Sequence[Plan]]) -> PairCosts:
+    """``rows``: the schemes of each group."""
+    plans = [number for number, step in enumerate(steps) if isinstance(step, Plan)]
+    first = [n for n, (before, at) in enumerate(pairwise([-2, *plans])) if at != before + 1]
+
+    def time(choices: Choices) -> Timed:
+        return spent_by(evaluator.config, evaluator.graph, chosen(steps, rows, choices))
+
+    team: Team[Choices, Timed] = evaluator.crew.team(time)
+    return PairCosts([len(row) for row in rows], first, team.each)
+
+
+def chosen(steps: Steps, rows: Sequence[Sequence[Plan]], choices: Choices) -> list[Plan | Cpu]:
+    """The program with these schemes."""
+    plans = iter(row[choice] for row, choice in zip(rows, choices, strict=True))
+    return [next(plans) if isinstance(step, Plan) else step for step in steps]
+
+
+def others_of(evaluator: Evaluator, own: Plan, count: int) -> list[Plan]:
+    """Other schemes of a group; found once for each shape."""
+    find_schemes(evaluator, [own], count)
+    found = evaluator.schemes[_key(evaluator, own, count)] if own.wanted.free else ()
+    plans = [plan_as(evaluator.config, own.group, scheme, own.upwards) for scheme in found]
+    return [plan for plan in plans if plan is not None]
+
+
+def find_schemes(evaluator: Evaluator, plans: Sequence[Plan], count: int) -> None:
+    """Those of shapes that neither earlier groups nor earlier compilations had are found by all of the crew."""
+    database = evaluator.database
+    missing: dict[tuple[int, object], Plan] = {}
+    for plan in plans:
+        key = _key(evaluator, plan, count)
+        if not plan.wanted.free or key in evaluator.schemes or key in missing:
+            continue
+        kept = None if database is None else database.schemes.get(_digest(evaluator, plan, count))
+        if kept is None:
+            missing[key] = plan
+        else:
+            evaluator.schemes[key] = kept
+    if not missing:
+        return
+    new = [*missing.values()]
+    team: Team[int, tuple[Scheme, ...]] = evaluator.crew.team(lambda n: tuple(schemes(evaluator.config, new[n], count)))
+    for key, plan, found in zip(missing, new, team.each(range(len(new))), strict=True):
+        evaluator.schemes[key] = found
+        if database is not None:
+            database.keep_schemes(_digest(evaluator, plan, count), found)
+    team.close()
+
+
+def _mask(evaluator: Evaluator, plan: Plan) -> Mask:
+    return sum(1 << evaluator.sets.index[layer.output] for layer in plan.group.layers)
+
+
+def _key(evaluator: Evaluator, plan: Plan, count: int) -> tuple[int, object]:
+    return count, evaluator.shapes.key(_mask(evaluator, plan))
+
+
+def _digest(evaluator: Evaluator, plan: Plan, count: int) -> str:
+    return f"{count} {evaluator.shapes.digest(_mask(evaluator, plan))}"
