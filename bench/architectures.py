@@ -13,8 +13,8 @@ from bench.figures import number
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import CONVOLUTIONS, convolutions, imported
-from compiler.papers.optimus.architectures import ARCHITECTURES, OnArchitecture
 from compiler.papers.as_written import choose_optimus
+from compiler.papers.optimus.architectures import ARCHITECTURES, OnArchitecture
 from isa.config import preset
 
 PAPER = {

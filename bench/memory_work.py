@@ -24,16 +24,16 @@ from bench.network_table import put_row, put_text, rows_of
 from bench.networks import differing, imported, sources
 from compiler.driver import compile_graph
 from compiler.emit.places import Sharing, places
+from compiler.planning.objective import CYCLES
+from compiler.planning.plan import Plan
+from compiler.planning.plans import plans_of
 from compiler.programs.fastest import fastest
 from compiler.programs.fitting import fitted
 from compiler.programs.limit import BANDS, least_memory
 from compiler.programs.ordering import MOST_LOSS, frugal, in_least_order
-from compiler.planning.objective import CYCLES
-from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.search.strategies import STRATEGIES
-from compiler.programs.timing import program_cycles
 from isa.config import preset
 from isa.instructions import Region
 from tilewright.api import estimated_cycles
@@ -61,7 +61,7 @@ def work_row(name: str, strategy: str | None) -> None:
     searched = time.perf_counter()
     chosen = frugal(config, graph, given, CYCLES)
     ended = time.perf_counter()
-    moved = in_least_order(config, graph, given, CYCLES)
+    moved = in_least_order(config, graph, given)
     ways = [(given, Sharing()), (moved, Sharing()), (moved, Sharing(overlap=True)), (chosen.steps, chosen.sharing)]
     work = [places(graph, steps, sharing)[1][Region.WORK] for steps, sharing in ways]
     before, after = (program_cycles(config, graph, steps, sharing) for steps, sharing in (ways[0], ways[-1]))

@@ -2,7 +2,8 @@
 
 The search adds up costs of groups; how neighbouring groups overlap shows only in a program. So several partitions are timed
 as programs on the cycle model: the one with the least sum of cycles, those that are best if each group costs something more or
-less (``CHARGES``), for what it hides of its neighbours or waits for, and those that are best where bytes count a little, or alone.
+less (``CHARGES``), for what it hides of its neighbours or waits for, and those that are best where bytes count a little, or
+alone.
 A program tells what each of its groups takes behind the one before it. By that, mixtures of the partitions are put together
 (``splice.py``) and timed, until the best mixture is one that was timed, or as many were tried as there is time for.
 

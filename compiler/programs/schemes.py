@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from compiler.fusion.legal import Mask
@@ -89,45 +90,36 @@ def chosen(steps: Steps, rows: Sequence[Sequence[Plan]], choices: Choices) -> li
     return [next(plans) if isinstance(step, Plan) else step for step in steps]
 
 
+@dataclass
+class Found:
+    """Schemes of the groups of a graph, by how many are asked for and shape."""
+
+    evaluator: Evaluator
+    schemes: dict[object, tuple[Scheme, ...]] = field(default_factory=dict)
+
+    def key(self, plan: Plan, count: int) -> object:
+        return count, self.evaluator.shapes.key(_mask(self.evaluator, plan))
+
+
 def others_of(evaluator: Evaluator, own: Plan, count: int) -> list[Plan]:
     """Other schemes of a group; found once for each shape."""
     find_schemes(evaluator, [own], count)
-    found = evaluator.schemes[_key(evaluator, own, count)] if own.wanted.free else ()
-    plans = [plan_as(evaluator.config, own.group, scheme, own.upwards) for scheme in found]
+    found: Found = evaluator.once(Found)
+    chosen = found.schemes[found.key(own, count)] if own.wanted.free else ()
+    plans = [plan_as(evaluator.config, own.group, scheme, own.upwards) for scheme in chosen]
     return [plan for plan in plans if plan is not None]
 
 
 def find_schemes(evaluator: Evaluator, plans: Sequence[Plan], count: int) -> None:
-    """Those of shapes that neither earlier groups nor earlier compilations had are found by all of the crew."""
-    database = evaluator.database
-    missing: dict[tuple[int, object], Plan] = {}
-    for plan in plans:
-        key = _key(evaluator, plan, count)
-        if not plan.wanted.free or key in evaluator.schemes or key in missing:
-            continue
-        kept = None if database is None else database.schemes.get(_digest(evaluator, plan, count))
-        if kept is None:
-            missing[key] = plan
-        else:
-            evaluator.schemes[key] = kept
-    if not missing:
-        return
+    """Those of shapes that earlier groups did not have are found by all of the crew."""
+    found: Found = evaluator.once(Found)
+    missing = {key: plan for plan in plans if plan.wanted.free and (key := found.key(plan, count)) not in found.schemes}
     new = [*missing.values()]
-    team: Team[int, tuple[Scheme, ...]] = evaluator.crew.team(lambda n: tuple(schemes(evaluator.config, new[n], count)))
-    for key, plan, found in zip(missing, new, team.each(range(len(new))), strict=True):
-        evaluator.schemes[key] = found
-        if database is not None:
-            database.keep_schemes(_digest(evaluator, plan, count), found)
-    team.close()
+    if new:
+        team: Team[int, tuple[Scheme, ...]] = evaluator.crew.team(lambda n: tuple(schemes(evaluator.config, new[n], count)))
+        found.schemes |= zip(missing, team.each(range(len(new))), strict=True)
+        team.close()
 
 
 def _mask(evaluator: Evaluator, plan: Plan) -> Mask:
     return sum(1 << evaluator.sets.index[layer.output] for layer in plan.group.layers)
-
-
-def _key(evaluator: Evaluator, plan: Plan, count: int) -> tuple[int, object]:
-    return count, evaluator.shapes.key(_mask(evaluator, plan))
-
-
-def _digest(evaluator: Evaluator, plan: Plan, count: int) -> str:
-    return f"{count} {evaluator.shapes.digest(_mask(evaluator, plan))}"

@@ -72,8 +72,6 @@ class Evaluator:
     """Of the cycles of each group, instead of the planner's walk; ``database`` does not keep such costs."""
     evaluated: int = 0
     """Groups that were planned."""
-    schemes: dict[object, tuple[Scheme, ...]] = field(default_factory=dict)
-    """Of groups by how many are asked for, and by shape (see ``compiler/schemes``)."""
     partitions: dict[object, object] = field(default_factory=dict)
     """Results of strategies, by strategy and objective (see ``partition_by``)."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
@@ -142,12 +140,6 @@ class Evaluator:
         """The same, with all that it knows, whose plans are for this objective whatever is asked for."""
         other = copy(self)
         other.planned_for = objective
-        return other
-
-    def with_effort(self, effort: Effort) -> Self:
-        """The same graph with the same costs, of which nothing was asked so far."""
-        other = copy(self)
-        other.effort, other.partitions, other._made, other._costs = effort, {}, {}, {}
         return other
 
     def once(self, make: Callable[[Self], Made]) -> Made:

@@ -15,7 +15,6 @@ from subprocess import PIPE
 import numpy as np
 import pytest
 
-from compiler.search.progress import Doing
 from isa.assembler import assemble
 from isa.config import preset
 from isa.faults import MachineFault
@@ -53,20 +52,6 @@ def test_the_seconds_go_on_while_a_stage_lasts(monkeypatch: pytest.MonkeyPatch, 
     seconds = re.findall(r"([\d.]+) s  build", capsys.readouterr().err)
     assert len(seconds) > 3
     assert float(seconds[-1]) > float(seconds[0])
-
-
-def test_the_time_left_goes_down_while_a_stage_lasts(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr("tilewright.progress.TICK_SECONDS", 0.05)
-    with stage_reporter() as report:
-        report(Doing("search", 40.0))
-        time.sleep(2.2)
-    shown = [int(left) for left in re.findall(r"search, about (\d+) s left", capsys.readouterr().err)]
-    assert shown[0] == 40
-    assert shown == sorted(shown, reverse=True)
-    assert shown[-1] <= 38
 
 
 def test_nothing_is_shown_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,20 +62,3 @@ def _together(tables: Sequence[_Table], axes: tuple[int, ...]) -> Costs:
         index = tuple(slice(None) if axis in scope else None for axis in axes)
         total = total + turned[index]
     return total
-
-
-def margins(chain: Problem) -> list[Costs]:
-    """Of a problem with edges between neighbours only: by node and choice, what the best solution costs that has it."""
-    until: list[Costs] = []
-    for number, costs in enumerate(chain.nodes):
-        before = until[-1] if until else np.zeros(1)
-        edge = chain.edges.get((number - 1, number), np.zeros((len(before), 1)))
-        until.append(costs + (before[:, None] + edge).min(axis=0))
-    after = np.zeros(1)
-    found: list[Costs] = []
-    for number in reversed(range(len(until))):
-        edge = chain.edges.get((number, number + 1), np.zeros((1, len(after))))
-        left = (edge + after).min(axis=1)
-        found.insert(0, until[number] + left)
-        after = chain.nodes[number] + left
-    return found

@@ -2,7 +2,7 @@
 
 NeoCPU builds on TVM, which fuses what works element by element into the operation that makes its operand, if nobody else reads
 that. What it searches is not the partition but a scheme for each group: first for the group, then for all of them together
-(``compiler/schemes``). Where costs are measured an operation is fused only if that does not cost more.
+(``search.py``). Where costs are measured an operation is fused only if that does not cost more.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import Partition, made_of, measured_dearer, price_or_none
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Channels
-
-SCHEMES = 6
-"""Of each group, besides its best alone."""
 
 
 def neocpu(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:

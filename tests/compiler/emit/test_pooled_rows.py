@@ -25,7 +25,7 @@ STREAMS = config_from_dict({"base": "nano", "weight_depth": 48}, origin="test")
 def emitted(b: Builder, graph: XGraph, config: MachineConfig = NANO) -> list[Pending]:
     """Of all operations in one group."""
     (plan,) = (step for step in plans_of(config, graph, [b.ops]) if isinstance(step, Plan))
-    return emit_plan(config, plan, homes(graph, plan), Parameters(config, UnpackedImage(config)), 1)
+    return emit_plan(config, plan, homes(graph, plan), Parameters(config, UnpackedImage(config)))
 
 
 def pooled(kind: PoolKind, size: int = 12, channels: int = 40) -> tuple[Builder, XGraph]:

@@ -11,8 +11,8 @@ from compiler.search import promising as module
 from compiler.search.best import best_of_weighed
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator
-from compiler.search.pricing import priced
 from compiler.search.partition import price_or_none
+from compiler.search.pricing import priced
 from compiler.search.promising import promising
 from isa.config import preset
 from tests.compiler.graphs import Builder, pointwise_chain

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from compiler import natives
+from compiler.programs import natives
 from sim.native.library import Library
 from sim.rtl.build import MissingToolError
 
@@ -25,11 +25,11 @@ def test_the_first_long_programs_wait_for_what_is_missing(builds: bool, monkeypa
     monkeypatch.setenv("CXX", sys.executable)
     monkeypatch.setattr(Library, "is_built", lambda library: library.what == "scheduler")
     monkeypatch.setattr(Library, "built", build)
-    natives.prepare(lambda doing, *_: told.append(doing))
+    natives.prepare(told.append, natives.SHORT + 1)
     assert told == ["search: parts of the compiler are compiled, once on this computer"]
     assert built == ["cycle model"]
     monkeypatch.setattr(Library, "is_built", lambda _: True)
-    natives.prepare(lambda doing, *_: told.append(doing))
+    natives.prepare(told.append, natives.SHORT + 1)
     assert len(told) == len(built) == 1
 
 
@@ -38,7 +38,7 @@ def test_without_a_compiler_nothing_is_told_or_tried(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Library, "is_built", lambda _: False)
     monkeypatch.setattr(Library, "built", None)
     told: list[str] = []
-    natives.prepare(lambda doing, *_: told.append(doing))
+    natives.prepare(told.append, natives.SHORT + 1)
     assert told == []
 
 

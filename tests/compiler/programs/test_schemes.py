@@ -6,30 +6,28 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 
-from compiler.programs.decisions import decisions
 from compiler.driver import frugal_steps
 from compiler.emit.described import schedule_text
 from compiler.emit.program import emit_program
-from compiler.programs.ordering import frugal
+from compiler.papers.neocpu.search import problem_of, solved
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group, turned
 from compiler.planning.plans import plans_of
 from compiler.planning.schemes import DEAREST, plan_as, scheme_of, schemes
+from compiler.programs.decisions import decisions
+from compiler.programs.ordering import frugal
+from compiler.programs.pair_costs import Choices, PairCosts, Timed, cheapest_chain
+from compiler.programs.schemes import chosen, others_of, that_wait, with_schemes
+from compiler.programs.timing import program_cycles, spent_by
 from compiler.schedule.document import GroupSchedule
 from compiler.schedule.reading import parse_schedule
-from compiler.papers.neocpu import dynamic
-from compiler.programs.schemes import chosen, others_of, with_schemes
-from compiler.programs.pair_costs import Choices, PairCosts, Timed
 from compiler.search.cost import Evaluator
-from compiler.search.database import open_database
 from compiler.search.effort import EFFORTS
-from compiler.programs.timing import program_cycles, spent_by
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, PoolKind
 from isa.config import config_from_dict
@@ -120,19 +118,20 @@ def test_what_all_programs_tell_is_what_pairs_cost(seed: int) -> None:
 
     told = PairCosts(sizes, sorted(first), lambda asked: [time(choices) for choices in asked])
     told.ask(*told.star())
-    assert told.problem().cost(told.own) == told.whole[told.own]
+    assert total(told, told.own) == told.whole[told.own]
     for number, size in enumerate(sizes):
         for own in range(size):
             changed = tuple(own if n == number else 0 for n in range(len(sizes)))
-            assert told.problem().cost(changed) == time(changed)[0], "what differs in one group is known by now"
-    told.ask(*told.every([*map(range, sizes)]))
-    found = dynamic.solve(told.problem())
-    assert found is not None
+            assert total(told, changed) == time(changed)[0], "what differs in one group is known by now"
     all_choices = [*product(*map(range, sizes))]
-    assert found.cost == min(time(choices)[0] for choices in all_choices)
-    for number, margins in enumerate(told.margins()):
-        for own, margin in enumerate(margins):
-            assert margin == min(time(choices)[0] for choices in all_choices if choices[number] == own)
+    told.ask(*all_choices)
+    least = min(time(choices)[0] for choices in all_choices)
+    for found in (cheapest_chain(told.tables()), solved(problem_of(told.tables())).choices):
+        assert total(told, found) == time(found)[0] == least
+
+
+def total(told: PairCosts, choices: Choices) -> float:
+    return float(sum(table[0 if len(table) == 1 else choices[n - 1], choices[n]] for n, table in enumerate(told.tables())))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -150,12 +149,6 @@ def test_some_choice_is_faster() -> None:
     graph = deep()
     found = with_schemes(Evaluator(SMALL, graph), alone(graph), 6)
     assert program_cycles(SMALL, graph, found) < program_cycles(SMALL, graph, alone(graph))
-
-
-def test_without_schemes_nothing_is_timed() -> None:
-    graph = deep()
-    steps = alone(graph)
-    assert with_schemes(Evaluator(SMALL, graph), steps, 0) == steps
 
 
 def test_what_groups_take_adds_up_to_the_program() -> None:
@@ -186,14 +179,15 @@ def compiles_again(graph: XGraph, strategy: str) -> None:
     check_emitted(SMALL, graph, after)
 
 
-def test_schemes_are_kept_between_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shapes_that_wait_most_have_schemes() -> None:
+    """All groups of a shape together; groups wait for as long as they take beyond their busiest unit, or the bus."""
     graph = deep()
-    own = alone(graph)[0]
-    store = open_database(SMALL, tmp_path)
-    found = others_of(Evaluator(SMALL, graph, store), own, 4)
-    store.save()
-    monkeypatch.setattr("compiler.programs.schemes.schemes", None)
-    again = others_of(Evaluator(SMALL, graph, open_database(SMALL, tmp_path)), own, 4)
-    assert [scheme_of(plan) for plan in again] == [scheme_of(plan) for plan in found]
-    with pytest.raises(TypeError):
-        others_of(Evaluator(SMALL, graph), own, 4)
+    evaluator = Evaluator(SMALL, graph)
+    steps = alone(graph)
+    _, spent = spent_by(SMALL, graph, steps)
+    masks = [evaluator.sets.mask([layer.op for layer in step.group.layers]) for step in steps]
+    waits = {mask: taken - evaluator.floors.of(mask, CYCLES) for mask, taken in zip(masks, spent, strict=True)}
+    assert len({evaluator.shapes.key(mask) for mask in masks}) == len(masks)
+    for count in range(len(steps) + 1):
+        most = sorted(masks, key=lambda mask: -waits[mask])[:count]
+        assert that_wait(evaluator, steps, count) == [mask in most for mask in masks]

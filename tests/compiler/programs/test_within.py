@@ -11,15 +11,15 @@ from compiler.emit.places import Sharing
 from compiler.fusion.legal import Mask, bits_of
 from compiler.memory.lifetimes import Step, lives_of
 from compiler.memory.order import memory_order, tasks_of
-from compiler.programs.ordering import in_least_order, placed
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
 from compiler.planning.running_order import needs_of
-from compiler.search.cost import Evaluator
 from compiler.programs.needs import Needs
-from compiler.search.pricing import priced
+from compiler.programs.ordering import in_least_order, placed
 from compiler.programs.within import Within
+from compiler.search.cost import Evaluator
+from compiler.search.pricing import priced
 from compiler.xgraph.graph import XGraph
 from isa.config import preset
 from tests.compiler.graphs import Builder
@@ -128,7 +128,7 @@ def test_overlap_lessens_what_groups_need_and_no_partition_undercuts_that() -> N
         within, needs = Within(evaluator, CYCLES, shared=True).overlapping, Needs(evaluator, shared=True)
         for partition in runnable(evaluator):
             steps = plans_of(CONFIG, graph, [evaluator.sets.members(mask) for mask in partition])
-            found = placed(graph, in_least_order(CONFIG, graph, steps, CYCLES, shared=True), Sharing(True, True)).bytes
+            found = placed(graph, in_least_order(CONFIG, graph, steps, shared=True), Sharing(True, True)).bytes
             assert max(within.bytes[mask] for mask in partition) <= found, f"seed {seed}"
             saved += any(within.bytes[mask] < (needs.of(mask) or 0) for mask in partition)
     assert saved > 20

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from compiler.papers.optimus.memory_cost import memory_cost
+from compiler.papers import as_written
 from compiler.papers.modelled import Modelled, dnnvm_model, optimus_model
+from compiler.papers.optimus.memory_cost import memory_cost
 from compiler.papers.optimus.online_table import most_operations
 from compiler.planning.objective import CYCLES, DRAM
-from compiler.search import as_written
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.strategies import STRATEGIES

@@ -9,15 +9,15 @@ import pytest
 
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import emit_program
-from compiler.programs.limit import MemoryLimitError, bytes_of, curve, least_memory, limited
-from compiler.programs.ordering import Frugal, placed
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
-from compiler.search.cost import Evaluator
-from compiler.programs.within import Within
+from compiler.programs.limit import MemoryLimitError, bytes_of, curve, least_memory, limited
+from compiler.programs.ordering import Frugal, placed
 from compiler.programs.timing import program_cycles
+from compiler.programs.within import Within
+from compiler.search.cost import Evaluator
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Op
 from compiler.xgraph.reference import execute

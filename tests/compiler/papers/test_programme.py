@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from compiler.papers.memory_scheduling.programme import solve
 from compiler.memory.tasks import Tasks, Use
+from compiler.papers.memory_scheduling.programme import solve
 from tests.compiler.memory.task_graphs import least_peak, nested_tasks, random_tasks
 
 
