@@ -45,7 +45,7 @@ def turns_of(steps: Sequence[Plan | Cpu]) -> int:
 
 EFFORTS = {
     "quick": Effort(timed=False, most_ops=10, weighed=1, planned=200, mixtures=0, schemes=0),
-    "normal": Effort(timed=True, most_ops=10, weighed=1, planned=200, mixtures=4, schemes=4, longest=30_000),
+    "normal": Effort(timed=True, most_ops=10, weighed=1, planned=500, mixtures=4, schemes=4, longest=30_000),
     "full": Effort(timed=True, most_ops=14, weighed=4, planned=2000, mixtures=16, schemes=8, orders_timed=True),
 }
 NORMAL = EFFORTS["normal"]

@@ -36,6 +36,7 @@ class _Search:
     def __init__(self, evaluator: Evaluator, objective: Objective, templates: tuple[Template, ...]) -> None:
         self.evaluator, self.objective, self.sets = evaluator, objective, evaluator.sets
         self.templates = template_groups(self.sets, templates)
+        self.longest = max(map(int.bit_count, self.templates), default=1)
         self.lines = lines_of(self.sets)
         self.line_of = {line[-1]: number for number, line in enumerate(self.lines)}
         self.joined: Steps = []
@@ -106,11 +107,15 @@ class _Search:
         if line not in self._known:
             edges: dict[tuple[int, int], tuple[int, Mask]] = {}
             for first in range(len(line)):
+                group = 0
                 for last in range(first, len(line)):
-                    group = sum(1 << n for n in line[first : last + 1])
+                    group |= 1 << line[last]
                     price = self._price(group) if self.sets.legal(group) else None
                     if price is not None:
                         edges[first, last + 1] = price, group
+                    elif last - first >= self.longest:
+                        # What is longer than templates must fit in whole, which still longer stretches do not either.
+                        break
             self._known[line] = floyd(len(line), edges)
         return self._known[line]
 
