@@ -29,11 +29,12 @@ from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.programs.fastest import fastest
 from compiler.programs.fitting import fitted
-from compiler.programs.limit import BANDS, least_memory
-from compiler.programs.ordering import MOST_LOSS, frugal, in_least_order
+from compiler.programs.limit import least_memory
+from compiler.programs.ordering import frugal, in_least_order
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.search.strategies import STRATEGIES
+from compiler.tuned import BANDS, MOST_LOSS
 from isa.config import preset
 from isa.instructions import Region
 from tilewright.api import estimated_cycles

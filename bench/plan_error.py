@@ -21,7 +21,8 @@ from compiler.planning.plan import Plan
 from compiler.planning.walk import Way, walk
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import OBJECTIVES, Evaluator
-from compiler.search.pricing import MOST_OPS, most_of_a_size, saving_over_alone
+from compiler.search.pricing import most_of_a_size, saving_over_alone
+from compiler.tuned import MOST_OPS
 from compiler.xgraph.graph import XGraph
 from isa.config import PRESETS, MachineConfig, preset
 

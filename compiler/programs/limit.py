@@ -23,15 +23,12 @@ from compiler.programs.ordering import Frugal, in_least_order, placed
 from compiler.programs.timing import program_cycles
 from compiler.programs.within import Groups, Limits, Within
 from compiler.search.cost import Evaluator
+from compiler.tuned import BANDS
+from compiler.tuned import DULL_LIMITS as DULL
+from compiler.tuned import LIMIT_TRIES as TRIES
 from compiler.xgraph.ops import Cpu
 from isa.errors import TilewrightError
 
-TRIES = 8
-"""Limits of groups that are tried for one limit of the whole, where branches make the whole need more than its groups."""
-BANDS = (0, 1, 4, 16)
-"""Of rows, in which groups are computed that do not fit row by row; 0: none are. More of them save little, and cost much."""
-DULL = 12
-"""Limits in a row whose programs are no new points of a curve."""
 NAMED = 4
 """Operations of a group that a message names."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -18,12 +18,10 @@ from compiler.planning.plan import Plan
 from compiler.planning.planner import turned
 from compiler.programs.timing import program_cycles
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut
+from compiler.tuned import MOST_LOSS
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig
-
-MOST_LOSS = 0.01
-"""Of cycles, for less memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,12 @@ from compiler.programs.pair_costs import Choices, PairCosts, Table, Timed, cheap
 from compiler.programs.timing import spent_by
 from compiler.search.cost import Evaluator
 from compiler.search.crew import Team
+from compiler.tuned import SCHEME_CHOICES as CHOICES
 from compiler.xgraph.ops import Cpu
 
 Steps = Sequence[Plan | Cpu]
 Solve = Callable[[Sequence[Table]], Choices]
 
-CHOICES = 6
-"""That are made and timed at most."""
 
 
 def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:

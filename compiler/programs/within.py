@@ -18,11 +18,10 @@ from compiler.programs.needs import Needs
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator
 from compiler.search.partition import made_of
-from compiler.search.pricing import MOST_OPS, most_of_a_size, priced, saving_over_alone
+from compiler.search.pricing import most_of_a_size, priced, saving_over_alone
+from compiler.tuned import FAVOUR, MOST_OPS
 from compiler.xgraph.ops import Op
 
-FAVOUR = 4
-"""By this power of two less: what whole programs were found to take besides the sums of their groups."""
 Groups = tuple[tuple[Op, ...], ...]
 
 

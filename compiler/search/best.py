@@ -8,9 +8,9 @@ from compiler.planning.objective import CYCLES
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import Partition, left_out_of, made_of
-from compiler.search.pricing import MOST_OPS, most_of_a_size, partition_into, priced, saving_over_alone
+from compiler.search.pricing import most_of_a_size, partition_into, priced, saving_over_alone
 from compiler.search.promising import promising
-from compiler.tuned import LEAN_PART
+from compiler.tuned import LEAN_PART, MOST_OPS
 from compiler.xgraph.graph import XGraph
 
 

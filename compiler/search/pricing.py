@@ -10,11 +10,7 @@ from compiler.search.cost import Evaluator, Objective
 from compiler.search.cover import cheapest
 from compiler.search.naive import naive
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, Partition, made_of, price_of, price_or_none
-
-MOST_OPS = 10
-"""Operations in a group, where groups are weighed size by size. Longer ones seldom fit, and hardly save more."""
-MOST_STATES = 60
-"""Sets with the same first uncovered operation that are followed up; where there are no more, the result is exact."""
+from compiler.tuned import MOST_STATES
 
 
 def most_of_a_size(sets: OpSets) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import LeftOut, Partition, price_of, price_or_none
-from compiler.search.pricing import MOST_OPS, partition_into
+from compiler.search.pricing import partition_into
+from compiler.tuned import MOST_OPS
 from compiler.xgraph.graph import XGraph
 
 

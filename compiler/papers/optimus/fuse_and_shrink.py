@@ -10,7 +10,7 @@ from __future__ import annotations
 from compiler.fusion.legal import Mask, bits_of
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import LeftOut, Partition, made_of, measured_dearer, price_or_none
-from compiler.search.pricing import MOST_OPS
+from compiler.tuned import MOST_OPS
 from compiler.xgraph.graph import XGraph
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from compiler.fusion.grow import grow
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import Partition, left_out_of
-from compiler.search.pricing import MOST_OPS, most_of_a_size, partition_into, priced, saving_over_alone
+from compiler.search.pricing import most_of_a_size, partition_into, priced, saving_over_alone
+from compiler.tuned import MOST_OPS
 from compiler.xgraph.graph import XGraph
 
 

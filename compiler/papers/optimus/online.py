@@ -10,7 +10,8 @@ from compiler.layers.fit import FitError
 from compiler.planning.ranges import deduce
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import Partition, left_out_of
-from compiler.search.pricing import MOST_OPS, most_of_a_size, partition_into, priced
+from compiler.search.pricing import most_of_a_size, partition_into, priced
+from compiler.tuned import MOST_OPS
 from compiler.xgraph.graph import XGraph
 
 STEPS = 4

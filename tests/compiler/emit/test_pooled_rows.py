@@ -6,10 +6,11 @@ import pytest
 
 from compiler.emit.group import emit_plan
 from compiler.emit.parameters import Parameters, UnpackedImage
-from compiler.layers.pool import LEAST, MOST
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.instruction import Pending
+from compiler.tuned import LEAST_POOL_PIECE as LEAST
+from compiler.tuned import MOST_POOL_PIECES as MOST
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import PoolKind
 from isa.config import PRESETS, MachineConfig, config_from_dict

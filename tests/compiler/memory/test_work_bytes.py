@@ -15,9 +15,10 @@ from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
-from compiler.programs.ordering import MOST_LOSS, Frugal, frugal
+from compiler.programs.ordering import Frugal, frugal
 from compiler.programs.timing import program_cycles
 from compiler.quantise.statistics import CalibrationWarning
+from compiler.tuned import MOST_LOSS
 from compiler.zoo.networks import networks
 from isa.config import preset
 from isa.instructions import Region

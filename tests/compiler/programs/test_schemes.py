@@ -18,7 +18,7 @@ from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group, turned
 from compiler.planning.plans import plans_of
-from compiler.planning.schemes import DEAREST, plan_as, scheme_of, schemes
+from compiler.planning.schemes import plan_as, scheme_of, schemes
 from compiler.programs.decisions import decisions
 from compiler.programs.ordering import frugal
 from compiler.programs.pair_costs import Choices, PairCosts, Timed, cheapest_chain
@@ -28,6 +28,7 @@ from compiler.schedule.document import GroupSchedule
 from compiler.schedule.reading import parse_schedule
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS
+from compiler.tuned import DEAREST_SCHEME as DEAREST
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, PoolKind
 from isa.config import config_from_dict
