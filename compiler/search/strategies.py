@@ -26,7 +26,7 @@ STRATEGIES: dict[str, Strategy] = {
     "greedy": _of_paper("dnnvm.greedy", "greedy"),
     "dnnvm": _of_paper("dnnvm.shortest_paths", "dnnvm"),
     "efficient-s": _of_paper("optimus.efficient_s", "efficient_s"),
-    "fuse-and-shrink": _of_paper("optimus.fuse_and_shrink", "fuse_and_shrink"),
+    "fuse-and-shrink": _of_paper("deep_fusion.fuse_and_shrink", "fuse_and_shrink"),
     "optimus": _of_paper("optimus.offline", "optimus"),
     "optimus-online": _of_paper("optimus.online", "optimus_online"),
     "optimus-as-written": _of_paper("as_written", "optimus_as_written"),

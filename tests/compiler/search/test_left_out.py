@@ -18,7 +18,8 @@ from tests.compiler.graphs import Builder, pointwise_chain
 from tests.compiler.search.partitions import all_groups, random_graph
 
 NANO = preset("nano")
-CAPPED = [f"compiler.papers.optimus.{name}" for name in ("efficient_s", "fuse_and_shrink", "offline", "online")]
+NAMES = ("optimus.efficient_s", "optimus.offline", "optimus.online", "deep_fusion.fuse_and_shrink")
+CAPPED = [f"compiler.papers.{name}" for name in NAMES]
 
 
 def left_out(strategy: str, graph: XGraph) -> LeftOut:
