@@ -158,7 +158,7 @@ $(VENV)/locked: requirements.lock
 # The project itself is installed in place, without dependencies: it brings the command `tilewright`.
 $(READY): $(VENV)/locked pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -m compiler.natives >/dev/null
+	@$(BIN)/python -m compiler.programs.natives >/dev/null
 	@touch $@
 
 # The RTL simulator compiles what it simulates.

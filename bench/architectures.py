@@ -1,7 +1,7 @@
 """Optimus on other accelerators, its table 4: ``python -m bench.architectures [network ...] [--batch 4]``, in docs/search.md.
 
 How much less than the accelerator alone moves, layer by layer with its own dataflow, it moves with the groups of
-``optimus-as-written`` (``compiler/papers/architectures.py``); the paper's figures beside ours.
+``optimus-as-written`` (``compiler/papers/optimus/architectures.py``); the paper's figures beside ours.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from bench.figures import number
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import CONVOLUTIONS, convolutions, imported
-from compiler.papers.architectures import ARCHITECTURES, OnArchitecture
-from compiler.search.as_written import choose_optimus
+from compiler.papers.as_written import choose_optimus
+from compiler.papers.optimus.architectures import ARCHITECTURES, OnArchitecture
 from isa.config import preset
 
 PAPER = {

@@ -14,9 +14,9 @@ from bench.command import command
 from bench.network_table import put_row
 from bench.strategies import imported
 from compiler.planning.plans import plans_of
+from compiler.programs.timing import program_cycles
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import program_cycles
 from isa.config import MachineConfig, preset
 
 PAGE = Path(__file__).parents[1] / "docs" / "decisions" / "finishing-lanes.md"

@@ -86,7 +86,7 @@ def main() -> None:
     before: dict[str, Figures] = json.loads(arguments.beside.read_text()) if arguments.beside else {}
     found: dict[str, Figures] = {}
     cache = cache_directory()
-    run_in(arguments.checkout, ["-m", "compiler.natives"], "building the compiled parts", cache.parent)
+    run_in(arguments.checkout, ["-m", "compiler.programs.natives"], "building the compiled parts", cache.parent)
     for network in arguments.only:
         found[network] = measured(arguments.checkout, network, arguments.config, cache.parent)
         for config, figures in found[network].items():

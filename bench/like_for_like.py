@@ -19,11 +19,11 @@ from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import CONVOLUTIONS, LISTED, convolutions, fitting, imported, small_machine
 from compiler.fusion.templates import PAPER_TEMPLATES
+from compiler.papers.as_written import choose_online, choose_optimus, table_of
+from compiler.papers.dnnvm.shortest_paths import dnnvm_among
 from compiler.papers.modelled import Model, Modelled, dnnvm_model, optimus_model, without_advance
+from compiler.papers.optimus.efficient_s import efficient_s
 from compiler.planning.objective import DRAM
-from compiler.search.as_written import choose_online, choose_optimus, table_of
-from compiler.search.dnnvm import dnnvm_among
-from compiler.search.efficient_s import efficient_s
 from compiler.search.naive import naive
 from compiler.search.partition import Partition
 from isa.config import MachineConfig

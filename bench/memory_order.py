@@ -28,8 +28,8 @@ from compiler.memory.fuse import fuse
 from compiler.memory.least import least_order
 from compiler.memory.order import memory_order
 from compiler.memory.partition import cheap_cuts, ordered_parts
-from compiler.memory.programme import solve
 from compiler.memory.tasks import Tasks, members
+from compiler.papers.memory_scheduling.programme import solve
 from compiler.zoo.networks import networks
 
 PAGE = Path(__file__).parents[1] / "docs" / "memory.md"

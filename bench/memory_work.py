@@ -24,16 +24,17 @@ from bench.network_table import put_row, put_text, rows_of
 from bench.networks import differing, imported, sources
 from compiler.driver import compile_graph
 from compiler.emit.places import Sharing, places
-from compiler.fastest import fastest
-from compiler.fitting import fitted
-from compiler.limit import BANDS, least_memory
-from compiler.ordering import MOST_LOSS, frugal, in_least_order
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
+from compiler.programs.fastest import fastest
+from compiler.programs.fitting import fitted
+from compiler.programs.limit import least_memory
+from compiler.programs.ordering import frugal, in_least_order
+from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import program_cycles
+from compiler.tuned import BANDS, MOST_LOSS
 from isa.config import preset
 from isa.instructions import Region
 from tilewright.api import estimated_cycles

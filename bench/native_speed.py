@@ -18,7 +18,7 @@ from bench.network_table import put_row
 from bench.strategies import imported
 from compiler.driver import steps_of
 from compiler.emit.program import machine_segments, pending_segments
-from compiler.natives import LIBRARIES
+from compiler.programs.natives import LIBRARIES
 from compiler.schedule import scheduled as plain
 from compiler.schedule.native import engine as scheduler
 from isa.config import preset
@@ -57,7 +57,7 @@ def measure(network: str, configuration: str, repeat: int) -> list[str]:
     execution = native_execution(config)
     library = scheduler.LIBRARY.loaded()
     if execution is None or library is None:
-        raise TilewrightError("libraries: they are not built; run `python -m compiler.natives`")
+        raise TilewrightError("libraries: they are not built; run `python -m compiler.programs.natives`")
     programs = [from_ops(config, [op for op, _ in segment]) for segment in segments]
     cycles = both(
         "cycle model", lambda: [executed(config, one) for one in programs], lambda: [execution(one) for one in programs], repeat

@@ -19,9 +19,10 @@ from bench.strategies import imported
 from compiler.fusion.grow import grow
 from compiler.planning.plan import Plan
 from compiler.planning.walk import Way, walk
+from compiler.programs.timing import program_cycles
 from compiler.search.cost import OBJECTIVES, Evaluator
-from compiler.search.optimus import MOST_OPS, most_of_a_size, saving_over_alone
-from compiler.timing import program_cycles
+from compiler.search.pricing import most_of_a_size, saving_over_alone
+from compiler.tuned import MOST_OPS
 from compiler.xgraph.graph import XGraph
 from isa.config import PRESETS, MachineConfig, preset
 

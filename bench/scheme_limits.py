@@ -26,7 +26,7 @@ from compiler.emit.program import machine_segments
 from compiler.layers.lower import is_depthwise
 from compiler.planning.plan import Plan
 from compiler.search.cost import Evaluator
-from compiler.search.promising import MOST_OPS
+from compiler.tuned import MOST_PROMISING_OPS as MOST_OPS
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv, Cpu
 from isa.config import PRESETS, MachineConfig, preset

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 from statistics import mean, median
 from typing import TypeVar
@@ -26,17 +26,18 @@ from bench.figures import listed, number, paragraph
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text, rows_of, text_of
 from bench.strategies import imported
-from compiler.fastest import fastest
+from compiler.papers.neocpu import dynamic, pbqp
+from compiler.papers.neocpu.problem import Costs, Problem, Solution
+from compiler.papers.neocpu.proof import Proof, prove
+from compiler.papers.neocpu.search import problem_of
 from compiler.planning.plan import Plan
 from compiler.planning.running_order import needs_of
-from compiler.schemes import dynamic, pbqp
-from compiler.schemes.choice import Steps, chosen, measured, others_of, with_schemes
-from compiler.schemes.pair_costs import PairCosts
-from compiler.schemes.problem import Costs, Problem, Solution
-from compiler.schemes.proof import Proof, prove
+from compiler.programs.fastest import fastest
+from compiler.programs.pair_costs import Choices, PairCosts
+from compiler.programs.schemes import Steps, chosen, measured, others_of, with_schemes
+from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS
-from compiler.timing import program_cycles
 from compiler.xgraph.ops import Cpu
 from isa.config import preset
 from sim.cycle.timing import END_TAIL
@@ -70,6 +71,13 @@ class Bench:
                 yield from ((first, second) for first in sorted(needs) if _far(first, second, segment))
 
 
+def every(schemes: Sequence[Sequence[int]]) -> Iterator[Choices]:
+    """Programs in which all pairs of these schemes of neighbours occur."""
+    most = range(max(map(len, schemes), default=0))
+    found = (tuple(own[(a, b)[n % 2] % len(own)] for n, own in enumerate(schemes)) for a, b in product(most, most))
+    yield from dict.fromkeys(found)
+
+
 def _made(plan: Plan) -> set[str]:
     return {layer.output for layer in plan.group.layers}
 
@@ -81,8 +89,8 @@ def _far(first: int, second: int, segment: list[int]) -> bool:
 def by_order(network: str, config: str, schemes: int) -> None:
     bench = Bench(network, config, schemes)
     told = bench.told
-    told.ask(*told.star(), *told.every([range(len(row)) for row in bench.rows]))
-    problem = told.problem()
+    told.ask(*told.star(), *every([range(len(row)) for row in bench.rows]))
+    problem = problem_of(told.tables())
     tail = END_TAIL * len(told.first)
     off = max(abs(problem.cost(choices) + tail - cycles) / cycles for choices, cycles in told.whole.items())
     cells, found = solved(problem)
@@ -103,8 +111,8 @@ def by_order(network: str, config: str, schemes: int) -> None:
 def by_flow(network: str, config: str, schemes: int) -> None:
     bench = Bench(network, config, schemes)
     told = bench.told
-    told.ask(*told.star(), *told.every([range(len(row)) for row in bench.rows]))
-    order = told.problem()
+    told.ask(*told.star(), *every([range(len(row)) for row in bench.rows]))
+    order = problem_of(told.tables())
     flow = {pair: together(bench, *pair) for pair in bench.apart()}
     problem = Problem(order.nodes, {**order.edges, **flow})
     cells, found = solved(problem)

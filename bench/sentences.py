@@ -23,7 +23,6 @@ from bench import (
     networks_rtl,
     plan_error,
     resources,
-    row_error,
     scheme_limits,
     schemes,
     since_first,
@@ -51,7 +50,6 @@ SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
     (PERFORMANCE, least_cycles.TITLE): least_cycles.text,
     (PERFORMANCE, latency.TITLE): latency.told,
     (PERFORMANCE, plan_error.TITLE): plan_error.told,
-    (PERFORMANCE, row_error.TITLE): row_error.told,
     (PERFORMANCE, resources.TITLE): resources.text,
 }
 """Below the table of which page and heading."""

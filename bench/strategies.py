@@ -19,17 +19,17 @@ from bench import compared
 from bench.command import command
 from bench.network_table import SEARCH as PAGE
 from bench.network_table import put_row, put_text
-from compiler.fastest import fastest
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import OpSets
 from compiler.fusion.templates import template_groups
 from compiler.planning.plans import plans_of
+from compiler.programs.fastest import fastest
+from compiler.programs.schemes import in_schemes
+from compiler.programs.timing import program_cycles
 from compiler.quantise.statistics import CalibrationWarning
-from compiler.schemes.choice import in_schemes
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.partition import Partition
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv
 from compiler.zoo.macs import multiply_accumulates

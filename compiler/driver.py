@@ -5,38 +5,38 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 
 import onnx
 
-from compiler.collection import seldom_collected
-from compiler.crew import crew_allowed
-from compiler.decisions import decisions
 from compiler.emit.buffers import buffer_of
 from compiler.emit.conversions import conversions_of
 from compiler.emit.described import schedule_of
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program, listed_cycles
-from compiler.fastest import fastest
-from compiler.fitting import fitted
 from compiler.frontend.pipeline import ImportedModel
-from compiler.limit import least_memory, limited, refusal
-from compiler.ordering import ANY, Arrangement, Frugal, frugal
-from compiler.outlook import Outlook, Progress, stages_of
 from compiler.planning.grouping import machine_ops
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
+from compiler.programs.collection import seldom_collected
+from compiler.programs.decisions import decisions
+from compiler.programs.fastest import fastest
+from compiler.programs.fitting import fitted
+from compiler.programs.limit import least_memory, limited, refusal
+from compiler.programs.ordering import ANY, Arrangement, Frugal, frugal
+from compiler.programs.schemes import in_schemes
+from compiler.programs.timing import forget_programs
 from compiler.schedule.document import Schedule
-from compiler.schemes.choice import in_schemes, with_schemes
 from compiler.search.best import best
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Measure, Objective
+from compiler.search.crew import crew_allowed
 from compiler.search.database import Database
 from compiler.search.decided import Decided
-from compiler.search.effort import NORMAL, Effort, effort_of, turns_of
-from compiler.search.neocpu import SCHEMES
+from compiler.search.effort import NORMAL, Effort, effort_of
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, partition_by
+from compiler.search.progress import Progress, unheard
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import forget_programs, program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
@@ -115,8 +115,6 @@ def compile_graph(
     if groups is not None:
         _check_given(strategy, objective, schedule, measure)
     stages = stages or Stages()
-    if groups is None:
-        stages.progress = _outlook(stages.progress, imported.graph, strategy, objective, effort_of(effort), memory)
     stages.begin("search")
     imported, known = fitted(imported, config, objective_of(objective), database)
     graph = imported.graph
@@ -160,9 +158,7 @@ def frugal_steps(
         # What is known is not measured.
         costs: Costs = {} if known is None or measure is not None else known
         evaluator = Evaluator(config, graph, database, costs, effort=effort, crew=crew, measure=measure)
-        outlook = _outlook(progress, graph, strategy, objective, effort, memory)
-        if outlook is not None:
-            evaluator.told = outlook
+        evaluator.told = progress or unheard
         if schedule is not None:
             found = _as_decided(evaluator, strategy, objective, memory, schedule)
         elif objective == LEAST_MEMORY:
@@ -177,35 +173,16 @@ def frugal_steps(
     return found
 
 
-def _outlook(
-    progress: Progress | None, graph: XGraph, strategy: str, objective: str, effort: Effort, memory: int | None
-) -> Outlook | None:
-    """None: nobody wants to know. How long it takes to keep to a limit of memory is not known beforehand."""
-    if progress is None or isinstance(progress, Outlook):
-        return progress
-    operations = len(machine_ops(graph))
-    known = memory is None and objective != LEAST_MEMORY
-    return Outlook(progress, stages_of(strategy, objective == CYCLES.name, effort, operations) if known else (), operations)
-
-
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[list[Plan | Cpu], LeftOut]:
     """What a strategy makes of a graph, in an order in which it can run, and what its caps left out."""
     if strategy == "best" and objective is CYCLES:
         steps = in_schemes(evaluator, fastest(evaluator))
-        if evaluator.effort.proved:
-            # More groups to choose from may lead to another program that is slower.
-            evaluator.told("search: what effort normal finds")
-            normal = evaluator.with_effort(NORMAL)
-            ways = [steps, in_schemes(normal, fastest(normal))]
-            steps = min(ways, key=lambda way: program_cycles(evaluator.config, evaluator.graph, way))
         return steps, partition_by(best, evaluator.graph, evaluator, CYCLES).left_out
     found = STRATEGIES[strategy](evaluator.graph, evaluator, objective)
     groups = evaluator.whole(found.groups)
     steps = plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
     if strategy == "neocpu" and objective is CYCLES and evaluator.effort.timed:
-        # Those of ``best`` with effort normal are fewer groups'.
-        count = SCHEMES if evaluator.effort.waiting is not None else evaluator.effort.schemes
-        steps = with_schemes(evaluator, steps, count)
+        steps = import_module("compiler.papers.neocpu.search").with_all_schemes(evaluator, steps)
     return steps, found.left_out
 
 
@@ -238,7 +215,7 @@ def _kept_to(
     evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, memory: int | None, free: bool
 ) -> Frugal:
     """``free``: other groups may be chosen where these need too much."""
-    evaluator.told("search: order and places of feature maps", turns=turns_of(steps))
+    evaluator.told("search: order and places of feature maps")
     found = _arranged(evaluator, steps, objective)
     if memory is None or found.bytes <= memory:
         return found

@@ -12,15 +12,14 @@ from typing import Any
 import onnx
 from numpy.typing import NDArray
 
-from compiler.collection import seldom_collected
 from compiler.driver import Compiled, Stages, check_choices, compile_graph
 from compiler.frontend.edges import Edges
 from compiler.frontend.idle import warn_of_empty
 from compiler.frontend.model import Model
 from compiler.frontend.pipeline import PLAIN, ImportedModel, import_model
-from compiler.limit import bytes_of
-from compiler.outlook import Progress
 from compiler.passes.pipeline import Watch
+from compiler.programs.collection import seldom_collected
+from compiler.programs.limit import bytes_of
 from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.quantise.arrays import read_arrays as read_arrays
 from compiler.quantise.choices import USUAL, Choices
@@ -28,6 +27,7 @@ from compiler.schedule.document import Schedule
 from compiler.schedule.reading import read_schedule
 from compiler.search.database import open_database
 from compiler.search.effort import effort_of
+from compiler.search.progress import Progress
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
 from isa.instructions import Unit

@@ -11,12 +11,12 @@ from typing import Any
 import onnx
 
 from compiler.driver import check_choices
-from compiler.fitting import fitted
-from compiler.outlook import Outlook, Progress, unheard
-from compiler.papers.architectures import OnArchitecture, architecture_named
+from compiler.papers.optimus.architectures import OnArchitecture, architecture_named
 from compiler.planning.objective import DRAM
+from compiler.programs.fitting import fitted
 from compiler.search.effort import NORMAL, Effort
 from compiler.search.partition import price_of
+from compiler.search.progress import Progress, unheard
 from compiler.search.strategies import STRATEGIES
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
@@ -67,7 +67,7 @@ def groups_on(
     if strategy == OURS:
         raise TilewrightError(f"strategy {OURS}: its table is of our machine's buffers; expected {OURS}-as-written")
     machine = load_config(config) if isinstance(config, str) else config
-    told = unheard if progress is None else Outlook(progress, (), 0)
+    told = progress or unheard
     told("import")
     imported = imported_as(model, progress=progress, **how)
     told("search")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from compiler.driver import Compiled
-from compiler.outlook import Progress
+from compiler.search.progress import Progress
 from isa.errors import TilewrightError
 from sim.runtime.oracle import EXACT, INTEGER, ORACLES, WHOLE, traps
 from sim.runtime.parts import loaded

@@ -10,8 +10,8 @@ import numpy as np
 
 from compiler.emit.program import emit_program
 from compiler.planning.plan import Plan
+from compiler.programs.measured import on_cycle_model
 from compiler.search.cost import Measure
-from compiler.search.measured import on_cycle_model
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig
 from isa.errors import TilewrightError

@@ -10,7 +10,7 @@ import onnx
 
 from compiler.driver import Compiled, Stages, compile_graph
 from compiler.frontend.pipeline import ImportedModel
-from compiler.outlook import Progress
+from compiler.search.progress import Progress
 from compiler.xgraph.ops import Port
 from isa.program import WHOLE_MODEL
 from sim.runtime.oracle import INTEGER

@@ -24,7 +24,6 @@ from compiler.frontend.documented import documented
 from compiler.frontend.idle import NothingOnMachine
 from compiler.quantise.choices import INEXACT
 from compiler.quantise.statistics import CalibrationWarning
-from compiler.search.strategies import CONTENDERS
 from compiler.xgraph.ops import Op
 from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
 from compiler.zoo.random_models import OLD, Recipe, build, random_recipe
@@ -47,6 +46,7 @@ SCHEMES = ("power_of_two", "free")
 MORE = ("everything", "powers")
 """All operators are quantised; all scales are powers of two (``compiler.zoo.quantised``)."""
 KINDS = ("refused:", "crashed:", "undocumented reason for the CPU:")
+STRATEGIES = ("naive", "greedy", "dnnvm", "fuse-and-shrink", "optimus-online", "best", "efficient-s", "optimus")
 ATTEMPTS = 60
 """Smaller cases that are tried for one failure."""
 
@@ -109,7 +109,7 @@ def random_case(seed: int, config: MachineConfig | None = None) -> Case:
     if recipe.opset > OLD and rng.random() < 0.6:
         form = (rng.choice([*ACTIVATIONS]), rng.choice([*WEIGHTS]), rng.choice([*FORMS]))
         form += tuple(name for name in MORE if rng.random() < 0.5)
-    return Case(seed, recipe, form, config or any_config(seed), rng.choice([*CONTENDERS, "efficient-s", "optimus"]))
+    return Case(seed, recipe, form, config or any_config(seed), rng.choice(STRATEGIES))
 
 
 def run_model_fuzz(

@@ -10,13 +10,13 @@ from typing import Any
 
 import onnx
 
-from compiler.fitting import fitted
-from compiler.outlook import Progress
+from compiler.papers.as_written import build_table, kept_tables, modelled_like
 from compiler.papers.modelled import optimus_model
-from compiler.papers.online_table import most_operations
-from compiler.search.as_written import build_table, kept_tables, modelled_like
+from compiler.papers.optimus.online_table import most_operations
+from compiler.programs.fitting import fitted
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
+from compiler.search.progress import Progress
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from tilewright.api import imported_as

@@ -11,7 +11,6 @@ from compiler.layers.placed import Rows
 from compiler.layers.views import load_rows, save_rows
 from compiler.planning.homes import Homes
 from compiler.planning.plan import Pass, Plan
-from compiler.planning.sequence import sequence
 from compiler.schedule.instruction import Pending
 from isa.config import MachineConfig
 from isa.instructions import Buffer
@@ -23,23 +22,22 @@ _computed: WeakKeyDictionary[Pass, dict[_Piece, Sequence[Pending]]] = WeakKeyDic
 parameters come to lie in the same words. Loads and saves do not: a map's place in DRAM depends on all groups."""
 
 
-def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters, batch: int) -> list[Pending]:
+def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters) -> list[Pending]:
     """All passes over all images. Steps of later passes are numbered on."""
-    rounds = [range(n, n + 1) for n in range(batch)] if plan.held else [range(batch)]
     return [
         pending
-        for images in rounds
-        for number, part in enumerate(plan.passes)
+        for number, part, images in plan.runs
         for pending in PassEmitter(config, part, homes.of(part.group), parameters, number * plan.steps).emit(images)
     ]
 
 
 class PassEmitter:
-    """Goes through the steps of a pass: in time slot ``s`` a layer that runs ``k`` steps behind does step ``s - k``."""
+    """Emits a pass, turn by turn."""
 
     def __init__(self, config: MachineConfig, plan: Pass, homes: Homes, parameters: Parameters, first_tile: int) -> None:
         self.config, self.plan, self.homes, self.parameters = config, plan, homes, parameters
         self.first_tile = first_tile
+        self._layers = {layer.output: layer for layer in plan.group.layers}
         self._resident: dict[str, list[ParameterWords]] = {}
         self._tables: dict[str, int] = {}
         self._pieces = {name: plan.ranges.piece(name) for name in plan.group.maps}
@@ -49,49 +47,33 @@ class PassEmitter:
 
     def emit(self, images: range) -> list[Pending]:
         """One image after the other; parameters that stay are loaded once."""
-        plan = self.plan
-        layers = {layer.output: layer for layer in plan.group.layers}
-        turns = sequence(plan.group, plan.loads, plan.in_turn)
         for image in images:
-            for slot in range(plan.ranges.steps + max(plan.skew.values())):
-                for turn in turns:
-                    step = slot - plan.skew[turn.key]
-                    if turn.what == "make":
-                        self._compute(layers[turn.map], step)
-                    else:
-                        (self._load if turn.what == "load" else self._save)(turn.map, step, image)
+            for turn, step, rows in self.plan.order():
+                if turn.what == "load":
+                    self._load(turn.map, step, rows, image)
+                elif turn.what == "save":
+                    self._save(turn.map, step, rows, image)
+                else:
+                    self._compute(self._layers[turn.map], step, rows)
         self.parameters.release()
         return self._pending
-
-    def _rows(self, tensor: str, step: int) -> Rows | None:
-        if not 0 <= step < self.plan.ranges.steps:
-            return None
-        rows = Rows(*self.plan.ranges.made(tensor, step))
-        return rows if len(rows) else None
 
     def _add(self, pending: Sequence[Pending], layer: str, step: int) -> None:
         name = self.plan.group.name
         self._pending += [p.belongs(layer, self.first_tile + step, name) for p in pending]
 
-    def _load(self, tensor: str, step: int, image: int) -> None:
-        rows = self._rows(tensor, step)
-        if rows:
-            fold = self.plan.group.folds.get(tensor)
-            view, placed = self.homes.load[tensor], self.plan.placed[tensor]
+    def _load(self, tensor: str, step: int, rows: Rows, image: int) -> None:
+        fold = self.plan.group.folds.get(tensor)
+        view, placed = self.homes.load[tensor], self.plan.placed[tensor]
+        for piece in rows.pieces(self._pieces[tensor]):
+            self._add(list(load_rows(self.config, view, placed, piece, image, fold)), tensor, step)
+
+    def _save(self, tensor: str, step: int, rows: Rows, image: int) -> None:
+        for view in self.homes.save[tensor]:
             for piece in rows.pieces(self._pieces[tensor]):
-                self._add(list(load_rows(self.config, view, placed, piece, image, fold)), tensor, step)
+                self._add(list(save_rows(self.config, view, self.plan.placed[tensor], piece, image)), tensor, step)
 
-    def _save(self, tensor: str, step: int, image: int) -> None:
-        rows = self._rows(tensor, step)
-        if rows:
-            for view in self.homes.save[tensor]:
-                for piece in rows.pieces(self._pieces[tensor]):
-                    self._add(list(save_rows(self.config, view, self.plan.placed[tensor], piece, image)), tensor, step)
-
-    def _compute(self, layer: Layer, step: int) -> None:
-        rows = self._rows(layer.output, step)
-        if rows is None:
-            return
+    def _compute(self, layer: Layer, step: int, rows: Rows) -> None:
         name = layer.op.name
         if layer.table is not None and layer.output not in self._tables:
             slot, load = self.parameters.load_table(layer.table)

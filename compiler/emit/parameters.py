@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from compiler.layers.layer import Block
 from compiler.memory.lifetimes import ALIGN
 from compiler.schedule.instruction import Access, Pending, Space
+from compiler.tuned import LEAST_LOAD_BYTES as LEAST_BYTES
+from compiler.tuned import LOAD_PIECES as PIECES
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Region
 
@@ -19,10 +21,6 @@ SPACE_OF = {
     Buffer.WEIGHT: Space.WEIGHT, Buffer.PARAM: Space.PARAM, Buffer.TAPS: Space.TAPS,
     Buffer.POOL_PARAM: Space.POOL_PARAM, Buffer.TABLE: Space.TABLE,
 }  # fmt: skip
-PIECES = 16
-"""Loads that fill a whole buffer: the first words of a block need not wait until those that lie where the last go are read."""
-LEAST_BYTES = 16384
-"""Of such a load: below it DRAM's bursts lose more than a hundredth."""
 
 
 @dataclass

@@ -170,7 +170,7 @@ def _parts(
             if isinstance(step, Cpu):
                 yield step
             else:
-                program += emit_plan(config, step, _homes(graph, step, views), parameters, _batch(step))
+                program += emit_plan(config, step, _homes(graph, step, views), parameters)
         if not on_cpu:
             yield Pendings(program, spaces)
 
@@ -180,10 +180,6 @@ def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> Listed
     found = scheduled(program, spaces)
     moved = [program[index] for index in found.places]
     return Listed([*zip(with_tokens(moved, found.waits, found.signals), moved, strict=True)], found.cycles)
-
-
-def _batch(plan: Plan) -> int:
-    return plan.group.tensors[plan.group.outputs[0]].batch
 
 
 def _homes(graph: XGraph, plan: Plan, views: Mapping[str, View]) -> Homes:

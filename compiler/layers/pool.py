@@ -14,16 +14,13 @@ from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import activation_of, post_values
 from compiler.layers.window import WindowRows, output_values, window_values
 from compiler.schedule.instruction import Access, Pending, Space
+from compiler.tuned import LEAST_POOL_PIECE as LEAST
+from compiler.tuned import MOST_POOL_PIECES as MOST
 from compiler.xgraph.ops import Conv, Finish, Op, Pool, PoolKind, Requantisation, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import Activation, Buffer, PoolMode, Unit
 from isa.requantisation import packed
-
-LEAST = 512
-"""Cycles of a piece of a pooled row, at least: each costs an instruction."""
-MOST = 16
-"""Pieces of a pooled row."""
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,8 @@ from dataclasses import dataclass
 
 from compiler.memory.blocks import Block, independent_parts, largest_live_set
 from compiler.memory.packing import OutOfEffortError, Packing, orders
-
-EFFORT = 40_000
-"""Choices of one search for one ceiling: some seconds."""
-_FIRST_TRY = 500
-"""Choices before another order is tried; then four times as many."""
+from compiler.tuned import FIRST_PACKING_CHOICES as _FIRST_TRY
+from compiler.tuned import PACKING_CHOICES as EFFORT
 
 
 @dataclass(frozen=True)

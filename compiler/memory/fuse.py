@@ -21,11 +21,8 @@ from dataclasses import dataclass
 
 from compiler.memory.least import least_order
 from compiler.memory.tasks import Mask, Tasks, Use, members
-
-MOST_TASKS = 16
-"""Of one set that is fused: larger ones come about step by step."""
-_MOST_SETS = 2000
-"""Closed sets of tasks that are looked at for one fusion."""
+from compiler.tuned import MOST_FUSED_SETS as _MOST_SETS
+from compiler.tuned import MOST_FUSED_TASKS as MOST_TASKS
 
 
 @dataclass(frozen=True)

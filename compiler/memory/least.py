@@ -16,9 +16,7 @@ from dataclasses import dataclass
 
 from compiler.memory.tasks import Mask, Tasks, members
 from compiler.memory.valley import lowest_between
-
-MOST_STATES = 400_000
-"""Of one order: some seconds."""
+from compiler.tuned import MOST_ORDER_STATES as MOST_STATES
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.memory.fuse import fuse
-from compiler.memory.least import MOST_STATES, Order, least_order
+from compiler.memory.least import Order, least_order
 from compiler.memory.lifetimes import Step, lives_of
 from compiler.memory.partition import partitioned_order
 from compiler.memory.tasks import Mask, Tasks, Use
+from compiler.tuned import MOST_ORDER_STATES as MOST_STATES
+from compiler.tuned import PARTS
 from compiler.xgraph.graph import XGraph
-
-PARTS = 5
-"""Where not all can be looked at, each part of the graph is ordered with this part of the effort."""
 
 
 def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]], shared: bool = False) -> Tasks:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from compiler.memory.arena import EFFORT, Arena, arrange
+from compiler.memory.arena import Arena, arrange
 from compiler.memory.blocks import Block, sections
 from compiler.memory.overlap import Overlaps, least_total
 from compiler.memory.packing import orders
-
-ROUNDS = 100
-"""Orders in which what lay highest comes first, for one start."""
+from compiler.tuned import OVERLAY_ROUNDS as ROUNDS
+from compiler.tuned import PACKING_CHOICES as EFFORT
 
 
 def overlaid(blocks: Sequence[Block], overlaps: Overlaps, effort: int = EFFORT) -> Arena:

@@ -12,9 +12,7 @@ from itertools import pairwise
 
 from compiler.memory.least import least_order
 from compiler.memory.tasks import Mask, Tasks, Use, members
-
-PART = 40
-"""Tasks of a part, at most."""
+from compiler.tuned import PART
 
 
 def partitioned_order(tasks: Tasks, known: Sequence[int], most_states: int, part: int = PART) -> tuple[int, ...]:

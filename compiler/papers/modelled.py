@@ -8,8 +8,8 @@ from functools import cached_property
 
 from compiler.fusion.legal import Mask, bits_of
 from compiler.papers.accelerator import Accelerator, of_config
-from compiler.papers.dnnvm_tiles import DnnvmTiles
-from compiler.papers.memory_cost import memory_cost
+from compiler.papers.dnnvm.tiles import DnnvmTiles
+from compiler.papers.optimus.memory_cost import memory_cost
 from compiler.papers.tiles import Tiles
 from compiler.planning.objective import Cost, Objective
 from compiler.search.cost import Evaluator

@@ -12,6 +12,7 @@ from compiler.layers.views import Fold
 from compiler.memory.storage import VIEW_OPS, storage_of
 from compiler.planning.joining import joinable, over_holes, reads_joined, with_holes
 from compiler.planning.operations import Group
+from compiler.tuned import LONG_ROW, SHORT_ROW
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Conv, Cpu, Op, Window
 from compiler.xgraph.tensor import Tensor
@@ -24,10 +25,6 @@ def machine_ops(graph: XGraph) -> list[Op]:
     return [op for op in graph.ops if not isinstance(op, (*VIEW_OPS, Cpu))]
 
 
-LONG_ROW = 64
-"""Pixels; a map that has one row only, of more than these, is worth cutting into rows."""
-SHORT_ROW = 4
-"""Rows of fewer pixels would cost more bursts than tiling saves."""
 
 Lowered = dict[object, tuple[Fold | None, Layer]]
 """Layers by operation and the form in which a group has it, and how their inputs are folded."""

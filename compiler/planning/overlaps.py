@@ -48,8 +48,7 @@ def leads_of(graph: XGraph, plan: Plan) -> Mapping[tuple[str, str], int]:
     homes = storage_of(graph)
     group = plan.group
     views = Homes({name: homes[name].view for name in group.inputs}, {name: (homes[name].view,) for name in group.outputs})
-    batch = graph.tensors[group.outputs[0]].batch
-    return _leads(graph, group, transfers(plan, views, batch))
+    return _leads(graph, group, transfers(plan, views))
 
 
 def leads_in_bands(config: MachineConfig, graph: XGraph, group: Group, bands: int) -> Mapping[tuple[str, str], int]:

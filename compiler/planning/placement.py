@@ -12,11 +12,9 @@ from compiler.planning.ranges import Ranges
 from compiler.planning.sharing import share, sharing_as
 from compiler.planning.tenancy import tenancies
 from compiler.schedule.document import GroupSchedule
+from compiler.tuned import POOL_IS_BUSY
 from isa.config import MachineConfig
 from isa.instructions import Unit
-
-POOL_IS_BUSY = 4
-"""CONV's beats of a group are at most so many times POOL's."""
 
 
 class _SizedRing(NamedTuple):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
-from compiler.layers.placed import Placed
+from compiler.layers.placed import Placed, Rows
 from compiler.planning.objective import Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.ranges import Ranges
 from compiler.planning.residence import Residence
+from compiler.planning.sequence import Turn, sequence, slots
 from compiler.planning.tenancy import tenancies
 from compiler.planning.walk import Way
 from compiler.schedule.document import FREE, GroupSchedule
@@ -32,6 +34,23 @@ class Pass:
     in_turn: bool = False
     """Whether maps are loaded and saved in turn with the layers (see ``sequence``)."""
 
+    def order(self) -> Iterator[tuple[Turn, int, Rows]]:
+        """What is done for one image, in the order of the program: in which step, with which rows."""
+        turns = [(turn, self.skew[turn.key]) for turn in sequence(self.group, self.loads, self.in_turn)]
+        for slot in slots(turns, self.ranges.steps):
+            for turn, step in slot:
+                rows = Rows(*self.ranges.made(turn.map, step))
+                if rows:
+                    yield turn, step, rows
+
+
+class Run(NamedTuple):
+    """A pass over some images, one after the other; parameters that stay are loaded once for all of them."""
+
+    number: int
+    part: Pass
+    images: range
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -49,7 +68,7 @@ class Plan:
     upwards: bool
     """From which end of the buffer the maps are placed."""
     held: Sequence[str]
-    """Maps that stay on chip from pass to pass. If there are any, all passes of an image come before the next image."""
+    """Maps that stay on chip from pass to pass."""
     cost: Cost
     reloaded: int
     """Bytes of parameters that were on chip before, of the whole batch."""
@@ -94,11 +113,23 @@ class Plan:
         return tuple(self.make(number) for number in range(self.count))
 
     @property
+    def batch(self) -> int:
+        return self.group.tensors[self.group.outputs[0]].batch
+
+    @property
+    def runs(self) -> Iterator[Run]:
+        """The order in which the plan is executed: each pass over all images, or, where maps stay on chip from pass to pass,
+        all passes of an image before the next image."""
+        every = range(self.batch)
+        for images in [range(n, n + 1) for n in every] if self.held else [every]:
+            for number, part in enumerate(self.passes):
+                yield Run(number, part, images)
+
+    @property
     def turns(self) -> int:
         """Loads, saves and layers of each step, layers as often as they have blocks of parameters: its instructions in number
         grow with them, and the time that it takes to emit and to time them."""
-        batch = self.group.tensors[self.group.outputs[0]].batch
-        return batch * sum(
+        return self.batch * sum(
             each.ranges.steps * (len(each.loads) + len(each.group.outputs) + sum(map(len, each.residence.blocks.values())))
             for each in self.passes
         )

@@ -16,10 +16,7 @@ import numpy as np
 
 from compiler.layers.layer import Ends
 from compiler.planning.operations import Group
-
-PIECES = 4
-"""Parts of a step's rows at its edges: loads, saves, and the first and last parameter block of each layer come in
-parts, so that computation starts when the first of them is loaded, and saves begin before it has ended."""
+from compiler.tuned import EDGE_PIECES as PIECES
 
 
 @dataclass(frozen=True, eq=False)

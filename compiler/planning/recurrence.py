@@ -36,33 +36,14 @@ class Task:
     """Cycles of loading the parameters that stay, until they are loaded."""
     streamed: float = 0.0
     """Cycles of loading those that come in each step."""
-    leads: Task | None = None
-    """Of a load, the next layer, whose first parameters come before the rows of the first step (``onward.py``)."""
-    early: float | None = None
-    """When these are there."""
-    given: Sequence[tuple[float, float]] = ()
-    """Of each step: when it may begin, and when the last piece may, for what groups before this one do; empty: at any time."""
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
     """When the first piece, and the last, of each step is done."""
-
-    def wait(self, first: Sequence[float], last: Sequence[float]) -> None:
-        """Also for these times, in each step."""
-        if self.given:
-            first = [max(one, other) for one, (other, _) in zip(first, self.given, strict=True)]
-            last = [max(one, other) for one, (_, other) in zip(last, self.given, strict=True)]
-        self.given = list(zip(first, last, strict=True))
 
     def rest(self, step: int) -> None:
         """A step without rows."""
         self.first.append(self.first[-1] if step else 0.0)
         self.last.append(self.last[-1] if step else 0.0)
-
-    def begin_again(self) -> None:
-        """With another image."""
-        self.first.clear()
-        self.last.clear()
-        self.given = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -91,12 +72,6 @@ class Walker:
         self._streamed = 0.0
         self._used: list[tuple[float, float, float, float]] = []
         """Streamed parameters, counted from the start in cycles of loading: from, to, and when they were used."""
-
-    def step(self, task: Task, step: int) -> None:
-        if task.rows[step] == 0:
-            task.rest(step)
-        else:
-            self.doing(task)(task, step)
 
     def doing(self, task: Task) -> Callable[[Task, int], None]:
         """What is done in each of its steps that has rows."""
@@ -161,10 +136,6 @@ class Walker:
         engine = self.engines[task.unit]
         begin = engine.free
         all_given = all_free = 0.0
-        if task.given:
-            first, all_free = task.given[step]
-            if first > begin:
-                begin = first
         for firsts, lasts in task.sources:
             first, last = firsts[step], lasts[step]
             if first > begin:
@@ -185,14 +156,7 @@ class Walker:
         task.stay = 0.0
         all_there = 0.0
         if size:
-            first = size / task.blocks
-            if task.early is None:
-                there, all_there = self._parameters(task, size, first)
-            else:
-                there = all_there = task.early
-                task.early = None
-                if task.blocks > 1:
-                    all_there = self._parameters(task, size - first, first)[1]
+            there, all_there = self._parameters(task, size, size / task.blocks)
             if there > begin:
                 begin = there
         # The first block takes the pieces as they come; the others need them all.

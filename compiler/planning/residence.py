@@ -8,13 +8,11 @@ from functools import cached_property
 
 from compiler.layers.layer import Block
 from compiler.planning.operations import Group
+from compiler.tuned import SHARES
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 
 PARAMETER_BUFFERS: tuple[Buffer, ...] = (Buffer.WEIGHT, Buffer.PARAM, Buffer.TAPS, Buffer.POOL_PARAM)
-SHARES = (3, 5, 8, 16)
-"""Parts of the room that is left, of which streaming blocks take two, so that one loads while one is used; in the others
-blocks stay. Small blocks let more stay, but each costs an instruction in every step."""
 
 Words = dict[Buffer, int]
 

@@ -20,15 +20,9 @@ from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
 from compiler.schedule.document import GroupSchedule, ScheduleError
+from compiler.tuned import DEAREST_SCHEME as DEAREST
+from compiler.tuned import MOST_PASSES, THINNED
 from isa.config import MachineConfig
-
-DEAREST = 1.3
-"""Schemes that are estimated to take so many times what the best takes alone are left out. In MobileNetV2 on `base` plans that
-were up to a fourth dearer alone shortened the program."""
-MOST_PASSES = 4
-THINNED = 1.25
-"""Of numbers of steps, those that are so many times the one before."""
-
 
 _Rank = tuple[int, int, int]
 """Cycles alone, bytes, words of the feature-map buffer."""

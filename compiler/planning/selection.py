@@ -24,12 +24,8 @@ from compiler.planning.stepping import Stepping
 from compiler.planning.walk import Way
 from compiler.planning.wanted import check_steps
 from compiler.schedule.document import FREE, GroupSchedule
+from compiler.tuned import NEAR, STRIDE
 from isa.config import MachineConfig
-
-STRIDE = 1.5
-"""Of numbers of steps that could do equally well, those are looked at that are so much greater than the last."""
-NEAR = 1 + 1 / 64
-"""A pipelined plan that is so near to what no plan could undercut is not compared with the sequential one."""
 
 _Rank = tuple[int, int, int]
 """``Objective.rank``."""

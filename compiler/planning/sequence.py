@@ -1,11 +1,13 @@
-"""In which order the loads, layers and saves of a step stand in the program."""
+"""In which order the loads, layers and saves of a pass are executed: within a step, and step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 from compiler.planning.operations import Group
+
+Each = TypeVar("Each")
 
 
 class Turn(NamedTuple):
@@ -39,3 +41,12 @@ def sequence(group: Group, loads: Sequence[str], in_turn: bool) -> list[Turn]:
         turns += [*(Turn("load", name) for name in read), Turn("make", layer.output)]
         turns += [Turn("save", name) for name in group.outputs if name == layer.output]
     return turns
+
+
+def slots(turns: Sequence[tuple[Each, int]], steps: int) -> Iterator[list[tuple[Each, int]]]:
+    """What is done in each time slot, with its step: in slot ``s``, what runs ``k`` steps behind does step ``s - k``.
+
+    ``turns``: what is done in each step, in its order, and how many steps it runs behind.
+    """
+    for slot in range(steps + max(behind for _, behind in turns)):
+        yield [(turn, slot - behind) for turn, behind in turns if 0 <= slot - behind < steps]

@@ -17,9 +17,8 @@ from compiler.layers.placed import Placed
 from compiler.memory.arena import arrange
 from compiler.memory.blocks import Block
 from compiler.planning.presence import Presence
+from compiler.tuned import SLAB_CHOICES as EFFORT
 
-EFFORT = 200
-"""Choices of the search for offsets of slabs."""
 Mask = int
 """Of rows of a slab, one bit each."""
 

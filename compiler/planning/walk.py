@@ -13,7 +13,7 @@ from compiler.planning.operations import Group
 from compiler.planning.ranges import Ranges
 from compiler.planning.recurrence import Task, Walker
 from compiler.planning.residence import Residence
-from compiler.planning.sequence import sequence
+from compiler.planning.sequence import sequence, slots
 from compiler.planning.tenancy import tenancies
 from compiler.schedule.latency import AFTER_LOAD
 from isa.config import MachineConfig
@@ -82,16 +82,13 @@ def walk(
     made = {name: end[-1] for name, end in way.ranges.ends.items()}
     walker = Walker(waiting_weights(config, residence), beats_of(group, made))
     engine = walker.engines[_busiest(group)]
-    steps = way.ranges.steps
-    turns = [(task, task.behind, task.rows, walker.doing(task)) for task in tasks]
-    for slot in range(steps + max(way.skew.values())):
-        for task, behind, rows, do in turns:
-            step = slot - behind
-            if 0 <= step < steps:
-                if rows[step]:
-                    do(task, step)
-                else:
-                    task.rest(step)
+    turns = [((task, task.rows, walker.doing(task)), task.behind) for task in tasks]
+    for slot in slots(turns, way.ranges.steps):
+        for (task, rows, do), step in slot:
+            if rows[step]:
+                do(task, step)
+            else:
+                task.rest(step)
         begun = engine.begun or 0.0
         end = engine.free + engine.left
         # One more than what rounding may take.

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from compiler.schedule.instruction import Pending
 from compiler.schedule.latency import UNTIL_TAKEN
+from compiler.tuned import WINDOW
 from isa.instructions import Unit
 
-WINDOW = 48
-"""How many instructions of its unit one may overtake. More finds little, and costs time."""
 _MOVERS = (Unit.LOAD, Unit.SAVE)
 """None of these reads what another of its own unit has written: they follow each other at once, in their order."""
 _NEVER = 1 << 62

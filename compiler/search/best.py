@@ -1,73 +1,49 @@
-"""``best``: ours. The widest choice of groups; for bytes never worse than any other strategy of groups as large."""
+"""``best``: ours. The widest choice of groups, and the best partition into them with its proof."""
 
 from __future__ import annotations
 
-from compiler.fusion.grow import grow
+from compiler.fusion.grow import Grown, grow
 from compiler.fusion.legal import Mask
 from compiler.planning.objective import CYCLES
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator, Objective
-from compiler.search.dnnvm import dnnvm
-from compiler.search.efficient_s import efficient_s
-from compiler.search.exhaust import least_of_all
-from compiler.search.fuse_and_shrink import fuse_and_shrink
-from compiler.search.greedy import greedy
-from compiler.search.merge import merged
-from compiler.search.naive import naive
-from compiler.search.optimus import MOST_OPS, most_of_a_size, optimus, priced, saving_over_alone
-from compiler.search.optimus_online import optimus_online
-from compiler.search.partition import Partition, Strategy, left_out_of, made_of, partition_by
+from compiler.search.partition import Partition, left_out_of, made_of
+from compiler.search.pricing import most_of_a_size, partition_into, priced, saving_over_alone
 from compiler.search.promising import promising
+from compiler.tuned import LEAN_PART, MOST_OPS
 from compiler.xgraph.graph import XGraph
-
-QUICK: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, fuse_and_shrink, optimus_online)
-"""Those that plan few groups."""
-LEAN_PART = 10 / 3
-"""So many times fewer groups are planned for another objective than for cycles."""
 
 
 def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
     """Groups connected by data flow or by a map that they share, all of them where the graph is small enough.
 
-    The others' groups are among them. For bytes, where not all groups could be weighed, those that ``optimus`` would weigh are,
-    too: so no other strategy finds a cheaper partition, unless of larger groups (``as_written.py``). For cycles those that
-    promise most are planned (``promising.py``): of a large graph a third of the plans make a cheaper partition, and ``optimus``
-    and ``efficient_s`` need not be asked.
+    For cycles those that promise most are planned (``promising.py``). For bytes those that save most are, size by size, and
+    where that leaves any out, those that ``optimus`` would weigh, too.
     """
-    quick = [strategy for strategy in QUICK if objective is not CYCLES or strategy is not efficient_s]
-    rivals = [partition_by(strategy, graph, evaluator, objective) for strategy in quick]
-    sets = evaluator.sets
-    effort = evaluator.effort
-    groups: set[Mask] = set()
-    bound = 0
-    if effort.proved:
-        known = {sets.mask(group) for partition in rivals for group in partition.groups}
-        proved = least_of_all(evaluator, objective, known.union(1 << n for n in range(len(sets.ops))))
-        if proved is not None and proved.exact and proved.groups is not None:
-            return made_of(evaluator, objective, proved.groups, exact=True, bound=proved.bound)
-        if proved is not None:
-            groups.update(proved.groups or ())
-            bound = proved.bound
-    groups.update(sets.mask(group) for partition in rivals for group in partition.groups)
-    if objective is CYCLES:
-        grown = promising(evaluator, objective, max(effort.planned, len(sets.ops)))
-    else:
-        worth, ahead = saving_over_alone(evaluator, objective), evaluator.ahead(objective)
-        grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth, ahead)
-        if not grown.complete:
-            groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, ahead).groups)
-    groups.update(grown.groups)
-    found = certify(sets, priced(evaluator, objective, [*groups]), evaluator.shapes)
+    groups, grown = weighed_groups(evaluator, objective)
+    prices = priced(evaluator, objective, [*groups])
+    found = certify(evaluator.sets, prices, evaluator.shapes)
     if found.groups is None:
-        return min([*rivals, partition_by(optimus, graph, evaluator, objective)], key=lambda partition: partition.value)
-    masks = found.groups
-    if effort.proved and not grown.all:
-        masks = merged(evaluator, objective, masks)
+        return partition_into(evaluator, objective, prices, complete=grown.complete, left_out=left_out_of(grown))
     # A bound is one only if no group is missing: longer ones might be cheaper than all of their parts.
     return made_of(
-        evaluator, objective, masks, exact=grown.complete and found.exact, bound=found.bound if grown.all else bound,
+        evaluator, objective, found.groups, exact=grown.complete and found.exact, bound=found.bound if grown.all else 0,
         left_out=left_out_of(grown),
     )  # fmt: skip
+
+
+def weighed_groups(evaluator: Evaluator, objective: Objective) -> tuple[set[Mask], Grown]:
+    """Groups to choose from, and what of them was left out."""
+    sets, effort = evaluator.sets, evaluator.effort
+    if objective is CYCLES:
+        grown = promising(evaluator, objective, max(effort.planned, len(sets.ops)))
+        return {*grown.groups}, grown
+    worth, ahead = saving_over_alone(evaluator, objective), evaluator.ahead(objective)
+    grown = grow(sets, sets.joins, effort.most_ops, effort.weighed * most_of_a_size(sets), worth, ahead)
+    groups = {*grown.groups}
+    if not grown.complete:
+        groups.update(grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, ahead).groups)
+    return groups, grown
 
 
 def plan_promising(evaluator: Evaluator, objective: Objective) -> None:

@@ -31,14 +31,11 @@ import numpy as np
 
 from compiler.fusion.legal import Mask, OpSets, bits_of, union
 from compiler.search.shape import Shapes
-from compiler.solver import solver
+from compiler.search.solver import solver
+from compiler.tuned import CIRCLE_ROUNDS as ROUNDS
+from compiler.tuned import CIRCLE_WAYS as WAYS
+from compiler.tuned import NODES
 
-NODES = 2000
-"""Of HiGHS' tree, in one solution: more than any network of the tables needed."""
-ROUNDS = 50
-"""Solutions with circles before it is given up."""
-WAYS = 400
-"""Of operations that make one circle, to choose from."""
 _FEASIBLE = 1e-9
 """By which a row may be off in HiGHS, whose arithmetic is in floating point."""
 _TRUSTED = 1 - 1e-11

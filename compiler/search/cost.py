@@ -8,11 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, TypeVar, cast
 
-from compiler.crew import Crew, Team
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.fit import FitError
 from compiler.layers.layer import Layer
-from compiler.outlook import Told, unheard
 from compiler.planning.grouping import Lowered, make_group
 from compiler.planning.joining import joinable
 from compiler.planning.objective import CYCLES, OBJECTIVES, Cost, Objective
@@ -22,9 +20,11 @@ from compiler.planning.planner import needs_tiles, plan_group
 from compiler.planning.plans import Wanted
 from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.planning.schemes import Scheme, whole_scheme
+from compiler.search.crew import Crew, Team
 from compiler.search.database import Database
 from compiler.search.effort import NORMAL, Effort
 from compiler.search.floors import Floors
+from compiler.search.progress import Progress, unheard
 from compiler.search.remember import Memory, remembering
 from compiler.search.shape import Shapes
 from compiler.xgraph.graph import XGraph
@@ -62,7 +62,7 @@ class Evaluator:
     planned_for: Objective | None = None
     """The objective of all plans; None: whatever is asked for."""
     effort: Effort = NORMAL
-    told: Told = unheard
+    told: Progress = unheard
     """Told what is being done."""
     wanted: Wanted = field(default_factory=dict)
     """What a schedule decides of some groups; ``Decided`` heeds it."""
@@ -72,8 +72,6 @@ class Evaluator:
     """Of the cycles of each group, instead of the planner's walk; ``database`` does not keep such costs."""
     evaluated: int = 0
     """Groups that were planned."""
-    schemes: dict[object, tuple[Scheme, ...]] = field(default_factory=dict)
-    """Of groups by how many are asked for, and by shape (see ``compiler/schemes``)."""
     partitions: dict[object, object] = field(default_factory=dict)
     """Results of strategies, by strategy and objective (see ``partition_by``)."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
@@ -142,12 +140,6 @@ class Evaluator:
         """The same, with all that it knows, whose plans are for this objective whatever is asked for."""
         other = copy(self)
         other.planned_for = objective
-        return other
-
-    def with_effort(self, effort: Effort) -> Self:
-        """The same graph with the same costs, of which nothing was asked so far."""
-        other = copy(self)
-        other.effort, other.partitions, other._made, other._costs = effort, {}, {}, {}
         return other
 
     def once(self, make: Callable[[Self], Made]) -> Made:

@@ -23,31 +23,15 @@ class Effort:
     weighed: int
     """So many times as many groups of each size are weighed, where there are more of them."""
     planned: int
-    """Shapes of groups that promise fewer cycles, planned besides those of other strategies; of a large graph one for each
-    operation (``promising.py``). GoogLeNet on ``base`` comes to a sum of 3 301 603 cycles with 200, to 3 299 215 with 600."""
-    programs: int
+    """Shapes of groups that promise fewer cycles, which are planned; of a large graph one for each operation."""
+    mixtures: int
     """Mixtures of partitions that are timed at most."""
+    schemes: int
+    """So many shapes of groups have so many schemes each, besides their best alone."""
     longest: float = inf
-    """Turns (``Plan.turns``) of a program that is timed; a longer one is the least sum of costs.
-    On ``base`` NASNet-A-large has 38 000, ResNet-152 8 500, NASNet-A 6 300. To time NASNet-A-large for
-    every choice took 57 of 80 s, and the program became at most 0.03 % faster."""
+    """Turns (``Plan.turns``) of a program that is timed; a longer one is the least sum of costs."""
     orders_timed: bool = False
     """Whether other orders, and places, of maps are timed on the cycle model; if not, list scheduling tells what they take."""
-    schemes: int = 0
-    """Of each group, besides its best alone, of which one is chosen for the whole program (``compiler/schemes``)."""
-    waiting: float | None = None
-    """Share of the program's cycles that groups of one shape must wait for, if there is to be a choice for them, unless many
-    wait for less each (``schemes/choice.py``); None: there is one for all groups. With two schemes of each, GoogLeNet gained
-    another 0.2 %, SqueezeNet and ResNet-50 0.1 %, on ``zu9`` with the first edition's memories, for 1.5 to 4 times the seconds
-    of the choice."""
-    walked: int | None = None
-    """Schemes of each group, besides its best alone, that are timed: those that promise most by the walk; None: all, and pairs
-    of the most promising ones. Three of eight take MobileNetV3-large on ``base`` 1.7 % fewer cycles than the two that are
-    cheapest alone, two of four 1.1 %."""
-    proved: bool = False
-    """Whether groups of any size are looked at, and as many planned as it takes to prove that no partition costs less, where
-    the legal groups are few enough to be listed (``exhaust.py``); where they are not, or the proof is given up, neighbouring
-    groups are joined, to any size, as long as that saves anything (``merge.py``)."""
 
     def times(self, steps: Sequence[Plan | Cpu]) -> bool:
         """Whether programs like this one are timed."""
@@ -60,13 +44,9 @@ def turns_of(steps: Sequence[Plan | Cpu]) -> int:
 
 
 EFFORTS = {
-    "quick": Effort(timed=False, most_ops=10, weighed=1, planned=200, programs=0),
-    "normal": Effort(
-        timed=True, most_ops=10, weighed=1, planned=200, programs=6, schemes=8, waiting=0.005, walked=3, longest=30_000
-    ),
-    "full": Effort(
-        timed=True, most_ops=14, weighed=4, planned=2000, programs=16, orders_timed=True, schemes=8, proved=True
-    ),
+    "quick": Effort(timed=False, most_ops=10, weighed=1, planned=200, mixtures=0, schemes=0),
+    "normal": Effort(timed=True, most_ops=10, weighed=1, planned=500, mixtures=4, schemes=4, longest=30_000),
+    "full": Effort(timed=True, most_ops=14, weighed=4, planned=2000, mixtures=16, schemes=8, orders_timed=True),
 }
 NORMAL = EFFORTS["normal"]
 

@@ -11,7 +11,6 @@ from compiler.layers.lower import is_depthwise
 from compiler.planning.objective import Cost, Objective
 from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.search.cost import Evaluator
-from compiler.search.reloads import Reloads
 from compiler.xgraph.ops import Conv, ConvTranspose
 
 
@@ -22,24 +21,12 @@ class Least:
         self.evaluator, self.sets = evaluator, evaluator.sets
         self._known: dict[Mask, Cost] = {}
 
-    def of(self, mask: Mask, objective: Objective, again: int = 0) -> int:
-        """``again``: bytes of parameters that it loads more than once."""
+    def of(self, mask: Mask, objective: Objective) -> int:
         if mask not in self._known:
-            self._known[mask] = self._once(mask)
-        least = self._known[mask]
-        beats, once = least.cycles, least.dram_bytes
-        # Maps and parameters are rounded to whole beats by themselves.
-        bus = max(once // self.evaluator.config.axi_bytes, (once + again) // self.evaluator.config.axi_bytes - 1)
-        return objective(Cost(max(beats, bus), once + again))
-
-    def _once(self, mask: Mask) -> Cost:
-        """Beats of its busiest unit, and bytes that it moves at least."""
-        once = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
-        return Cost(max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values()), once)
-
-    @cached_property
-    def reloads(self) -> Reloads:
-        return Reloads(self.evaluator)
+            moved = sum(self._parameters[n] for n in bits_of(mask)) + self._maps(mask)
+            beats = max(sum(values[n] for n in bits_of(mask)) for values in self.evaluator.floors.beats.values())
+            self._known[mask] = Cost(max(beats, moved // self.evaluator.config.axi_bytes), moved)
+        return objective(self._known[mask])
 
     def may_fit(self, mask: Mask) -> bool:
         """Whether the buffer holds, for each operation by itself, one row of its result and the rows under it.

@@ -31,17 +31,11 @@ from compiler.search.cost import Evaluator, Objective
 from compiler.search.least import Least
 from compiler.search.partition import price_or_none
 from compiler.search.relaxation import Relaxation
-from compiler.search.words import Reals
+from compiler.tuned import ANYWAY, SLACK
+from compiler.tuned import MOST_PROMISING_OPS as MOST_OPS
+from compiler.tuned import SHAPES_AT_ONCE as AT_ONCE
 
-MOST_OPS = 16
-"""Operations in a group. On ``zu9`` MobileNetV2 takes 3 % fewer cycles than with ten; with twenty another 0.3 %."""
-AT_ONCE = 64
-"""Shapes that are planned before the relaxation is solved again."""
-SLACK = 1 / 10
-"""Of what an operation costs in the mean: a group that is hoped to cost more than it is worth by so much is planned all the
-same, for the hope may be too small, and worths change."""
-ANYWAY = 100
-"""Groups that are planned whatever they promise: all of a small graph."""
+Reals = NDArray[np.float64]
 
 
 def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: int = MOST_OPS) -> Grown:
@@ -55,7 +49,7 @@ def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: i
         chosen = waiting.next(min(AT_ONCE, left), surely=len(waiting.prices) < ANYWAY)
         if not chosen:
             break
-        evaluator.told(f"search: groups that promise most, at most {left} more", 1 - left / wanted)
+        evaluator.told(f"search: groups that promise most, {wanted - left} of at most {wanted}")
         waiting.plan(chosen)
     return Grown([*waiting.prices], waiting.left, len(waiting.longer), most_ops)
 

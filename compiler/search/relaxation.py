@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.fusion.legal import Mask, bits_of
-from compiler.search.words import Reals
-from compiler.solver import solver
+from compiler.search.solver import solver
 
 
 class Relaxation:
@@ -24,7 +24,7 @@ class Relaxation:
         members = np.array([*bits_of(mask)], np.int32)
         self._model.addCol(float(price), 0.0, highspy.kHighsInf, len(members), members, np.ones(len(members)))
 
-    def solve(self) -> tuple[float, Reals]:
+    def solve(self) -> tuple[float, NDArray[np.float64]]:
         """Its value, and what each operation is worth: the dual of its row."""
         self._model.run()
         return float(self._model.getInfo().objective_function_value), np.array(self._model.getSolution().row_dual)

@@ -1,35 +1,37 @@
-"""All strategies by name."""
+"""All strategies by name; those that reproduce a paper are loaded when they are asked for."""
 
 from __future__ import annotations
 
-from compiler.search.as_written import dnnvm_as_written, optimus_as_written, optimus_online_as_written
-from compiler.search.best import best
-from compiler.search.dnnvm import dnnvm
-from compiler.search.efficient_s import efficient_s
-from compiler.search.fuse_and_shrink import fuse_and_shrink
-from compiler.search.greedy import greedy
-from compiler.search.naive import naive
-from compiler.search.neocpu import neocpu
-from compiler.search.optimus import optimus
-from compiler.search.optimus_online import optimus_online
-from compiler.search.partition import Strategy
+from importlib import import_module
 
-CONTENDERS: dict[str, Strategy] = {
+from compiler.search.best import best
+from compiler.search.cost import Evaluator, Objective
+from compiler.search.naive import naive
+from compiler.search.partition import Partition, Strategy
+from compiler.xgraph.graph import XGraph
+
+
+def _of_paper(module: str, function: str) -> Strategy:
+    def strategy(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
+        made: Partition = getattr(import_module(f"compiler.papers.{module}"), function)(graph, evaluator, objective)
+        return made
+
+    strategy.__name__ = function
+    return strategy
+
+
+STRATEGIES: dict[str, Strategy] = {
     "naive": naive,
-    "greedy": greedy,
-    "dnnvm": dnnvm,
-    "fuse-and-shrink": fuse_and_shrink,
-    "optimus-online": optimus_online,
     "best": best,
-}
-"""Those of which the last choice times the programs (``compiler/fastest.py``). The groups of the others are such as ``best``
-grows, and planning all of theirs would take as long as the rest of the search."""
-STRATEGIES = CONTENDERS | {
-    "efficient-s": efficient_s,
-    "optimus": optimus,
-    "optimus-as-written": optimus_as_written,
-    "optimus-online-as-written": optimus_online_as_written,
-    "dnnvm-as-written": dnnvm_as_written,
-    "neocpu": neocpu,
+    "greedy": _of_paper("dnnvm.greedy", "greedy"),
+    "dnnvm": _of_paper("dnnvm.shortest_paths", "dnnvm"),
+    "efficient-s": _of_paper("optimus.efficient_s", "efficient_s"),
+    "fuse-and-shrink": _of_paper("deep_fusion.fuse_and_shrink", "fuse_and_shrink"),
+    "optimus": _of_paper("optimus.offline", "optimus"),
+    "optimus-online": _of_paper("optimus.online", "optimus_online"),
+    "optimus-as-written": _of_paper("as_written", "optimus_as_written"),
+    "optimus-online-as-written": _of_paper("as_written", "optimus_online_as_written"),
+    "dnnvm-as-written": _of_paper("as_written", "dnnvm_as_written"),
+    "neocpu": _of_paper("neocpu.fusion", "neocpu"),
 }
 """All that can be asked for."""

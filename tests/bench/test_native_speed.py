@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.native_speed import COLUMNS, both, measure
-from compiler.natives import LIBRARIES
+from compiler.programs.natives import LIBRARIES
 from isa.errors import TilewrightError
 from sim.native.library import Library
 from tests.tools import needs_cxx
@@ -35,5 +35,5 @@ def test_a_row_has_both_of_a_network() -> None:
 
 def test_without_the_libraries_it_says_how_to_build_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Library, "loaded", lambda _: None)
-    with pytest.raises(TilewrightError, match=r"libraries: they are not built; run `python -m compiler.natives`"):
+    with pytest.raises(TilewrightError, match=r"libraries: they are not built; run `python -m compiler.programs.natives`"):
         measure("squeezenet", "nano", 1)

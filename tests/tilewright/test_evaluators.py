@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from compiler.planning.objective import CYCLES
+from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from isa.config import preset
 from isa.errors import TilewrightError

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
-from compiler.papers.architectures import ARCHITECTURES, BY_NAME, OnArchitecture
+from compiler.papers.as_written import choose_optimus
+from compiler.papers.optimus.architectures import ARCHITECTURES, BY_NAME, OnArchitecture
 from compiler.planning.objective import DRAM
+from compiler.programs.fitting import fitted
 from compiler.quantise.arrays import read_arrays
-from compiler.search.as_written import choose_optimus
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset
 from isa.errors import TilewrightError

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from compiler.papers.online_table import make_table
-from compiler.search import as_written
+from compiler.papers import as_written
+from compiler.papers.optimus.online_table import make_table
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset
-from isa.doing import Doing
 from tests.tilewright.small_models import work_beside_small_files
 from tilewright.api import compile_model, read_arrays
 from tilewright.cli import main
@@ -46,7 +45,7 @@ def compile_online(**choices: object) -> list[str]:
     told: list[str] = []
     calibration = read_arrays(Path("calibration.npz"))
     compile_model("model.onnx", NANO, strategy=ONLINE, calibration=calibration, progress=told.append, **choices)  # type: ignore[arg-type]
-    return [each.what if isinstance(each, Doing) else each for each in told]
+    return told
 
 
 @pytest.mark.parametrize("choices", [{}, {"evaluator": "cycle"}, {"objective": "dram"}])

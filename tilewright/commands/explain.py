@@ -110,7 +110,7 @@ def command(
         report("reasons")
         found = reasons(chosen.evaluator, wanted, chosen.groups)
         report("bound")
-        chosen.evaluator.told = lambda doing, share=0.0, turns=0: report(doing.replace("search", "bound", 1))
+        chosen.evaluator.told = lambda doing: report(doing.replace("search", "bound", 1))
         limit = partition_by(best, chosen.evaluator.graph, chosen.evaluator, wanted)
         least = least_cycles(chosen.evaluator)
     if output is not None:

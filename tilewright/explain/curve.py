@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from compiler.driver import frugal_steps, objective_of
-from compiler.fitting import fitted
-from compiler.limit import curve
-from compiler.outlook import Progress
 from compiler.planning.plan import Plan
+from compiler.programs.fitting import fitted
+from compiler.programs.limit import curve
+from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.effort import NORMAL, Effort
-from compiler.timing import program_cycles
+from compiler.search.progress import Progress
 from isa.config import MachineConfig
 from tilewright.api import imported_as
 

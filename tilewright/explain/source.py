@@ -11,16 +11,16 @@ import onnx
 
 from compiler.driver import check_choices, frugal_steps, objective_of
 from compiler.emit.described import schedule_text
-from compiler.fitting import fitted
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import Mask
-from compiler.outlook import Progress
 from compiler.planning.plan import Plan
+from compiler.programs.fitting import fitted
+from compiler.programs.timing import program_cycles
 from compiler.quantise.choices import INEXACT, Choices
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.effort import NORMAL, Effort
-from compiler.timing import program_cycles
+from compiler.search.progress import Progress
 from compiler.xgraph.ops import Op
 from isa.config import MachineConfig
 from isa.errors import TilewrightError

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler.schedule import order
 from compiler.schedule.instruction import GRANULE, Space
 from compiler.schedule.latency import UNTIL_TAKEN
+from compiler.tuned import WINDOW
 from isa.faults import TOKEN_MAX
 from isa.instructions import Unit
 
@@ -13,7 +13,7 @@ def header() -> str:
     """``layout.h``."""
     numbers = {
         "UNITS": len(Unit), "SPACES": len(Space), "LOAD": Unit.LOAD, "SAVE": Unit.SAVE, "CONST": Space.CONST,
-        "ACCUMULATOR": Space.ACCUMULATOR, "WINDOW": order.WINDOW, "TOKEN_MAX": TOKEN_MAX,
+        "ACCUMULATOR": Space.ACCUMULATOR, "WINDOW": WINDOW, "TOKEN_MAX": TOKEN_MAX,
     }  # fmt: skip
     lines = [f"constexpr i64 {name} = {int(value)};" for name, value in numbers.items()]
     lists = {"GRANULE": [GRANULE[space] for space in Space], "UNTIL_TAKEN": [UNTIL_TAKEN[unit] for unit in Unit]}

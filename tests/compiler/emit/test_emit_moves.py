@@ -42,8 +42,7 @@ def homes(graph: XGraph, plan: Plan) -> Homes:
 
 
 def emitted(config: MachineConfig, graph: XGraph, plan: Plan) -> list[Pending]:
-    batch = graph.tensors[plan.group.outputs[0]].batch
-    return emit_plan(config, plan, homes(graph, plan), Parameters(config, UnpackedImage(config)), batch)
+    return emit_plan(config, plan, homes(graph, plan), Parameters(config, UnpackedImage(config)))
 
 
 def images(batch: int) -> XGraph:
@@ -77,7 +76,7 @@ def test_transfers_of_batches_in_passes_are_those_of_the_program(batch: int, obj
     for config, graph in ((SMALL, images(batch)), (TINY, columns(batch))):
         for plan in plans(config, graph, objective):
             told = [(m.saved, m.access.space, m.access.start, m.access.start + m.access.length)
-                    for m in transfers(plan, homes(graph, plan), batch)]  # fmt: skip
+                    for m in transfers(plan, homes(graph, plan))]  # fmt: skip
             made = [(p.name == "SAVE", a.space, a.start, a.start + a.length) for p in emitted(config, graph, plan)
                     if p.name in ("LOAD", "SAVE") for a in (p.writes if p.name == "SAVE" else p.reads)]  # fmt: skip
             of_dram = [move for move in made if move[1] is Space.WORK]
@@ -146,9 +145,9 @@ def test_a_map_goes_to_every_view_it_is_saved_to() -> None:
     one = homes(graph, plan)
     (view,) = one.save["conv0_out"]
     both = Homes(one.load, {"conv0_out": (view, view.channels_from(3, 8))})
-    saved = [m for m in transfers(plan, both, 1) if m.saved]
+    saved = [m for m in transfers(plan, both) if m.saved]
     assert sum(m.access.length for m in saved if m.access.start % 8 == 0) == 5 * 4 * 8
     assert sum(m.access.length for m in saved if m.access.start % 8 == 3) == 5 * 4 * 8
-    emits = emit_plan(SMALL, plan, both, Parameters(SMALL, UnpackedImage(SMALL)), 1)
+    emits = emit_plan(SMALL, plan, both, Parameters(SMALL, UnpackedImage(SMALL)))
     rows = [(p.values["offset"] % 8, p.values["rows"]) for p in emits if p.name == "SAVE"]
     assert [sum(n for at, n in rows if at == first) for first in (0, 3)] == [5, 5]

@@ -6,9 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from compiler.emit.parameters import LEAST_BYTES, PIECES, Parameters, UnpackedImage
+from compiler.emit.parameters import Parameters, UnpackedImage
 from compiler.layers.layer import Block
 from compiler.schedule.instruction import Access, Space
+from compiler.tuned import LEAST_LOAD_BYTES as LEAST_BYTES
+from compiler.tuned import LOAD_PIECES as PIECES
 from isa.config import preset
 from isa.instructions import Buffer
 

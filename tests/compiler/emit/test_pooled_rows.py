@@ -6,10 +6,11 @@ import pytest
 
 from compiler.emit.group import emit_plan
 from compiler.emit.parameters import Parameters, UnpackedImage
-from compiler.layers.pool import LEAST, MOST
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.instruction import Pending
+from compiler.tuned import LEAST_POOL_PIECE as LEAST
+from compiler.tuned import MOST_POOL_PIECES as MOST
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import PoolKind
 from isa.config import PRESETS, MachineConfig, config_from_dict
@@ -25,7 +26,7 @@ STREAMS = config_from_dict({"base": "nano", "weight_depth": 48}, origin="test")
 def emitted(b: Builder, graph: XGraph, config: MachineConfig = NANO) -> list[Pending]:
     """Of all operations in one group."""
     (plan,) = (step for step in plans_of(config, graph, [b.ops]) if isinstance(step, Plan))
-    return emit_plan(config, plan, homes(graph, plan), Parameters(config, UnpackedImage(config)), 1)
+    return emit_plan(config, plan, homes(graph, plan), Parameters(config, UnpackedImage(config)))
 
 
 def pooled(kind: PoolKind, size: int = 12, channels: int = 40) -> tuple[Builder, XGraph]:

@@ -61,8 +61,7 @@ def emitted(name: str) -> tuple[Pending, ...]:
     for graph, plan in planned(name):
         views = {name: home.view for name, home in storage_of(graph).items()}
         homes = Homes({n: views[n] for n in plan.group.inputs}, {n: (views[n],) for n in plan.group.outputs})
-        batch = graph.tensors[plan.group.outputs[0]].batch
-        found += emit_plan(config, plan, homes, Parameters(config, UnpackedImage(config)), batch)
+        found += emit_plan(config, plan, homes, Parameters(config, UnpackedImage(config)))
     return tuple(found)
 
 

@@ -15,13 +15,13 @@ from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program
 from compiler.fusion.legal import OpSets
 from compiler.memory.storage import storage_of
-from compiler.ordering import placed
 from compiler.planning.grouping import one_each
 from compiler.planning.homes import Homes
 from compiler.planning.overlaps import leads_of
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.planning.transfers import Transfer, transfers
+from compiler.programs.ordering import placed
 from compiler.schedule.instruction import Space
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, EltwiseKind, PoolKind
@@ -111,15 +111,14 @@ def test_transfers_are_those_that_the_program_makes(seed: int) -> None:
     for plan in plans_of(CONFIG, graph, one_each(graph)):
         assert isinstance(plan, Plan)
         views = _views(graph, plan)
-        batch = graph.tensors[plan.group.outputs[0]].batch
-        emitted = emit_plan(CONFIG, plan, views, Parameters(CONFIG, ConstImage(64)), batch)
+        emitted = emit_plan(CONFIG, plan, views, Parameters(CONFIG, ConstImage(64)))
         real = []
         for pending in emitted:
             saved = pending.unit is Unit.SAVE
             for access in pending.writes if saved else pending.reads:
                 if access.space is Space.WORK:
                     real.append((saved, access.start, access.start + access.length))
-        moves = [(move.saved, move.access) for move in transfers(plan, views, batch)]
+        moves = [(move.saved, move.access) for move in transfers(plan, views)]
         told = [(saved, access.start, access.start + access.length) for saved, access in moves]
         assert _joined(real) == _joined(told)
 
@@ -149,7 +148,7 @@ def test_leads_keep_what_is_written_below_what_is_unread() -> None:
         for plan in plans_of(CONFIG, graph, one_each(graph)):
             assert isinstance(plan, Plan)
             views = _views(graph, plan)
-            moves = list(transfers(plan, views, graph.tensors[plan.group.outputs[0]].batch))
+            moves = list(transfers(plan, views))
             for (source, target), lead in leads_of(graph, plan).items():
                 assert _overwritten(moves, source, target, lead) == 0
                 tight += lead > 0 and _overwritten(moves, source, target, lead - 64) > 0

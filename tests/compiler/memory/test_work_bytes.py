@@ -12,12 +12,13 @@ from compiler.driver import Compiled, compile_graph
 from compiler.emit.program import emit_program
 from compiler.emit.steps import memory_tasks
 from compiler.frontend.pipeline import ImportedModel, import_model
-from compiler.ordering import MOST_LOSS, Frugal, frugal
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plans import plans_of
+from compiler.programs.ordering import Frugal, frugal
+from compiler.programs.timing import program_cycles
 from compiler.quantise.statistics import CalibrationWarning
-from compiler.timing import program_cycles
+from compiler.tuned import MOST_LOSS
 from compiler.zoo.networks import networks
 from isa.config import preset
 from isa.instructions import Region

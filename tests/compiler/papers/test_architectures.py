@@ -7,7 +7,8 @@ from math import inf
 import pytest
 
 from compiler.papers.accelerator import Accelerator
-from compiler.papers.architectures import (
+from compiler.papers.as_written import choose_optimus
+from compiler.papers.optimus.architectures import (
     ARCHITECTURES,
     OnArchitecture,
     layer_of,
@@ -16,7 +17,6 @@ from compiler.papers.architectures import (
     sums_stationary,
 )
 from compiler.planning.objective import DRAM
-from compiler.search.as_written import choose_optimus
 from compiler.search.partition import price_of
 from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.ops import Conv

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from compiler.fusion.legal import OpSets
 from compiler.papers.accelerator import Accelerator
-from compiler.papers.dnnvm_tiles import DnnvmTiles
+from compiler.papers.dnnvm.tiles import DnnvmTiles
 from compiler.papers.tiles import Tiles
 from compiler.planning.objective import Cost
 from compiler.xgraph.ops import PoolKind

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from compiler.papers.isoa import in_advance
+from compiler.papers.optimus.isoa import in_advance
 
 Sizes = dict[str, int]
 

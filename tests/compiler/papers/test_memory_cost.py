@@ -8,7 +8,7 @@ import pytest
 
 from compiler.fusion.legal import OpSets
 from compiler.papers.accelerator import Accelerator
-from compiler.papers.memory_cost import MapFootprint, memory_cost
+from compiler.papers.optimus.memory_cost import MapFootprint, memory_cost
 from compiler.papers.tiles import ROWS, Tiles
 from tests.compiler.graphs import Builder
 from tests.compiler.search.partitions import all_groups, random_graph

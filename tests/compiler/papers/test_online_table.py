@@ -9,8 +9,8 @@ import pytest
 
 from compiler.fusion.legal import OpSets
 from compiler.papers.accelerator import of_config
-from compiler.papers.memory_cost import MapFootprint
-from compiler.papers.online_table import TableFile, make_table, most_operations, table_key
+from compiler.papers.optimus.memory_cost import MapFootprint
+from compiler.papers.optimus.online_table import TableFile, make_table, most_operations, table_key
 from compiler.papers.tiles import COLUMNS, ROWS, Tiles
 from isa.config import preset
 from tests.compiler.search.partitions import all_groups, random_graph

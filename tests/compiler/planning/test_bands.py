@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from compiler.decisions import decisions
 from compiler.emit.described import schedule_text
 from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program
@@ -16,6 +15,7 @@ from compiler.planning.objective import DRAM
 from compiler.planning.overlaps import leads_in_bands, leads_of
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
+from compiler.programs.decisions import decisions
 from compiler.schedule.reading import parse_schedule
 from compiler.xgraph.ops import Concat, Upsample
 from compiler.xgraph.reference import execute

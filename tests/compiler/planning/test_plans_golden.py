@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from compiler.layers.fit import FitError
-from compiler.memory.storage import VIEW_OPS, kin_of
-from compiler.planning.behind import Row
-from compiler.planning.grouping import machine_ops, make_group, one_each
+from compiler.memory.storage import VIEW_OPS
+from compiler.planning.grouping import make_group, one_each
 from compiler.planning.objective import CYCLES, DRAM, LEAN, Objective
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
@@ -26,7 +25,6 @@ from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import MachineConfig, config_from_dict, preset
 from tests.compiler.emit import test_group_code as group_code
 from tests.compiler.graphs import Builder
-from tests.compiler.planning import test_behind as behind
 from tests.compiler.planning import test_columns as columns
 from tests.conftest import Golden
 
@@ -109,28 +107,6 @@ def test_groups_are_planned_again_by_their_schemes(config: MachineConfig) -> Non
             assert [blocks(part.residence) for part in plan.passes] == [blocks(part.residence) for part in best.passes]
             again += scheme is not None
     assert again > 3
-
-
-@pytest.mark.parametrize("name", ["base", "zu9", "small"])
-def test_groups_in_a_row(name: str, golden: Golden) -> None:
-    """When each is over, layer by layer and in two groups."""
-    config = SMALL if name == "small" else preset(name)
-    found = []
-    graphs = {shape.__name__: shape(Builder(0)) for shape in behind.SHAPES if name != "small"}
-    for case in (group_code.residual_batch, group_code.inverted_bottleneck, group_code.deep_chain, streamed):
-        b = Builder(0)
-        graphs[case.__name__] = b.graph(*case(b))
-    for title, graph in graphs.items():
-        ops = machine_ops(graph)
-        for groups, objective in ((one_each(graph), CYCLES), (one_each(graph), DRAM), ([ops[:2], ops[2:]], DRAM)):
-            row = Row(config, kin_of(graph))
-            try:
-                steps = plans_of(config, graph, [group for group in groups if group], objective)
-            except FitError:
-                continue
-            ends = [row.add(step) for step in steps if isinstance(step, Plan)]
-            found.append(f"{title}, {len(groups)} for {objective.name}: {' '.join(map(str, ends))}")
-    golden(GOLDEN / f"row_{name}.txt", "\n".join(found) + "\n")
 
 
 def short(scheme: Scheme, plan: Plan) -> str:

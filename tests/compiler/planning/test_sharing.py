@@ -21,9 +21,9 @@ from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
 from compiler.planning.plans import plans_of
 from compiler.planning.walk import walk
+from compiler.programs.timing import program_cycles
 from compiler.schedule.document import FREE, GroupSchedule, ScheduleError
 from compiler.schedule.reading import parse_schedule
-from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from compiler.xgraph.reference import execute

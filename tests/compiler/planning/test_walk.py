@@ -10,7 +10,7 @@ from compiler.planning.grouping import make_group
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
 from compiler.planning.walk import Walk, Way, beats_of, least_cycles, walk
-from compiler.timing import program_cycles
+from compiler.programs.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import preset

@@ -13,6 +13,7 @@ from compiler.schedule.instruction import GRANULE, Access, Pending, Space
 from compiler.schedule.latency import UNTIL_TAKEN
 from compiler.schedule.order import Order, start_order
 from compiler.schedule.tokens import tokens, with_tokens
+from compiler.tuned import WINDOW
 from isa.codec import Op
 from isa.instructions import Unit
 from tests.compiler.schedule.test_schedule import NAMES
@@ -196,7 +197,7 @@ def test_no_more_are_overtaken_than_the_window_holds() -> None:
         last = Pending("LOAD", {}, (), [Access(Space.FM, 20, 1)], 5)
         return [Pending("CONV", {}, (), [Access(Space.FM, 8, 1)], 500), *waiting, last]
 
-    for count, overtakes in ((ordering.WINDOW, True), (ordering.WINDOW + 1, False)):
+    for count, overtakes in ((WINDOW, True), (WINDOW + 1, False)):
         instructions = loads(count)
         found = start_order(instructions, [met.before for met in hazards(instructions, SIZES)]).places
         assert (found[1] == count + 1) == overtakes

@@ -7,16 +7,16 @@ import random
 import numpy as np
 import pytest
 
-from compiler.decisions import decisions
 from compiler.driver import frugal_steps
 from compiler.emit.described import schedule_text
 from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program
 from compiler.fusion.legal import OpSets
-from compiler.ordering import frugal
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
+from compiler.programs.decisions import decisions
+from compiler.programs.ordering import frugal
 from compiler.schedule.document import GroupSchedule, Schedule, ScheduleError
 from compiler.schedule.reading import parse_schedule
 from compiler.search.decided import Decided, DecidedSets

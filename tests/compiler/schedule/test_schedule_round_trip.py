@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from compiler.decisions import decisions
 from compiler.driver import LEAST_MEMORY
 from compiler.emit.described import schedule_text
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, emit_program
 from compiler.fusion.legal import OpSets
-from compiler.ordering import frugal
 from compiler.planning.objective import CYCLES, DRAM, Objective
 from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
+from compiler.programs.decisions import decisions
+from compiler.programs.ordering import frugal
 from compiler.schedule.reading import parse_schedule
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, EltwiseKind

@@ -10,13 +10,12 @@ import pytest
 
 from compiler.fusion.legal import Mask
 from compiler.layers.fit import FitError
+from compiler.papers.optimus import online
+from compiler.papers.optimus.online import group_size, tiled_words
 from compiler.planning.objective import CYCLES, DRAM, OBJECTIVES, Cost
-from compiler.planning.schemes import Scheme
-from compiler.search import optimus_online
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.least import Least
-from compiler.search.optimus_online import group_size, tiled_words
 from compiler.search.partition import made_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
@@ -195,7 +194,7 @@ def test_the_largest_size_that_the_table_has_room_for(seed: int, monkeypatch: py
     measured = measured_groups(known)
     for room in sorted({words + more for words in table.values() for more in (-1, 0)}):
         taken = ROOMY.fm_words - room
-        monkeypatch.setattr(optimus_online, "tiled_words", lambda known, mask, taken=taken: tiled_words(known, mask) + taken)
+        monkeypatch.setattr(online, "tiled_words", lambda known, mask, taken=taken: tiled_words(known, mask) + taken)
         assert group_size(known, measured) == max((size for size, words in table.items() if words <= room), default=1)
 
 
@@ -240,14 +239,11 @@ def test_the_database_makes_its_folders_and_writes_only_what_is_new(tmp_path: Pa
     store = open_database(NANO, tmp_path / "not" / "yet")
     store.save()
     assert not store.path.exists(), "nothing is new"
-    scheme = Scheme(4, True, 2, False, True, False)
     store["a"] = Cost(3, 4)
-    store.keep_schemes("b", [scheme])
     store.save()
     again = open_database(NANO, tmp_path / "not" / "yet")
     assert ("a" in again, "b" in again, len(again)) == (True, False, 1)
     assert again["a"] == Cost(3, 4)
-    assert {**again.schemes} == {"b": (scheme,)}
     store.path.unlink()
     store.save()
     assert not store.path.exists(), "what is written is not new"

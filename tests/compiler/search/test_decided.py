@@ -10,19 +10,19 @@ from pathlib import Path
 import networkx
 import pytest
 
-from compiler.crew import Crew
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.planning.objective import CYCLES, DRAM, Cost
 from compiler.planning.plan import Plan
 from compiler.planning.planner import plan_group
 from compiler.planning.plans import Wanted
+from compiler.programs.measured import on_cycle_model
+from compiler.programs.timing import program_cycles
 from compiler.schedule.document import GroupSchedule
 from compiler.search.cost import Evaluator
+from compiler.search.crew import Crew
 from compiler.search.database import open_database
 from compiler.search.decided import Decided, DecidedSets
-from compiler.search.measured import on_cycle_model
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import PoolKind
 from isa.config import preset

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compiler.planning.plans import plans_of
+from compiler.programs.timing import program_cycles
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.least_cycles import LeastCycles, least_cycles
 from compiler.search.strategies import STRATEGIES
-from compiler.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import PoolKind
 from isa.config import MachineConfig, config_from_dict, preset

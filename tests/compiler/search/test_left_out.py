@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-import compiler.search.efficient_s
-import compiler.search.fuse_and_shrink
-import compiler.search.optimus
-import compiler.search.optimus_online
 from compiler.driver import frugal_steps
+from compiler.papers.optimus.offline import optimus
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.search.cost import Evaluator
 from compiler.search.cover import cheapest
 from compiler.search.effort import EFFORTS
-from compiler.search.optimus import optimus
 from compiler.search.partition import LeftOut
 from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.graph import XGraph
@@ -22,9 +18,8 @@ from tests.compiler.graphs import Builder, pointwise_chain
 from tests.compiler.search.partitions import all_groups, random_graph
 
 NANO = preset("nano")
-CAPPED = [module.__name__ for module in (
-    compiler.search.efficient_s, compiler.search.fuse_and_shrink, compiler.search.optimus, compiler.search.optimus_online,
-)]  # fmt: skip
+NAMES = ("optimus.efficient_s", "optimus.offline", "optimus.online", "deep_fusion.fuse_and_shrink")
+CAPPED = [f"compiler.papers.{name}" for name in NAMES]
 
 
 def left_out(strategy: str, graph: XGraph) -> LeftOut:
@@ -57,8 +52,8 @@ def all_groups_of_a_size(graph: XGraph, size: int) -> int:
 @pytest.mark.parametrize("seed", range(12))
 def test_groups_that_are_too_many_are_those_of_the_enumeration_less_the_cap(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_graph(seed, most=9)
-    monkeypatch.setattr(compiler.search.optimus, "most_of_a_size", lambda sets: 2)
-    monkeypatch.setattr(compiler.search.optimus, "MOST_OPS", 2)
+    monkeypatch.setattr("compiler.papers.optimus.offline.most_of_a_size", lambda sets: 2)
+    monkeypatch.setattr("compiler.papers.optimus.offline.MOST_OPS", 2)
     evaluator = Evaluator(NANO, graph)
     pairs = [mask for mask in all_groups(evaluator.sets, evaluator.sets.feeds) if mask.bit_count() == 2]
     assert optimus(graph, evaluator, DRAM).left_out.others == max(0, len(pairs) - 2)

@@ -9,10 +9,10 @@ from collections.abc import Collection
 import pytest
 
 from compiler.fusion.legal import Mask
+from compiler.papers.dnnvm.shortest_paths import floyd
 from compiler.planning.objective import DRAM
+from compiler.programs.within import Limits
 from compiler.search.cost import Evaluator, Groups
-from compiler.search.dnnvm import floyd
-from compiler.search.within import Limits
 from isa.config import preset
 from tests.compiler.graphs import Builder
 

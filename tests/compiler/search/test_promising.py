@@ -11,9 +11,10 @@ from compiler.search import promising as module
 from compiler.search.best import best_of_weighed
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator
-from compiler.search.optimus import priced
 from compiler.search.partition import price_or_none
+from compiler.search.pricing import priced
 from compiler.search.promising import promising
+from compiler.tuned import MOST_PROMISING_OPS
 from isa.config import preset
 from tests.compiler.graphs import Builder, pointwise_chain
 from tests.compiler.search.partitions import all_groups, all_partitions, random_graph, small
@@ -24,7 +25,7 @@ SEEDS = range(12)
 
 def every(known: Evaluator, objective: str) -> set[Mask]:
     """All that fit, of up to as many operations as are looked at."""
-    masks = [mask for mask in all_groups(known.sets, known.sets.joins) if mask.bit_count() <= module.MOST_OPS]
+    masks = [mask for mask in all_groups(known.sets, known.sets.joins) if mask.bit_count() <= MOST_PROMISING_OPS]
     return {mask for mask in masks if price_or_none(known, OBJECTIVES[objective], mask) is not None}
 
 

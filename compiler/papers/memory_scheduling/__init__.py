@@ -1,0 +1,1 @@
+"""Memory-aware scheduling of a graph: the integer programme of its orders."""

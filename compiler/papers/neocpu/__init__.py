@@ -1,0 +1,1 @@
+"""NeoCPU: schemes of operations, chosen locally and then for the whole graph."""

@@ -1,0 +1,43 @@
+"""NeoCPU's global search: the scheme of every group, chosen for the whole program by what programs tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from compiler.papers.neocpu import dynamic, pbqp
+from compiler.papers.neocpu.problem import Problem, Solution
+from compiler.planning.plan import Plan
+from compiler.programs.pair_costs import Choices, Table
+from compiler.programs.schemes import with_schemes
+from compiler.search.cost import Evaluator
+from compiler.xgraph.ops import Cpu
+
+SCHEMES = 6
+"""Of each group, besides its best alone."""
+
+
+def with_all_schemes(evaluator: Evaluator, steps: Sequence[Plan | Cpu]) -> list[Plan | Cpu]:
+    """Of all groups, whether they wait or not."""
+    return with_schemes(evaluator, steps, SCHEMES, solve=choices_of)
+
+
+def choices_of(tables: Sequence[Table]) -> Choices:
+    return solved(problem_of(tables)).choices
+
+
+def solved(problem: Problem) -> Solution:
+    """By dynamic programming; by PBQP where its tables would be too large."""
+    return dynamic.solve(problem) or pbqp.solve(problem)
+
+
+def problem_of(tables: Sequence[Table]) -> Problem:
+    """Groups are nodes; whoever comes next is a neighbour, unless the machine rests before it."""
+    nodes, edges = [], {}
+    for number, table in enumerate(tables):
+        alone = len(table) == 1
+        nodes.append(table[0] if alone else np.zeros(table.shape[1]))
+        if not alone:
+            edges[number - 1, number] = table
+    return Problem(tuple(nodes), edges)

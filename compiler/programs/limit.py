@@ -1,0 +1,226 @@
+"""A program whose feature maps keep to so many bytes of DRAM, at the least cost; or what the least is that would do.
+
+Tried in turn: the given steps, in their order and in that of least memory; other partitions; partitions with groups that are
+tiled in columns, then also in bands of rows; all with outputs over inputs. Each with what the host holds in regions of its own,
+and only where that cannot be with all in WORK.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+from compiler.emit.places import ALIGN, Sharing
+from compiler.emit.steps import peak_ops
+from compiler.fusion.legal import Mask
+from compiler.planning.objective import CYCLES, Objective
+from compiler.planning.plan import Plan
+from compiler.planning.plans import plans_of
+from compiler.programs.ordering import Frugal, in_least_order, placed
+from compiler.programs.timing import program_cycles
+from compiler.programs.within import Groups, Limits, Within
+from compiler.search.cost import Evaluator
+from compiler.tuned import BANDS
+from compiler.tuned import DULL_LIMITS as DULL
+from compiler.tuned import LIMIT_TRIES as TRIES
+from compiler.xgraph.ops import Cpu
+from isa.errors import TilewrightError
+
+NAMED = 4
+"""Operations of a group that a message names."""
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+class MemoryLimitError(TilewrightError):
+    """Feature maps do not fit into the DRAM that they may take."""
+
+
+def bytes_of(size: str | int) -> int:
+    """``196608``, ``192K``, ``1.5M`` or ``192KiB``: powers of 1024."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?", str(size).strip(), re.IGNORECASE)
+    count = 0 if found is None else int(float(found[1]) * _UNITS[found[2].upper()])
+    if count < 1:
+        raise MemoryLimitError(f"memory {size!r}: expected at least one byte, as 196608, 192K or 1.5M")
+    return count
+
+
+def limited(
+    evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], limit: int, free: bool = True
+) -> Frugal:
+    """The given steps if they keep to the limit, as they are or in another order, else the cheapest that do.
+
+    Refused with the least that would do; where the limit allows that and nothing cheaper is found, it is taken. ``free``: other
+    groups may be chosen.
+    """
+    frugal = _Frugal(evaluator, objective, given)
+    given_least = None
+    for way in frugal.ways:
+        for found in () if way.bands else frugal.reordered(given, way.host):
+            if found.bytes <= limit:
+                return found
+            given_least = found
+        within = frugal.within(way, limit) if free else None
+        if within is not None:
+            return within
+    assert given_least is not None
+    least = least_memory(evaluator, objective) if free else given_least
+    if least.bytes <= limit:
+        return least
+    raise refusal(evaluator, limit, least)
+
+
+def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError:
+    """What to tell the user."""
+    ops = peak_ops(evaluator.graph, least.steps, least.sharing.host)
+    names = " + ".join(op.name for op in ops[:NAMED]) + (f" and {len(ops) - NAMED} more" if len(ops) > NAMED else "")
+    return MemoryLimitError(
+        f"memory {limit}: the least DRAM found for the feature maps is {least.bytes} bytes on configuration "
+        f"{evaluator.config.name}, the most while {names} run; allow {least.bytes} bytes, or take smaller inputs"
+    )
+
+
+def least_memory(evaluator: Evaluator, objective: Objective, bands: Sequence[int] = BANDS) -> Frugal:
+    """Of all partitions that are tried; of those with equally little the first tried, at the least cost."""
+    return _Frugal(evaluator, objective).least_of_all(bands)[0]
+
+
+def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], points: int) -> list[Frugal]:
+    """From the given steps down to the least memory: none of these programs needs more, and costs more, than another.
+
+    Limits are those at which other groups are left. They are asked for where the bytes of two neighbours are furthest apart,
+    until there are so many points, or so many questions that no answer changed (``DULL``).
+    """
+    frugal = _Frugal(evaluator, objective, given)
+    least, way = frugal.least_of_all()
+    front = _front([min(frugal.reordered(given, host=False), key=lambda each: each.bytes), least], frugal.cost)
+    # Later ways only reach further down.
+    limits = {limit for each in frugal.ways[: frugal.ways.index(way) + 1] for limit in each.candidates.overlapping.limits}
+    dull = 0
+    while len(front) < points and dull < DULL:
+        gaps = [(high.bytes - low.bytes, low.bytes, high.bytes) for high, low in pairwise(front)]
+        inside = [sorted(limit for limit in limits if low < limit < high) for _, low, high in gaps]
+        widest = max(((gap, some) for gap, some in zip(gaps, inside, strict=True) if some), default=None)
+        if widest is None:
+            break
+        (_, low, high), some = widest
+        limit = min(some, key=lambda limit: abs(2 * limit - low - high))
+        program = frugal.first_within(limit)
+        limits = {each for each in limits if not (limit if program is None else program.bytes) <= each <= limit}
+        before, front = front, front if program is None else _front([*front, program], frugal.cost)
+        dull = 0 if len(front) > len(before) else dull + 1
+    return front
+
+
+def _front(found: Sequence[Frugal], cost: Callable[[Frugal], int]) -> list[Frugal]:
+    """What nothing undercuts in bytes and cost, the most bytes first."""
+    kept: list[Frugal] = []
+    for each in sorted(found, key=lambda each: (each.bytes, cost(each))):
+        if not kept or cost(each) < cost(kept[-1]):
+            kept.append(each)
+    return kept[::-1]
+
+
+class _Way(NamedTuple):
+    candidates: Within
+    """What their limits count of overlap is tried in turn: at best, and not at all, which is always reached."""
+    host: bool
+    """Inputs and outputs lie in WORK."""
+    bands: int
+    """As in ``BANDS``."""
+
+
+class _Frugal:
+    """``given``: steps whose groups do well together."""
+
+    def __init__(self, evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu] = ()) -> None:
+        self._evaluator, self._objective = evaluator, objective
+        plans = [step for step in given if isinstance(step, Plan)]
+        self._programs: dict[tuple[Groups, bool, int], Frugal] = {}
+        self._timed: dict[Frugal, int] = {}
+        self._favoured = frozenset(evaluator.sets.mask([layer.op for layer in plan.group.layers]) for plan in plans)
+
+    @cached_property
+    def ways(self) -> list[_Way]:
+        """Those that cost less first."""
+        return [
+            _Way(Within(self._evaluator, self._objective, host, bands, self._favoured), host, bands)
+            for bands in BANDS for host in (False, True)
+        ]  # fmt: skip
+
+    def reordered(self, given: Sequence[Plan | Cpu], host: bool) -> Iterator[Frugal]:
+        """What changes less first, and the least last."""
+        if not host:
+            yield placed(self._evaluator.graph, given)
+        for overlap in (False, True):
+            yield self._ordered(given, Sharing(host, overlap))
+
+    def within(self, way: _Way, limit: int) -> Frugal | None:
+        """The cheaper of what is found."""
+        found = [
+            self._kept_to(limits, way, limit, favoured)
+            for limits in (way.candidates.overlapping, way.candidates.apart)
+            for favoured in (self._favoured, frozenset[Mask]())
+        ]  # fmt: skip
+        different = [*dict.fromkeys(each for each in found if each is not None)]
+        return min(different, key=self.cost) if len(different) > 1 else next(iter(different), None)
+
+    def first_within(self, limit: int) -> Frugal | None:
+        """By the first of the ways that leads to one."""
+        return next((found for way in self.ways if (found := self.within(way, limit)) is not None), None)
+
+    def _kept_to(self, limits: Limits, way: _Way, limit: int, favoured: frozenset[Mask]) -> Frugal | None:
+        """Groups are held to less than the limit where the whole exceeds it."""
+        most = limit
+        for _ in range(TRIES):
+            groups = limits.cheapest(most, favoured)
+            if groups is None:
+                return None
+            found = self._made(groups, way)
+            if found.bytes <= limit:
+                return found
+            most = min(most, limits.most(groups)) - max(ALIGN, found.bytes - limit)
+        return None
+
+    def least_of_all(self, bands: Sequence[int] = BANDS) -> tuple[Frugal, _Way]:
+        """And the first way that leads to it."""
+        return min(((self.least(way), way) for way in self.ways if way.bands in bands), key=lambda found: found[0].bytes)
+
+    def least(self, way: _Way) -> Frugal:
+        """By the least limits that leave a partition, and some after them."""
+        best: Frugal | None = None
+        for limits in (way.candidates.overlapping, way.candidates.apart):
+            for limit in limits.limits[limits.least :][:TRIES]:
+                if best is not None and best.bytes <= limit:
+                    break
+                groups = limits.cheapest(limit)
+                if groups is not None:
+                    found = self._made(groups, way)
+                    if best is None or found.bytes < best.bytes:
+                        best = found
+        assert best is not None, "every operation fits by itself"
+        return best
+
+    def cost(self, found: Frugal) -> int:
+        """Of the whole program, where cycles count; else by the planner."""
+        if self._objective is CYCLES:
+            if found not in self._timed:
+                config, graph = self._evaluator.config, self._evaluator.graph
+                self._timed[found] = program_cycles(config, graph, found.steps, found.sharing)
+            return self._timed[found]
+        return sum(self._objective(step.cost) for step in found.steps if isinstance(step, Plan))
+
+    def _made(self, groups: Groups, way: _Way) -> Frugal:
+        evaluator = self._evaluator
+        key = groups, way.host, way.bands
+        if key not in self._programs:
+            steps = plans_of(evaluator.config, evaluator.graph, groups, self._objective, bands=max(1, way.bands))
+            self._programs[key] = self._ordered(steps, Sharing(way.host, overlap=True))
+        return self._programs[key]
+
+    def _ordered(self, steps: Sequence[Plan | Cpu], sharing: Sharing) -> Frugal:
+        evaluator = self._evaluator
+        ordered = in_least_order(evaluator.config, evaluator.graph, steps, sharing.host)
+        return placed(evaluator.graph, ordered, sharing)

@@ -1,0 +1,51 @@
+"""What of a compilation is compiled itself: libraries in C++ of the cycle model and of scheduling.
+
+    python -m compiler.programs.natives
+
+builds them, as `make` does; else the first compilation of a large network does, which takes some seconds. Where there is no C++
+compiler all is done in Python, with the same result.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import suppress
+
+from compiler.schedule.native import engine as scheduler
+from compiler.search.progress import Progress
+from sim.cycle.native import engine as cycle_model
+from sim.rtl.compiler import compiler_name
+from sim.rtl.tools import SimulatorError
+
+LIBRARIES = (cycle_model.LIBRARY, scheduler.LIBRARY)
+
+
+SHORT = 500
+"""Turns (``Plan.turns``) of a program that is timed sooner than the libraries are built: SqueezeNet has 400 on ``base``."""
+
+
+def prepare(told: Progress, turns: int) -> None:
+    """Whoever times the first long programs waits until the libraries are built, if they can be."""
+    if turns <= SHORT:
+        return
+    missing = [library for library in LIBRARIES if not library.is_built()]
+    if missing and shutil.which(compiler_name(brief=True)) is None:
+        return
+    if missing:
+        told("search: parts of the compiler are compiled, once on this computer")
+    for library in missing:
+        with suppress(SimulatorError):
+            library.built()
+
+
+def main() -> None:
+    for library in LIBRARIES:
+        try:
+            print(library.built())
+        except SimulatorError as error:
+            print(f"{error}\nuntil then Python does the work of the {library.what}, and takes longer", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

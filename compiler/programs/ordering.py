@@ -1,0 +1,108 @@
+"""The last word on memory: the steps in the order that needs the least DRAM, outputs over inputs, if that costs no time.
+
+Another order lets other groups overlap in time, and where maps share bytes one group waits for another. For the objective
+``cycles`` list scheduling tells how long whole programs take, or the cycle model where there is time, and what takes more than
+a hundredth longer than the given one is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from compiler.emit.places import APART, Given, Sharing, places
+from compiler.emit.steps import memory_tasks
+from compiler.memory.order import memory_order
+from compiler.planning.objective import CYCLES, Objective
+from compiler.planning.plan import Plan
+from compiler.planning.planner import turned
+from compiler.programs.timing import program_cycles
+from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut
+from compiler.tuned import MOST_LOSS
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu
+from isa.config import MachineConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Frugal:
+    """Steps in the order of execution, what shares bytes, and the bytes of DRAM that feature maps then take.
+
+    Each is itself alone, as plans are: so it is a key to what is known of it.
+    """
+
+    steps: list[Plan | Cpu]
+    sharing: Sharing
+    bytes: int
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    """By whoever chose the groups."""
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """What is decided of the order of steps and of what shares bytes; None: to be found."""
+
+    listed: bool = False
+    """The steps run in the order in which they are given."""
+    host: bool = False
+    overlap: bool | None = None
+    places: Given | None = None
+
+
+ANY = Arrangement()
+Measure = Callable[[Sequence[Frugal]], Iterable[int]]
+"""Cycles of each; those that nobody asks for need not be found."""
+
+
+def frugal(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, decided: Arrangement = ANY,
+    timed: bool = True, measure: Measure | None = None,
+) -> Frugal:  # fmt: skip
+    """The same steps; of what needs equally little, what changes less.
+
+    ``timed``: whether programs may be timed; if not, nothing is changed that could take longer. ``measure``: instead of the
+    cycle model.
+    """
+    overlaps = (False, True) if decided.overlap is None else (decided.overlap,)
+    if decided.places is not None:
+        return placed(graph, steps, Sharing(decided.host, overlaps[-1], decided.places))
+    given = placed(graph, steps, Sharing(decided.host, overlaps[0]))
+    if objective is CYCLES and not timed:
+        return given
+    ways = [given, *(placed(graph, steps, Sharing(decided.host, overlap)) for overlap in overlaps[1:])]
+    moved = given.steps if decided.listed else in_least_order(config, graph, steps, decided.host)
+    if moved != given.steps:
+        ways += [placed(graph, moved, Sharing(decided.host, overlap)) for overlap in overlaps]
+    ways = sorted((way for way in ways if way.bytes < given.bytes), key=lambda way: way.bytes)
+    if not ways:
+        return given
+    if objective is not CYCLES:
+        return ways[0]
+    timing = (program_cycles(config, graph, way.steps, way.sharing) for way in (given, *ways))
+    cycles = iter(timing if measure is None else measure([given, *ways]))
+    limit = (1 + MOST_LOSS) * next(cycles)
+    return next((way for way, taken in zip(ways, cycles, strict=True) if taken <= limit), given)
+
+
+def placed(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Frugal:
+    """What the steps need as they are."""
+    return Frugal([*steps], sharing, sum(places(graph, steps, sharing)[1].values()))
+
+
+def in_least_order(
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False
+) -> list[Plan | Cpu]:
+    """Whatever time it costs. ``shared``: inputs and outputs lie in WORK."""
+    tasks = memory_tasks(graph, steps, shared)
+    given = range(len(steps))
+    order = memory_order(tasks, given)
+    if order.peak == tasks.peak(given):
+        return list(steps)
+    moved: list[Plan | Cpu] = []
+    for number, index in enumerate(order.tasks):
+        step = steps[index]
+        # Neighbours lie at opposite ends of the buffer.
+        if isinstance(step, Plan) and step.upwards != (number % 2 == 0):
+            step = turned(config, step)
+        moved.append(step)
+    return moved

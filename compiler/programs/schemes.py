@@ -1,0 +1,124 @@
+"""Which schemes the groups of a program get: those that make the whole program fastest (NeoCPU's second level)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from compiler.fusion.legal import Mask
+from compiler.planning.objective import CYCLES
+from compiler.planning.plan import Plan
+from compiler.planning.schemes import Scheme, plan_as, schemes
+from compiler.programs.pair_costs import Choices, PairCosts, Table, Timed, cheapest_chain
+from compiler.programs.timing import spent_by
+from compiler.search.cost import Evaluator
+from compiler.search.crew import Team
+from compiler.tuned import SCHEME_CHOICES as CHOICES
+from compiler.xgraph.ops import Cpu
+
+Steps = Sequence[Plan | Cpu]
+Solve = Callable[[Sequence[Table]], Choices]
+
+
+
+def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:
+    """With as many schemes as there is time for: so many of each group, for the groups of so many shapes that wait most."""
+    count = evaluator.effort.schemes if evaluator.effort.times(steps) else 0
+    return with_schemes(evaluator, steps, count, that_wait(evaluator, steps, count)) if count else list(steps)
+
+
+def with_schemes(
+    evaluator: Evaluator, steps: Steps, count: int, asked: Sequence[bool] | None = None, solve: Solve = cheapest_chain
+) -> list[Plan | Cpu]:  # fmt: skip
+    """The same groups in the same order, each that is ``asked`` with the best found of its best plan and ``count`` others.
+
+    Programs tell what each scheme takes beside neighbours that have their best. Then choices are made, and timed, which
+    corrects the costs. The program as it was is one of those that are timed, so none is slower than before on the cycle model.
+    """
+    plans = [step for step in steps if isinstance(step, Plan)]
+    asked = [True] * len(plans) if asked is None else asked
+    evaluator.told("search: schemes of groups")
+    find_schemes(evaluator, [plan for plan, ask in zip(plans, asked, strict=True) if ask], count)
+    rows = [[plan, *others_of(evaluator, plan, count)] if ask else [plan] for plan, ask in zip(plans, asked, strict=True)]
+    if all(len(row) == 1 for row in rows):
+        return list(steps)
+    told = measured(evaluator, steps, rows)
+    star = [*told.star()]
+    evaluator.told(f"search: {len(star)} programs with other schemes are timed")
+    told.ask(*star)
+    for number in range(CHOICES):
+        found = solve(told.tables())
+        if found in told.whole:
+            break
+        evaluator.told(f"search: choice {number + 1} of at most {CHOICES} of schemes is timed")
+        told.ask(found)
+    return chosen(steps, rows, min(told.whole, key=told.whole.__getitem__))
+
+
+def that_wait(evaluator: Evaluator, steps: Steps, count: int) -> list[bool]:
+    """Whether groups are of one of the ``count`` shapes that wait most in the program, all groups of a shape together.
+
+    Groups wait for as long as they take beyond what their busiest unit, or the bus, needs at least.
+    """
+    _, spent = spent_by(evaluator.config, evaluator.graph, steps)
+    masks = [_mask(evaluator, step) for step in steps if isinstance(step, Plan)]
+    waits: Counter[object] = Counter()
+    for mask, taken in zip(masks, spent, strict=True):
+        waits[evaluator.shapes.key(mask)] += max(0, taken - int(evaluator.floors.of(mask, CYCLES)))
+    asked = {shape for shape, _ in waits.most_common(count)}
+    return [evaluator.shapes.key(mask) in asked for mask in masks]
+
+
+def measured(evaluator: Evaluator, steps: Steps, rows: Sequence[Sequence[Plan]]) -> PairCosts:
+    """``rows``: the schemes of each group."""
+    plans = [number for number, step in enumerate(steps) if isinstance(step, Plan)]
+    first = [n for n, (before, at) in enumerate(pairwise([-2, *plans])) if at != before + 1]
+
+    def time(choices: Choices) -> Timed:
+        return spent_by(evaluator.config, evaluator.graph, chosen(steps, rows, choices))
+
+    team: Team[Choices, Timed] = evaluator.crew.team(time)
+    return PairCosts([len(row) for row in rows], first, team.each)
+
+
+def chosen(steps: Steps, rows: Sequence[Sequence[Plan]], choices: Choices) -> list[Plan | Cpu]:
+    """The program with these schemes."""
+    plans = iter(row[choice] for row, choice in zip(rows, choices, strict=True))
+    return [next(plans) if isinstance(step, Plan) else step for step in steps]
+
+
+@dataclass
+class Found:
+    """Schemes of the groups of a graph, by how many are asked for and shape."""
+
+    evaluator: Evaluator
+    schemes: dict[object, tuple[Scheme, ...]] = field(default_factory=dict)
+
+    def key(self, plan: Plan, count: int) -> object:
+        return count, self.evaluator.shapes.key(_mask(self.evaluator, plan))
+
+
+def others_of(evaluator: Evaluator, own: Plan, count: int) -> list[Plan]:
+    """Other schemes of a group; found once for each shape."""
+    find_schemes(evaluator, [own], count)
+    found: Found = evaluator.once(Found)
+    chosen = found.schemes[found.key(own, count)] if own.wanted.free else ()
+    plans = [plan_as(evaluator.config, own.group, scheme, own.upwards) for scheme in chosen]
+    return [plan for plan in plans if plan is not None]
+
+
+def find_schemes(evaluator: Evaluator, plans: Sequence[Plan], count: int) -> None:
+    """Those of shapes that earlier groups did not have are found by all of the crew."""
+    found: Found = evaluator.once(Found)
+    missing = {key: plan for plan in plans if plan.wanted.free and (key := found.key(plan, count)) not in found.schemes}
+    new = [*missing.values()]
+    if new:
+        team: Team[int, tuple[Scheme, ...]] = evaluator.crew.team(lambda n: tuple(schemes(evaluator.config, new[n], count)))
+        found.schemes |= zip(missing, team.each(range(len(new))), strict=True)
+        team.close()
+
+
+def _mask(evaluator: Evaluator, plan: Plan) -> Mask:
+    return sum(1 << evaluator.sets.index[layer.output] for layer in plan.group.layers)
