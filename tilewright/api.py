@@ -54,11 +54,12 @@ def compile_model(
     groups: Sequence[Sequence[str]] | None = None,
     calibration: Mapping[str, Array] | None = None,
     scheme: str = "free",
-    method: str = "mse",
-    bias_correction: bool = False,
+    method: str = "measured",
     keep_float: Sequence[str] = (),
     quantise_rest: bool = False,
     follow: str = USUAL,
+    accuracy: float | None = None,
+    top1: float | None = None,
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -72,8 +73,9 @@ def compile_model(
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
-    ``scheme``, ``method``, ``bias_correction``, ``keep_float``: how a float model is quantised, or with ``quantise_rest``
-    the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``follow``: how much of what
+    ``scheme``, ``method``, ``keep_float``: how a float model is quantised, or with ``quantise_rest``
+    the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``accuracy`` in decibels, ``top1``: what
+    layers stay in float for; ``follow``: how much of what
     cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
@@ -90,8 +92,8 @@ def compile_model(
     limit = None if memory is None else bytes_of(memory)
     decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
     how = import_arguments(
-        calibration=calibration, scheme=scheme, method=method, bias_correction=bias_correction, keep_float=keep_float,
-        quantise_rest=quantise_rest, follow=follow, edges=edges,
+        calibration=calibration, scheme=scheme, method=method, keep_float=keep_float,
+        quantise_rest=quantise_rest, follow=follow, accuracy=accuracy, top1=top1, edges=edges,
     )  # fmt: skip
     stages = Stages(progress)
     stages.begin("import")
@@ -106,12 +108,12 @@ def compile_model(
 
 
 def import_arguments(
-    *, calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "mse",
-    bias_correction: bool = False, keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL,
-    edges: Edges = PLAIN,
+    *, calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "measured",
+    keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL,
+    accuracy: float | None = None, top1: float | None = None, edges: Edges = PLAIN,
 ) -> dict[str, Any]:  # fmt: skip
     """Of ``import_model``; names that nothing goes by are refused."""
-    choices = Choices(scheme, method, bias_correction, tuple(keep_float), quantise_rest, follow)
+    choices = Choices(scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1)
     choices.check()
     edges.check()
     return {"calibration": calibration, "choices": choices, "edges": edges}

@@ -29,6 +29,7 @@ from compiler.xgraph.ops import Port
 
 Progress = Callable[[str], None]
 AS_ASKED = "kept on the CPU as asked"
+FOR_ACCURACY = "kept in float for the accuracy that is asked for"
 NOT_FOLLOWED = "not onnxruntime's result in all cases"
 MOST_DOUBTFUL = 8
 """Results of one run that would differ from onnxruntime's, all cases being as frequent, keep an operation on the CPU."""
@@ -99,11 +100,12 @@ def _import(
     statistics: Mapping[str, Statistics] = {}
     float_model = None
     quantised_model = None
-    kept: frozenset[str] = frozenset()
+    told: dict[str, str] = {}
     if is_float(model):
         model = prepared(model, edges, float_inputs(model))
         done = quantise(model, calibration, choices, report, edges.forms(model))
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
+        told |= dict.fromkeys(done.kept, FOR_ACCURACY)
         model = typed(quantised_model, edges)
         # What was made of the float model has its types already.
         model = model if model is quantised_model else with_types(model)
@@ -111,14 +113,15 @@ def _import(
         if edges.raw:
             raise ModelError(f"model {model.name}: is quantised, mean and scale ask for a float model; leave them out")
         kept = choices.kept(model)
+        told |= dict.fromkeys(kept, AS_ASKED)
         if choices.rest:
-            reasons = _imported(with_types(model), dict.fromkeys(kept, AS_ASKED)).reasons
+            reasons = _imported(with_types(model), told).reasons
             done = with_rest_quantised(with_types(model), reasons.keys() - kept, calibration, choices, report)
             float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
             model = quantised_model
         model = with_types(prepared(typed(model, edges), edges, float_inputs(model)))
     found = replace(
-        _imported(model, dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
+        _imported(model, told, watch), statistics=statistics, float_model=float_model,
         quantised_model=quantised_model,
     )  # fmt: skip
     while unfollowed := _unfollowed(found, choices.follow):
