@@ -125,8 +125,8 @@ def differences(rows: Sequence[Mapping[str, str]]) -> str:
     doubtful = [f"{row['network']} ({row[free]} elements)" for row in finer if row["inexact operations"] != "0"]
     wrong += [row["network"] for row in finer if row["inexact operations"] == "0"]
     text = [
-        f"No element differs in {len(rows) - len(finer)} of {len(rows)} networks with free scales, or with those that",
-        "they came with,",
+        f"No element differs in {len(rows) - len(finer)} of {len(rows)} networks with free scales,",
+        "or with those that they came with,",
         f"and in {sum(row[shifted] == '0' for row in quantised)} of {len(quantised)} with power-of-two scales.",
     ]
     if doubtful:

@@ -54,11 +54,12 @@ def compile_model(
     groups: Sequence[Sequence[str]] | None = None,
     calibration: Mapping[str, Array] | None = None,
     scheme: str = "free",
-    method: str = "mse",
-    bias_correction: bool = False,
+    method: str = "measured",
     keep_float: Sequence[str] = (),
     quantise_rest: bool = False,
     follow: str = USUAL,
+    accuracy: float | None = None,
+    top1: float | None = None,
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -72,8 +73,9 @@ def compile_model(
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
-    ``scheme``, ``method``, ``bias_correction``, ``keep_float``: how a float model is quantised, or with ``quantise_rest``
-    the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``follow``: how much of what
+    ``scheme``, ``method``, ``keep_float``: how a float model is quantised, or with ``quantise_rest``
+    the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``accuracy`` in decibels, ``top1``: what
+    layers stay in float for; ``follow``: how much of what
     cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
@@ -93,7 +95,7 @@ def compile_model(
     stages.begin("import")
     imported = imported_as(
         model, batch=batch, shapes=shapes, progress=progress, watch=watch, calibration=calibration, scheme=scheme,
-        method=method, bias_correction=bias_correction, keep_float=keep_float, quantise_rest=quantise_rest, follow=follow,
+        method=method, keep_float=keep_float, quantise_rest=quantise_rest, follow=follow, accuracy=accuracy, top1=top1,
         edges=edges,
     )  # fmt: skip
     database = open_database(machine) if cache else None
@@ -108,11 +110,11 @@ def compile_model(
 def imported_as(
     source: Path | str | onnx.ModelProto, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None,
     progress: Progress | None = None, watch: Watch | None = None, calibration: Mapping[str, Array] | None = None,
-    scheme: str = "free", method: str = "mse", bias_correction: bool = False, keep_float: Sequence[str] = (),
-    quantise_rest: bool = False, follow: str = USUAL, edges: Edges = PLAIN,
+    scheme: str = "free", method: str = "measured", keep_float: Sequence[str] = (), quantise_rest: bool = False,
+    follow: str = USUAL, accuracy: float | None = None, top1: float | None = None, edges: Edges = PLAIN,
 ) -> ImportedModel:  # fmt: skip
     """The first part of ``compile_model``, with its arguments; names that nothing goes by are refused before any work."""
-    choices = Choices(scheme, method, bias_correction, tuple(keep_float), quantise_rest, follow)
+    choices = Choices(scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1)
     choices.check()
     edges.check()
     return import_model(

@@ -26,6 +26,18 @@ class NumbersOption(click.ParamType[tuple[float, ...]]):
             self.fail(f"{value!r}: expected one number, or one for each channel, as 123.7,116.3,103.5", param, ctx)
 
 
+class DecibelsOption(click.ParamType[float]):
+    """A number, with or without its unit."""
+
+    name = "dB"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return float(str(value).lower().removesuffix("db"))
+        except ValueError:
+            self.fail(f"{value!r}: expected decibels, as 30dB", param, ctx)
+
+
 OPTIONS: tuple[Decorator, ...] = (
     click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models."),
     click.option(
@@ -33,14 +45,18 @@ OPTIONS: tuple[Decorator, ...] = (
         help="Scales of float models: free (of weights for each channel), or power_of_two (DNNVM's, one for each layer).",
     ),
     click.option(
-        "--calibration-method", "method", default="mse", show_default=True,
-        help="What scales hold of the values seen: minmax, mse, percentile (or percentile:99.9), entropy.",
+        "--calibration-method", "method", default="measured", show_default=True,
+        help="What scales hold of the values seen: minmax, mse, percentile (or percentile:99.9), entropy; or measured.",
     ),
-    click.option("--bias-correction", is_flag=True, help="Take the mean error of rounded weights off the biases."),
     click.option(
         "--keep-float", multiple=True, metavar="NAME",
         help="Node, or pattern as 'head/*', that stays on the CPU, in float if the model is.",
     ),
+    click.option(
+        "--accuracy", type=DecibelsOption(),
+        help="What signal to noise each output of a float model is to reach, as 30dB: layers stay in float for it.",
+    ),
+    click.option("--top1", type=float, help="Share of inputs that keep their greatest output, as 0.99: layers stay in float."),
     click.option("--quantise-rest", is_flag=True, help="Quantise what is float in a model that is quantised in part, too."),
     click.option(
         "--exact", "follow", flag_value="exact",
@@ -80,7 +96,7 @@ def model_arguments(how: Mapping[str, Any]) -> dict[str, Any]:
     edges = ("input_type", "output_type", "mean", "scale", "input_layout")
     return {
         "calibration": read_arrays(how["calibrate"]) if how["calibrate"] else None,
-        **{name: how[name] for name in ("scheme", "method", "bias_correction", "keep_float", "quantise_rest")},
+        **{name: how[name] for name in ("scheme", "method", "keep_float", "quantise_rest", "accuracy", "top1")},
         "follow": how["follow"] or "usual",
         "edges": Edges(**{name: how[name] for name in edges}),
     }

@@ -13,6 +13,7 @@ import onnx
 
 from compiler.driver import Compiled
 from compiler.frontend.causes import first_causes
+from compiler.frontend.pipeline import FOR_ACCURACY
 from compiler.xgraph.ops import Cpu
 from isa.program import MachineStep
 from tilewright.api import array_macs, estimated_cycles
@@ -74,6 +75,19 @@ def host_seconds(compiled: Compiled, speed: HostSpeed) -> tuple[float, float]:
     return computing, sum(buffer.nbytes for buffer in program.buffers) / speed.copied_bytes_per_second
 
 
+def kept_in_float(compiled: Compiled, speed: HostSpeed) -> str:
+    """Nodes that the accuracy asked for keeps on the CPU, and what they take there; empty: none."""
+    model = model_of(compiled.program)
+    names = [name for name, reason in compiled.imported.reasons.items() if reason == FOR_ACCURACY]
+    if model is None or not names:
+        return ""
+    macs, nodes = macs_of_nodes(compiled.program), [node for node in model.graph.node if node.name in names]
+    shapes = shapes_of(compiled.program, model, (name for node in nodes for name in (*node.input, *node.output) if name))
+    sizes = {name: math.prod(shape) * FLOAT_BYTES for name, shape in shapes.items()}
+    seconds = speed.seconds(len(nodes), sum(macs.get(name, 0) for name in names), sum(_moved(node, sizes) for node in nodes))
+    return f"{', '.join(names)}: about {1000 * seconds:.3f} ms on the CPU"
+
+
 def _moved(node: onnx.NodeProto, sizes: Mapping[str, int]) -> int:
     return sum(sizes.get(name, 0) for name in (*node.input, *node.output))
 
@@ -86,7 +100,8 @@ def facts(compiled: Compiled, speed: HostSpeed | None = None) -> dict[str, Any]:
     macs = array_macs(compiled)
     of_nodes = macs_of_nodes(program)
     on_cpu = sum(of_nodes.get(name, 0) for name in compiled.imported.reasons)
-    computing, copying = host_seconds(compiled, speed or host_speed())
+    speed = speed or host_speed()
+    computing, copying = host_seconds(compiled, speed)
     machine_ms = cycles / config.clock_mhz / 1000
     return {
         "operations on machine": sum(len(plan.group.layers) for plan in plans),
@@ -94,6 +109,7 @@ def facts(compiled: Compiled, speed: HostSpeed | None = None) -> dict[str, Any]:
         **({LEFT_OUT: str(left)} if (left := compiled.left_out) else {}),
         "machine segments": sum(isinstance(step, MachineStep) for step in program.run_order),
         "nodes on CPU": sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
+        **({"kept in float": kept} if (kept := kept_in_float(compiled, speed)) else {}),
         "operations with inexact cases": len(compiled.imported.inexact),
         "MACs": macs + on_cpu,
         "MACs on machine": macs,

@@ -32,6 +32,7 @@ from compiler.xgraph.ops import Cpu, Port
 
 Progress = Callable[[str], None]
 AS_ASKED = "kept on the CPU as asked"
+FOR_ACCURACY = "kept in float for the accuracy that is asked for"
 NOT_FOLLOWED = "not onnxruntime's result in all cases"
 WOULD_ABORT = "onnxruntime aborts when it loads the model with its quantised parts"
 MOST_DOUBTFUL = 8
@@ -103,11 +104,12 @@ def _import(
     statistics: Mapping[str, Statistics] = {}
     float_model = None
     quantised_model = None
-    kept: tuple[str, ...] = ()
+    told: dict[str, str] = {}
     if is_float(model):
         model = with_fewer_transposes(prepared(model, edges, float_inputs(model)))
         done = quantise(model, calibration, choices, report, edges.forms(model))
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
+        told |= dict.fromkeys(done.kept, FOR_ACCURACY)
         model = typed(quantised_model, edges)
         # What was made of the float model has its types already.
         model = model if model is quantised_model else with_types(model)
@@ -115,14 +117,15 @@ def _import(
         if edges.raw:
             raise ModelError(f"model {model.name}: is quantised, mean and scale ask for a float model; leave them out")
         kept = choices.kept(model)
+        told |= dict.fromkeys(kept, AS_ASKED)
         if choices.rest:
-            reasons = _imported(with_types(model), dict.fromkeys(kept, AS_ASKED)).reasons
+            reasons = _imported(with_types(model), told).reasons
             done = with_rest_quantised(with_types(model), reasons.keys() - {*kept}, calibration, choices, report)
             float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
             model = quantised_model
         model = with_types(prepared(typed(model, edges), edges, float_inputs(model)))
     found = replace(
-        _imported(model, dict.fromkeys(kept, AS_ASKED), watch), statistics=statistics, float_model=float_model,
+        _imported(model, told, watch), statistics=statistics, float_model=float_model,
         quantised_model=quantised_model,
     )  # fmt: skip
     if has_inner_graphs(model.nodes) and not all(survives(part) for part in _for_the_host(found)):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from compiler.frontend.model import Model
-from compiler.quantise.methods import method_of
+from compiler.quantise.methods import MEASURED, method_of
 from compiler.quantise.schemes import SCHEMES
+from compiler.quantise.sensitive import Target
 from compiler.quantise.statistics import CalibrationError
 
 EXACT, USUAL, INEXACT = "exact", "usual", "inexact"
@@ -20,25 +22,39 @@ FOLLOW = (EXACT, USUAL, INEXACT)
 class Choices:
     """``keep_float``: names of nodes, or patterns such as ``head/*``, that stay on the CPU in float.
 
-    ``bias_correction``: biases take over the mean error that rounding the weights makes, for the means of the calibration data.
+    ``method``: a calibration method for all tensors, or ``measured``: what ``compiler.quantise.refine`` finds best.
+    ``accuracy``: decibels that each output is to reach, ``top1``: share of inputs whose greatest output is to stay, on
+    calibration inputs that are held back; layers stay in float for it.
     ``rest``: the float nodes of a model that is quantised in part are quantised, too. ``follow``: how much of
     what cannot follow onnxruntime's kernels in all cases stays on the CPU (``FOLLOW``).
     """
 
     scheme: str = "free"
-    method: str = "mse"
-    bias_correction: bool = False
+    method: str = MEASURED
     keep_float: tuple[str, ...] = ()
     rest: bool = False
     follow: str = USUAL
+    accuracy: float | None = None
+    top1: float | None = None
 
     def check(self) -> None:
         """Refuses names that nothing goes by, before any work is done."""
         if self.scheme not in SCHEMES:
             raise CalibrationError(f"quantisation scheme {self.scheme!r}: unknown; choose one of {', '.join(SCHEMES)}")
-        method_of(self.method)
+        if self.method != MEASURED:
+            method_of(self.method)
+        if self.top1 is not None and not 0 < self.top1 <= 1:
+            raise CalibrationError(f"top-1: {self.top1} is asked for, expected a share above 0 and at most 1, as 0.99")
+        if self.target is not None and self.method != MEASURED:
+            raise CalibrationError(f"accuracy: needs calibration method {MEASURED}, found {self.method!r}; leave one out")
         if self.follow not in FOLLOW:
             raise CalibrationError(f"following kernels: {self.follow!r} is unknown; choose one of {', '.join(FOLLOW)}")
+
+    @property
+    def target(self) -> Target | None:
+        if self.accuracy is None and self.top1 is None:
+            return None
+        return Target(-math.inf if self.accuracy is None else self.accuracy, self.top1 or 0.0)
 
     def kept(self, model: Model, left: Model | None = None) -> tuple[str, ...]:
         """The nodes that stay in float, in the order of the model.

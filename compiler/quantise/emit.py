@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import MICROSOFT, Array, Model, Node
-from compiler.quantise.correction import mean_error
 from compiler.quantise.forms import PAIRED, Form, Forms
 from compiler.quantise.schemes import Scheme
 
@@ -33,12 +32,12 @@ def scales_of_weights(model: Model, forms: Forms, scheme: Scheme) -> Scales:
 
 
 def written(
-    model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme, means: Mapping[str, NDArray[np.float64]],
+    model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme, shifts: Mapping[str, NDArray[np.float64]],
     scales: Scales,
 ) -> Model:  # fmt: skip
-    """``params``: of every tensor that gets an int8 form; ``means`` by channel, of those for which biases are corrected;
+    """``params``: of every tensor that gets an int8 form; ``shifts``: what biases of layers are raised by, by their output;
     ``scales``: of all weights that are known."""
-    return _Writer(model, forms, params, scheme, means, scales).run()
+    return _Writer(model, forms, params, scheme, shifts, scales).run()
 
 
 class _Writer:
@@ -46,9 +45,9 @@ class _Writer:
 
     def __init__(
         self, model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme,
-        means: Mapping[str, NDArray[np.float64]], scales: Scales,
+        shifts: Mapping[str, NDArray[np.float64]], scales: Scales,
     ) -> None:  # fmt: skip
-        self.model, self.forms, self.params, self.scheme, self.means = model, forms, params, scheme, means
+        self.model, self.forms, self.params, self.scheme, self.shifts = model, forms, params, scheme, shifts
         self.scales = scales
         self.nodes: list[Node] = []
         self.constants: dict[str, Array] = dict(model.constants)
@@ -157,9 +156,8 @@ class _Writer:
         x_scale = np.float64(np.float32(self.params[x].scale))
         least = np.abs(bias).astype(np.float64) / (x_scale * GREATEST_BIAS)
         stored, scale = self._weights(node.inputs[1], weights, axis, least, node.output)
-        if x in self.means:
-            bias = bias - self._mean_error(node, weights, stored, scale[0], axis)
-        whole = np.rint(bias.astype(np.float64) / (x_scale * self.constants[scale[0]].astype(np.float64))).astype(np.int32)
+        shifted = bias.astype(np.float64) + self.shifts.get(node.output, 0.0)
+        whole = np.rint(shifted / (x_scale * self.constants[scale[0]].astype(np.float64))).astype(np.int32)
         name = self._constant(f"{node.output}_bias_quantized", whole)
         head = (self.stored(x), *self._quantisation(x), stored, *scale)
         if form is Form.CONV:
@@ -188,15 +186,6 @@ class _Writer:
             self._constant(f"{name}_scale", scale if kind else scale.reshape(())),
             self._constant(f"{name}_zero_point", np.zeros(scale.size if kind else (), np.int8)),
         )
-
-    def _mean_error(self, node: Node, weights: Float, stored: str, scale: str, axis: int) -> NDArray[np.float64]:
-        """Of each output, by the rounding of the weights."""
-        shape = [1] * weights.ndim
-        unit = self.constants[scale].astype(np.float64)
-        if unit.size > 1:
-            shape[axis] = unit.size
-        error = self.constants[stored].astype(np.float64) * unit.reshape(shape) - weights
-        return mean_error(node, error, self.means[node.inputs[0]])
 
     def _pair(self, node: Node) -> None:
         a, b = node.inputs

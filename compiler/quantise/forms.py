@@ -35,7 +35,7 @@ MEANS = {"ReduceMean", "ReduceSum"}
 PAIRED = {"Add", "Sub", "Mul", "Min", "Max"}
 """Of two tensors on the machine."""
 _CLAMPED = HEAVY | PAIRED | {"AveragePool", "GlobalAveragePool", "Resize"}
-_BINARY = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"}
+BINARY = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"}
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Forms:
             form = self.of.get(node.name)
             if form is None:
                 continue
-            found.update((name, None) for name in _operands(self.model, node) if name not in inside)
+            found.update((name, None) for name in activations_of(self.model, node) if name not in inside)
             if form is not Form.INSIDE:
                 found.update((name, None) for name in node.outputs if name and name not in self.clamp)
         return list(found)
@@ -89,8 +89,8 @@ def forms_of(model: Model, kept: frozenset[str] = frozenset()) -> Forms:
             continue
         forms.of[node.name] = form
         reached.update(node.outputs)
-        if form is Form.FLOAT and (node.op_type in UNARY or node.op_type in _BINARY) and not slopes_by_channel(model, node):
-            roots = {origin.get(name, name) for name in _operands(model, node)}
+        if form is Form.FLOAT and (node.op_type in UNARY or node.op_type in BINARY) and not slopes_by_channel(model, node):
+            roots = {origin.get(name, name) for name in activations_of(model, node)}
             if len(roots) == 1:
                 origin[node.output] = roots.pop()
     _fold_clamps(model, forms, consumers, origin)
@@ -99,9 +99,9 @@ def forms_of(model: Model, kept: frozenset[str] = frozenset()) -> Forms:
     return forms
 
 
-def _operands(model: Model, node: Node) -> list[str]:
+def activations_of(model: Model, node: Node) -> list[str]:
     """The activations that a node reads."""
-    data = node.inputs if node.op_type in _BINARY or node.op_type == "Concat" else node.inputs[:1]
+    data = node.inputs if node.op_type in BINARY or node.op_type == "Concat" else node.inputs[:1]
     return [name for name in dict.fromkeys(data) if name and name not in model.constants]
 
 
@@ -110,7 +110,7 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         model.elem(name) != onnx.TensorProto.FLOAT or model.shape(name) is None for name in node.outputs if name
     ):
         return None
-    operands = _operands(model, node)
+    operands = activations_of(model, node)
     rank = len(model.shape(operands[0]) or ()) if operands else 0
     if node.op_type in HEAVY:
         weights = model.constants.get(node.input(1))
@@ -137,7 +137,7 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         if slopes_by_channel(model, node):
             return Form.FLOAT
         return Form.FLOAT if all(value is not None and value.size == 1 for value in extra) else None
-    if node.op_type in _BINARY and len(node.inputs) == 2:
+    if node.op_type in BINARY and len(node.inputs) == 2:
         return _binary_form(model, node, operands, origin)
     return None
 
@@ -208,5 +208,5 @@ def _share(model: Model, forms: Forms) -> None:
     for node in model.nodes:
         moved = node.op_type in MOVED and node.text("mode", "") != "cubic"
         if forms.of.get(node.name) is Form.STORED or (forms.of.get(node.name) is Form.FLOAT and moved):
-            for name in (*_operands(model, node), *node.outputs):
+            for name in (*activations_of(model, node), *node.outputs):
                 forms.join(name, forms.clamp.get(node.output, (node.output,))[0])

@@ -15,10 +15,17 @@ Method = Callable[[Scheme, Statistics], Params]
 PERCENTILE = 99.99
 """Percent of the values that are held, unless another number is asked for."""
 
+ROOM = 1.1
+
 
 def minmax(scheme: Scheme, values: Statistics) -> Params:
     """All of them."""
     return scheme.holding(values.low, values.high)
+
+
+def roomy(scheme: Scheme, values: Statistics) -> Params:
+    """All of them, and a tenth more: other inputs reach further."""
+    return scheme.holding(values.low * ROOM, values.high * ROOM)
 
 
 def mse(scheme: Scheme, values: Statistics) -> Params:
@@ -46,6 +53,10 @@ def entropy(scheme: Scheme, values: Statistics) -> Params:
 METHODS: dict[str, Method] = {"minmax": minmax, "mse": mse, "percentile": percentile(PERCENTILE), "entropy": entropy}
 
 
+MEASURED, UNMEASURED = "measured", "mse"
+"""What ``compiler.quantise.refine`` finds by measuring outputs, and what stands for it where there are no inputs for that."""
+
+
 def method_of(name: str) -> Method:
     """By its name; ``percentile:99.9`` says how many percent."""
     head, _, number = name.partition(":")
@@ -57,7 +68,7 @@ def method_of(name: str) -> Method:
         percent = 0.0
     if head == "percentile" and 50 < percent <= 100:
         return percentile(percent)
-    known = ", ".join(METHODS)
+    known = ", ".join((MEASURED, *METHODS))
     raise CalibrationError(
         f"calibration method {name!r}: unknown; choose one of {known}, or percentile:P with P above 50 and at most 100"
     )

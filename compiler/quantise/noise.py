@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 import onnx
 
-from compiler.frontend.model import Array, Model, TensorType, part_proto
+from compiler.frontend.model import Array, Model, Node, TensorType, part_proto
 from compiler.frontend.session import run_session, session
 from compiler.quantise.statistics import CalibrationError, batches
 
@@ -40,6 +40,11 @@ class Noise:
 
 def noise_of_tensors(float_model: Model, quantised: Model, data: Mapping[str, Array]) -> list[Noise]:
     """In the order of the network, over the first batches of the data."""
+    return noise_of_feeds(float_model, quantised, islice(batches(float_model, data), _MOST_BATCHES))
+
+
+def noise_of_feeds(float_model: Model, quantised: Model, data: Iterable[Mapping[str, Array]]) -> list[Noise]:
+    """In the order of the network."""
     makers = float_model.producers()
     names = list(_in_both(float_model, quantised))
     plain = session(_with_outputs(float_model, names))
@@ -47,7 +52,7 @@ def noise_of_tensors(float_model: Model, quantised: Model, data: Mapping[str, Ar
     forms = forms_of_tensors(quantised)
     signal, noise = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
     count = 0
-    for feeds in islice(batches(float_model, data), _MOST_BATCHES):
+    for feeds in data:
         count += 1
         expected = run_session(plain, feeds, names)
         found = run_session(stored, feeds, [f"{name}{STORED}" for name in names])
@@ -74,13 +79,18 @@ def _in_both(float_model: Model, quantised: Model) -> Iterator[str]:
         yield from (name for name in node.outputs if name and f"{name}{STORED}" in made)
 
 
+def form_of(node: Node) -> tuple[str, str]:
+    """Names of the scale and zero-point that an operator gives its result."""
+    place = _PLACES[node.op_type]
+    return node.inputs[place], node.inputs[place + 1]
+
+
 def forms_of_tensors(model: Model) -> dict[str, tuple[str, str]]:
     """Of every int8 tensor that a node makes: names of its scale and zero-point, those of what it is moved or clipped from."""
     found: dict[str, tuple[str, str]] = {}
     for node in model.nodes:
-        place = _PLACES.get(node.op_type)
-        if place is not None:
-            form = node.inputs[place], node.inputs[place + 1]
+        if node.op_type in _PLACES:
+            form = form_of(node)
         elif node.inputs and node.inputs[0] in found and node.op_type != "DequantizeLinear":
             form = found[node.inputs[0]]
         else:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from compiler.frontend.folding import fold_constants
@@ -14,11 +13,15 @@ from compiler.frontend.model import Array, Model
 from compiler.frontend.types import with_types
 from compiler.quantise.arrays import read_arrays
 from compiler.quantise.choices import Choices
-from compiler.quantise.emit import scales_of_weights, written
-from compiler.quantise.forms import Form, Forms, forms_of
+from compiler.quantise.draft import Draft
+from compiler.quantise.emit import scales_of_weights
+from compiler.quantise.forms import forms_of
 from compiler.quantise.fuse import fused
-from compiler.quantise.methods import method_of
+from compiler.quantise.joins import last_joins
+from compiler.quantise.methods import MEASURED, UNMEASURED, method_of
 from compiler.quantise.opset import modernised
+from compiler.quantise.reference import Kept
+from compiler.quantise.refine import refined
 from compiler.quantise.resample import as_linear_maps
 from compiler.quantise.rows import on_rows
 from compiler.quantise.schemes import SCHEMES
@@ -37,10 +40,6 @@ CalibrationData = Mapping[str, Array | Statistics] | str | Path | None
 Batches = Iterable[Mapping[str, Array]]
 """Inputs by name, batch after batch, read once."""
 
-MOST_MEAN_RATIO = 128.0
-"""Of a mean's input scale over its output scale and the pixels; onnxruntime's kernel takes less than 256."""
-RESIZED_BITS = 8
-"""Significant bits of a scale: float32 has room for the 8 of a value, too, and the 8 of a pixel's shares at a factor of 8."""
 DEFAULT = Choices()
 
 
@@ -51,6 +50,8 @@ class Quantised:
     model: Model
     float_model: Model
     statistics: Mapping[str, Statistics]
+    kept: frozenset[str] = frozenset()
+    """Nodes that stay in float for the accuracy that is asked for."""
 
 
 def is_float(model: Model) -> bool:
@@ -71,59 +72,28 @@ def quantise(
 ) -> Quantised:
     """``given``: the forms of inputs that do not come from their statistics."""
     choices.check()
-    scheme, method = SCHEMES[choices.scheme], method_of(choices.method)
+    scheme = SCHEMES[choices.scheme]
     prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
-    forms = forms_of(prepared, frozenset(choices.kept(model, prepared)) | unbounded(prepared))
+    asked = frozenset(choices.kept(model, prepared)) | unbounded(prepared)
+    forms = forms_of(prepared, asked)
     names = forms.quantised()
+    kept = Kept()
     with ThreadPoolExecutor(1) as beside:
         # While onnxruntime works, which leaves a core idle for the most part.
         scales = beside.submit(scales_of_weights, prepared, forms, scheme)
-        statistics = _statistics(prepared, names, calibration, progress)
-    members: dict[str, list[str]] = {}
-    for name in names:
-        members.setdefault(forms.root(name), []).append(name)
-    params: dict[str, Params] = {}
-    for group in members.values():
-        fixed = next((given[name] for name in group if given and name in given), None)
-        together = statistics[group[0]]
-        for name in group[1:]:
-            together = together.joined(statistics[name])
-        params |= dict.fromkeys(group, fixed or method(scheme, together))
-    _coarsen_means(prepared, forms, params, members)
-    _shorten_resized(prepared, forms, params, members)
-    if progress:
-        progress(f"quantised {len(names)} tensors")
-    means = {name: known.means.values for name, known in statistics.items() if known.means is not None}
-    corrected = means if choices.bias_correction else {}
-    result = with_types(written(prepared, forms, params, scheme, corrected, scales.result()))
+        statistics = _statistics(prepared, names, calibration, kept, progress)
+    apart = last_joins(forms, statistics)
+    if apart:
+        forms = forms_of(prepared, asked | apart)
+    draft = Draft(prepared, forms, scheme, statistics, scales.result(), given or {}, asked | apart)
+    told = progress or (lambda _: None)
+    if choices.method == MEASURED and kept.batches:
+        found = refined(draft, kept.batches, told, choices.target)
+        told(f"quantised {len(names)} tensors")
+        return Quantised(found.model, found.float_model, statistics, found.kept)
+    result = draft.written(draft.params(method_of(UNMEASURED if choices.method == MEASURED else choices.method)))
+    told(f"quantised {len(names)} tensors")
     return Quantised(result, prepared, statistics)
-
-
-def _coarsen_means(
-    model: Model, forms: Forms, params: dict[str, Params], members: Mapping[str, Sequence[str]]
-) -> None:  # fmt: skip
-    """Means that are next to nothing beside what they are taken of: onnxruntime's kernel refuses so fine a scale."""
-    for node in model.nodes:
-        found = params.get(node.output)
-        shape = model.shape(node.inputs[0])
-        if node.op_type != "GlobalAveragePool" or forms.of.get(node.name) is not Form.AVERAGE or found is None or shape is None:
-            continue
-        ratio = params[node.inputs[0]].scale / (found.scale * math.prod(shape[2:]))
-        if ratio >= MOST_MEAN_RATIO:
-            coarser = replace(found, scale=found.scale * 2.0 ** (math.floor(math.log2(ratio / MOST_MEAN_RATIO)) + 1))
-            params |= dict.fromkeys(members[forms.root(node.output)], coarser)
-
-
-def _shorten_resized(
-    model: Model, forms: Forms, params: dict[str, Params], members: Mapping[str, Sequence[str]]
-) -> None:  # fmt: skip
-    """Scales of what is resized linearly get few bits, and are a little coarser: onnxruntime's float sums are then exact."""
-    for node in model.nodes:
-        found = params.get(node.inputs[0]) if node.op_type == "Resize" and node.text("mode", "nearest") == "linear" else None
-        if found is not None and node.name in forms.of:
-            fraction, exponent = math.frexp(found.scale)
-            short = math.ldexp(math.ceil(math.ldexp(fraction, RESIZED_BITS)), exponent - RESIZED_BITS)
-            params |= dict.fromkeys(members[forms.root(node.inputs[0])], replace(found, scale=short))
 
 
 def _simplified(model: Model) -> Model:
@@ -133,18 +103,19 @@ def _simplified(model: Model) -> Model:
 
 
 def _statistics(
-    model: Model, names: list[str], calibration: CalibrationData | Batches, progress: Progress | None
+    model: Model, names: list[str], calibration: CalibrationData | Batches, kept: Kept, progress: Progress | None
 ) -> Mapping[str, Statistics]:
+    """``kept`` keeps batches of data, but neither statistics nor noise."""
     if isinstance(calibration, str | Path):
         calibration = read_arrays(calibration)
     if calibration is None:
-        calibration = random_data(model)
+        return collected(model, names, batches(model, random_data(model)), progress)
     if not isinstance(calibration, Mapping):
-        return collected(model, names, calibration, progress)
+        return collected(model, names, kept.passing(calibration), progress)
     known = {name: value for name, value in calibration.items() if isinstance(value, Statistics)}
     if not known:
         data = {k: v for k, v in calibration.items() if not isinstance(v, Statistics)}
-        return collected(model, names, batches(model, data), progress)
+        return collected(model, names, kept.passing(batches(model, data)), progress)
     missing = [name for name in names if name not in known]
     if missing:
         raise CalibrationError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from compiler.frontend.importer.values import Params
 from compiler.quantise.statistics import Statistics
 
 Float = NDArray[np.float32]
+Function = Callable[[Float], Float]
 CANDIDATES = 4
 """Radix positions that are tried below the one that holds the greatest value."""
 _SAMPLE = 65536
@@ -19,6 +21,8 @@ _TRIED = 16384
 """Values of a sample on which ranges are compared."""
 _SHRINKS = tuple(part / 64 for part in range(64, 15, -1))
 """Parts of a range that are tried."""
+_SHRINKS_OF_FUNCTIONS = tuple(part / 32 for part in range(32, -1, -1))
+"""Down to nothing: a function may be flat on one side."""
 
 
 class Scheme(Protocol):
@@ -29,8 +33,8 @@ class Scheme(Protocol):
     def holding(self, low: float, high: float) -> Params:
         """The finest form that holds all values of a range, and 0."""
 
-    def least_error(self, values: Statistics) -> Params:
-        """The form with the least squared error on the sample."""
+    def least_error(self, values: Statistics, function: Function | None = None) -> Params:
+        """The form with the least squared error on the sample; ``function``: of what only it reads, the error of its result."""
 
     def weights(self, values: Float, axis: int) -> Float:
         """One scale, or one for each index of the axis."""
@@ -42,8 +46,21 @@ def squared_error(values: Float, scale: float, zero_point: int = 0) -> float:
     return float(np.square((stored - zero_point) * np.float32(scale) - values, dtype=np.float64).sum())
 
 
-def _error(sample: Float, params: Params) -> float:
-    return squared_error(sample, params.scale, params.zero_point)
+Error = Callable[[Params], float]
+
+
+def error_of(sample: Float, function: Function | None = None) -> Error:
+    """The squared error of a form, on the values or on what the function makes of them."""
+    if function is None:
+        return lambda params: squared_error(sample, params.scale, params.zero_point)
+    expected, levels = function(sample).reshape(-1, sample.size), np.arange(-128, 128)
+
+    def error(params: Params) -> float:
+        table = function((levels - params.zero_point).astype(np.float32) * np.float32(params.scale)).reshape(len(expected), -1)
+        stored = np.clip(np.rint(sample / np.float32(params.scale)) + params.zero_point, -128, 127).astype(np.int64)
+        return float(np.square(table[:, stored + 128] - expected, dtype=np.float64).sum())
+
+    return error
 
 
 class PowerOfTwo:
@@ -55,8 +72,8 @@ class PowerOfTwo:
         greatest = max(-low, high)
         return Params(2.0 ** math.ceil(math.log2(greatest / 127)) if greatest > 0.0 else 2.0**-7, 0)
 
-    def least_error(self, values: Statistics) -> Params:
-        return Params(self._best(values.sample, max(-values.low, values.high)), 0)
+    def least_error(self, values: Statistics, function: Function | None = None) -> Params:
+        return Params(self._best(values.sample, max(-values.low, values.high), function), 0)
 
     def weights(self, values: Float, axis: int) -> Float:
         flat = values.reshape(-1)
@@ -64,12 +81,12 @@ class PowerOfTwo:
         return np.array([self._best(sample, max(-float(flat.min(initial=0.0)), float(flat.max(initial=0.0))))], np.float32)
 
     @staticmethod
-    def _best(sample: Float, greatest: float) -> float:
+    def _best(sample: Float, greatest: float, function: Function | None = None) -> float:
         if greatest == 0.0:
             return 2.0**-7
         radix = math.ceil(math.log2(greatest / 127))
-        candidates = [2.0 ** (radix - k) for k in range(CANDIDATES)]
-        return min(candidates, key=lambda scale: squared_error(sample, scale))
+        candidates = [Params(2.0 ** (radix - k), 0) for k in range(CANDIDATES)]
+        return min(candidates, key=error_of(sample, function)).scale
 
 
 class Free:
@@ -81,17 +98,18 @@ class Free:
         low, high = min(low, 0.0), max(high, 0.0)
         return self._params(low, high) if low < high else Params(float(np.float32(1 / 127)), 0)
 
-    def least_error(self, values: Statistics) -> Params:
+    def least_error(self, values: Statistics, function: Function | None = None) -> Params:
         """Of both ends drawn in together, then of each end drawn in by itself."""
         sample = values.sample[:: -(-values.sample.size // _TRIED) or 1]
         low, high = min(values.low, 0.0), max(values.high, 0.0)
+        error, shrinks = error_of(sample, function), _SHRINKS if function is None else _SHRINKS_OF_FUNCTIONS
 
         def best(ranges: list[tuple[float, float]]) -> tuple[float, float]:
-            return min(ranges, key=lambda ends: _error(sample, self.holding(*ends)))
+            return min(ranges, key=lambda ends: error(self.holding(*ends)))
 
-        low, high = best([(low * part, high * part) for part in _SHRINKS])
-        low, high = best([(low * part, high) for part in _SHRINKS])
-        low, high = best([(low, high * part) for part in _SHRINKS])
+        low, high = best([(low * part, high * part) for part in shrinks])
+        low, high = best([(low * part, high) for part in shrinks])
+        low, high = best([(low, high * part) for part in shrinks])
         return self.holding(low, high)
 
     @staticmethod

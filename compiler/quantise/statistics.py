@@ -37,22 +37,26 @@ class CalibrationWarning(UserWarning):
 
 
 @dataclass(frozen=True, eq=False)
-class Means:
-    """Of each channel (second dimension), over ``count`` values of it."""
+class Channels:
+    """Of each channel (second dimension), over ``count`` values of it: the greatest distance from zero, the mean square."""
 
-    values: NDArray[np.float64]
+    reach: NDArray[np.float64]
+    squares: NDArray[np.float64]
     count: int
 
-    def joined(self, other: Means) -> Means:
+    def joined(self, other: Channels) -> Channels:
         count = self.count + other.count
-        return Means((self.values * self.count + other.values * other.count) / count, count)
+        squares = (self.squares * self.count + other.squares * other.count) / count
+        return Channels(np.maximum(self.reach, other.reach), squares, count)
 
     @classmethod
-    def of(cls, values: Array) -> Means | None:
+    def of(cls, values: Array) -> Channels | None:
         if values.ndim < 2 or not values.size:
             return None
         others = tuple(axis for axis in range(values.ndim) if axis != 1)
-        return cls(values.mean(axis=others, dtype=np.float64), values.size // values.shape[1])
+        reach = np.maximum(values.max(axis=others), -values.min(axis=others)).astype(np.float64)
+        squares = np.square(values).mean(axis=others, dtype=np.float64)
+        return cls(reach, squares, values.size // values.shape[1])
 
 
 Sampled = NDArray[np.int64] | None
@@ -66,18 +70,18 @@ def sampled(size: int, rng: np.random.Generator) -> Sampled:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Of one tensor: least and greatest value, some values, counts of all, and means by channel."""
+    """Of one tensor: least and greatest value, some values, counts of all, and what is known by channel."""
 
     low: float
     high: float
     sample: NDArray[np.float32]
     histogram: Histogram
-    means: Means | None = None
+    channels: Channels | None = None
 
     def joined(self, other: Statistics) -> Statistics:
         """Of both together; channels of different tensors have nothing to do with each other."""
-        a, b = self.means, other.means
-        alike = a is not None and b is not None and a.values.shape == b.values.shape
+        a, b = self.channels, other.channels
+        alike = a is not None and b is not None and a.reach.shape == b.reach.shape
         return Statistics(
             min(self.low, other.low), max(self.high, other.high), np.concatenate([self.sample, other.sample]),
             self.histogram.joined(other.histogram), a.joined(b) if alike and a is not None and b is not None else None,
@@ -88,7 +92,7 @@ class Statistics:
         flat = np.asarray(values, np.float32).reshape(-1)
         sample = flat if sampled is None else flat[sampled]
         low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
-        return cls(low, high, sample, Histogram.of(flat), Means.of(np.asarray(values)))
+        return cls(low, high, sample, Histogram.of(flat), Channels.of(np.asarray(values)))
 
     @classmethod
     def of_range(cls, low: float, high: float) -> Statistics:

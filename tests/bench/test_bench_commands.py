@@ -15,10 +15,12 @@ COMMANDS = sorted(path.stem for path in BENCH.glob("*.py") if "__main__" in path
 
 
 NEEDED = {
-    "compile_times": "digits", "efforts": "digits", "native_speed": "digits", "schemes": "order", "strategies": "cycles",
+    "accuracy": "folder", "compile_times": "digits", "efforts": "digits", "native_speed": "digits", "schemes": "order",
+    "strategies": "cycles",
 }  # fmt: skip
 """What a command must be told, of those that must be told something."""
 ELSEWHERE = {
+    "accuracy": "wants packages with trained networks, unpacked",
     "array_size": "figures of a decision",
     "buffers": "rows of a decision",
     "compile_times": "wants another checkout beside it",

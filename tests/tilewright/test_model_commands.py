@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -102,11 +103,13 @@ def test_signal_to_noise_of_each_layer(folder: Path, capsys: pytest.CaptureFixtu
     assert run(capsys, "report", "model.elf", "-o", "report")[0] == 0
     page = Path("report/report.html").read_text()
     assert "signal to noise, dB" in page
+    bars = re.findall(r'<rect [^>]*class="noise"[^>]*><title>([^<]*)</title>', page)
+    assert bars == [f"{row['layer']}: {row['signal to noise']} dB" for row in told]
     assert all(f"<td>{row['signal to noise']}</td>" in page for row in told)
 
 
 def test_the_quantised_model_gives_the_same_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    how = ("--input-type", "uint8", "--scheme", "free", "--calibration-method", "entropy", "--bias-correction")
+    how = ("--input-type", "uint8", "--scheme", "free", "--calibration-method", "entropy")
     assert run(capsys, *COMPILE, *how, "--save-onnx", "quantised.onnx")[0] == 0
     first = load_program(Path("model.elf"))
     assert run(capsys, "compile", "quantised.onnx", "--config", "nano", "-o", "again.elf")[0] == 0

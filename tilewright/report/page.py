@@ -19,6 +19,7 @@ from tilewright.report.arena import arena_map
 from tilewright.report.graph import partitioned_graph
 from tilewright.report.layers import GroupRow, LayerRow, group_rows, layer_rows
 from tilewright.report.memory import memory_map
+from tilewright.report.noise import noise_map
 from tilewright.report.roofline import roofline
 from tilewright.report.strips import strips
 from tilewright.report.style import STYLE
@@ -27,6 +28,7 @@ from tilewright.version import VERSION
 
 CYCLES = 3
 """Column of the table."""
+NOISE_NOTE = "Of each layer beside the float model's, all layers before included; below the line an output is of little use."
 WAIT_COLOURS = {INSIDE: "var(--inside)", ISSUE: "var(--issue)"}
 
 
@@ -38,6 +40,7 @@ def page(program: Program, timing: Timing, title: str) -> str:
     groups = group_rows(layers)
     names = [layer.name for layer in layers]
     anchors = {layer.name: f"layer-{_key(layer)}" for layer in layers}
+    noise = noise_of(program)
     body = [
         element("h1", escape(title)),
         element("p", _subtitle(program, timing), class_="soft"),
@@ -47,7 +50,8 @@ def page(program: Program, timing: Timing, title: str) -> str:
             "Areas are groups of layers that run together, tile by tile. Thick green lines are maps that stay on chip; "
             "thin ones go through DRAM.",
         ),
-        _section("Layers", _table(program, layers, timing, noise_of(program))),
+        _section("Layers", _table(program, layers, timing, noise)),
+        *([_section("Signal to noise", noise_map(names, noise, anchors), NOISE_NOTE)] if noise else []),
         _section("Roofline", roofline(program.config, groups, timing.cycles),
             "Circles are groups, their area is their time. What is loaded ahead, in the time of the group before, "
             "may lift a group above the roof.",

@@ -1,4 +1,4 @@
-"""Bias correction, layers kept in float, signal to noise: what a user may ask of a quantisation."""
+"""Layers kept in float, signal to noise: what a user may ask of a quantisation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compiler.frontend.model import Model, Node, to_proto
+from compiler.frontend.model import Model, to_proto
 from compiler.frontend.reader import read
 from compiler.frontend.session import run
 from compiler.quantise.choices import Choices
-from compiler.quantise.correction import mean_error
 from compiler.quantise.noise import decibels, noise_of_tensors
 from compiler.quantise.quantise import quantise
 from compiler.quantise.statistics import CalibrationError
@@ -26,42 +25,6 @@ NET = read(model(
     {"w": weights(4, 3, 1, 1), "b": weights(4), "s": weights(4), "m": weights(4), "v": np.abs(weights(4)) + 1,
      "u": weights(8, 4, 3, 3), "g": weights(5, 72)},
 ))  # fmt: skip
-
-
-@pytest.mark.parametrize(("groups", "trans_b"), [(1, None), (2, None), (6, None), (0, 0), (0, 1)])
-def test_mean_error_is_that_of_a_plain_loop(groups: int, trans_b: int | None) -> None:
-    means = np.arange(1.0, 7.0)
-    rng = np.random.default_rng(1)
-    if trans_b is None:
-        error = rng.standard_normal((12, 6 // groups, 3, 2))
-        found = mean_error(Node("c", "Conv", ("x", "w"), ("y",), {"group": groups}), error, means)
-        per = 12 // groups
-        expected = [
-            sum(error[o, i].sum() * means[o // per * (6 // groups) + i] for i in range(6 // groups)) for o in range(12)
-        ]  # fmt: skip
-    else:
-        error = rng.standard_normal((4, 6) if trans_b else (6, 4))
-        found = mean_error(Node("g", "Gemm", ("x", "w"), ("y",), {"transB": trans_b}), error, means)
-        expected = [sum((error[o, i] if trans_b else error[i, o]) * means[i] for i in range(6)) for o in range(4)]
-    np.testing.assert_allclose(found, expected)
-
-
-def test_corrected_biases_bring_the_means_back() -> None:
-    """Coarse weights (one scale for channels of very different size) move means; half an accumulator unit is left."""
-    coarse = weights(4, 6, 1, 1) * np.array([8, 0.05, 0.03, 0.02], np.float32).reshape(4, 1, 1, 1)
-    net = read(model([node("Conv", "x w")], (1, 6, 5, 5), {"w": coarse}))
-    expected = np.concatenate([run(to_proto(net), {"x": one[None]})["y"] for one in DATA]).mean(axis=(0, 2, 3))
-
-    def off(correct: bool) -> tuple[float, float]:
-        done = quantise(net, {"x": DATA}, Choices("power_of_two", "minmax", correct)).model
-        conv = next(n for n in done.nodes if n.op_type == "QLinearConv")
-        names = (conv.inputs[8], conv.inputs[3], conv.inputs[1], conv.inputs[4])
-        bias, stored, x, w = (done.constants[name].astype(np.float64) for name in names)
-        found = stored[:, :, 0, 0] @ DATA.mean(axis=(0, 2, 3)) * w + bias * x * w
-        return float(np.abs(found - expected).max()), float((x * w).max())
-
-    (before, unit), (after, _) = off(False), off(True)
-    assert after <= 0.51 * unit < before
 
 
 @pytest.mark.parametrize("pattern", ["Conv_d", "Conv_[!c]*"])

@@ -141,8 +141,8 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_statistics_serve_again_in_place_of_data() -> None:
-    first = quantise(READ, {"x": DATA})
-    again = quantise(READ, first.statistics)
+    first = quantise(READ, {"x": DATA}, Choices(method="mse"))
+    again = quantise(READ, first.statistics, Choices(method="mse"))
     assert {k: v.tolist() for k, v in again.model.constants.items()} == {
         k: v.tolist() for k, v in first.model.constants.items()
     }

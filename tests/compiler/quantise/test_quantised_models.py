@@ -18,8 +18,9 @@ from compiler.frontend.reader import read
 from compiler.frontend.session import run
 from compiler.quantise.accuracy import Accuracy, accuracy
 from compiler.quantise.choices import Choices
+from compiler.quantise.draft import MOST_MEAN_RATIO, RESIZED_BITS
 from compiler.quantise.opset import TARGET, modernised
-from compiler.quantise.quantise import MOST_MEAN_RATIO, RESIZED_BITS, Quantised, is_float, quantise
+from compiler.quantise.quantise import Quantised, is_float, quantise
 from compiler.quantise.statistics import CalibrationError
 from tests.compiler.frontend.layer_cases import CONVOLUTIONS, DENSE, POOLS
 from tests.compiler.frontend.movement_cases import MOVES, RESIZES
@@ -118,8 +119,9 @@ def test_scales_of_what_is_resized_linearly_have_few_bits(seed: int, mode: str) 
 
 def test_statistics_can_be_given_again_and_must_be_whole() -> None:
     before = read(model([node("Conv", "x w", "c"), node("Relu", "c")], (1, 3, 4, 4), {"w": weights(2, 3, 1, 1)}))
-    first = quantise(before, {"x": noise((1, 3, 4, 4))})
-    again = quantise(before, first.statistics)
+    how = Choices(method="mse")
+    first = quantise(before, {"x": noise((1, 3, 4, 4))}, how)
+    again = quantise(before, first.statistics, how)
     assert to_proto(again.model) == to_proto(first.model)
     part = {name: value for name, value in first.statistics.items() if name != "x"}
     with pytest.raises(CalibrationError, match="tensor x is missing"):

@@ -1,0 +1,156 @@
+"""All that a quantised model is written from, but its scales: the float model, its forms, what its tensors hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend.importer.values import Params
+from compiler.frontend.model import Model
+from compiler.frontend.types import with_types
+from compiler.quantise.emit import Scales, scales_of_weights, written
+from compiler.quantise.equalise import equalised
+from compiler.quantise.forms import HEAVY, Form, Forms, forms_of
+from compiler.quantise.functions import functions_of
+from compiler.quantise.methods import Method, minmax
+from compiler.quantise.schemes import Scheme
+from compiler.quantise.statistics import Feeds, Statistics, collected
+
+MOST_MEAN_RATIO = 128.0
+"""Of a mean's input scale over its output scale and the pixels; onnxruntime's kernel takes less than 256."""
+RESIZED_BITS = 8
+"""Significant bits of a scale: float32 has room for the 8 of a value, too, and the 8 of a pixel's shares at a factor of 8."""
+FEW = 4096
+"""Of fewer values than these outliers are no rule: all are held."""
+Shifts = Mapping[str, NDArray[np.float64]]
+"""What is added to the bias of a layer, by its output."""
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """``given``: forms of tensors that do not come from their statistics."""
+
+    model: Model
+    forms: Forms
+    scheme: Scheme
+    statistics: Mapping[str, Statistics]
+    scales: Scales
+    given: Mapping[str, Params] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    """Nodes that stay in float."""
+    equal: bool = False
+    """Whether its channels are equalised."""
+
+    def keeping(self, names: frozenset[str], feeds: Sequence[Feeds]) -> Draft:
+        """With more nodes in float."""
+        kept = replace(self, forms=forms_of(self.model, self.kept | names), kept=self.kept | names)
+        return kept if all(name in self.statistics for name in kept.forms.quantised()) else kept.calibrated(feeds)
+
+    def calibrated(self, feeds: Sequence[Feeds]) -> Draft:
+        """The same by other inputs."""
+        return replace(self, statistics=collected(self.model, self.forms.quantised(), feeds))
+
+    def equalised(self) -> Draft | None:
+        """With the function's channels equalised, and statistics of the model as it was; None: there are none to equalise."""
+        model = equalised(self.model, self.statistics)
+        if model is self.model:
+            return None
+        forms = replace(self.forms, model=model)
+        return replace(self, model=model, forms=forms, scales=scales_of_weights(model, forms, self.scheme), equal=True)
+
+    @cached_property
+    def members(self) -> dict[str, list[str]]:
+        """Tensors that share a scale, by one of them."""
+        found: dict[str, list[str]] = {}
+        for name in self.forms.quantised():
+            found.setdefault(self.forms.root(name), []).append(name)
+        return found
+
+    @cached_property
+    def values(self) -> dict[str, Statistics]:
+        """Of all members together."""
+        found = {}
+        for root, names in self.members.items():
+            together = self.statistics[names[0]]
+            for name in names[1:]:
+                together = together.joined(self.statistics[name])
+            found[root] = together
+        return found
+
+    @cached_property
+    def of_functions(self) -> dict[str, Params]:
+        """Of tensors that only a function reads, whatever the method, by root."""
+        found = functions_of(self.forms)
+        alone = {root: names[0] for root, names in self.members.items() if len(names) == 1}
+        return {
+            root: self.scheme.least_error(self.values[root], found[name]) for root, name in alone.items() if name in found
+        }
+
+    def params(self, method: Method) -> dict[str, Params]:
+        """Of every tensor that gets an int8 form."""
+        chosen = dict(self.of_functions)
+        for root, values in self.values.items():
+            if root not in chosen:
+                chosen[root] = (minmax if values.histogram.total < FEW else method)(self.scheme, values)
+        return self.finished(chosen)
+
+    def finished(self, chosen: Mapping[str, Params]) -> dict[str, Params]:
+        """By tensor what is chosen by root, as far as onnxruntime's kernels take it."""
+        found: dict[str, Params] = {}
+        for root, names in self.members.items():
+            fixed = next((self.given[name] for name in names if name in self.given), None)
+            found |= dict.fromkeys(names, fixed or chosen[root])
+        _coarsen_means(self.model, self.forms, found, self.members)
+        _shorten_resized(self.model, self.forms, found, self.members)
+        return found
+
+    @cached_property
+    def late(self) -> tuple[str, ...]:
+        """What the last layers read and make: many values where an output has a few, and no softmax that hides all but one."""
+        behind, found = set[str](), dict[str, None]()
+        for node in reversed(self.model.nodes):
+            if node.op_type in HEAVY and node.name in self.forms.of and not behind.intersection(node.outputs):
+                found |= dict.fromkeys((node.inputs[0], self.forms.clamp.get(node.output, (node.output,))[0]))
+            if node.op_type in HEAVY or behind.intersection(node.outputs):
+                behind.update(node.inputs)
+        quantised = set(self.forms.quantised())
+        return tuple(name for name in found if name in quantised and name not in self.model.inputs)
+
+    def written(
+        self, params: Mapping[str, Params], shifts: Shifts | None = None, showing: Sequence[str] = ()
+    ) -> Model:  # fmt: skip
+        """``showing``: tensors whose float images become outputs, too."""
+        shown = replace(self.model, outputs=tuple(dict.fromkeys((*self.model.outputs, *showing))))
+        return with_types(written(shown, self.forms, params, self.scheme, shifts or {}, self.scales))
+
+
+def _coarsen_means(
+    model: Model, forms: Forms, params: dict[str, Params], members: Mapping[str, Sequence[str]]
+) -> None:  # fmt: skip
+    """Means that are next to nothing beside what they are taken of: onnxruntime's kernel refuses so fine a scale."""
+    for node in model.nodes:
+        found = params.get(node.output)
+        shape = model.shape(node.inputs[0])
+        if node.op_type != "GlobalAveragePool" or forms.of.get(node.name) is not Form.AVERAGE or found is None or shape is None:
+            continue
+        ratio = params[node.inputs[0]].scale / (found.scale * math.prod(shape[2:]))
+        if ratio >= MOST_MEAN_RATIO:
+            coarser = replace(found, scale=found.scale * 2.0 ** (math.floor(math.log2(ratio / MOST_MEAN_RATIO)) + 1))
+            params |= dict.fromkeys(members[forms.root(node.output)], coarser)
+
+
+def _shorten_resized(
+    model: Model, forms: Forms, params: dict[str, Params], members: Mapping[str, Sequence[str]]
+) -> None:  # fmt: skip
+    """Scales of what is resized linearly get few bits, and are a little coarser: onnxruntime's float sums are then exact."""
+    for node in model.nodes:
+        found = params.get(node.inputs[0]) if node.op_type == "Resize" and node.text("mode", "nearest") == "linear" else None
+        if found is not None and node.name in forms.of:
+            fraction, exponent = math.frexp(found.scale)
+            short = math.ldexp(math.ceil(math.ldexp(fraction, RESIZED_BITS)), exponent - RESIZED_BITS)
+            params |= dict.fromkeys(members[forms.root(node.inputs[0])], replace(found, scale=short))

@@ -1,0 +1,120 @@
+"""What the float model makes of some of the calibration data, and how far what a quantised model makes of them is from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from compiler.frontend.model import Array, Model, TensorType, part_proto
+from compiler.frontend.session import run_session, session
+from compiler.quantise.noise import decibels
+from compiler.quantise.statistics import Feeds
+
+Float64 = NDArray[np.float64]
+MOST_KEPT = 16
+"""Batches."""
+MOST_DECIBELS = 60.0
+"""What is better than that counts as this."""
+
+
+@dataclass
+class Kept:
+    """Batches from all over the calibration data, evenly apart, kept while they pass by."""
+
+    batches: list[Feeds] = field(default_factory=list)
+    _stride: int = 1
+
+    def passing(self, data: Iterable[Feeds]) -> Iterator[Feeds]:
+        for index, feeds in enumerate(data):
+            if index % self._stride == 0:
+                if len(self.batches) == MOST_KEPT:
+                    self.batches = self.batches[::2]
+                    self._stride *= 2
+                if index % self._stride == 0:
+                    self.batches.append(feeds)
+            yield feeds
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """``expected``: for each batch the float ``model``'s compared tensors, by name."""
+
+    model: Model
+    feeds: Sequence[Feeds]
+    compared: tuple[str, ...]
+    expected: Sequence[Mapping[str, Array]]
+
+    @classmethod
+    def of(cls, model: Model, feeds: Sequence[Feeds], more: Sequence[str] = ()) -> Reference:
+        """``more``: tensors that are compared beside the outputs."""
+        compared = tuple(dict.fromkeys((*float_outputs(model), *more)))
+        loaded = session(_showing(model, compared))
+        return cls(model, feeds, compared, [run_session(loaded, each, compared) for each in feeds])
+
+    def means(self, bounds: Mapping[str, tuple[float, float]]) -> dict[str, Float64]:
+        """By channel of the float model's tensors, of which only what is within the bounds counts."""
+        loaded = session(_showing(self.model, [*bounds]))
+        sums = dict[str, Float64]()
+        for each in self.feeds:
+            for name, value in run_session(loaded, each, [*bounds]).items():
+                mean = channel_means(np.clip(value, *bounds[name]))
+                sums[name] = sums[name] + mean if name in sums else mean
+        return {name: total / len(self.feeds) for name, total in sums.items()}
+
+    def noise(self, quantised: Model) -> list[float]:
+        """Decibels of each compared tensor."""
+        return self.noise_of(self.run(quantised))
+
+    def run(self, quantised: Model) -> list[Mapping[str, Array]]:
+        """Its compared tensors, batch after batch."""
+        loaded = session(_showing(quantised, self.compared))
+        return [run_session(loaded, each, self.compared) for each in self.feeds]
+
+    def noise_of(self, found: Iterable[Mapping[str, Array]]) -> list[float]:
+        signal, error = dict.fromkeys(self.compared, 0.0), dict.fromkeys(self.compared, 0.0)
+        for expected, values in zip(self.expected, found, strict=False):
+            for name in self.compared:
+                real = expected[name].astype(np.float64)
+                signal[name] += float(np.square(real).sum())
+                error[name] += float(np.square(values[name] - real).sum())
+        return [decibels(signal[name], error[name]) for name in self.compared]
+
+    def score(self, quantised: Model) -> float:
+        """The mean over the compared tensors, in decibels."""
+        return mean_decibels(self.noise(quantised))
+
+
+def mean_decibels(values: Sequence[float]) -> float:
+    return sum(min(max(value, -MOST_DECIBELS), MOST_DECIBELS) for value in values) / len(values)
+
+
+def channel_means(values: Array) -> Float64:
+    """Over all dimensions but the second."""
+    return np.asarray(values.mean(axis=tuple(axis for axis in range(values.ndim) if axis != 1), dtype=np.float64))
+
+
+def float_outputs(model: Model) -> tuple[str, ...]:
+    """The float outputs; in place of one that counts or chooses, the float tensors that it is made from."""
+    makers = model.producers()
+    found: dict[str, None] = {}
+    left, seen = list(model.outputs), set[str]()
+    while left:
+        name = left.pop(0)
+        if name in seen or name in model.constants:
+            continue
+        seen.add(name)
+        if model.elem(name) == onnx.TensorProto.FLOAT:
+            found[name] = None
+        elif name in makers:
+            left += makers[name].reads()
+    return tuple(name for name in found if name not in model.inputs)
+
+
+def _showing(model: Model, names: Sequence[str]) -> onnx.ModelProto:
+    known = {name: model.types.get(name, TensorType(onnx.TensorProto.FLOAT, None)) for name in names}
+    shown = replace(model, types={**model.types, **known})
+    return part_proto(shown, shown.nodes, shown.inputs, list(dict.fromkeys(names)))

@@ -1,0 +1,104 @@
+"""What stays in float so that outputs are as near to the float model's as is asked: the layers that add most noise.
+
+Layers are ranked by the noise that each adds to what it reads. Of that row as many as must be, from its head, stay in float:
+as many are found by doubling, then by halving, each time with the model written and measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.frontend.model import Model
+from compiler.quantise.forms import Form, Forms, activations_of
+from compiler.quantise.noise import Noise, noise_of_feeds
+from compiler.quantise.reference import Reference
+from compiler.quantise.statistics import Feeds
+
+
+@dataclass(frozen=True)
+class Target:
+    """``decibels`` of each output; ``top1``: share of inputs for which the first output's greatest is the float model's."""
+
+    decibels: float = -math.inf
+    top1: float = 0.0
+
+    def met(self, reference: Reference, quantised: Model) -> bool:
+        found = reference.run(quantised)
+        if min(reference.noise_of(found)) < self.decibels:
+            return False
+        first = reference.compared[0]
+        real, made = (
+            np.concatenate([each[first].reshape(len(each[first]), -1).argmax(axis=1) for each in side])
+            for side in (reference.expected, found)
+        )
+        return float(np.mean(real == made)) >= self.top1
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A layer ``before`` and behind which signal to noise is so many decibels; ``nodes``: all that stay in float with it."""
+
+    noise: Noise
+    before: float
+    nodes: frozenset[str]
+
+    @property
+    def added(self) -> float:
+        """As a share of the signal."""
+        return _power(self.noise.decibels) - _power(self.before)
+
+
+def losses(forms: Forms, quantised: Model, feeds: Sequence[Feeds]) -> list[Loss]:
+    """The greatest first."""
+    model, makers = forms.model, forms.model.producers()
+    rows = {row.tensor: row for row in noise_of_feeds(model, quantised, feeds)}
+    found = []
+    for row in rows.values():
+        nodes, sources = _unit(forms, row.tensor)
+        before = min((rows[name].decibels for name in sources if name in rows), default=math.inf)
+        if row.tensor in makers:
+            found.append(Loss(row, before, frozenset(nodes)))
+    return sorted(found, key=lambda loss: -loss.added)
+
+
+def _unit(forms: Forms, tensor: str) -> tuple[set[str], set[str]]:
+    """The nodes that make a tensor from others that are quantised, and those."""
+    makers = forms.model.producers()
+    nodes, sources = set[str](), set[str]()
+    left = [tensor]
+    while left:
+        maker = makers[left.pop()]
+        nodes.add(maker.name)
+        for name in activations_of(forms.model, maker):
+            inside = name in makers and forms.of.get(makers[name].name) is Form.INSIDE
+            if inside or name in forms.clamp:
+                left.append(name)
+            else:
+                sources.add(name)
+    return nodes, sources
+
+
+def reaching(ranked: Sequence[Loss], met: Callable[[frozenset[str]], bool]) -> frozenset[str]:
+    """The nodes of the fewest losses, from the head of the row, without which the target is met; all, if it never is."""
+
+    def first(count: int) -> frozenset[str]:
+        return frozenset[str]().union(*(loss.nodes for loss in ranked[:count]))
+
+    if met(frozenset()):
+        return frozenset()
+    high = 1
+    while high < len(ranked) and not met(first(high)):
+        high = min(2 * high, len(ranked))
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if met(first(middle)) else (middle, high)
+    return first(high)
+
+
+def _power(value: float) -> float:
+    return 10 ** (-value / 10) if value < math.inf else 0.0

@@ -1,0 +1,151 @@
+"""What is found by measuring: ranges of what a function reads, biases, the method that is best on inputs held back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compiler.frontend.model import Model, to_proto
+from compiler.frontend.reader import read
+from compiler.frontend.session import run
+from compiler.frontend.types import with_types
+from compiler.quantise.choices import Choices
+from compiler.quantise.draft import FEW, Draft
+from compiler.quantise.emit import scales_of_weights
+from compiler.quantise.forms import forms_of
+from compiler.quantise.functions import functions_of
+from compiler.quantise.methods import minmax, mse
+from compiler.quantise.quantise import quantise
+from compiler.quantise.reference import MOST_KEPT, Kept, Reference, mean_decibels
+from compiler.quantise.refine import TRIED, corrections
+from compiler.quantise.schemes import SCHEMES, error_of, squared_error
+from compiler.quantise.statistics import Statistics, batches, collected
+from tests.compiler.frontend.quantised_models import model, node, weights
+
+DATA = np.random.default_rng(5).standard_normal((8, 4, 12, 12)).astype(np.float32)
+CONSTANTS = {
+    "w": weights(8, 4, 3, 3), "b": weights(8), "v": weights(6, 8, 1, 1), "u": weights(5, 6, 1, 1),
+    "three": np.array(3, np.float32), "zero": np.array(0, np.float32), "six": np.array(6, np.float32),
+}  # fmt: skip
+
+
+def built(*nodes: object) -> Model:
+    return with_types(read(model([*nodes], (1, 4, 12, 12), CONSTANTS)))  # type: ignore[list-item]
+
+
+def draft_of(net: Model, count: int = 8) -> tuple[Draft, list[dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]]]:
+    forms, scheme = forms_of(net), SCHEMES["free"]
+    feeds = list(batches(net, {"x": DATA[:count]}))
+    return Draft(net, forms, scheme, collected(net, forms.quantised(), feeds), scales_of_weights(net, forms, scheme)), feeds
+
+
+SWISH = (
+    node("Conv", "x w b", "c"), node("Add", "c three", "p"), node("Clip", "p zero six", "k"), node("Mul", "c k", "m"),
+    node("Div", "m six", "h"), node("Conv", "h v"),
+)  # fmt: skip
+
+
+def test_functions_of_one_tensor_are_found_whole() -> None:
+    """A hard swish in pieces; not a tensor that something else reads, too."""
+    values = np.linspace(-8, 8, 100, dtype=np.float32)
+    net = built(*SWISH)
+    found = functions_of(forms_of(net))
+    assert list(found) == ["c"]
+    np.testing.assert_allclose(found["c"](values)[0], values * np.clip(values + 3, 0, 6) / 6, rtol=1e-5, atol=1e-6)
+    other = built(*SWISH, node("Conv", "c v", "z"), node("Add", "y z", "sum"))
+    assert not functions_of(forms_of(other))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_error_of_a_function_is_that_of_its_values(seed: int) -> None:
+    sample = np.random.default_rng(seed).normal(0, 3, 500).astype(np.float32)
+    params = SCHEMES["free"].holding(-2.0, 7.0)
+    stored = np.clip(np.rint(sample / np.float32(params.scale)) + params.zero_point, -128, 127)
+    real = (stored - params.zero_point).astype(np.float32) * np.float32(params.scale)
+    expected = float(np.square(np.maximum(real, 0) - np.maximum(sample, 0), dtype=np.float64).sum())
+    assert error_of(sample, lambda x: np.maximum(x, 0)[None])(params) == pytest.approx(expected)
+    assert error_of(sample)(params) == squared_error(sample, params.scale, params.zero_point)
+
+
+def test_a_range_ends_where_its_function_is_flat() -> None:
+    """A hard swish is zero below -3."""
+    values = Statistics.of(np.random.default_rng(0).normal(-4, 6, 4000).astype(np.float32), None)
+    found = SCHEMES["free"].least_error(values, lambda x: (x * np.clip(x + 3, 0, 6) / 6)[None])
+    low, high = ((bound - found.zero_point) * found.scale for bound in (-128, 127))
+    assert -4.5 < low < -2.5
+    assert high > 0.9 * values.high
+
+
+@pytest.mark.parametrize("clamp", ["Relu", "Clip"])
+def test_corrected_biases_bring_the_means_of_all_layers_back(clamp: str) -> None:
+    """Of tensors of the whole model, before and after."""
+    last = node(clamp, "c zero six" if clamp == "Clip" else "c", "r")
+    net = built(node("Conv", "x w b", "c"), last, node("Conv", "r v", "d"), node("Conv", "d u"))
+    draft, feeds = draft_of(net)
+    # Coarse steps, so that there is something to correct.
+    params = {
+        name: SCHEMES["free"].holding(values.low * 3, values.high * 3) for name, values in draft.statistics.items()
+    }  # fmt: skip
+    names = ["r", "d", "y"]
+
+    def off(shifts: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]) -> list[float]:
+        found = draft.written(params, shifts, names)
+        made = [(run(to_proto(found), each), run(to_proto(showing(net, names)), each)) for each in feeds]
+        axes = (0, 1, 3, 4)
+        means = [[np.mean([each[name] for each in side], axis=axes) for side in zip(*made, strict=True)] for name in names]
+        return [float(np.abs(found - expected).max()) for found, expected in means]
+
+    before, after = off({}), off(dict(corrections(draft, params, feeds)))
+    assert all(b < 0.5 * a for a, b in zip(before, after, strict=True))
+
+
+def showing(net: Model, names: list[str]) -> Model:
+    return replace(net, outputs=tuple(dict.fromkeys((*net.outputs, *names))))
+
+
+def test_outliers_of_few_values_are_held() -> None:
+    net = built(node("Conv", "x w b", "c"), node("Relu", "c", "r"), node("GlobalAveragePool", "r", "g"), node("Conv", "g v"))
+    draft, _ = draft_of(net)
+    assert draft.statistics["r"].histogram.total > FEW > draft.statistics["g"].histogram.total
+    held, least = draft.params(minmax), draft.params(mse)
+    assert held["g"] == least["g"]
+    assert held["r"] != least["r"]
+
+
+def test_batches_are_kept_from_all_over_the_data() -> None:
+    for count in (1, MOST_KEPT, MOST_KEPT + 1, 5 * MOST_KEPT + 3):
+        kept = Kept()
+        data = [{"x": np.array(index)} for index in range(count)]
+        assert [int(each["x"]) for each in kept.passing(data)] == [*range(count)]
+        found = [int(each["x"]) for each in kept.batches]
+        assert MOST_KEPT // 2 <= len(found) <= MOST_KEPT or found == [*range(count)]
+        assert len(set(np.diff(found))) <= 1
+        assert found[-1] >= count * 3 // 4 - 1
+
+
+def test_an_output_that_chooses_is_compared_before_it_chooses() -> None:
+    net = built(node("Conv", "x w b", "c"), node("ArgMax", "c", axis=1))
+    assert Reference.of(net, [{"x": DATA[:1]}]).compared == ("c",)
+
+
+def test_the_method_is_that_of_the_best_score_on_inputs_held_back() -> None:
+    """Tried again one by one."""
+    net = built(*SWISH)
+    draft, feeds = draft_of(net)
+    told: list[str] = []
+    done = quantise(net, {"x": DATA}, Choices("free"), told.append)
+    part = draft.calibrated(feeds[::2])
+    held = Reference.of(net, feeds[1::2], part.late)
+    scores = {name: held.score(part.written(part.params(method), showing=part.late)) for name, method in TRIED.items()}
+    assert {f"{name}: {score:.1f} dB" for name, score in scores.items()} <= set(told)
+    best = draft.params(TRIED[max(scores, key=lambda name: scores[name])])
+    assert float(done.model.constants["h_scale"]) == best["h"].scale
+    again = quantise(net, {"x": DATA}, Choices("free"))
+    assert to_proto(again.model) == to_proto(done.model)
+
+
+def test_the_mean_of_decibels_is_not_ruled_by_what_is_exact() -> None:
+    assert mean_decibels([float("inf"), 20.0]) == 40.0
+    assert mean_decibels([float("-inf"), 20.0]) == -20.0
