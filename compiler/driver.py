@@ -28,7 +28,7 @@ from compiler.planning.plan import Plan
 from compiler.planning.plans import plans_of
 from compiler.schedule.document import Schedule
 from compiler.schemes.choice import in_schemes, with_schemes
-from compiler.search.best import best
+from compiler.search.best import MOST_SEARCHED, best
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Objective
 from compiler.search.database import Database
 from compiler.search.decided import Decided
@@ -193,6 +193,8 @@ def _outlook(
 
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[list[Plan | Cpu], LeftOut]:
     """What a strategy makes of a graph, in an order in which it can run, and what its caps left out."""
+    if strategy == "best" and len(evaluator.sets.ops) > MOST_SEARCHED:
+        strategy = "greedy"
     if strategy == "best" and objective is CYCLES:
         steps = in_schemes(evaluator, fastest(evaluator))
         if evaluator.effort.proved:

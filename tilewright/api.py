@@ -62,6 +62,7 @@ def compile_model(
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    nodes: int | None = None,
     progress: Progress | None = None,
     cache: bool = True,
     watch: Watch | None = None,
@@ -76,6 +77,7 @@ def compile_model(
     the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``follow``: how much of what
     cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
+    ``nodes``: the most that the model may have, those of its functions counted.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
     ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
@@ -95,7 +97,7 @@ def compile_model(
     )  # fmt: skip
     stages = Stages(progress)
     stages.begin("import")
-    imported = import_model(model, batch=batch, shapes=shapes, progress=progress, watch=watch, **how)
+    imported = import_model(model, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, **how)
     database = open_database(machine) if cache else None
     compiled = compile_graph(
         imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database,

@@ -22,6 +22,9 @@ from compiler.xgraph.graph import XGraph
 
 QUICK: tuple[Strategy, ...] = (naive, greedy, dnnvm, efficient_s, fuse_and_shrink, optimus_online)
 """Those that plan few groups."""
+MOST_SEARCHED = 2_500
+"""Operations of a graph that is searched: NASNet-A-large, which takes a minute, has less than half. What the search takes grows
+with the third power of them; of a larger graph the groups of ``greedy`` are taken, which takes as long as to emit them."""
 LEAN_PART = 10 / 3
 """So many times fewer groups are planned for another objective than for cycles."""
 
@@ -34,6 +37,8 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     promise most are planned (``promising.py``): of a large graph a third of the plans make a cheaper partition, and ``optimus``
     and ``efficient_s`` need not be asked.
     """
+    if len(evaluator.sets.ops) > MOST_SEARCHED:
+        return partition_by(greedy, graph, evaluator, objective)
     quick = [strategy for strategy in QUICK if objective is not CYCLES or strategy is not efficient_s]
     rivals = [partition_by(strategy, graph, evaluator, objective) for strategy in quick]
     sets = evaluator.sets
