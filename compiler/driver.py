@@ -37,6 +37,7 @@ from compiler.search.effort import NORMAL, Effort, effort_of
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, partition_by
 from compiler.search.progress import Progress, unheard
 from compiler.search.strategies import STRATEGIES
+from compiler.tuned import MOST_SEARCHED
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
@@ -175,6 +176,8 @@ def frugal_steps(
 
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[list[Plan | Cpu], LeftOut]:
     """What a strategy makes of a graph, in an order in which it can run, and what its caps left out."""
+    if strategy == "best" and len(evaluator.sets.ops) > MOST_SEARCHED:
+        strategy = "greedy"
     if strategy == "best" and objective is CYCLES:
         steps = in_schemes(evaluator, fastest(evaluator))
         return steps, partition_by(best, evaluator.graph, evaluator, CYCLES).left_out

@@ -30,6 +30,9 @@ THINNED = 1.25
 
 # Groups that are planned, and partitions of them (compiler/search).
 
+MOST_SEARCHED = 2_500
+"""Operations of a graph that is searched. What the search takes grows with the third power of them. A larger graph gets the
+groups of ``greedy``, which takes as long as to emit them."""
 MOST_PROMISING_OPS = 16
 """Operations of a group, for cycles. Longer groups gain some tenths of a percent on ``zu9`` and take longer to plan."""
 SHAPES_AT_ONCE = 64

@@ -63,6 +63,7 @@ def compile_model(
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    nodes: int | None = None,
     progress: Progress | None = None,
     cache: bool = True,
     watch: Watch | None = None,
@@ -78,6 +79,7 @@ def compile_model(
     layers stay in float for; ``follow``: how much of what
     cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
+    ``nodes``: the most that the model may have, those of its functions counted.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
     ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
     ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
@@ -94,7 +96,7 @@ def compile_model(
     stages = Stages(progress)
     stages.begin("import")
     imported = imported_as(
-        model, batch=batch, shapes=shapes, progress=progress, watch=watch, calibration=calibration, scheme=scheme,
+        model, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration, scheme=scheme,
         method=method, keep_float=keep_float, quantise_rest=quantise_rest, follow=follow, accuracy=accuracy, top1=top1,
         edges=edges,
     )  # fmt: skip
@@ -109,7 +111,7 @@ def compile_model(
 
 def imported_as(
     source: Path | str | onnx.ModelProto, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None,
-    progress: Progress | None = None, watch: Watch | None = None, calibration: Mapping[str, Array] | None = None,
+    nodes: int = MOST_NODES, progress: Progress | None = None, watch: Watch | None = None, calibration: Mapping[str, Array] | None = None,
     scheme: str = "free", method: str = "measured", keep_float: Sequence[str] = (), quantise_rest: bool = False,
     follow: str = USUAL, accuracy: float | None = None, top1: float | None = None, edges: Edges = PLAIN,
 ) -> ImportedModel:  # fmt: skip
@@ -118,7 +120,7 @@ def imported_as(
     choices.check()
     edges.check()
     return import_model(
-        source, batch=batch, shapes=shapes, progress=progress, watch=watch, calibration=calibration, choices=choices,
+        source, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration, choices=choices,
         edges=edges,
     )  # fmt: skip
 

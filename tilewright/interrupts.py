@@ -1,23 +1,89 @@
-"""Being told to end, by Ctrl-C or by SIGTERM: what was started is ended, too."""
+"""Being told to end, by Ctrl-C, by SIGTERM or by a budget of time: what was started is ended, too."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from contextlib import suppress
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from isa.errors import TilewrightError
 from sim.rtl.interrupts import INTERRUPTS
+from tilewright.exits import Exit
 
+PATIENCE = 0.8
+"""Seconds that the main thread may stay in one call of a library after it was told to end."""
+_POLL = 0.1
 _came: list[int] = []
+_out_of_time = ""
+"""What is told, once a budget of time is spent."""
+
+
+class _OutOfTime(BaseException):
+    """The budget of time is spent; nobody who handles errors may take it for one."""
 
 
 def catch_interrupts() -> None:
-    """Both become a ``KeyboardInterrupt``, once; one that the caller has chosen to ignore stays ignored."""
+    """Both become a ``KeyboardInterrupt``, once; one that the caller has chosen to ignore stays ignored.
+
+    Python looks at signals between its own steps: a thread of ours ends the process where a library does not come back.
+    """
     for number in INTERRUPTS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    threading.Thread(target=_end_stuck, args=(told,), daemon=True).start()
+
+
+@contextmanager
+def time_budget(seconds: float | None, what: str, remedy: str) -> Iterator[None]:
+    """A ``TilewrightError`` if what is within takes longer; None: as long as it takes."""
+    global _out_of_time
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _out_of_time = f"{what}: not done within {seconds:g} seconds (--seconds); {remedy}"
+    before = signal.signal(signal.SIGALRM, _alarm)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield
+    except _OutOfTime:
+        raise TilewrightError(_out_of_time) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _alarm(number: int, frame: object) -> None:
+    raise _OutOfTime
+
+
+def _end_stuck(told: int) -> None:
+    """End the process if the main thread stands in one call for as long as ``PATIENCE`` after a signal."""
+    while True:
+        for number in os.read(told, 1):
+            place, since = _place(), time.monotonic()
+            while time.monotonic() < since + PATIENCE and _place() == place:
+                time.sleep(_POLL)
+            if _place() != place or number in _came:
+                continue
+            interrupt = number in INTERRUPTS and signal.getsignal(number) is not signal.SIG_IGN
+            if interrupt or (number == signal.SIGALRM and signal.getsignal(number) is _alarm):
+                message = "interrupted" if interrupt else _out_of_time
+                sys.stderr.write(f"tilewright: {message}\n")
+                leave(Exit.INTERRUPTED if interrupt else Exit.BAD_INPUT)
+
+
+def _place() -> tuple[int, int]:
+    """Where the main thread is."""
+    frame = sys._current_frames()[threading.main_thread().ident or 0]
+    return id(frame), frame.f_lasti
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,6 +13,8 @@ from compiler.frontend.model import Array, Model, Node, TensorType, part_proto
 from compiler.frontend.session import RuntimeRefusal, run
 
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
+MOST_TURNS = 10_000
+"""Of a loop over constants that is computed here; a longer one, or one of no constant number, stays in the model."""
 _ALIASES = {"Identity", "Dropout"}
 
 
@@ -31,7 +33,7 @@ def fold_constants(model: Model, *, weights: bool = False) -> Model:
         if value is not None:
             constants[node.output] = value
             known.add(node.output)
-        elif node.op_type not in left and not _gives_constant(model, node) and all(name in known for name in node.reads()):
+        elif _may_fold(model, node, constants, left) and all(name in known for name in node.reads()):
             folded.append(node)
             known.update(node.outputs)
         else:
@@ -61,6 +63,17 @@ def _folded_one_by_one(model: Model, constants: dict[str, Array], folded: Sequen
                 constants = constants | _values(model, constants, [node], node.outputs)
                 done.add(node.name)
     return model.with_nodes([node for node in model.nodes if node.name not in done and node.output not in constants], constants)
+
+
+def _may_fold(model: Model, node: Node, constants: Mapping[str, Array], left: set[str]) -> bool:
+    return node.op_type not in left and not _gives_constant(model, node) and not _is_long(node, constants)
+
+
+def _is_long(node: Node, constants: Mapping[str, Array]) -> bool:
+    if node.op_type != "Loop":
+        return False
+    turns = constants.get(node.input(0))
+    return turns is None or turns.size != 1 or int(turns.reshape(-1)[0]) > MOST_TURNS
 
 
 def _gives_constant(model: Model, node: Node) -> bool:

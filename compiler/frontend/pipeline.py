@@ -81,10 +81,12 @@ def import_model(
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    nodes: int | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> ImportedModel:
-    """``calibration`` and ``choices`` concern what is float in the model; ``batch`` is what a free first dimension becomes.
+    """``calibration`` and ``choices`` concern what is float in the model; ``batch`` is what a free first dimension becomes;
+    ``nodes``: the most that the model may have (``compiler/frontend/structure.py``).
 
     ``edges``: what inputs and outputs are, where not what the model says. ``watch`` is shown the graph as it is imported,
     and after each pass.
@@ -93,7 +95,7 @@ def import_model(
     if not (isinstance(source, str | Path) and Path(source).is_file()):
         source = load(source)
     with invalid_models_told(source):
-        model = read(source, batch=batch, shapes=shapes)
+        model = read(source, batch=batch, shapes=shapes, nodes=nodes)
         return _import(model, calibration, choices, edges, progress or (lambda _: None), watch)
 
 

@@ -21,7 +21,7 @@ from compiler.frontend.loading import loads
 from compiler.frontend.model import Array, Model, Node, TensorType, from_node_proto, to_proto
 from compiler.frontend.rebatch import rebatched
 from compiler.frontend.session import RuntimeRefusal
-from compiler.frontend.structure import check_structure
+from compiler.frontend.structure import MOST_NODES, check_budget, check_structure
 from compiler.frontend.tflite.convert import from_tflite
 from compiler.frontend.tflite.file import is_tflite
 from compiler.frontend.types import check_end, with_types
@@ -35,9 +35,13 @@ USUAL_OPSET = 21
 Source = str | Path | bytes | onnx.ModelProto
 
 
-def read(source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Model:
-    """``batch``: what the first dimension of every input becomes (if free, 1 unless told); ``shapes``: whole shapes."""
+def read(
+    source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None, nodes: int | None = None,
+) -> Model:  # fmt: skip
+    """``batch``: what the first dimension of every input becomes (if free, 1 unless told); ``shapes``: whole shapes; ``nodes``:
+    the most that the model may have."""
     proto, shapes = load(source), shapes or {}
+    check_budget(proto, nodes or MOST_NODES)
     model = from_proto(converted(proto))
     model = replace(model, types={**model.types, **_input_types(model, proto, batch, shapes)})
     # Its weights are twice in memory.

@@ -8,6 +8,8 @@ import onnx
 
 from compiler.frontend.errors import ModelError
 
+MOST_NODES = 50_000
+"""Unless more are allowed; the largest networks of the zoo have some thousands."""
 _FREE = -1
 """A dimension whose size is not known: what some exporters write, and onnxruntime takes."""
 
@@ -15,7 +17,8 @@ _FREE = -1
 def check_structure(proto: onnx.ModelProto, where: str) -> None:
     """Refuses what onnx's checker refuses, and we would take for something else."""
     if proto.ir_version < 1:
-        raise ModelError(f"{where}: ir_version {proto.ir_version or 'is missing'}, 1 or more is expected; export it again")
+        found = proto.ir_version or "is missing"
+        raise ModelError(f"{where}: ir_version {found}, at least 1 is expected; export the model again")
     for graph in _graphs(proto):
         names = [t.name for t in graph.initializer] + [t.values.name for t in graph.sparse_initializer]
         _check_single("constant", names, where)
@@ -29,11 +32,51 @@ def check_structure(proto: onnx.ModelProto, where: str) -> None:
             _check_sizes(f"input {value.name!r}", (d.dim_value for d in value.type.tensor_type.shape.dim), _FREE, where)
 
 
+def check_budget(proto: onnx.ModelProto, budget: int = MOST_NODES) -> None:
+    """Refuses a model of too many nodes, with those that its functions stand for: functions within functions are few bytes."""
+    sizes: dict[tuple[str, str], int] = {}
+    functions = {(function.domain, function.name): function for function in proto.functions}
+    pending = [*functions]
+    opened: set[tuple[str, str]] = set()
+    while pending:
+        key = pending[-1]
+        nodes = functions[key].node
+        inner = [found for node in _all(nodes) if (found := (node.domain, node.op_type)) in functions and found not in sizes]
+        if key in sizes or not inner:
+            sizes.setdefault(key, sum(sizes.get((node.domain, node.op_type), 1) for node in _all(nodes)))
+            pending.pop()
+            continue
+        if key in opened:
+            raise ModelError(
+                f"model {proto.graph.name}: function {key[1]!r} calls itself, none may; export the model again"
+            )
+        opened.add(key)
+        pending += inner
+    count = sum(sizes.get((node.domain, node.op_type), 1) for node in _all(proto.graph.node))
+    if count > budget:
+        shown = count if count < 10**12 else "more than a million million"
+        raise ModelError(
+            f"model {proto.graph.name}: {shown} nodes, at most {budget} are expected; --nodes allows more, which take "
+            "time and memory in proportion"
+        )
+
+
+def _all(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes, and those of the graphs within them."""
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        yield node
+        for attribute in node.attribute:
+            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                pending += graph.node
+
+
 def _check_single(kind: str, names: Iterable[str], where: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ModelError(f"{where}: {kind} {name!r} is given twice, and one of a name is expected; export it again")
+            raise ModelError(f"{where}: {kind} {name!r} is given twice, one of each name is expected; export the model again")
         seen.add(name)
 
 
@@ -45,14 +88,7 @@ def _check_sizes(what: str, sizes: Iterable[int], least: int, where: str) -> Non
 
 def _graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
     """The graph, and those within nodes."""
-    pending = [proto.graph]
-    nodes = [node for function in proto.functions for node in function.node]
-    while pending or nodes:
-        if pending:
-            graph = pending.pop()
-            yield graph
-            nodes += graph.node
-        while nodes:
-            for attribute in nodes.pop().attribute:
-                pending += [attribute.g] if attribute.HasField("g") else []
-                pending += attribute.graphs
+    yield proto.graph
+    for node in _all([*proto.graph.node, *(node for function in proto.functions for node in function.node)]):
+        for attribute in node.attribute:
+            yield from (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from compiler.fusion.isomorphism import LabelledGraph, embeddings
 from compiler.fusion.legal import Mask, OpSets, bits_of
@@ -13,6 +14,8 @@ FEEDS = frozenset({"feeds"})
 """The first makes a map that the second reads."""
 SHARES = frozenset({"shares"})
 """Both read the same map."""
+MOST_EMBEDDINGS = 32
+"""Of a template, for each operation of a graph: 100 convolutions of one map are side by side by fours in four million ways."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +118,11 @@ def labelled(sets: OpSets) -> LabelledGraph:
 
 
 def template_groups(sets: OpSets, templates: tuple[Template, ...] = TEMPLATES) -> dict[Mask, Template]:
-    """Every legal group that a template proposes, with the first that does."""
+    """Every legal group that a template proposes, with the first that does; of many operations on one map, the first ones."""
     graph = labelled(sets)
     found: dict[Mask, Template] = {}
     for template in templates:
-        for embedding in embeddings(template.graph, graph):
+        for embedding in islice(embeddings(template.graph, graph), MOST_EMBEDDINGS * len(sets.ops)):
             mask = sum(1 << vertex for vertex in embedding)
             if mask not in found and sets.together(mask) and sets.convex(mask):
                 found[mask] = template

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from isa.config import MachineConfig
+from tilewright.interrupts import time_budget
 from tilewright.model_options import model_arguments, model_options
 from tilewright.options import (
     EFFORT_HELP,
@@ -46,6 +47,8 @@ from tilewright.progress import stage_reporter
 )
 @click.option("--save-onnx", type=click.Path(path_type=Path), help="File for the quantised model, as ONNX.")
 @extent_options()
+@click.option("--nodes", type=click.IntRange(min=1), help="The most that the model may have.  [default: 50000]")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Give up after so long.  [default: never]")
 @click.option("--csv", "table", type=click.Path(path_type=Path), help="File for a table: layers, and nodes on the CPU.")
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
@@ -57,7 +60,8 @@ def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, effort: str, evaluator: str,
     memory: str | None, groups: Path | None, validate: Path | None, save_onnx: Path | None, batch: int | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...], schedule: Path | None, save_schedule: Path | None, table: Path | None,
-    dump: Path | None, arena: Path | None, verbose: bool, as_json: bool, **how: Any,
+    dump: Path | None, arena: Path | None, verbose: bool, as_json: bool, seconds: float | None,
+    nodes: int | None, **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -87,10 +91,11 @@ def command(
     if dump:
         check_output(dump / stages.FILES[0])
     labelled = read_arrays(validate) if validate else None
-    with stage_reporter(quiet=as_json) as report:
+    remedy = "give more, or less to do: --effort quick, --strategy naive"
+    with time_budget(seconds, "compilation", remedy), stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, batch=batch, progress=report, shapes=dict(shapes),
-            groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
+            nodes=nodes, groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
             schedule=schedule, effort=effort, evaluator=evaluator, **model_arguments(how),
         )  # fmt: skip
         summary = facts(compiled)

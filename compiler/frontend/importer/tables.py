@@ -33,15 +33,15 @@ def function_of(ctx: Context, node: Node) -> Int8:
     feeds: dict[str, NDArray[np.uint8] | Int8 | NDArray[np.float32]] = {}
     types = dict(ctx.model.types)
 
-    def visit(current: Node) -> None:
-        if current.name in nodes:
-            return
+    def read(current: Node) -> list[Node]:
+        """Makers of what it reads that are no tensors of the machine; what is one, is fed."""
+        makers = []
         for name in current.reads():
             if name in ctx.model.constants:
                 continue
             value = ctx.values.get(name)
             if not isinstance(value, Mapped):
-                visit(ctx.producers[name])
+                makers.append(ctx.producers[name])
                 continue
             types[name] = TensorType(ctx.model.elem(name), (256,))
             if ctx.model.elem(name) in EIGHT_BITS:
@@ -49,9 +49,18 @@ def function_of(ctx: Context, node: Node) -> Int8:
             else:  # what DequantizeLinear made, perhaps moved since
                 steps = VALUES.astype(np.int32) - value.params.zero_point
                 feeds[name] = steps.astype(np.float32) * np.float32(value.params.scale)
-        nodes[current.name] = current
+        return makers
 
-    visit(node)
+    waiting = [node]
+    while waiting:  # a maker before its readers; as deep as the model is long, which calls must not be
+        current = waiting.pop()
+        if current.name in nodes:
+            continue
+        makers = [maker for maker in read(current) if maker.name not in nodes]
+        if makers:
+            waiting += [current, *reversed(makers)]
+        else:
+            nodes[current.name] = current
     types[node.output] = TensorType(ctx.model.elem(node.output), None)
     part = part_proto(replace(ctx.model, types=types), list(nodes.values()), list(feeds), [node.output])
     result = run_session(session(part, threads=1), feeds)[node.output].reshape(-1)
