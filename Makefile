@@ -10,6 +10,7 @@ SEED ?= 0
 COUNT ?= 20000
 MEMORY ?= bench
 DEVICE ?= LFE5U-85F
+TRAINED ?= ../shared/models
 
 export AMARANTH_USE_YOSYS := builtin
 
@@ -111,6 +112,9 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.memory_work --least
 	$(BIN)/python -m bench.networks --workers 1
 	for form in "" --naive --dynamo; do $(BIN)/python -m bench.exports $$form || exit 1; done
+	$(BIN)/python -m bench.hold_out
+	$(BIN)/python -m bench.trained $(TRAINED)
+	$(BIN)/python -m bench.accuracy $(TRAINED)
 	$(BIN)/python -m bench.quantised
 	$(BIN)/python -m bench.quantised --exact densenet121
 	$(BIN)/python -m bench.configurations 0 60

@@ -111,17 +111,18 @@ def compile_model(
 
 def imported_as(
     source: Path | str | onnx.ModelProto, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None,
-    nodes: int = MOST_NODES, progress: Progress | None = None, watch: Watch | None = None, calibration: Mapping[str, Array] | None = None,
-    scheme: str = "free", method: str = "measured", keep_float: Sequence[str] = (), quantise_rest: bool = False,
-    follow: str = USUAL, accuracy: float | None = None, top1: float | None = None, edges: Edges = PLAIN,
+    nodes: int | None = None, progress: Progress | None = None, watch: Watch | None = None,
+    calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "measured",
+    keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL, accuracy: float | None = None,
+    top1: float | None = None, edges: Edges = PLAIN,
 ) -> ImportedModel:  # fmt: skip
     """The first part of ``compile_model``, with its arguments; names that nothing goes by are refused before any work."""
     choices = Choices(scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1)
     choices.check()
     edges.check()
     return import_model(
-        source, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration, choices=choices,
-        edges=edges,
+        source, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration,
+        choices=choices, edges=edges,
     )  # fmt: skip
 
 

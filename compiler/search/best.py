@@ -7,11 +7,10 @@ from compiler.fusion.legal import Mask
 from compiler.planning.objective import CYCLES
 from compiler.search.certify import certify
 from compiler.search.cost import Evaluator, Objective
-from compiler.search.greedy import greedy
-from compiler.search.partition import Partition, left_out_of, made_of, partition_by
+from compiler.search.partition import Partition, left_out_of, made_of
 from compiler.search.pricing import most_of_a_size, partition_into, priced, saving_over_alone
 from compiler.search.promising import promising
-from compiler.tuned import LEAN_PART, MOST_OPS, MOST_SEARCHED
+from compiler.tuned import LEAN_PART, MOST_OPS
 from compiler.xgraph.graph import XGraph
 
 
@@ -21,8 +20,6 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     For cycles those that promise most are planned (``promising.py``). For bytes those that save most are, size by size, and
     where that leaves any out, those that ``optimus`` would weigh, too.
     """
-    if len(evaluator.sets.ops) > MOST_SEARCHED:
-        return partition_by(greedy, graph, evaluator, objective)
     groups, grown = weighed_groups(evaluator, objective)
     prices = priced(evaluator, objective, [*groups])
     found = certify(evaluator.sets, prices, evaluator.shapes)

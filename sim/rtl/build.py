@@ -43,7 +43,7 @@ class Build:
     parameters: Mapping[str, int]
     """Verilog parameters of the top module."""
     extra_sources: tuple[str, ...] = ()
-    """Names of further files in this folder: the C++ main or a clock."""
+    """Names of further files in this folder, or paths of others: the C++ main or a clock."""
     top: str = "tilewright_bench"
     defines: tuple[str, ...] = ()
     cocotb: bool = False
@@ -186,11 +186,12 @@ def _verilate(build: Build, work: Path, directory: Path, flags: Sequence[str]) -
     options = list(VERILATOR_OPTIONS)
     for option, value in OPTIONS.items() if build.garbage else ():
         options[options.index(option) + 1] = value
-    tools = Toolchain(build.brief, {"bench": HERE} | (_cocotb_links() if build.cocotb else {}))
+    sources = {Path(name).name: HERE / name for name in build.sources}
+    tools = Toolchain(build.brief, {"bench": HERE} | sources | (_cocotb_links() if build.cocotb else {}))
     objects = tools.prepared(work)
     command = [*options, "--top-module", build.top, "-o", f"../result/{build.program}", *flags]
     command += [f"-G{name}={value}" for name, value in build.parameters.items()]
-    command += [f"../bench/{name}" for name in build.sources] + ["../core.v"]
+    command += [f"../{name}" for name in sources] + ["../core.v"]
     command += ["-CFLAGS", " ".join(("-I../bench", *(f"-D{name}" for name in build.defines)))]
     if build.coverage:
         command += ["--coverage-line", "--coverage-toggle"]

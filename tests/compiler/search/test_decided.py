@@ -157,7 +157,8 @@ def test_around_a_schedule_one_core_and_two_weigh_the_same_groups(strategy: str,
             partition = STRATEGIES[strategy](graph, around, CYCLES)
             assert (around._planners is not None) == (cores == 2)
         database.save()
-        found.append((partition, around.weighed(CYCLES), around.evaluated, json.loads(database.path.read_text())))
+        kept = json.loads(database.path.read_text().partition("\n")[2])
+        found.append((partition, around.weighed(CYCLES), around.evaluated, kept))
     assert found[0] == found[1]
 
 
