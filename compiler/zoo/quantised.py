@@ -12,7 +12,7 @@ import onnx
 from onnx import numpy_helper
 
 from compiler.frontend.model import Array
-from compiler.quantise.quantise import MOST_MEAN_RATIO
+from compiler.quantise.draft import MOST_MEAN_RATIO
 from sim.runtime.sessions import onnxruntime
 
 # isort: split
