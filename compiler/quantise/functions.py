@@ -33,9 +33,9 @@ def functions_of(forms: Forms) -> dict[str, Function]:
                 regions.setdefault(sources.pop(), []).append((node.output, nodes))
     found = dict[str, Function]()
     for source, results in regions.items():
-        nodes = {node.name for _, part in results for node in part}
-        if all(reader.name in nodes for reader in readers[source]) and source not in model.outputs:
-            whole = [node for node in model.nodes if node.name in nodes]
+        names = {node.name for _, part in results for node in part}
+        if all(reader.name in names for reader in readers[source]) and source not in model.outputs:
+            whole = [node for node in model.nodes if node.name in names]
             found[source] = _function(model, source, whole, [name for name, _ in results])
     return found
 

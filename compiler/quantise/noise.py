@@ -47,6 +47,8 @@ def noise_of_feeds(float_model: Model, quantised: Model, data: Iterable[Mapping[
     """In the order of the network."""
     makers = float_model.producers()
     names = list(_in_both(float_model, quantised))
+    if not names:
+        return []
     plain = session(_with_outputs(float_model, names))
     stored = session(_with_outputs(quantised, [f"{name}{STORED}" for name in names]))
     forms = forms_of_tensors(quantised)

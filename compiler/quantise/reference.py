@@ -89,7 +89,7 @@ class Reference:
 
 
 def mean_decibels(values: Sequence[float]) -> float:
-    return sum(min(max(value, -MOST_DECIBELS), MOST_DECIBELS) for value in values) / len(values)
+    return sum(min(max(value, -MOST_DECIBELS), MOST_DECIBELS) for value in values) / max(len(values), 1)
 
 
 def channel_means(values: Array) -> Float64:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Model
+from compiler.frontend.session import RuntimeRefusal
 from compiler.quantise.draft import Draft, Shifts
 from compiler.quantise.forms import Form
 from compiler.quantise.methods import Method, minmax, mse, percentile, roomy
@@ -78,8 +79,8 @@ def _made(draft: Draft, choice: Choice, feeds: Sequence[Feeds]) -> Model:
 def _warn(reference: Reference, model: Model, worst: Loss) -> None:
     """Where an output is of little use."""
     noise = dict(zip(reference.compared, reference.noise(model), strict=True))
-    output = min(noise, key=lambda name: noise[name])
-    if noise[output] < LEAST_DECIBELS:
+    output = min(noise, key=lambda name: noise[name], default="")
+    if output and noise[output] < LEAST_DECIBELS:
         where = f"{worst.noise.layer}, from {worst.before:.1f} to {worst.noise.decibels:.1f} dB"
         warnings.warn(
             f"output {output}: signal to noise {noise[output]:.1f} dB on calibration inputs held back, "
@@ -113,8 +114,11 @@ class _Trial:
 
 
 def corrections(draft: Draft, params: Mapping[str, Params], feeds: Sequence[Feeds]) -> Shifts:
-    """Of all biases."""
-    return shifts_of(draft.written(params), Reference.of(draft.model, feeds), bounded_layers(draft, params))
+    """Of all biases; none, if onnxruntime does not run a node of the model by itself."""
+    try:
+        return shifts_of(draft.written(params), Reference.of(draft.model, feeds), bounded_layers(draft, params))
+    except RuntimeRefusal:
+        return {}
 
 
 def bounded_layers(draft: Draft, params: Mapping[str, Params]) -> dict[str, Layer]:

@@ -28,8 +28,10 @@ class Target:
 
     def met(self, reference: Reference, quantised: Model) -> bool:
         found = reference.run(quantised)
-        if min(reference.noise_of(found)) < self.decibels:
+        if min(reference.noise_of(found), default=math.inf) < self.decibels:
             return False
+        if not reference.compared:
+            return True
         first = reference.compared[0]
         real, made = (
             np.concatenate([each[first].reshape(len(each[first]), -1).argmax(axis=1) for each in side])

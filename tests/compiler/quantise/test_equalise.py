@@ -18,7 +18,7 @@ from compiler.quantise.equalise import classes_of, equalised
 from compiler.quantise.forms import forms_of
 from compiler.quantise.noise import noise_of_tensors
 from compiler.quantise.quantise import quantise
-from compiler.quantise.statistics import batches, collected
+from compiler.quantise.statistics import Statistics, batches, collected
 from tests.compiler.frontend.quantised_models import model, node, weights
 
 RNG = np.random.default_rng(3)
@@ -48,14 +48,14 @@ NETS = {
 }  # fmt: skip
 
 
-def statistics(net: Model) -> dict[str, object]:
-    return collected(net, forms_of(net).quantised(), batches(net, {"x": DATA}))  # type: ignore[return-value]
+def statistics(net: Model) -> dict[str, Statistics]:
+    return collected(net, forms_of(net).quantised(), batches(net, {"x": DATA}))
 
 
 @pytest.mark.parametrize("name", NETS)
 def test_an_equalised_network_is_the_same_function(name: str) -> None:
     net = built(NETS[name])
-    found = equalised(net, statistics(net))  # type: ignore[arg-type]
+    found = equalised(net, statistics(net))
     assert found is not net
     feeds = {"x": DATA[:1]}
     expected = run(to_proto(net), feeds)["y"]
@@ -86,7 +86,7 @@ def test_quiet_channels_get_finer() -> None:
     net = built(NETS["ReLU, then depthwise"])
     # What reads quiet channels has great weights for them, as in trained networks.
     net = replace(net, constants={**net.constants, "d": TABLE["d"] / UNLIKE, "u": TABLE["u"]})
-    equal = equalised(net, statistics(net))  # type: ignore[arg-type]
+    equal = equalised(net, statistics(net))
     plain, better = (output_noise(each) for each in (net, equal))
     assert better > plain + 6
 
@@ -100,7 +100,7 @@ def test_silent_channels_keep_their_weights() -> None:
     silent = {**TABLE, "w": TABLE["w"] * (np.arange(6) != 2).reshape(6, 1, 1, 1), "b": TABLE["b"] * (np.arange(6) != 2)}
     nodes = [node("Conv", "x w b", "a"), node("Relu", "a", "r"), node("Conv", "r u")]
     net = with_types(read(model(nodes, (1, 4, 8, 8), silent)))
-    found = equalised(net, statistics(net))  # type: ignore[arg-type]
+    found = equalised(net, statistics(net))
     last = next(each for each in found.nodes if each.output == "y")
     made: NDArray[np.float32] = found.constants[last.inputs[1]]
     assert np.isfinite(made).all()

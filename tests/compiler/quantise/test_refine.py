@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from numpy.typing import NDArray
 
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.reader import read
@@ -31,11 +35,11 @@ CONSTANTS = {
 }  # fmt: skip
 
 
-def built(*nodes: object) -> Model:
-    return with_types(read(model([*nodes], (1, 4, 12, 12), CONSTANTS)))  # type: ignore[list-item]
+def built(*nodes: onnx.NodeProto) -> Model:
+    return with_types(read(model([*nodes], (1, 4, 12, 12), CONSTANTS)))
 
 
-def draft_of(net: Model, count: int = 8) -> tuple[Draft, list[dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]]]:
+def draft_of(net: Model, count: int = 8) -> tuple[Draft, list[dict[str, NDArray[Any]]]]:
     forms, scheme = forms_of(net), SCHEMES["free"]
     feeds = list(batches(net, {"x": DATA[:count]}))
     return Draft(net, forms, scheme, collected(net, forms.quantised(), feeds), scales_of_weights(net, forms, scheme)), feeds
@@ -90,14 +94,14 @@ def test_corrected_biases_bring_the_means_of_all_layers_back(clamp: str) -> None
     }  # fmt: skip
     names = ["r", "d", "y"]
 
-    def off(shifts: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]) -> list[float]:
+    def off(shifts: Mapping[str, NDArray[np.float64]]) -> list[float]:
         found = draft.written(params, shifts, names)
         made = [(run(to_proto(found), each), run(to_proto(showing(net, names)), each)) for each in feeds]
         axes = (0, 1, 3, 4)
         means = [[np.mean([each[name] for each in side], axis=axes) for side in zip(*made, strict=True)] for name in names]
         return [float(np.abs(found - expected).max()) for found, expected in means]
 
-    before, after = off({}), off(dict(corrections(draft, params, feeds)))
+    before, after = off({}), off(corrections(draft, params, feeds))
     assert all(b < 0.5 * a for a, b in zip(before, after, strict=True))
 
 
@@ -149,3 +153,4 @@ def test_the_method_is_that_of_the_best_score_on_inputs_held_back() -> None:
 def test_the_mean_of_decibels_is_not_ruled_by_what_is_exact() -> None:
     assert mean_decibels([float("inf"), 20.0]) == 40.0
     assert mean_decibels([float("-inf"), 20.0]) == -20.0
+    assert mean_decibels([]) == 0.0
