@@ -7,7 +7,7 @@ yosys as ``tilewright size --target ecp5`` runs it, but for ``-nodsp``.
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from dataclasses import replace
 
 from amaranth import Module, Signal, signed
 from amaranth.back import verilog
@@ -15,7 +15,8 @@ from amaranth.back import verilog
 from bench.command import command
 from hw.arithmetic.joined import join, joined_products
 from hw.conv.tree import register
-from sim.rtl.interrupts import temporary_folder
+from sim.synthesis.design import split_design
+from sim.synthesis.mapping import map_modules
 from sim.synthesis.targets import TARGETS
 from sim.synthesis.tools import find_tool
 
@@ -44,20 +45,11 @@ def joined() -> tuple[Module, list[Signal]]:
 def used(design: tuple[Module, list[Signal]], *, multipliers: bool) -> dict[str, float]:
     """Its resources on an ECP5."""
     module, ports = design
-    target, yosys = TARGETS["ecp5"], find_tool("yosys")
-    script = target.script.format(top="top")
-    script = script if multipliers else script.replace("synth_ecp5", "synth_ecp5 -nodsp")
-    with temporary_folder() as work:
-        (work / "top.v").write_text(verilog.convert(module, ports=ports, name="top", emit_src=False))
-        yosys.run(["-q", "-p", f"read_verilog top.v; {script}; tee -o stat.txt stat"], work)
-        lines = [line.split() for line in (work / "stat.txt").read_text().splitlines()]
-    names = {name for cells in target.resources.values() for name in cells}
-    cells: Counter[str] = Counter()
-    for line in lines:
-        name = next((word for word in line if word in names), None)
-        if name is not None:
-            cells[name] += int(next(word for word in line if word.isdecimal()))
-    return target.used(cells)
+    target = TARGETS["ecp5"]
+    if not multipliers:
+        target = replace(target, to_gates=target.to_gates.replace("synth_ecp5", "synth_ecp5 -nodsp"))
+    text = split_design(verilog.convert(module, ports=ports, name="top", emit_src=False))
+    return target.used(map_modules(text, target, find_tool("yosys"), report=lambda line: None)["top"].cells)
 
 
 def main(arguments: list[str]) -> None:
