@@ -14,7 +14,7 @@ from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.tables import applied, function_of
 from compiler.frontend.importer.values import Joined, Mapped, Mean, Params
-from compiler.frontend.importer.views import arranged, joined, selected, sliced
+from compiler.frontend.importer.views import MOST_ONES, arranged, joined, reshaped, selected, sliced
 from compiler.frontend.model import MICROSOFT, Array, Node
 from compiler.xgraph.ops import Finish
 
@@ -136,6 +136,12 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
     whole = {"N": n, "H": h, "W": w, "C": c}
     first, step, count = ({letter: by.get(letter, (0, 1, whole[letter]))[part] for letter in "NHWC"} for part in range(3))
     require(movement.joined_axis, "N" if (first["N"], count["N"]) != (0, n) else "C")
+    if step["C"] > 1 and h * w == 1 and count["C"] * c > MOST_ONES:
+        # As columns of one channel each, of which a view takes every so many.
+        columns = reshaped(ctx, x, (n, 1, c, 1), plain("NHWC", (n, 1, c, 1)))
+        some = (n, 1, count["C"], 1)
+        columns = sliced(ctx, columns, (0, first["C"], 0), (1, step["C"]), some, plain("NHWC", some))
+        return reshaped(ctx, columns, (n, 1, 1, count["C"]), plain(letters, shape))
     if step["C"] > 1:
         channels = [first["C"] + step["C"] * i for i in range(count["C"])]
         middle = [count["C"] if letter == "C" else whole[letter] for letter in letters]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from compiler.frontend.constraints import general
+from compiler.frontend.constraints import general, movement
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Atom, Dim, Layout, Shape4, as_bytes, axis, map_shape, memory_order, merged, plain
 from compiler.frontend.importer.values import Mapped, Params
 from compiler.xgraph.ops import Concat, Conv, Eltwise, EltwiseKind, Finish, Interleave, Requantisation, Reshape, Slice, Window
 
+MOST_ONES = 1 << 20
+"""Bytes of a convolution that only selects channels."""
 ONE = 1 << 23
 """The mantissa of 1, with shift 23."""
 
@@ -62,8 +65,11 @@ def _permuted(ctx: Context, value: Mapped, order: Dim, layout: Layout) -> Mapped
 
 
 def selected(ctx: Context, value: Mapped, channels: Sequence[int | None], layout: Layout, fill: int = 0) -> Mapped:
-    """The channels of a map in any order, with ``fill`` where there is none: a 1x1 convolution of ones and zeros."""
+    """The channels of a map in any order, with ``fill`` where there is none: a 1x1 convolution of ones and zeros, if that is
+    small; else slices, one after another."""
     n, h, w, c = ctx.map_shape(value)
+    if len(channels) * c > MOST_ONES and c > 1:
+        return _in_pieces(ctx, value, channels, layout, fill)
     weights = np.zeros((len(channels), 1, 1, c), np.int8)
     bias = np.zeros(len(channels), np.int32)
     for row, channel in enumerate(channels):
@@ -75,6 +81,31 @@ def selected(ctx: Context, value: Mapped, channels: Sequence[int | None], layout
     name = ctx.tensor(ctx.fresh(f"{value.tensor}/channels"), (n, h, w, len(channels)), ctx.stored(value))
     op = Conv(name, (value.tensor,), (name,), Window((1, 1)), weights, unit, Finish())
     return ctx.add(op, layout, value.params)
+
+
+def _in_pieces(ctx: Context, value: Mapped, channels: Sequence[int | None], layout: Layout, fill: int) -> Mapped:
+    """Stretches of neighbouring channels, and of ``fill``."""
+    n, h, w, _ = ctx.map_shape(value)
+    parts = []
+    for first, count in _stretches(channels):
+        size = 1 if first is None else count
+        part = (n, h, w, size)
+        piece = sliced(ctx, value, (0, 0, first or 0), (1, 1), part, plain("NHWC", part))
+        if first is None:
+            piece = selected(ctx, piece, [None] * count, plain("NHWC", (n, h, w, count)), fill)
+        parts.append(piece)
+        require(movement.few_pieces, len(parts))
+    return replace(parts[0], layout=layout) if len(parts) == 1 else joined(ctx, parts, (n, h, w, len(channels)), layout)
+
+
+def _stretches(channels: Sequence[int | None]) -> Iterator[tuple[int | None, int]]:
+    """The first channel of each and how many follow one another; None: of channels that are none."""
+    start = 0
+    for end in range(1, len(channels) + 1):
+        last = channels[end - 1]
+        if end == len(channels) or channels[end] != (None if last is None else last + 1):
+            yield channels[start], end - start
+            start = end
 
 
 def sliced(
