@@ -1,7 +1,7 @@
 """Costs and schemes of groups that were planned before, kept between runs.
 
-One file per configuration and version of the planner, in the user's cache directory. It can be deleted at any time; a
-damaged one is ignored and written anew.
+One file per configuration and version of the planner, in the user's cache directory, sealed by a checksum: costs that somebody
+has changed would change programs. It can be deleted at any time; a damaged one is told, ignored, and written anew.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from functools import lru_cache
@@ -22,6 +23,7 @@ from compiler.schedule.latency import AFTER_LOAD, OF_A_PASS
 from isa.config import MachineConfig
 from isa.files import write_atomically
 
+_LIMIT = 1 << 62
 FOLDERS = ("layers", "planning", "emit", "search", "xgraph", "memory", "schedule")
 """Where the code lies that costs depend on."""
 
@@ -62,7 +64,7 @@ class Database:
         """Adds to what other processes have written meanwhile; a directory that cannot be written is no error."""
         if not self._new:
             return
-        costs, schemes = _read(self.path)
+        costs, schemes = _read(self.path, told=True)
         content = {
             "costs": {
                 digest: None if cost is None else [cost.cycles, cost.dram_bytes]
@@ -70,9 +72,11 @@ class Database:
             },
             "schemes": {digest: [astuple(each) for each in found] for digest, found in (schemes | self._schemes).items()},
         }  # fmt: skip
+        if self.path.exists() and not self.path.is_file():
+            return
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.path, json.dumps(content).encode())
+            write_atomically(self.path, json.dumps({"sha256": _seal(content), **content}).encode())
             self._new = False
 
 
@@ -93,17 +97,45 @@ def _planner() -> str:
     return state.hexdigest()
 
 
-def _read(path: Path) -> tuple[dict[str, Cost | None], dict[str, tuple[Scheme, ...]]]:
+class CacheWarning(UserWarning):
+    """A file of the cache that is of no use."""
+
+
+def _seal(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _read(path: Path, told: bool = False) -> tuple[dict[str, Cost | None], dict[str, tuple[Scheme, ...]]]:
     try:
+        if not path.exists():
+            return {}, {}
+        if not path.is_file():  # a pipe would be waited for
+            raise ValueError("not a file")
         content = json.loads(path.read_bytes())
-        costs = {
-            digest: None if cost is None else Cost(int(cost[0]), int(cost[1])) for digest, cost in content["costs"].items()
-        }  # fmt: skip
+        if content.pop("sha256") != _seal(content):
+            raise ValueError("its content does not match its checksum")
+        costs = {digest: None if cost is None else _cost(cost) for digest, cost in content["costs"].items()}
         return costs, {digest: tuple(map(_scheme, found)) for digest, found in content["schemes"].items()}
-    except (OSError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+    except OSError:
         return {}, {}
+    except (ValueError, TypeError, AttributeError, IndexError, KeyError, OverflowError, RecursionError) as error:
+        if not told:
+            message = f"costs of groups in {path} cannot be used ({error}); they are found anew"
+            warnings.warn(message, CacheWarning, stacklevel=2)
+        return {}, {}
+
+
+def _cost(kept: Sequence[Any]) -> Cost:
+    cycles, dram_bytes = kept
+    return Cost(_number(cycles, 0), _number(dram_bytes, 0))
 
 
 def _scheme(kept: Sequence[Any]) -> Scheme:
     steps, pipelined, passes, held, partly, turned = kept
-    return Scheme(int(steps), bool(pipelined), int(passes), bool(held), bool(partly), bool(turned))
+    return Scheme(_number(steps, 1), bool(pipelined), _number(passes, 1), bool(held), bool(partly), bool(turned))
+
+
+def _number(value: Any, least: int) -> int:
+    if type(value) is not int or not least <= value < _LIMIT:
+        raise ValueError(f"{value!r:.40} is no number from {least}")
+    return value

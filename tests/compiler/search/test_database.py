@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
 from compiler.search import database as database_module
 from compiler.search.cost import OBJECTIVES, Cost, Evaluator
-from compiler.search.database import Database, open_database
+from compiler.search.database import CacheWarning, Database, open_database
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset
 from tests.compiler.search.partitions import random_graph
@@ -53,9 +55,34 @@ def test_a_damaged_file_is_ignored_and_written_anew(tmp_path: Path, content: str
     path = open_database(NANO, tmp_path).path
     path.parent.mkdir(parents=True)
     path.write_bytes(content.encode("latin-1"))
-    value, planned = search(open_database(NANO, tmp_path))
+    with pytest.warns(CacheWarning, match="cannot be used .*; they are found anew"):
+        value, planned = search(open_database(NANO, tmp_path))
     assert planned > 0
     assert search(open_database(NANO, tmp_path)) == (value, 0)
+
+
+@pytest.mark.parametrize("cost", [[0, 0], [None, 1], [-1, 1], [1e400, 1], [[1], 1], [1], [True, 1], [2**70, 1]])
+@pytest.mark.parametrize("resealed", [False, True])
+def test_costs_that_somebody_wrote_are_not_taken(tmp_path: Path, cost: list[object], resealed: bool) -> None:
+    content = {"costs": {"a": cost}, "schemes": {}}
+    seal = database_module._seal(content) if resealed else database_module._seal({"costs": {}, "schemes": {}})
+    (tmp_path / "costs.json").write_text(json.dumps({"sha256": seal, **content}))
+    if resealed and cost == [0, 0]:
+        assert Database(tmp_path / "costs.json")["a"] == Cost(0, 0)
+        return
+    with pytest.warns(CacheWarning):
+        assert len(Database(tmp_path / "costs.json")) == 0
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "costs.json")
+    with pytest.warns(CacheWarning, match="not a file"):
+        store = Database(tmp_path / "costs.json")
+    store["a"] = None
+    store.save()
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.warns(CacheWarning):
+        Database(tmp_path / "deep.json")
 
 
 def test_what_others_wrote_meanwhile_is_kept(tmp_path: Path) -> None:
