@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from isa.errors import TilewrightError
@@ -64,6 +65,13 @@ BOUNDS: dict[str, Bound] = {
     "chip_cores": Bound(1, 16),
 }
 """Every whole-number field and what it may be; the remaining fields are names and switches."""
+
+
+def check_printable(values: Mapping[str, object]) -> None:
+    """A number of thousands of digits cannot even be told."""
+    for field, value in values.items():
+        if isinstance(value, int) and value.bit_length() > 64:
+            raise ConfigError(f"configuration field {field}: a number of {value.bit_length()} bits, far outside of every bound")
 
 
 def check_name(name: object) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from isa.bounds import BOUNDS, ConfigError, ceil_pow2, check_name
+from isa.bounds import BOUNDS, ConfigError, ceil_pow2, check_name, check_printable
 from isa.checks import check_lanes
 from isa.chips import CHIPS
 from isa.ram import RAM_FIELDS, RAM_STYLES
@@ -332,6 +332,7 @@ def config_from_dict(values: dict[str, Any], *, origin: str) -> MachineConfig:
 
 
 def _from_dict(values: dict[str, Any]) -> MachineConfig:
+    check_printable(values)
     given = dict(values)
     start = dataclasses.asdict(preset(given.pop("base"))) if "base" in given else {}
     known = {f.name: f.default is dataclasses.MISSING for f in dataclasses.fields(MachineConfig)}
@@ -356,7 +357,7 @@ def load_config(source: str) -> MachineConfig:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"configuration file {source!r} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not all that it refuses are its own errors
         raise ConfigError(f"configuration file {source!r}: not TOML: {error}") from None
     return config_from_dict(values, origin=f"configuration file {source!r}")
 

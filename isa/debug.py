@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from isa.errors import TilewrightError
+from isa.errors import TilewrightError, printable
 
 _RECORD = struct.Struct("<IIi")
 _NO_TILE = -1
@@ -27,7 +27,8 @@ class DebugRecord:
     """None: work for the whole layer, as loading its weights."""
 
     def __str__(self) -> str:
-        return self.layer if self.tile is None else f"{self.layer} tile {self.tile}"
+        layer = printable(self.layer)
+        return layer if self.tile is None else f"{layer} tile {self.tile}"
 
 
 def pack(records: Sequence[DebugRecord]) -> tuple[bytes, bytes]:

@@ -25,7 +25,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 
-from isa.program import Conversion, CpuStep, HostTensor, MachineStep, Program, TensorBuffer
+from isa.program import Conversion, CpuStep, HostTensor, MachineStep, Program, ProgramError, TensorBuffer
 from isa.version import ISA_VERSION
 
 TABLE_SECTION = ".tilewright.host"
@@ -154,7 +154,7 @@ def type_code(name: str) -> int:
     """Of a numpy type; 0 for what C has no name for."""
     kind = name.rstrip("0123456789")
     bits = name[len(kind) :] or "8"
-    return int(bits) // 8 + 16 * _KINDS[kind] if kind in _KINDS else 0
+    return int(bits) // 8 + 16 * _KINDS[kind] if kind in _KINDS and len(bits) < 4 else 0
 
 
 def _conversions(step: CpuStep, program: Program, buffers: set[str]) -> tuple[Conversion, ...]:
@@ -184,7 +184,11 @@ def _float_bits(value: float) -> int:
 
 
 def _pack(words: Sequence[int]) -> bytes:
-    return struct.pack(f"<{len(words)}I", *words)
+    try:
+        return struct.pack(f"<{len(words)}I", *words)
+    except struct.error:
+        bad = next(word for word in words if not 0 <= word < 1 << 32)
+        raise ProgramError(f"table for drivers: {bad:#x} does not fit into its 32 bits; make tensors smaller") from None
 
 
 class _Names:

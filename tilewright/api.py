@@ -208,7 +208,7 @@ def read_groups(path: Path) -> list[list[str]]:
     """Groups from a JSON file: a list of lists of operation names."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TilewrightError(f"{path}: not JSON: {error}") from None
     if not isinstance(value, list) or not all(isinstance(g, list) and all(isinstance(n, str) for n in g) for g in value):
         raise TilewrightError(f'{path}: expected a list of lists of operation names, as [["conv1", "pool1"]]')

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import click
 
-from isa.errors import TilewrightError
+from isa.errors import TilewrightError, printable
 from tilewright.exits import Exit
 from tilewright.interrupts import catch_interrupts, leave, was_interrupted
 from tilewright.version import VERSION
@@ -157,14 +157,14 @@ def _complain(message: str, who: str = "tilewright") -> int:
     if was_interrupted():
         return _interrupted()
     # Names come from files, and may hold what ends a line.
-    click.echo(f"{who}: {' '.join(message.splitlines())}", err=True)
+    click.echo(f"{who}: {printable(' '.join(message.splitlines()))}", err=True)
     return Exit.BAD_INPUT
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """One line, without the place in our code that gave it; on a terminal it takes the place of the progress."""
     wipe = "\r\033[K" if sys.stderr.isatty() else ""
-    click.echo(f"{wipe}tilewright: warning: {message}", err=True)
+    click.echo(f"{wipe}tilewright: warning: {printable(str(message))}", err=True)
 
 
 def _forget_output() -> None:

@@ -53,7 +53,7 @@ def host_speed(directory: Path | None = None) -> HostSpeed:
         known = HostSpeed(**json.loads(path.read_bytes()))
         if all(isinstance(value, float) and 0 < value < float("inf") for value in asdict(known).values()):
             return known
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         pass
     found = measured()
     with contextlib.suppress(OSError):

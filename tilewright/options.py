@@ -139,7 +139,7 @@ def extent_options() -> Decorator:
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         help_text = "Images at once.  [default: the model's; 1 if free]"
-        with_batch = click.option("--batch", type=click.IntRange(min=1), help=help_text)(function)
+        with_batch = click.option("--batch", type=click.IntRange(1, 1 << 20), help=help_text)(function)
         help_text = "Whole shape of an input; for several inputs, several times.  [default: the model's]"
         return click.option("--shape", "shapes", type=ShapeOption(), multiple=True, help=help_text)(with_batch)
 

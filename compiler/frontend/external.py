@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from math import prod
@@ -12,6 +13,7 @@ from onnx.external_data_helper import ExternalDataInfo, load_external_data_for_t
 
 from compiler.frontend.errors import ModelError
 
+_NUMBER = re.compile("[0-9]{1,18}")
 _REMEDY = "keep the file that came with the model beside it, or export the model again"
 
 _NARROW_BITS: dict[int, int] = {onnx.TensorProto.INT4: 4, onnx.TensorProto.UINT4: 4, onnx.TensorProto.FLOAT4E2M1: 4}
@@ -28,6 +30,7 @@ def with_external_data(proto: onnx.ModelProto, folder: Path | None) -> onnx.Mode
 
 
 def _load(tensor: onnx.TensorProto, folder: Path | None) -> None:
+    _check_entries(tensor)
     info = ExternalDataInfo(tensor)
     if folder is None:
         raise ModelError(
@@ -52,6 +55,15 @@ def _load(tensor: onnx.TensorProto, folder: Path | None) -> None:
         raise ModelError(f"tensor {tensor.name}: its file {path} cannot be read: {text}; {_REMEDY}") from None
     tensor.data_location = onnx.TensorProto.DEFAULT
     del tensor.external_data[:]
+
+
+def _check_entries(tensor: onnx.TensorProto) -> None:
+    for entry in tensor.external_data:
+        if entry.key in ("offset", "length") and not _NUMBER.fullmatch(entry.value):
+            found = f"{entry.key} {entry.value[:40]!r}"
+            raise ModelError(f"tensor {tensor.name}: {found} of its external data, a number of bytes is expected; {_REMEDY}")
+        if entry.key == "location" and "\0" in entry.value:
+            raise ModelError(f"tensor {tensor.name}: {entry.value[:40]!r} is no name of a file; {_REMEDY}")
 
 
 def _bytes(tensor: onnx.TensorProto) -> int:

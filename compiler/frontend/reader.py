@@ -25,6 +25,7 @@ from compiler.frontend.structure import MOST_NODES, check_budget, check_structur
 from compiler.frontend.tflite.convert import from_tflite
 from compiler.frontend.tflite.file import is_tflite
 from compiler.frontend.types import check_end, with_types
+from isa.errors import printable
 
 LEAST_OPSET = 9
 MOST_OPSET = 26
@@ -125,7 +126,7 @@ def from_proto(proto: onnx.ModelProto) -> Model:
     nodes: list[Node] = []
     taken: set[str] = set()
     for index, item in enumerate(graph.node):
-        name = item.name or f"{item.op_type}_{index}"
+        name = printable(item.name or f"{item.op_type}_{index}")
         while name in taken:
             name += "_"
         taken.add(name)

@@ -36,7 +36,7 @@ def parse_schedule(text: str, name: str = "schedule") -> Schedule:
     """``name``: of what the text was read from, for errors."""
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not all that it refuses are its own errors
         raise ScheduleError(f"{name}: not TOML: {error}") from None
     top, dram, groups = _lines_of(text)
     table = _Table(values, Origin(name, top), "", _TOP)

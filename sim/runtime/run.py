@@ -76,7 +76,8 @@ def whole_model(program: Program) -> bytes:
 def check_inputs(expected: tuple[HostTensor, ...], given: Mapping[str, Array]) -> dict[str, Array]:
     """The inputs by name, each of the right shape and type."""
     wanted = ", ".join(f"{t.name} {t.type}{list(t.shape)}" for t in expected)
-    unknown = sorted(set(given) - {t.name for t in expected})
+    names = {t.name for t in expected}
+    unknown = [name for name in given if name not in names]
     if unknown:
         raise HostError(f"input {unknown[0]!r}: the network has none of that name; it takes {wanted}")
     checked: dict[str, Array] = {}

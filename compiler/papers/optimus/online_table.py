@@ -72,7 +72,7 @@ class TableFile:
     def _read(self) -> dict[str, object]:
         try:
             found = json.loads(self.path.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 
