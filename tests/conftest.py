@@ -84,3 +84,9 @@ def golden(request: pytest.FixtureRequest) -> Golden:
         assert found == text, f"{path} is not current; look at the difference, then run pytest with --update-golden"
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def synthesised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of all tests that map one small design as it is: a family's library takes yosys seconds to read."""
+    return tmp_path_factory.mktemp("synthesised")

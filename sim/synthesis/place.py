@@ -20,7 +20,7 @@ PACKAGE = "CABGA381"
 CLOCK, FAST_CLOCK = "clk", "clk2x"
 WRAPPER = "placed"
 Report = Callable[[str], None]
-YOSYS_SECONDS, PLACED_SECONDS, ROUTED_SECONDS = 0.15, 0.15, 0.5
+YOSYS_SECONDS, PLACED_SECONDS, ROUTED_SECONDS = 0.1, 0.22, 0.5
 """For each 1 000 characters of Verilog: what the tools from PyPI are expected to take."""
 _PORT = re.compile(
     r"^\s*(?P<way>input|output)(?: (?:wire|reg))? (?:\[(?P<top>\d+):0\] )?(?P<name>\\?\S+?)\s*[;,]?$", re.MULTILINE

@@ -28,8 +28,8 @@ def quiet(line: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
-def test_sizes_are_sums_over_instances(target: Any, mapped: Path) -> None:
-    size = count(DESIGN, map_modules(DESIGN, target, yosys(), report=quiet, cache=mapped), target, "yosys")
+def test_sizes_are_sums_over_instances(target: Any, synthesised: Path) -> None:
+    size = count(DESIGN, map_modules(DESIGN, target, yosys(), report=quiet, cache=synthesised), target, "yosys")
     assert size.units["first"] == size.units["second.leaf"]
     assert size.units["first"]["FF"] == 8
     assert size.units["first"]["LUT"] >= 8
@@ -39,33 +39,33 @@ def test_sizes_are_sums_over_instances(target: Any, mapped: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_flattened_logic_is_shared_across_modules(name: str, mapped: Path) -> None:
+def test_flattened_logic_is_shared_across_modules(name: str, synthesised: Path) -> None:
     tool, target = yosys(), TARGETS[name]
-    parts = count(DESIGN, map_modules(DESIGN, target, tool, report=quiet, cache=mapped), target, "yosys").total
-    whole = target.used(map_flattened(DESIGN, target, tool, report=quiet, cache=mapped).cells)
+    parts = count(DESIGN, map_modules(DESIGN, target, tool, report=quiet, cache=synthesised), target, "yosys").total
+    whole = target.used(map_flattened(DESIGN, target, tool, report=quiet, cache=synthesised).cells)
     assert whole["FF"] == parts["FF"] == 16
     assert whole["LUT"] < parts["LUT"], "the ANDs before a leaf's sum are in the LUTs of that sum"
 
 
 @needs("yosys")
 @pytest.mark.parametrize("name", TARGETS)
-def test_native_yosys_finds_as_many_registers(name: str, mapped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_native_yosys_finds_as_many_registers(name: str, synthesised: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second opinion; LUTs are each version's own: sizes are told with the version that counted them."""
     target, pinned = TARGETS[name], yosys()
     monkeypatch.setenv(NATIVE, "yosys")
     native = yosys()
     assert native.path != pinned.path
     for tool in (pinned, native):
-        parts = count(DESIGN, map_modules(DESIGN, target, tool, report=quiet, cache=mapped), target, "yosys").total
-        whole = target.used(map_flattened(DESIGN, target, tool, report=quiet, cache=mapped).cells)
+        parts = count(DESIGN, map_modules(DESIGN, target, tool, report=quiet, cache=synthesised), target, "yosys").total
+        whole = target.used(map_flattened(DESIGN, target, tool, report=quiet, cache=synthesised).cells)
         assert parts["FF"] == whole["FF"] == 16
 
 
-def test_what_was_flattened_before_is_not_again(mapped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_flattened_before_is_not_again(synthesised: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool, target = yosys(), TARGETS["ecp5"]
-    first = map_flattened(DESIGN, target, tool, report=quiet, cache=mapped)
+    first = map_flattened(DESIGN, target, tool, report=quiet, cache=synthesised)
     monkeypatch.setattr(mapping, "_mapped", None)
-    assert map_flattened(DESIGN, target, tool, report=quiet, cache=mapped) == first
+    assert map_flattened(DESIGN, target, tool, report=quiet, cache=synthesised) == first
 
 
 def test_only_what_changed_is_mapped_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,10 +139,10 @@ def test_a_carry_chain_counts_once_however_long_it_is(
         assert path.begin.source == "here.v:7"
 
 
-def test_paths_go_through_modules(mapped: Path) -> None:
+def test_paths_go_through_modules(synthesised: Path) -> None:
     design = split_design(VERILOG)
-    cells = map_modules(design, TARGETS["xcup"], yosys(), report=lambda line: None, cache=mapped)
-    paths = deepest_paths(cells, "top", {})
+    mapped = map_modules(design, TARGETS["xcup"], yosys(), report=lambda line: None, cache=synthesised)
+    paths = deepest_paths(mapped, "top", {})
     (register,) = [path for path in paths if path.end.signal == "second.leaf.q"]
     assert (register.begin.signal, register.cells) == ("first.q", "FF 2 LUT carry FF"), "AND outside, sum inside"
     assert register.through == ("first", "top", "second.leaf")
