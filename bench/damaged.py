@@ -1,9 +1,9 @@
 """Damaged files: ``python -m bench.damaged [--count N] [--seed S] [kind ...]``.
 
-Kinds are onnx, elf, toml, schedule and npz. Small good files are changed at random: bytes, runs of bytes, fields of the
-format. Each is given to a command that reads its kind, in a process that is ended after 10 seconds. Wrong is a traceback, a
-hang, more than one line on stderr, an exit code that is none of 0, 1 and 2, and an output file after anything but 0. Wrong
-files are kept.
+Kinds are onnx, elf, toml, schedule and npz: small good files, changed at random (bytes, runs of bytes, fields of the format);
+and structures: models made at random (``bench.structures``). Each is given to a command that reads its kind, in a process
+that is ended after 10 seconds. Wrong is a traceback, a hang, more than one line on stderr, an exit code that is none of 0, 1
+and 2, and an output file after anything but 0. Wrong files are kept.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from bench.command import command
 from bench.network_table import PAGE, put_row
+from bench.structures import crafted
 from isa.config import preset
 from isa.errors import TilewrightError
 from isa.program_file import resealed
@@ -46,13 +47,17 @@ MUCH = 1 << 20
 OPERATORS = ("Conv", "Add", "Loop", "If", "", "Konv", "Resize", "MatMul", "LSTM", "Softmax", "Reshape", "QLinearConv")
 NANO = ("--config", "nano")
 MODEL = ("model.onnx", "--calibrate", "image.npz", *NANO, "--strategy", "naive")
-FILES = {"onnx": "model.onnx", "elf": "model.elf", "toml": "mine.toml", "npz": "image.npz", "schedule": "schedule.toml"}
+FILES = {
+    "onnx": "model.onnx", "structures": "model.onnx", "elf": "model.elf", "toml": "mine.toml", "npz": "image.npz",
+    "schedule": "schedule.toml",
+}  # fmt: skip
 """The good file of each kind; the suffix of a damaged one is the same."""
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "onnx": (
         ("compile", "bad.onnx", *NANO, "--strategy", "naive", "-o", "new.elf"),
         ("check", "bad.onnx", *NANO, "--strategy", "naive"),
     ),
+    "structures": (("compile", "bad.onnx", *NANO, "--strategy", "naive", "--seconds", "8", "-o", "new.elf"),),
     "elf": (
         ("run", "bad.elf", "--input", "image.npz", "-o", "new.npz"),
         ("disasm", "bad.elf"),
@@ -105,6 +110,8 @@ def good() -> dict[str, bytes]:
 def damaged(kind: str, seed: int, files: dict[str, bytes]) -> bytes:
     """The file of that kind with that seed's damage."""
     rng = random.Random(f"{kind} {seed}")
+    if kind == "structures":
+        return crafted(rng)
     whole = files[FILES[kind]]
     inside: dict[str, Callable[[random.Random, bytes], bytes]] = {
         "onnx": _model, "npz": _arrays, "toml": _lines, "schedule": _lines, "elf": _words,

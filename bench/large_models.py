@@ -1,0 +1,74 @@
+"""Seconds of a compilation by the number of nodes: ``python -m bench.large_models [--strategy S] [--effort E] [count ...]``.
+
+Convolutions in a row, side by side, and each an output of the model; small ones on ``nano``. Near linear means that seconds per
+thousand nodes stay what they are.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from bench.command import command
+from tilewright.api import compile_model
+
+SHAPE = (1, 4, 4, 4)
+COUNTS = (500, 1_000, 2_000, 5_000)
+
+
+def _model(nodes: list[onnx.NodeProto], outputs: list[str]) -> onnx.ModelProto:
+    weights = np.eye(4, dtype=np.float32).reshape(4, 4, 1, 1)
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE) for name in ("x", *outputs)]
+    graph = helper.make_graph(nodes, "large", ends[:1], ends[1:], [numpy_helper.from_array(weights, "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def in_a_row(count: int) -> onnx.ModelProto:
+    names = ["x", *(f"y{number}" for number in range(count))]
+    return _model([helper.make_node("Conv", [names[n], "w"], [names[n + 1]], f"n{n}") for n in range(count)], names[-1:])
+
+
+def side_by_side(count: int) -> onnx.ModelProto:
+    names = [f"y{number}" for number in range(count)]
+    nodes = [helper.make_node("Conv", ["x", "w"], [name], name) for name in names]
+    return _model([*nodes, helper.make_node("Sum", names, ["y"], "sum")], ["y"])
+
+
+def many_outputs(count: int) -> onnx.ModelProto:
+    names = [f"y{number}" for number in range(count)]
+    return _model([helper.make_node("Conv", ["x", "w"], [name], name) for name in names], names)
+
+
+FORMS: tuple[Callable[[int], onnx.ModelProto], ...] = (in_a_row, side_by_side, many_outputs)
+
+
+def main(arguments: list[str]) -> int:
+    parser = command("large_models", __doc__)
+    parser.add_argument("counts", nargs="*", type=int, default=COUNTS)
+    parser.add_argument("--strategy", default="best")
+    parser.add_argument("--effort", default="quick")
+    chosen = parser.parse_args(arguments)
+    calibration = {"x": np.random.default_rng(0).normal(size=SHAPE).astype(np.float32)}
+    print("form | nodes | seconds | seconds per 1 000 nodes | words")
+    for form in FORMS:
+        for count in chosen.counts:
+            since = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = compile_model(
+                    form(count), "nano", strategy=chosen.strategy, effort=chosen.effort, calibration=calibration, cache=False
+                )  # fmt: skip
+            seconds = time.perf_counter() - since
+            words = len(found.program.words)
+            print(f"{form.__name__} | {count} | {seconds:.1f} | {1000 * seconds / count:.1f} | {words}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
