@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from compiler import crew as crews
 from compiler.driver import compile_graph
 from compiler.frontend.pipeline import import_model
 from compiler.planning.objective import CYCLES
+from compiler.search import crew as crews
 from compiler.search.best import best
 from compiler.search.cost import Evaluator
 from compiler.search.crew import Crew, Team, crew_allowed
