@@ -29,8 +29,8 @@ TITLE = "Efforts"
 COLUMNS = ("configuration", "network", "effort", "s", "clock s", "cycles", "DRAM kB of maps", "groups left out", "given up")
 GIVEN_UP = {
     "quick": "programs: none is timed; least DRAM: groups keep the graph's order",
-    "normal": "a proof; schemes of groups that do not wait; programs of more than 30 000 turns; orders by list scheduling",
-    "full": "seconds; a proof only where there are too many groups",
+    "normal": "schemes of groups that wait for less; programs of more than 30 000 turns; orders by list scheduling",
+    "full": "seconds",
 }
 PROBE = """
 import json, resource, sys, time, warnings

@@ -29,8 +29,8 @@ STRATEGY_HELP = (
 EVALUATOR_HELP = "What tells how long a group takes when groups are chosen: analytic, cycle (cycle model) or rtl."
 
 EFFORT_HELP = (
-    "Of strategy best: quick times no programs, normal all but very long ones; full times all, weighs more groups, proves "
-    "that none is better where they can be listed, and chooses schemes: minutes."
+    "Of strategy best: quick times no programs, normal all but very long ones; full times all, weighs more groups, and more "
+    "ways to execute them: minutes."
 )
 
 OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energy, or memory (DRAM that feature maps take)."

@@ -61,27 +61,6 @@ def storage_of(graph: XGraph) -> dict[str, Home]:
     return homes
 
 
-@lru_cache(maxsize=4)
-def kin_of(graph: XGraph) -> dict[str, tuple[str, ...]]:
-    """Of each map: all with which it shares bytes, itself among them; where layouts differ, all of the same storage."""
-    homes = storage_of(graph)
-    within: dict[str, list[str]] = {}
-    for name, home in homes.items():
-        within.setdefault(home.root, []).append(name)
-    return {
-        name: tuple(other for other in within[home.root] if _may_meet(home.view, homes[other].view))
-        for name, home in homes.items()
-    }  # fmt: skip
-
-
-def _may_meet(one: View, other: View) -> bool:
-    """Not if they hold different channels of the same pixels."""
-    if (one.step, one.row_stride) != (other.step, other.row_stride):
-        return True
-    first, second = one.offset % one.step, other.offset % other.step
-    return max(first, second) < min(first + one.channels, second + other.channels)
-
-
 def needs_copy(graph: XGraph) -> list[tuple[Op, int]]:
     """Inputs of concats, interleaves and reshapes that must be copied first."""
     found: list[tuple[Op, int]] = []

@@ -56,8 +56,7 @@ def command(
     """Say which operations run together, what each group saves against its operations alone, and what was second best.
 
     SOURCE is a program file, or an ONNX model, for which the other options count as for compile. Costs are the search's.
-    What no partition undercuts is proved from the groups that are weighed: with --effort full from those of any size, where
-    they can be listed.
+    What no partition undercuts is proved from the groups that are weighed; --effort full weighs more.
 
     \b
     Examples:

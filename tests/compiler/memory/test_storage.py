@@ -11,7 +11,7 @@ import pytest
 import compiler.memory
 from compiler.layers.views import View
 from compiler.memory.lifetimes import Step, lives_of
-from compiler.memory.storage import kin_of, needs_copy, storage_of
+from compiler.memory.storage import needs_copy, storage_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Cpu, Interleave, Reshape, Slice
 from compiler.xgraph.reference import execute
@@ -93,26 +93,6 @@ def test_a_view_shows_the_values_of_its_map(case: Case) -> None:
     views = {op.output for op in graph.ops if isinstance(op, Slice | Reshape)}
     parts = {name for op in graph.ops if isinstance(op, Concat | Interleave) for name in op.inputs}
     assert {home.root for home in storage_of(graph).values()} == graph.tensors.keys() - views - parts
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_kin_share_bytes(case: Case) -> None:
-    """None are forgotten; of maps of other layouts some may be named that do not share any."""
-    graph = made(case)
-    homes, kin = storage_of(graph), kin_of(graph)
-    of = {name: (home.root, places(home.view, graph.tensors[name].shape)) for name, home in homes.items()}
-    for one in homes:
-        for other in homes:
-            shared = of[one][0] == of[other][0] and not of[one][1].isdisjoint(of[other][1])
-            assert (other in kin[one]) >= shared
-            if of[one][0] != of[other][0] or case is channels:
-                assert (other in kin[one]) == shared
-    assert all(name in kin[name] for name in kin)
-
-
-def places(view: View, shape: tuple[int, int, int, int]) -> set[int]:
-    n, y, x, c = np.indices(shape)
-    return {*(view.offset + n * view.batch_stride + y * view.row_stride + x * view.step + c).reshape(-1).tolist()}
 
 
 def copied(case: Case) -> list[tuple[str, int]]:
