@@ -53,7 +53,7 @@ test: lint types check
 test-all: lint types check
 
 check: tools $(READY)
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 fuzz: tools $(READY)
 	$(BIN)/tilewright fuzz --config $(CONFIG) --seed $(SEED) --count $(COUNT) --engine rtl

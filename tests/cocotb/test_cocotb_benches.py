@@ -21,7 +21,13 @@ SMALL = replace(NANO, name="small", build_pool=False, build_misc=False, ic_p=3, 
 BY_NAME = {bench.name: bench for bench in BENCHES}
 
 
-@pytest.mark.parametrize("bench", BENCHES, ids=lambda bench: bench.name)
+QUICK = ("axi4-protocol", "axi4-lite", "axi4-lite-program", "tokens", "error-responses", "watchdog", "programs")
+"""The rest is left to the whole suite."""
+
+
+@pytest.mark.parametrize(
+    "bench", [pytest.param(bench, marks=() if bench.name in QUICK else pytest.mark.slow, id=bench.name) for bench in BENCHES]
+)
 def test_bench_on_nano(bench: Bench) -> None:
     assert run_bench(bench, NANO, "verilator") is None
 

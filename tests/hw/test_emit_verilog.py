@@ -14,8 +14,9 @@ import pytest
 from hw.delivery.style import MODULE
 from hw.delivery.uninitialised import without_initial_values
 from hw.delivery.waivers import waiver_file
-from hw.emit import _repeated, _share_modules, verilog
+from hw.emit import _repeated, _share_modules
 from isa.config import preset
+from sim.rtl.build import core_verilog
 from sim.rtl.verilator import lint_command
 from sim.synthesis.tools import find_tool
 from tests.tools import needs
@@ -30,12 +31,12 @@ ODD = dataclasses.replace(
 
 @pytest.fixture(scope="module")
 def nano() -> str:
-    return verilog(NANO)
+    return core_verilog(NANO)
 
 
 @pytest.fixture(scope="module")
 def odd() -> str:
-    return verilog(ODD)
+    return core_verilog(ODD)
 
 
 def ports(text: str) -> set[str]:

@@ -151,6 +151,7 @@ def test_one_block() -> None:
     assert arrange([Block(0, 1, 77)]).total == 77
 
 
+@pytest.mark.slow
 def test_thousands_of_blocks_in_a_chain_reach_the_largest_live_set() -> None:
     """As a network without branches has them: each lives until the next one is made."""
     rng = random.Random(1)

@@ -109,6 +109,7 @@ def test_the_peak_is_what_a_plain_account_of_lifetimes_says(seed: int) -> None:
     assert most == tasks.peak(order)
 
 
+@pytest.mark.slow
 def test_a_chain_of_thousands_of_tasks_is_one_task() -> None:
     count = 3000
     before = tuple(0 if n == 0 else 1 << n - 1 for n in range(count))

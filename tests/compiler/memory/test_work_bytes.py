@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from tilewright.api import random_inputs
 SMALL = {"squeezenet": 64, "unet": 32, "nasnet_a": 64}
 
 
+@cache
 def imported(name: str) -> ImportedModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -40,7 +42,7 @@ def compiled(name: str) -> Compiled:
     return compile_graph(imported(name), preset("base"), strategy="naive")
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", ["squeezenet", "unet", pytest.param("nasnet_a", marks=pytest.mark.slow)])
 def test_the_predicted_peak_is_what_work_takes(name: str) -> None:
     made = compiled(name)
     tasks = memory_tasks(made.imported.graph, made.steps)

@@ -54,7 +54,7 @@ def narrowing(b: Builder) -> list[str]:
     return [b.conv(b.conv(b.input(24, 80, 4), 8), 4, (3, 3), (2, 2))]
 
 
-@pytest.mark.parametrize("case", [narrowing, residual], ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", [narrowing, pytest.param(residual, marks=pytest.mark.slow)], ids=lambda case: case.__name__)
 def test_what_bands_make_lies_over_what_they_have_read(case: Callable[[Builder], list[str]]) -> None:
     """Column tiles need all of the input to the end; with bands the output begins at most as far below as was told before."""
     b = Builder(2)

@@ -166,6 +166,7 @@ def test_tiles_compute_the_reference(case: Callable[[Builder], list[str]], confi
     assert needs_tiles(config, make_group(config, graph, ops))
 
 
+@pytest.mark.slow
 def test_tiles_on_the_rtl() -> None:
     b = Builder(1)
     assert tiled(one(TINY, b, *residual(b), rtl=True))

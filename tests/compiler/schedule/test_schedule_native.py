@@ -32,7 +32,9 @@ def test_random_programs(seed: int, length: int) -> None:
 
 @needs_cxx
 @pytest.mark.filterwarnings("ignore:no calibration data")
-@pytest.mark.parametrize(("name", "size", "config"), [("squeezenet", 128, "base"), ("mobilenet_v2", 96, "zu9")])
+@pytest.mark.parametrize(
+    ("name", "size", "config"), [("squeezenet", 128, "base"), pytest.param("mobilenet_v2", 96, "zu9", marks=pytest.mark.slow)]
+)
 def test_all_programs_of_a_compilation(name: str, size: int, config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from hw.delivery.files import deliver
+from hw.delivery.files import arrange
 from hw.delivery.style import MODULE, Style
 from isa.config import MachineConfig, config_from_dict
 from sim.functional.machine import FunctionalMachine
@@ -31,7 +31,8 @@ def config(array_clock: int) -> MachineConfig:
 
 def test_only_a_doubled_array_has_a_second_clock() -> None:
     for array_clock, found in ((1, 0), (2, 1)):
-        files = deliver(config(array_clock), Style())
+        c = config(array_clock)
+        files = arrange(core_verilog(c), c, Style())
         header = files[f"{MODULE}.v"].split(f"module {MODULE} (")[1].split(");")[0]
         assert len(re.findall(r"input +wire clk2x", header)) == found
         assert files[f"{MODULE}_template.vh"].count(".clk2x") == found
