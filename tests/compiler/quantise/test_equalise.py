@@ -77,8 +77,8 @@ def test_an_equalised_network_is_the_same_function(name: str) -> None:
     ],
 )
 def test_tensors_with_the_same_factors(nodes: list[onnx.NodeProto], expected: list[set[str]]) -> None:
-    constants = TABLE | {"six": np.array(6, np.float32)}
-    proto = model([node("Conv", "x w b", "a", pads=[1, 1, 1, 1]), *nodes], (1, 4, 8, 8), constants)
+    first, table = node("Conv", "x w b", "a", pads=[1, 1, 1, 1]), {**TABLE, "six": np.array(6, np.float32)}
+    proto = model([first, *nodes], (1, 4, 8, 8), table)
     assert [each.tensors for each in classes_of(with_types(read(proto)))] == expected
 
 

@@ -76,7 +76,7 @@ def test_the_error_of_a_function_is_that_of_its_values(seed: int) -> None:
 def test_a_range_ends_where_its_function_is_flat() -> None:
     """A hard swish is zero below -3."""
     values = Statistics.of(np.random.default_rng(0).normal(-4, 6, 4000).astype(np.float32), None)
-    found = SCHEMES["free"].least_error(values, lambda x: (x * np.clip(x + 3, 0, 6) / 6)[None].astype(np.float32))
+    found = SCHEMES["free"].least_error(values, lambda x: np.asarray(x * np.clip(x + 3, 0, 6) / 6, np.float32)[None])
     low, high = ((bound - found.zero_point) * found.scale for bound in (-128, 127))
     assert -4.5 < low < -2.5
     assert high > 0.9 * values.high
