@@ -118,7 +118,10 @@ def test_networks(name: str, config: str, strategy: str, how: dict[str, Any]) ->
 
 @pytest.mark.parametrize(
     ("objective", "name", "how"),
-    [("dram", "mobilenet_v1", {"size": 32, "classes": 10}), pytest.param(LEAST_MEMORY, "yolov3_tiny", {"size": 32}, marks=pytest.mark.slow)],
+    [
+        ("dram", "mobilenet_v1", {"size": 32, "classes": 10}),
+        pytest.param(LEAST_MEMORY, "yolov3_tiny", {"size": 32}, marks=pytest.mark.slow),
+    ],
     ids=["dram", LEAST_MEMORY],
 )
 def test_objectives_with_what_they_share_in_dram(objective: str, name: str, how: dict[str, Any]) -> None:

@@ -21,7 +21,9 @@ def test_all_that_the_package_ships_are_known() -> None:
     assert sorted(path.stem.removeprefix("light_") for path in FOLDER.glob("*.onnx")) == sorted(LIGHT_MODELS)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name == "vgg19" else ()) for name in LIGHT_MODELS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "vgg19" else ()) for name in LIGHT_MODELS]
+)
 def test_model_is_valid_and_its_values_are_in_range(name: str) -> None:
     model = light_model(name, 3)
     onnx.checker.check_model(model)
