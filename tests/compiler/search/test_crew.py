@@ -152,7 +152,7 @@ def test_one_core_and_two_weigh_the_same_groups() -> None:
 
 
 @UNCALIBRATED
-@pytest.mark.parametrize("name", ["squeezenet", "mobilenet_v2"])
+@pytest.mark.parametrize("name", ["squeezenet", pytest.param("mobilenet_v2", marks=pytest.mark.slow)])
 def test_one_core_and_two_make_the_same_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = networks()[name](size=96, classes=10)
     helpers: list[int | None] = []
