@@ -115,7 +115,6 @@ bench: tools $(READY)
 	for form in "" --naive --dynamo; do $(BIN)/python -m bench.exports $$form || exit 1; done
 	$(BIN)/python -m bench.hold_out
 	$(BIN)/python -m bench.trained $(TRAINED)
-	$(BIN)/python -m bench.accuracy $(TRAINED)
 	$(BIN)/python -m bench.quantised
 	$(BIN)/python -m bench.quantised --exact densenet121
 	$(BIN)/python -m bench.configurations 0 60

@@ -20,7 +20,7 @@ from compiler.quantise.fuse import fused
 from compiler.quantise.joins import last_joins
 from compiler.quantise.methods import MEASURED, UNMEASURED, method_of
 from compiler.quantise.opset import modernised
-from compiler.quantise.reference import Kept
+from compiler.quantise.reference import Kept, float_outputs
 from compiler.quantise.refine import refined
 from compiler.quantise.resample import as_linear_maps
 from compiler.quantise.rows import on_rows
@@ -87,7 +87,7 @@ def quantise(
         forms = forms_of(prepared, asked | apart)
     draft = Draft(prepared, forms, scheme, statistics, scales.result(), given or {}, asked | apart)
     told = progress or (lambda _: None)
-    if choices.method == MEASURED and kept.batches:
+    if choices.method == MEASURED and kept.batches and float_outputs(prepared):
         found = refined(draft, kept.batches, told, choices.target)
         told(f"quantised {len(names)} tensors")
         return Quantised(found.model, found.float_model, statistics, found.kept)
