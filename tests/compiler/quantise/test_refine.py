@@ -134,6 +134,7 @@ def test_an_output_that_chooses_is_compared_before_it_chooses() -> None:
     assert Reference.of(net, [{"x": DATA[:1]}]).compared == ("c",)
 
 
+@pytest.mark.filterwarnings("ignore:output y")
 def test_the_method_is_that_of_the_best_score_on_inputs_held_back() -> None:
     """Tried again one by one."""
     net = built(*SWISH)

@@ -52,7 +52,7 @@ def _partly(folder: Path, left_out: list[str], kind: QuantType = QuantType.QInt8
 
 
 def _imported(proto: onnx.ModelProto, **choices: Any) -> ImportedModel:
-    return import_model(proto, calibration={"x": DATA}, choices=Choices("free", rest=True, **choices))
+    return import_model(proto, calibration={"x": DATA}, choices=Choices("free", "mse", rest=True, **choices))
 
 
 @pytest.mark.parametrize("kind", [QuantType.QInt8, QuantType.QUInt8])
