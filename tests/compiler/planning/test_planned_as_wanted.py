@@ -269,5 +269,5 @@ def test_sorts_and_kinds(one: dict[str, Any], other: dict[str, Any], alike: str)
 
 
 def test_plans_are_values() -> None:
-    """What is changed while a row of groups is walked are the walk's own tasks, units and bus."""
-    assert changeable(compiler.planning) == {"Task", "Engine", "Bus"}
+    """What is changed while a row of groups is walked are the walk's own tasks and units."""
+    assert changeable(compiler.planning) == {"Task", "Engine"}
