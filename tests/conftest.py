@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from sim.campaign.cores import share_with
 from sim.rtl.compiler import ONE_BUILD, compiler_name
-from tests.skips import counted, held
+from tests.skips import counted, held, rest_of
 
 SELDOM = 100_000
 """New objects after which Python's collector looks at the youngest: as often as is usual, it takes a tenth of the time."""
@@ -33,20 +33,40 @@ Golden = Callable[[Path, str], None]
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing with them")
     parser.addoption("--skips", metavar="KIND", help="fail unless as many tests are skipped as tests/skips.json has for KIND")
+    parser.addoption("--skipped-to", metavar="FILE", type=Path, help="write the names of skipped tests there")
+    parser.addoption("--rest-of", metavar="FILE", type=Path, help="run the slow tests, and those that the file names")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    names = config.getoption("--rest-of")
+    if names is not None:
+        chosen, others = rest_of(items, names.read_text().splitlines())
+        config.hook.pytest_deselected(items=others)
+        items[:] = chosen
+
+
+def _skipped(config: pytest.Config) -> list[pytest.TestReport]:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    assert reporter is not None
+    found: list[pytest.TestReport] = reporter.stats.get("skipped", [])
+    return found
 
 
 def _skips(config: pytest.Config) -> tuple[dict[str, int], list[str]]:
     """How many tests were skipped for each reason, and what of that was not expected."""
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    assert reporter is not None
-    found = counted(reporter.stats.get("skipped", []))
+    found = counted(_skipped(config))
     kind = config.getoption("--skips")
     return found, held(found, kind, config.getoption("--update-golden")) if kind else []
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """In the process that prints, not in those that run tests for it."""
-    if not hasattr(session.config, "workerinput") and session.exitstatus == 0 and _skips(session.config)[1]:
+    config = session.config
+    if hasattr(config, "workerinput"):
+        return
+    if config.getoption("--skipped-to") is not None:
+        config.getoption("--skipped-to").write_text("".join(f"{report.nodeid}\n" for report in _skipped(config)))
+    if session.exitstatus == 0 and _skips(config)[1]:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -22,6 +22,14 @@ def counted(reports: list[pytest.TestReport]) -> dict[str, int]:
     return dict(sorted(Counter(reason.removeprefix("Skipped: ") for reason in told).items()))
 
 
+def rest_of(items: list[pytest.Item], names: list[str]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """What a run without slow tests, which skipped those of these names, has left to do; and what it has done."""
+    skipped = set(names)
+    chosen = [item for item in items if item.nodeid in skipped or item.get_closest_marker("slow")]
+    left = {*map(id, chosen)}
+    return chosen, [item for item in items if id(item) not in left]
+
+
 def differences(found: dict[str, int], expected: dict[str, int]) -> list[str]:
     """A line for each reason whose number is another one than was expected."""
     reasons = sorted(found.keys() | expected.keys())

@@ -22,6 +22,15 @@ def test_reasons_are_counted() -> None:
     assert skips.counted([skipped("no b"), skipped("no a"), skipped("no b")]) == {"no a": 1, "no b": 2}
 
 
+@pytest.mark.slow
+def test_the_rest_is_what_is_slow_and_what_was_skipped(request: pytest.FixtureRequest) -> None:
+    items = [item for item in request.session.items if item.path == Path(__file__)]
+    chosen, others = skips.rest_of(items, [item.nodeid for item in items if item.name == "test_reasons_are_counted"])
+    names = [item.name for item in chosen]
+    assert sorted(names) == ["test_reasons_are_counted", request.node.name]
+    assert {*chosen, *others} == {*items}
+
+
 def test_each_difference_is_told() -> None:
     assert skips.differences({"no a": 1, "no b": 2}, {"no a": 1, "no b": 2}) == []
     assert skips.differences({"no a": 1, "no b": 2}, {"no b": 1, "no c": 3}) == [
