@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[1]
 SENDING = ("tests/sim/rtl/test_rtl_process.py", "tests/sim/rtl/test_rtl_interrupts.py")
 INTERRUPTING = "tests/tilewright/test_interrupts.py"
 """With a case for each command, of which one is enough here."""
-KILLING = ("tests/sim/campaign/test_campaign.py", "tests/compiler/test_crew.py")
+KILLING = (
+    "tests/sim/campaign/test_campaign.py", "tests/compiler/search/test_crew.py", "tests/tilewright/test_stuck_library.py",
+)  # fmt: skip
 """Only send what nobody can ignore."""
 IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 """By a shell without job control for what is in the background, and by nohup."""

@@ -29,6 +29,8 @@ class Form(enum.Enum):
 HEAVY = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 WINDOWS = {"MaxPool", "AveragePool", "GlobalAveragePool"}
 """Worth bringing a tensor to the machine for, like the heavy ones."""
+ARRANGED = {"Transpose", "Reshape"}
+"""What is stored in another order, of as many dimensions as there are: a shuffle of channels has five."""
 STORED = {"MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Concat"}
 MOVED = {"DepthToSpace", "SpaceToDepth", "Pad", "Resize", "GlobalMaxPool", "ReduceMax"}
 MEANS = {"ReduceMean", "ReduceSum"}
@@ -123,7 +125,9 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         if node.op_type == "Gemm" and not _per_output(model, node):
             return None
         return {"Conv": Form.CONV, "Gemm": Form.GEMM}.get(node.op_type, Form.FLOAT)
-    if not operands or not (all(name in reached for name in operands) or _joins_stream(model, node, reached)) or rank > 4:
+    if not operands or not (all(name in reached for name in operands) or _joins_stream(model, node, reached)):
+        return None
+    if rank > 4 and node.op_type not in ARRANGED:
         return None
     if node.op_type in STORED:
         whole = node.op_type != "Concat" or len(set(operands)) == len(node.inputs)

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array, Model, Node, TensorType, part_proto
 from compiler.frontend.session import run_session, session
 from compiler.quantise.reference import Reference, channel_means
+from sim.runtime.sessions import onnxruntime
 
 Float64 = NDArray[np.float64]
 LAYERS = {"QLinearConv": 8, "QGemm": 6}

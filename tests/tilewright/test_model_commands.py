@@ -134,7 +134,7 @@ def test_layers_kept_in_float(folder: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--calibration-method", "best"), "calibration method 'best': unknown; choose one of minmax, mse"),
+        (("--calibration-method", "best"), "calibration method 'best': unknown; choose one of measured, minmax, mse"),
         (("--input-mean", "1,x"), "'1,x': expected one number, or one for each channel"),
         (("--input-scale", "0"), "finite numbers are expected, and no scale of 0"),
     ],
@@ -235,7 +235,7 @@ BAD = {
     "calibration of another name": ([*COMPILE[:-3], "other.npz", "-o", "x.elf"], "image"),
     "strategy": ([*COMPILE, "--strategy", "clever"], "strategy 'clever'"),
     "objective": ([*COMPILE, "--objective", "beauty"], "objective 'beauty'"),
-    "memory": ([*COMPILE, "--memory", "lots"], "memory 'lots': expected a positive number of bytes"),
+    "memory": ([*COMPILE, "--memory", "lots"], "memory 'lots': expected at least one byte"),
     "too little memory": ([*COMPILE, "--memory", "100"], "memory 100: the least DRAM found for the feature maps is"),
     "too little for these groups": ([*COMPILE, "--strategy", "naive", "--memory", "100"], "memory 100: the least DRAM found"),
     "memory and a strategy": ([*COMPILE, "--objective", "memory", "--strategy", "naive"], "expected strategy best"),

@@ -29,7 +29,7 @@ NET = read(model(
 
 @pytest.mark.parametrize("pattern", ["Conv_d", "Conv_[!c]*"])
 def test_layers_are_kept_in_float_by_name_or_pattern(pattern: str) -> None:
-    done = quantise(NET, {"x": DATA}, Choices("free", keep_float=(pattern,))).model
+    done = quantise(NET, {"x": DATA}, Choices("free", "mse", keep_float=(pattern,))).model
     assert [n.name for n in done.nodes if n.op_type == "Conv"] == ["Conv_d"]
     assert [n.op_type for n in done.nodes if n.op_type in ("QLinearConv", "QGemm")] == ["QLinearConv", "QGemm"]
     feeds = {"x": DATA[:1]}
@@ -37,7 +37,7 @@ def test_layers_are_kept_in_float_by_name_or_pattern(pattern: str) -> None:
 
 
 def test_everything_kept_computes_what_the_float_model_does() -> None:
-    done = quantise(NET, {"x": DATA}, Choices(keep_float=("*",))).model
+    done = quantise(NET, {"x": DATA}, Choices(method="mse", keep_float=("*",))).model
     feeds = {"x": DATA[:1]}
     np.testing.assert_allclose(run(to_proto(done), feeds)["y"], run(to_proto(NET), feeds)["y"], rtol=1e-4, atol=1e-5)
 
@@ -56,11 +56,11 @@ def test_nodes_are_kept_in_the_order_of_the_model_whatever_asks_for_them() -> No
 )
 def test_a_pattern_that_keeps_nothing_is_refused(pattern: str, message: str) -> None:
     with pytest.raises(CalibrationError, match=message):
-        quantise(NET, {"x": DATA}, Choices(keep_float=(pattern,)))
+        quantise(NET, {"x": DATA}, Choices(method="mse", keep_float=(pattern,)))
 
 
 def test_signal_to_noise_is_that_of_values_seen_by_themselves() -> None:
-    done = quantise(NET, {"x": DATA}, Choices("free"))
+    done = quantise(NET, {"x": DATA}, Choices("free", "mse"))
     rows = {row.tensor: row for row in noise_of_tensors(done.float_model, done.model, {"x": DATA})}
     assert list(rows) == ["r", "d", "f", "y"]
     signal = noise = 0.0
@@ -83,7 +83,7 @@ def test_signal_to_noise_of_what_shares_a_scale() -> None:
     ]  # fmt: skip
     constants = {"w": weights(4, 6, 1, 1), "low": np.array(-0.3, np.float32), "high": np.array(0.9, np.float32)}
     net = read(model([*nodes, node("Conv", "j v")], (1, 6, 5, 5), {**constants, "v": weights(2, 4, 1, 1)}))
-    done = quantise(net, {"x": DATA}, Choices("free"))
+    done = quantise(net, {"x": DATA}, Choices("free", "mse"))
     rows = {row.tensor: row.decibels for row in noise_of_tensors(done.float_model, done.model, {"x": DATA})}
     assert list(rows) == ["k", "p", "t", "s0", "s1", "j", "y"]
     assert rows["p"] == pytest.approx(rows["t"], abs=1e-6)

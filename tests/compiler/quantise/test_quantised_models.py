@@ -70,7 +70,7 @@ def test_scales_of_weights_lie_along_their_outputs() -> None:
         node("Relu", "f", "h"), node("Gemm", "h m"),
     ]  # fmt: skip
     before = read(model(nodes, (1, 6, 4, 4), table))
-    found = numbers(quantise(before, {"x": noise((1, 6, 4, 4))}, Choices("free")))
+    found = numbers(quantise(before, {"x": noise((1, 6, 4, 4))}, Choices("free", "mse")))
     for name, axis in (("w", 0), ("v", 1), ("g", 0), ("m", 1)):
         others = tuple(i for i in range(table[name].ndim) if i != axis)
         assert np.allclose(found[f"{name}_scale"], np.abs(table[name]).max(axis=others) / 127)
@@ -79,7 +79,7 @@ def test_scales_of_weights_lie_along_their_outputs() -> None:
 def test_deconvolutions_in_groups_have_one_scale() -> None:
     table = {"v": weights(6, 2, 3, 3)}
     before = read(model([node("Relu", "x", "r"), node("ConvTranspose", "r v", group=3)], (1, 6, 4, 4), table))
-    found = numbers(quantise(before, {"x": noise((1, 6, 4, 4))}, Choices("free")))
+    found = numbers(quantise(before, {"x": noise((1, 6, 4, 4))}, Choices("free", "mse")))
     assert found["v_scale"].shape == ()
 
 

@@ -20,7 +20,7 @@ from sim.rtl.scenario import Scenario
 from tests.tools import needs
 
 SMALL = {
-    "base": "nano", "name": "by turns", "ic_p": 6, "oc_p": 4, "px_p": 2, "conv_finish": 4, "misc_lanes": 2, "fm_banks": 16,
+    "base": "nano", "name": "by-turns", "ic_p": 6, "oc_p": 4, "px_p": 2, "conv_finish": 4, "misc_lanes": 2, "fm_banks": 16,
     "dsp_packing": True,
 }  # fmt: skip
 
