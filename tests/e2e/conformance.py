@@ -75,7 +75,8 @@ def _outcome(case: Any) -> Outcome:
     if operator in MOVES or case.name in NOT_IN_ONNXRUNTIME:
         expected = _in_float(model, feeds)
     try:
-        found = compiled(model, calibration=feeds if any(v.dtype.kind == "f" for v in feeds.values()) else None)
+        calibration = feeds if any(v.dtype.kind == "f" for v in feeds.values()) else None
+        found = compiled(model, calibration=calibration, scheme="power_of_two", method="mse")
     except TilewrightError as error:
         return Outcome(case.name, operator, "refused", _brief(str(error)))
     mine = Run(found.program, FunctionalEngine(found.program.config))(feeds)

@@ -49,7 +49,7 @@ WRITTEN_AS_INTEGERS = (
     "Min", "Sum", "Neg", "Cast", "Split", "batch norm", "SpaceToDepth",
 )
 """Layers that are other operators once onnxruntime's tool has quantised them, or that stay what they are only there."""
-NEVER_NODES = {"Dropout", "Identity", "Upsample"}
+NEVER_NODES = {"Cast", "Dropout", "Identity", "Upsample"}
 """Taken out, or brought up to date, before there is a machine."""
 
 
