@@ -61,20 +61,33 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
                 os.unlink(temporary)
 
 
-def _written_to_stream(path: Path, content: bytes) -> bool:
-    """Whether the path leads to a device, a pipe or a file that this process has open, which then has been written to."""
+def is_stream(path: Path) -> bool:
+    """Whether the path leads to a device, a pipe or a file that this process has open: it is written to, never replaced."""
+    return _open_file(path) is not None or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def _open_file(path: Path) -> int | None:
+    """The number of the file that this process has open, if the path leads to one, as ``/dev/stdout`` does."""
     link = os.path.abspath(path)
     for _ in range(_LINKS):
         if opened := _OPEN_FILE.fullmatch(link):
-            with os.fdopen(os.dup(int(opened[1])), "wb") as stream:
-                stream.write(content)
-            return True
+            return int(opened[1])
         if not os.path.islink(link):
-            break
+            return None
         link = os.path.normpath(os.path.join(os.path.dirname(link), os.readlink(link)))
-    if not path.exists() or path.is_file() or path.is_dir():
+    return None
+
+
+def _written_to_stream(path: Path, content: bytes) -> bool:
+    """Whether the path leads to a stream, which then has been written to."""
+    if not is_stream(path):
         return False
-    path.write_bytes(content)
+    opened = _open_file(path)
+    if opened is None:
+        path.write_bytes(content)
+    else:
+        with os.fdopen(os.dup(opened), "wb") as stream:
+            stream.write(content)
     return True
 
 

@@ -13,7 +13,7 @@ import click
 
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
-from isa.files import WriteError, write_together
+from isa.files import WriteError, is_stream, write_together
 from sim.campaign.cores import all_cores
 from sim.campaign.run import How
 
@@ -78,6 +78,8 @@ def check_output(path: Path, *inputs: Path | str | None) -> None:
             raise InputError(f"{path} cannot be written: it is also read, as {source}; choose another name for the output")
     if path.is_dir():
         raise InputError(f"{path} cannot be written: it is a folder")
+    if is_stream(path):
+        return
     above = next(folder for folder in (path.parent, *path.parent.parents) if folder.exists())
     if not above.is_dir():
         raise InputError(f"{path} cannot be written: {above} is not a folder")

@@ -177,6 +177,20 @@ def test_a_folder_without_permission(name: str, here: Path, capsys: pytest.Captu
     (here / "closed").rmdir()
 
 
+def test_a_device_is_written_to_whoever_owns_its_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A link stands for it: nobody but root makes devices."""
+    (here / "closed").mkdir()
+    (here / "closed" / "full").symlink_to("/dev/full")
+    (here / "closed").chmod(0o500)
+    words = tuple("closed/full" if word == USES["asm"].writes else word for word in USES["asm"].words)
+    assert with_permissions(lambda: complaint(words, capsys)) == (
+        "tilewright: closed/full cannot be written: No space left on device\n"
+    )
+    (here / "closed").chmod(0o700)
+    (here / "closed" / "full").unlink()
+    (here / "closed").rmdir()
+
+
 @pytest.mark.parametrize("name", [name for name in WRITERS if not USES[name].folder])
 def test_a_full_device(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = tuple("/dev/full" if word == USES[name].writes else word for word in USES[name].words)
@@ -185,13 +199,17 @@ def test_a_full_device(name: str, here: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_disk_that_fills_up(name: str, here: Path) -> None:
-    """No file may become larger than 16 bytes: the old output stays, the new one leaves no part of itself."""
+    """No file may become larger than 16 bytes: the old output stays, the new one leaves no part of itself.
+
+    Python itself would leave the first bytes of what it compiles.
+    """
     use = USES[name]
     if not use.folder:
         Path(use.writes).write_text("old")
     done = subprocess.run(
-        [sys.executable, "-m", "tilewright", *use.words], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
-        text=True, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)),
+        [sys.executable, "-m", "tilewright", *use.words], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)),
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (Exit.BAD_INPUT, ""), done.stderr
     if name == "verilog":
