@@ -77,10 +77,9 @@ def _extended(
         yield tuple(state[v] for v in range(len(order)))
         return
     vertex = order[len(state)]
-    refined = set(candidates[vertex])
-    for other in pattern.neighbours[vertex]:
-        if other in state:
-            refined &= graph.neighbours[state[other]]
+    # The neighbours come first: they are few, where candidates may be all vertices of the graph.
+    near = [graph.neighbours[state[other]] for other in pattern.neighbours[vertex] if other in state]
+    refined = set.intersection(*near, candidates[vertex])
     for found in sorted(refined - set(state.values())):
         if _matches(pattern, graph, state, vertex, found):
             state[vertex] = found

@@ -79,6 +79,8 @@ class Evaluator:
     _lowered: Lowered = field(default_factory=dict)
     _memories: dict[object, Memory] = field(default_factory=dict)
     _remembering: dict[Layer, Layer] = field(default_factory=dict)
+    _whole: dict[object, bool] = field(default_factory=dict)
+    """Whether groups of a shape fit on chip in full."""
     _schemes: dict[object, Scheme] = field(default_factory=dict)
     """Of the best plans of groups that were planned in this compilation, by objective and shape."""
     _planners: Team[tuple[Mask, Objective], tuple[Cost | None, Scheme | None]] | None = field(default=None, init=False)
@@ -165,16 +167,17 @@ class Evaluator:
 
     def parameters_fit(self, mask: Mask) -> bool:
         """Whether all parameters of the group can be on chip at once, as the works before Optimus ask of a group."""
-        return all(
-            sum(self._parameter_words[n][b] for n in bits_of(mask)) <= self.config.buffer_depth(b.name)
-            for b in PARAMETER_BUFFERS
-        )
+        words = [self._parameter_words[n] for n in bits_of(mask)]
+        return all(sum(each[b] for each in words) <= self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS)
 
     def fits_whole(self, mask: Mask) -> bool:
         """Whether all maps of the group fit on chip in full: DNNVM fuses any number of operations then."""
-        group = self.group(mask)
-        words = sum(group.vectors(self.config, n) * group.width(n) * group.tensors[n].height for n in group.maps)
-        return words <= self.config.fm_words
+        key = self.shapes.key(mask)
+        if key not in self._whole:
+            group = self.group(mask)
+            words = sum(group.vectors(self.config, n) * group.width(n) * group.tensors[n].height for n in group.maps)
+            self._whole[key] = words <= self.config.fm_words
+        return self._whole[key]
 
     def plan(self, mask: Mask, objective: Objective) -> Plan | None:
         """The plan that the cost is of."""

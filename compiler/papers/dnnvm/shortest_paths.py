@@ -1,10 +1,9 @@
 """``dnnvm``: template groups, and shortest paths between barriers (DNNVM section 5.2, Algorithm 2).
 
 A barrier is an operation that reads the results of several others (a join), or whose result several others read (a
-fork). Between barriers the graph is lines; on each, the shortest path over the embeddings of templates is found with
-Floyd's algorithm. Groups do not reach across barriers but for the special cases: the end of one branch may take the
-join with it (which is computed once, so it is struck off its own line), and convolutions that read one map may run side
-by side (so each is struck off its line).
+fork). Between barriers the graph is lines; on each, the shortest path over the embeddings of templates is found. Groups do
+not reach across barriers but for the special cases: the end of one branch may take the join with it (which is computed once,
+so it is struck off its own line), and convolutions that read one map may run side by side (so each is struck off its line).
 Each barrier is decided once, in topological order; Algorithm 2 does not say how decisions at several barriers are weighed
 against each other.
 """
@@ -95,8 +94,9 @@ class _Search:
         """Templates, and runs that need no tiling, whose parameters are on chip all at once; None for any other group."""
         if group.bit_count() == 1:
             return price_of(self.evaluator, self.objective, group)
-        proposed = group in self.templates or self.evaluator.fits_whole(group)
-        if not proposed or not self.evaluator.parameters_fit(group):
+        if not self.evaluator.parameters_fit(group):
+            return None
+        if group not in self.templates and not self.evaluator.fits_whole(group):
             return None
         return price_or_none(self.evaluator, self.objective, group)
 
@@ -116,7 +116,7 @@ class _Search:
                     elif last - first >= self.longest:
                         # What is longer than templates must fit in whole, which still longer stretches do not either.
                         break
-            self._known[line] = floyd(len(line), edges)
+            self._known[line] = shortest(len(line), edges)
         return self._known[line]
 
 
@@ -137,24 +137,22 @@ def lines_of(sets: OpSets) -> list[Line]:
     return lines
 
 
-def floyd(count: int, edges: Mapping[tuple[int, int], tuple[int, Mask]]) -> tuple[int, Steps]:
-    """The shortest path from 0 to ``count``, and the groups on it (Algorithm 2, lines 17 to 25)."""
-    cost: dict[tuple[int, int], int] = {edge: price for edge, (price, _) in edges.items()}
-    over: dict[tuple[int, int], int] = {}
-    for k in range(1, count):
-        for i in range(k):
-            for j in range(k + 1, count + 1):
-                if (i, k) in cost and (k, j) in cost:
-                    through = cost[i, k] + cost[k, j]
-                    if (i, j) not in cost or through < cost[i, j]:
-                        cost[i, j] = through
-                        over[i, j] = k
-    return (cost[0, count], _unfolded(edges, over, 0, count)) if count else (0, [])
+def shortest(count: int, edges: Mapping[tuple[int, int], tuple[int, Mask]]) -> tuple[int, Steps]:
+    """The shortest path from 0 to ``count``, and the groups on it (Algorithm 2, lines 17 to 25).
 
-
-def _unfolded(
-    edges: Mapping[tuple[int, int], tuple[int, Mask]], over: Mapping[tuple[int, int], int], i: int, j: int
-) -> Steps:
-    if (i, j) not in over:
-        return [edges[i, j][1]]
-    return [*_unfolded(edges, over, i, over[i, j]), *_unfolded(edges, over, over[i, j], j)]
+    All paths begin at one end and no edge leads back, so each place is settled once, in order; each edge is looked at once.
+    """
+    ending: list[list[int]] = [[] for _ in range(count + 1)]
+    for first, end in edges:
+        ending[end].append(first)
+    cost, came = [0], [0]
+    for end in range(1, count + 1):
+        least, first = min((cost[first] + edges[first, end][0], first) for first in ending[end])
+        cost.append(least)
+        came.append(first)
+    steps: Steps = []
+    end = count
+    while end:
+        steps.append(edges[came[end], end][1])
+        end = came[end]
+    return cost[count], steps[::-1]

@@ -9,7 +9,7 @@ from collections.abc import Collection
 import pytest
 
 from compiler.fusion.legal import Mask
-from compiler.papers.dnnvm.shortest_paths import floyd
+from compiler.papers.dnnvm.shortest_paths import shortest as shortest_path
 from compiler.planning.objective import DRAM
 from compiler.programs.within import Limits
 from compiler.search.cost import Evaluator, Groups
@@ -36,7 +36,7 @@ def test_the_shortest_path_is_that_of_all(seed: int) -> None:
         for j in range(i + 1, count + 1):
             if j == i + 1 or rng.random() < 0.6:
                 edges[i, j] = rng.randint(1, 12) * (j - i), 100 * i + j
-    cost, steps = floyd(count, edges)
+    cost, steps = shortest_path(count, edges)
     assert cost == shortest(count, edges)
     taken = [divmod(step, 100) for step in steps]
     assert [start for start, _ in taken] == [0, *(end for _, end in taken[:-1])]
@@ -44,8 +44,25 @@ def test_the_shortest_path_is_that_of_all(seed: int) -> None:
     assert sum(edges[i, j][0] for i, j in taken) == cost
 
 
+class Counted(dict[tuple[int, int], tuple[int, Mask]]):
+    asked = 0
+
+    def __getitem__(self, edge: tuple[int, int]) -> tuple[int, Mask]:
+        self.asked += 1
+        return super().__getitem__(edge)
+
+
+def test_the_shortest_path_of_a_long_chain_looks_at_each_edge_once() -> None:
+    """And once more at those on the path."""
+    count = 200
+    edges = Counted({(i, j): (1, 0) for i in range(count) for j in range(i + 1, min(i + 4, count) + 1)})
+    cost, steps = shortest_path(count, edges)
+    assert (cost, len(steps)) == (count // 4, count // 4)
+    assert edges.asked == len(edges) + len(steps)
+
+
 def test_no_operations_need_no_steps() -> None:
-    assert floyd(0, {}) == (0, [])
+    assert shortest_path(0, {}) == (0, [])
 
 
 class From(Limits):
