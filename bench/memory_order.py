@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.command import command
-from bench.memory_tasks import even_cuts, float_tasks, greedy, machine_tasks, reverse_post_order
+from bench.memory_tasks import even_cuts, float_tasks, greedy, machine_tasks
 from bench.network_table import put_row, put_text, rows_of
 from compiler.memory.arena import arrange
 from compiler.memory.blocks import Block
@@ -29,6 +29,7 @@ from compiler.memory.least import least_order
 from compiler.memory.order import memory_order
 from compiler.memory.partition import cheap_cuts, ordered_parts
 from compiler.memory.tasks import Tasks, members
+from compiler.papers.memory_scheduling.pieces import reverse_post_order
 from compiler.papers.memory_scheduling.programme import solve
 from compiler.zoo.networks import networks
 
@@ -42,6 +43,10 @@ SECONDS = 10.0
 MOST_TASKS = 120
 PARTS = (2, 4, 6)
 PART_STATES = 100_000
+
+
+def exactly(piece: Tasks) -> Sequence[int]:
+    return least_order(piece, PART_STATES, range(len(piece))).tasks
 
 
 def arena_bytes(tasks: Tasks, order: Sequence[int]) -> int:
@@ -120,7 +125,7 @@ def part_rows(name: str, whole: Tasks) -> None:
     for parts in PARTS:
         cells: list[object] = [name, parts]
         for cuts in (even_cuts(tasks, parts), cheap_cuts(tasks, known, -(-len(tasks) // parts))):
-            order, seconds = timed(partial(ordered_parts, tasks, known, cuts, PART_STATES))
+            order, seconds = timed(partial(ordered_parts, tasks, known, cuts, exactly))
             cells += [tasks.peak(order), f"{seconds:.2f}"]
         put("Orders in parts", columns, (*cells, least), 2)
 

@@ -11,7 +11,7 @@ from onnx import GraphProto, ModelProto, NodeProto, shape_inference
 from compiler.frontend.pipeline import import_model
 from compiler.memory.lifetimes import Step
 from compiler.memory.order import tasks_of
-from compiler.memory.tasks import Tasks, Use, members
+from compiler.memory.tasks import Tasks, Use
 from compiler.planning.grouping import make_group, one_each
 from compiler.planning.operations import Group
 from compiler.planning.running_order import needs_of, ordered_groups
@@ -83,25 +83,6 @@ def machine_tasks(model: ModelProto) -> Tasks:
             group: Group = make_group(config, graph, ops)
             steps.append(Step(group.inputs, group.outputs))
     return tasks_of(graph, steps, needs_of(graph, groups))
-
-
-def reverse_post_order(tasks: Tasks) -> list[int]:
-    """What TensorFlow Lite does: depth first from the ends, turned round."""
-    order: list[int] = []
-    seen: set[int] = set()
-    for root in range(len(tasks)):
-        stack = [(root, iter(members(tasks.after[root])))] if root not in seen and not tasks.before[root] else []
-        seen.update(task for task, _ in stack)
-        while stack:
-            task, following = stack[-1]
-            found = next((other for other in following if other not in seen), None)
-            if found is None:
-                order.append(task)
-                stack.pop()
-            else:
-                seen.add(found)
-                stack.append((found, iter(members(tasks.after[found]))))
-    return order[::-1]
 
 
 def greedy(tasks: Tasks) -> list[int]:

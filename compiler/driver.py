@@ -15,6 +15,7 @@ from compiler.emit.described import schedule_of
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program, listed_cycles
 from compiler.frontend.pipeline import ImportedModel
+from compiler.memory.order import ordering_of
 from compiler.planning.grouping import machine_ops
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
@@ -106,13 +107,16 @@ def compile_graph(
     schedule: Schedule | None = None,
     effort: str = "normal",
     measure: Measure | None = None,
+    order: str = "least",
 ) -> Compiled:
     """``groups`` (names of operations): instead of a strategy's; operations that it leaves out run alone. ``schedule`` decides
     what it says; what it leaves out is searched. ``effort``: quick, normal or full (``compiler/search/effort.py``).
 
     ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
-    may take. ``measure``: of the cycles of each group, by which it is chosen, instead of the planner's estimate.
+    may take. ``measure``: of the cycles of each group, by which it is chosen, instead of the planner's estimate. ``order``: how
+    the order of least memory is found (``compiler/memory/order.py``).
     """
+    ordering_of(order)
     if groups is not None:
         _check_given(strategy, objective, schedule, measure)
     stages = stages or Stages()
@@ -122,11 +126,12 @@ def compile_graph(
     if groups is None:
         found = frugal_steps(
             config, graph, strategy, objective, database, known, memory, schedule, effort_of(effort), stages.progress,
-            measure,
+            measure, order,
         )  # fmt: skip
     else:
         named = plans_of(config, graph, named_groups(graph, groups), objective_of(objective))
-        found = _kept_to(Evaluator(config, graph, effort=effort_of(effort)), named, objective_of(objective), memory, free=False)
+        evaluator = Evaluator(config, graph, effort=effort_of(effort), order=order)
+        found = _kept_to(evaluator, named, objective_of(objective), memory, free=False)
     stages.begin("emit")
     emitted = emit_program(config, graph, found.steps, found.sharing)
     forget_programs()
@@ -150,7 +155,7 @@ def steps_of(
 def frugal_steps(
     config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None,
     known: Costs | None = None, memory: int | None = None, schedule: Schedule | None = None, effort: Effort = NORMAL,
-    progress: Progress | None = None, measure: Measure | None = None,
+    progress: Progress | None = None, measure: Measure | None = None, order: str = "least",
 ) -> Frugal:  # fmt: skip
     """The same, with what they need; ``memory``: at most so many bytes of DRAM for feature maps."""
     check_choices(strategy, objective)
@@ -158,7 +163,7 @@ def frugal_steps(
     with crew_allowed() as crew:
         # What is known is not measured.
         costs: Costs = {} if known is None or measure is not None else known
-        evaluator = Evaluator(config, graph, database, costs, effort=effort, crew=crew, measure=measure)
+        evaluator = Evaluator(config, graph, database, costs, effort=effort, crew=crew, measure=measure, order=order)
         evaluator.told = progress or unheard
         if schedule is not None:
             found = _as_decided(evaluator, strategy, objective, memory, schedule)
@@ -199,7 +204,7 @@ def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int
         raise nothing_to_weigh()
     around = Decided(
         config, graph, evaluator.database, evaluator.known, effort=evaluator.effort, told=evaluator.told, wanted=decided.wanted,
-        crew=evaluator.crew, measure=evaluator.measure,
+        crew=evaluator.crew, measure=evaluator.measure, order=evaluator.order,
     )  # fmt: skip
     left_out = NOTHING_LEFT_OUT
     if decided.whole:
@@ -231,7 +236,7 @@ def _arranged(
     """In the order and places that need the least DRAM."""
     config, graph, effort = evaluator.config, evaluator.graph, evaluator.effort
     if not effort.timed or effort.orders_timed:
-        return frugal(config, graph, steps, objective, decided, effort.timed)
+        return frugal(config, graph, steps, objective, decided, effort.timed, order=evaluator.order)
 
     def scheduled(ways: Sequence[Frugal]) -> Iterator[int]:
         def cycles(number: int) -> int:
@@ -242,7 +247,7 @@ def _arranged(
         yield from (first, second)
         yield from map(cycles, range(2, len(ways)))
 
-    return frugal(config, graph, steps, objective, decided, measure=scheduled)
+    return frugal(config, graph, steps, objective, decided, measure=scheduled, order=evaluator.order)
 
 
 def _check_given(strategy: str, objective: str, schedule: Schedule | None, measure: Measure | None) -> None:

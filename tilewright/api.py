@@ -17,6 +17,7 @@ from compiler.frontend.edges import Edges
 from compiler.frontend.idle import warn_of_empty
 from compiler.frontend.model import Model
 from compiler.frontend.pipeline import PLAIN, ImportedModel, import_model
+from compiler.memory.order import ordering_of
 from compiler.passes.pipeline import Watch
 from compiler.programs.collection import seldom_collected
 from compiler.programs.limit import bytes_of
@@ -71,6 +72,7 @@ def compile_model(
     schedule: Schedule | Path | str | None = None,
     effort: str = "normal",
     evaluator: str = "analytic",
+    order: str = "least",
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
@@ -86,10 +88,12 @@ def compile_model(
     ``schedule``: decisions, or the file that holds them; what they leave out is searched. ``.schedule`` of the result has all.
     ``effort``: ``"quick"`` times no programs, ``"full"`` weighs more groups and times more (``compiler/search/effort.py``).
     ``evaluator``: what says how long a group takes when groups are chosen (``tilewright.evaluators``).
+    ``order``: how the order that needs the least DRAM is found (``compiler/memory/order.py``).
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
     effort_of(effort)
+    ordering_of(order)
     measure = measure_of(evaluator, machine)
     limit = None if memory is None else bytes_of(memory)
     decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
@@ -103,7 +107,7 @@ def compile_model(
     database = open_database(machine) if cache else None
     compiled = compile_graph(
         imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database,
-        memory=limit, schedule=decided, effort=effort, measure=measure,
+        memory=limit, schedule=decided, effort=effort, measure=measure, order=order,
     )  # fmt: skip
     warn_of_empty(compiled.imported)
     return compiled

@@ -33,6 +33,11 @@ EFFORT_HELP = (
     "ways to execute them: minutes."
 )
 
+ORDER_HELP = (
+    "How the order of groups that needs the least DRAM is found: least (exact search), programme (integer programme), pieces "
+    "(the programme of acyclic pieces), or given (as the search has it)."
+)
+
 OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energy, or memory (DRAM that feature maps take)."
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from compiler.memory.fuse import fuse
 from compiler.memory.least import Order, least_order
@@ -12,6 +13,10 @@ from compiler.memory.tasks import Mask, Tasks, Use
 from compiler.tuned import MOST_ORDER_STATES as MOST_STATES
 from compiler.tuned import PARTS
 from compiler.xgraph.graph import XGraph
+from isa.errors import TilewrightError
+
+Ordering = Callable[[Tasks, Sequence[int]], Sequence[int]]
+"""An order in which tasks can run, given one that is known, and that is kept where it is as good."""
 
 
 def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]], shared: bool = False) -> Tasks:
@@ -60,3 +65,36 @@ def _mask(numbers: Sequence[int] | set[int]) -> Mask:
     for number in numbers:
         mask |= 1 << number
     return mask
+
+
+def _as_given(tasks: Tasks, known: Sequence[int]) -> Sequence[int]:
+    return known
+
+
+def _least(tasks: Tasks, known: Sequence[int]) -> Sequence[int]:
+    return memory_order(tasks, known).tasks
+
+
+def _of_paper(module: str) -> Ordering:
+    """Loaded when it is asked for."""
+
+    def ordering(tasks: Tasks, known: Sequence[int]) -> Sequence[int]:
+        found: Sequence[int] = import_module(f"compiler.papers.memory_scheduling.{module}").order(tasks, known)
+        return found
+
+    return ordering
+
+
+ORDERINGS: dict[str, Ordering] = {
+    "least": _least,
+    "given": _as_given,
+    "programme": _of_paper("programme"),
+    "pieces": _of_paper("pieces"),
+}
+"""All that ``compile --order`` knows."""
+
+
+def ordering_of(name: str) -> Ordering:
+    if name not in ORDERINGS:
+        raise TilewrightError(f"order {name!r}: unknown; known are {', '.join(ORDERINGS)}")
+    return ORDERINGS[name]

@@ -7,7 +7,7 @@ Parts that stay below the peak of others as they are need not be ordered at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from compiler.memory.least import least_order
@@ -17,11 +17,20 @@ from compiler.tuned import PART
 
 def partitioned_order(tasks: Tasks, known: Sequence[int], most_states: int, part: int = PART) -> tuple[int, ...]:
     """An order that needs no more than the known one, cut where least is in use."""
-    return ordered_parts(tasks, known, cheap_cuts(tasks, known, part), most_states)
+
+    def exactly(alone: Tasks) -> Sequence[int]:
+        return least_order(alone, most_states, range(len(alone))).tasks
+
+    return ordered_parts(tasks, known, cheap_cuts(tasks, known, part), exactly)
 
 
-def ordered_parts(tasks: Tasks, known: Sequence[int], cuts: Sequence[int], most_states: int) -> tuple[int, ...]:
-    """The known order with each stretch between two cuts ordered by itself; those of high peak come first."""
+def ordered_parts(
+    tasks: Tasks, known: Sequence[int], cuts: Sequence[int], solve: Callable[[Tasks], Sequence[int]]
+) -> tuple[int, ...]:
+    """The known order with each stretch between two cuts ordered by itself; those of high peak come first.
+
+    ``solve``: an order of the tasks of a stretch, of which the known one is 0, 1, 2, ...
+    """
     stretches = {begin: tuple(known[begin:end]) for begin, end in pairwise([0, *cuts, len(known)])}
     done: dict[int, Mask] = {}
     past = 0
@@ -34,8 +43,7 @@ def ordered_parts(tasks: Tasks, known: Sequence[int], cuts: Sequence[int], most_
         if tasks.peak(stretch, done[begin]) <= settled:
             break
         alone, names = _part(tasks, done[begin], stretch)
-        order = least_order(alone, most_states, range(len(alone)))
-        stretches[begin] = tuple(names[task] for task in order.tasks)
+        stretches[begin] = tuple(names[task] for task in solve(alone))
         settled = max(settled, tasks.peak(stretches[begin], done[begin]))
     return tuple(task for stretch in stretches.values() for task in stretch)
 

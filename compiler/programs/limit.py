@@ -222,5 +222,5 @@ class _Frugal:
 
     def _ordered(self, steps: Sequence[Plan | Cpu], sharing: Sharing) -> Frugal:
         evaluator = self._evaluator
-        ordered = in_least_order(evaluator.config, evaluator.graph, steps, sharing.host)
+        ordered = in_least_order(evaluator.config, evaluator.graph, steps, sharing.host, evaluator.order)
         return placed(evaluator.graph, ordered, sharing)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from compiler.emit.places import APART, Given, Sharing, places
 from compiler.emit.steps import memory_tasks
-from compiler.memory.order import memory_order
+from compiler.memory.order import ordering_of
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
 from compiler.planning.planner import turned
@@ -56,12 +56,12 @@ Measure = Callable[[Sequence[Frugal]], Iterable[int]]
 
 def frugal(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, decided: Arrangement = ANY,
-    timed: bool = True, measure: Measure | None = None,
+    timed: bool = True, measure: Measure | None = None, order: str = "least",
 ) -> Frugal:  # fmt: skip
     """The same steps; of what needs equally little, what changes less.
 
     ``timed``: whether programs may be timed; if not, nothing is changed that could take longer. ``measure``: instead of the
-    cycle model.
+    cycle model. ``order``: how an order of less memory is found, a name of ``ORDERINGS``.
     """
     overlaps = (False, True) if decided.overlap is None else (decided.overlap,)
     if decided.places is not None:
@@ -70,7 +70,7 @@ def frugal(
     if objective is CYCLES and not timed:
         return given
     ways = [given, *(placed(graph, steps, Sharing(decided.host, overlap)) for overlap in overlaps[1:])]
-    moved = given.steps if decided.listed else in_least_order(config, graph, steps, decided.host)
+    moved = given.steps if decided.listed else in_least_order(config, graph, steps, decided.host, order)
     if moved != given.steps:
         ways += [placed(graph, moved, Sharing(decided.host, overlap)) for overlap in overlaps]
     ways = sorted((way for way in ways if way.bytes < given.bytes), key=lambda way: way.bytes)
@@ -90,16 +90,16 @@ def placed(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART)
 
 
 def in_least_order(
-    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False
+    config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False, how: str = "least"
 ) -> list[Plan | Cpu]:
-    """Whatever time it costs. ``shared``: inputs and outputs lie in WORK."""
+    """Whatever time it costs. ``shared``: inputs and outputs lie in WORK. ``how``: a name of ``ORDERINGS``."""
     tasks = memory_tasks(graph, steps, shared)
     given = range(len(steps))
-    order = memory_order(tasks, given)
-    if order.peak == tasks.peak(given):
+    order = ordering_of(how)(tasks, given)
+    if tasks.peak(order) == tasks.peak(given):
         return list(steps)
     moved: list[Plan | Cpu] = []
-    for number, index in enumerate(order.tasks):
+    for number, index in enumerate(order):
         step = steps[index]
         # Neighbours lie at opposite ends of the buffer.
         if isinstance(step, Plan) and step.upwards != (number % 2 == 0):

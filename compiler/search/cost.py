@@ -70,6 +70,8 @@ class Evaluator:
     """Who helps to plan groups, and to time programs."""
     measure: Measure | None = None
     """Of the cycles of each group, instead of the planner's walk; ``database`` does not keep such costs."""
+    order: str = "least"
+    """How the order of least memory is found (``compiler/memory/order.py``)."""
     evaluated: int = 0
     """Groups that were planned."""
     partitions: dict[object, object] = field(default_factory=dict)

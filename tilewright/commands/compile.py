@@ -15,6 +15,7 @@ from tilewright.options import (
     EFFORT_HELP,
     EVALUATOR_HELP,
     OBJECTIVE_HELP,
+    ORDER_HELP,
     STRATEGY_HELP,
     check_output,
     config_option,
@@ -34,6 +35,7 @@ from tilewright.progress import stage_reporter
 @click.option("--objective", default="cycles", show_default=True, help=OBJECTIVE_HELP)
 @click.option("--effort", default="normal", show_default=True, help=EFFORT_HELP)
 @click.option("--evaluator", default="analytic", show_default=True, help=EVALUATOR_HELP)
+@click.option("--order", default="least", show_default=True, help=ORDER_HELP)
 @click.option("--memory", help="DRAM that feature maps may take, as 196608, 192K or 1.5M; what that costs in cycles is least.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
 @click.option(
@@ -58,7 +60,7 @@ from tilewright.progress import stage_reporter
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, effort: str, evaluator: str,
-    memory: str | None, groups: Path | None, validate: Path | None, save_onnx: Path | None, batch: int | None,
+    order: str, memory: str | None, groups: Path | None, validate: Path | None, save_onnx: Path | None, batch: int | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...], schedule: Path | None, save_schedule: Path | None, table: Path | None,
     dump: Path | None, arena: Path | None, verbose: bool, as_json: bool, seconds: float | None,
     nodes: int | None, **how: Any,
@@ -96,7 +98,7 @@ def command(
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, batch=batch, progress=report, shapes=dict(shapes),
             nodes=nodes, groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
-            schedule=schedule, effort=effort, evaluator=evaluator, **model_arguments(how),
+            schedule=schedule, effort=effort, evaluator=evaluator, order=order, **model_arguments(how),
         )  # fmt: skip
         summary = facts(compiled)
         noise = []

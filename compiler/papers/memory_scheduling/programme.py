@@ -21,10 +21,13 @@ from math import ceil
 import highspy
 import numpy as np
 
+from compiler.memory.fuse import fuse
 from compiler.memory.least import Order
 from compiler.memory.tasks import Tasks, members
 from compiler.search.solver import solver
 
+SECONDS = 30.0
+"""The paper's limit, and that of a compilation."""
 _TRUSTED = 1e-6
 """Relative error of HiGHS' bounds that is allowed for: it computes in floating point."""
 
@@ -41,6 +44,13 @@ def solve(tasks: Tasks, known: Sequence[int], *, pruned: bool = True, seconds: f
     """``known``: an order to start from; it stays if none better is found in the time."""
     programme = _Programme(tasks, pruned)
     return Solved(programme.run(tuple(known), seconds), programme.variables)
+
+
+def order(tasks: Tasks, known: Sequence[int]) -> tuple[int, ...]:
+    """What ``compile --order programme`` asks for: iterative fusion, then the programme of what is left."""
+    fused = fuse(tasks)
+    found = fused.expanded(solve(fused.tasks, fused.tasks.topological, seconds=SECONDS).order.tasks)
+    return found if tasks.peak(found) < tasks.peak(known) else tuple(known)
 
 
 class _Programme:
