@@ -30,7 +30,8 @@ from compiler.zoo.squeezenet import squeezenet
 from compiler.zoo.yolo import yolov3_tiny
 from isa.config import MachineConfig, preset
 from sim.campaign.arguments import add_arguments, how_of
-from sim.campaign.run import Lost, campaign
+from sim.campaign.run import campaign
+from sim.campaign.work import Lost
 from sim.random.configs import random_config
 from tilewright.api import estimated_cycles
 

@@ -36,7 +36,8 @@ from isa.config import preset
 from isa.errors import TilewrightError
 from isa.program_file import resealed
 from sim.campaign.arguments import add_arguments, how_of
-from sim.campaign.run import How, Lost, campaign
+from sim.campaign.run import How, campaign
+from sim.campaign.work import Lost
 from tilewright.cli import main as tilewright
 
 SECONDS = 10.0

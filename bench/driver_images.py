@@ -21,7 +21,8 @@ from bench.network_table import PAGE, put_row
 from isa.flat_image import flat_image
 from isa.program_file import program_bytes
 from sim.campaign.arguments import add_arguments, how_of
-from sim.campaign.run import How, Lost, campaign
+from sim.campaign.run import How, campaign
+from sim.campaign.work import Lost
 from tests.driver.building import build, digits
 from tests.driver.synthetic import whole
 

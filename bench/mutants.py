@@ -19,7 +19,8 @@ from bench.command import command
 from bench.network_table import PAGE, put_row
 from isa.config import MachineConfig, load_config
 from sim.campaign.arguments import add_arguments, how_of
-from sim.campaign.run import Lost, campaign
+from sim.campaign.run import campaign
+from sim.campaign.work import Lost
 from sim.mutants.hunt import EQUIVALENT, STAGES, Hunt, met
 from sim.mutants.netlist import Mutant
 

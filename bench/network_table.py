@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.campaign.run import How, Lost, Work, campaign
+from sim.campaign.run import How, campaign
+from sim.campaign.work import Lost, Work
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, SEARCH, PERFORMANCE = (DOCS / f"{name}.md" for name in ("networks", "search", "performance"))

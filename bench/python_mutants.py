@@ -23,7 +23,8 @@ from bench.covering import Covering, covering
 from bench.mutations import ROOT, Mutant, drawn, mutated
 from bench.network_table import PAGE, put_row
 from sim.campaign.arguments import add_arguments, how_of
-from sim.campaign.run import Lost, campaign
+from sim.campaign.run import campaign
+from sim.campaign.work import Lost
 
 TITLE = "Mutants of compiler and simulator"
 COLUMNS = ("folder", "mutants", "killed", "share", "by the clock", "survive", "run by no test")

@@ -15,7 +15,8 @@ from bench.command import command
 from bench.network_table import PAGE, put_row
 from isa.config import MachineConfig, load_config
 from sim.campaign.arguments import add_arguments, how_of
-from sim.campaign.run import Lost, campaign
+from sim.campaign.run import campaign
+from sim.campaign.work import Lost
 from sim.rtl.machine import RtlMachine
 from sim.rtl.play import play
 from sim.rtl.stops import MOST_SLOTS, STORM, storm

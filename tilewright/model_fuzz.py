@@ -31,7 +31,8 @@ from isa.bounds import ConfigError
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
 from sim.campaign.crash import crash
-from sim.campaign.run import ALONE, How, Lost, campaign
+from sim.campaign.run import ALONE, How, campaign
+from sim.campaign.work import Lost
 from sim.random.configs import any_config
 from sim.random.engines import rtl_machine
 from sim.rtl.tools import MissingToolError

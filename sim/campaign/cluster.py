@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from sim.campaign.cores import all_cores, share_with
-from sim.campaign.run import ATTEMPTS, CampaignError, Lost, Work
+from sim.campaign.work import ATTEMPTS, CampaignError, Lost, Work
 
 INSTALL = "pip install 'tilewright[cluster]'"
 AHEAD = 4

@@ -14,8 +14,8 @@ from types import FrameType
 from typing import Any
 
 from sim.campaign.cores import share_with
-from sim.campaign.run import ATTEMPTS, Lost, Work
 from sim.campaign.waiting import Waiting
+from sim.campaign.work import ATTEMPTS, Lost, Work
 
 BEGUN = b"begun"
 """What a worker says when it has an item in hand."""

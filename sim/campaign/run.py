@@ -8,28 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isa.errors import TilewrightError
+from sim.campaign.cluster import on_cluster
+from sim.campaign.processes import on_processes
 from sim.campaign.record import Record
 from sim.campaign.waiting import Waiting
-
-Work = Callable[[Any], Any]
-"""From an item to its result: a function of a module, so that other processes find it; both can be pickled, and the result is
-what JSON holds."""
-ATTEMPTS = 3
-"""Workers that may die of one item."""
-
-
-class CampaignError(TilewrightError):
-    """A campaign that cannot run as it is asked to."""
-
-
-@dataclass(frozen=True)
-class Lost:
-    """In place of a result: nobody came back with one."""
-
-    reason: str
-    late: bool = False
-    """It took more than its time, and nothing else is known to be wrong with it."""
+from sim.campaign.work import CampaignError, Lost, Work
 
 
 @dataclass(frozen=True)
@@ -100,12 +83,8 @@ def _unordered(
     if not left:
         return
     if how.scheduler is not None:
-        from sim.campaign.cluster import on_cluster
-
         yield from on_cluster(work, items, left, how.scheduler)
     elif min(how.workers, len(left)) > 1 or seconds is not None:
-        from sim.campaign.processes import on_processes
-
         waiting = Waiting(left, [None if kind is None else kind(item) for item in items])
         yield from on_processes(work, items, waiting, min(how.workers, len(left)), seconds)
     else:

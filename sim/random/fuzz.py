@@ -17,7 +17,8 @@ from isa.dispatched import instructions
 from isa.errors import TilewrightError
 from isa.instructions import Region
 from sim.campaign.crash import crash
-from sim.campaign.run import ALONE, How, Lost, campaign
+from sim.campaign.run import ALONE, How, campaign
+from sim.campaign.work import Lost
 from sim.functional.hazards import find_races
 from sim.random.configs import any_config
 from sim.random.engines import Engine, Outcome, functional, rtl, rtl_machine, wrong_on_rtl

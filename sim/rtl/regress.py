@@ -14,7 +14,8 @@ from cocotb_tools.runner import get_runner
 
 from isa.config import MachineConfig
 from isa.instructions import Unit
-from sim.campaign.run import ALONE, How, Lost, campaign
+from sim.campaign.run import ALONE, How, campaign
+from sim.campaign.work import Lost
 from sim.rtl.benches import BENCHES, Bench
 from sim.rtl.build import (
     FAST_CLOCK_DEFINE,

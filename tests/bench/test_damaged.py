@@ -9,7 +9,8 @@ import onnx
 import pytest
 
 from bench.damaged import COMMANDS, FILES, damaged, good, run_damaged
-from sim.campaign.run import How, Lost
+from sim.campaign.run import How
+from sim.campaign.work import Lost
 from tilewright.cli import main
 
 COUNT = 200

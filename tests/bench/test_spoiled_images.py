@@ -9,7 +9,8 @@ import pytest
 
 import bench.driver_images
 from bench.driver_images import SHARE, run_spoiled, tried
-from sim.campaign.run import How, Lost
+from sim.campaign.run import How
+from sim.campaign.work import Lost
 
 
 def test_what_goes_wrong_is_told_with_its_command(tmp_path: Path) -> None:

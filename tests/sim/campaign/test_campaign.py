@@ -16,7 +16,8 @@ import pytest
 from sim.campaign.cluster import INSTALL
 from sim.campaign.cores import all_cores
 from sim.campaign.record import RecordError
-from sim.campaign.run import ALONE, ATTEMPTS, CampaignError, How, Lost, Work, campaign
+from sim.campaign.run import ALONE, How, campaign
+from sim.campaign.work import ATTEMPTS, CampaignError, Lost, Work
 
 OF = {"of": "squares"}
 TWO = How(workers=2)
