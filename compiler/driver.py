@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from typing import NamedTuple
 
 import onnx
 
@@ -172,26 +173,36 @@ def frugal_steps(
             if memory is not None and found.bytes > memory:
                 raise refusal(evaluator, memory, found)
         else:
-            steps, left_out = _chosen(evaluator, strategy, wanted)
-            found = replace(_kept_to(evaluator, steps, wanted, memory, free=strategy == "best"), left_out=left_out)
+            steps, left_out, arrangement = _chosen(evaluator, strategy, wanted)
+            kept = _kept_to(evaluator, steps, wanted, memory, free=strategy == "best", decided=arrangement)
+            found = replace(kept, left_out=left_out)
     if database is not None:
         database.save()
     return found
 
 
-def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> tuple[list[Plan | Cpu], LeftOut]:
-    """What a strategy makes of a graph, in an order in which it can run, and what its caps left out."""
+class _Chosen(NamedTuple):
+    steps: list[Plan | Cpu]
+    left_out: LeftOut
+    """By the caps of the strategy."""
+    arrangement: Arrangement = ANY
+
+
+def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> _Chosen:
+    """What a strategy makes of a graph, in an order in which it can run."""
     if strategy == "best" and len(evaluator.sets.ops) > MOST_SEARCHED:
         strategy = "greedy"
     if strategy == "best" and objective is CYCLES:
         steps = in_schemes(evaluator, fastest(evaluator))
-        return steps, partition_by(best, evaluator.graph, evaluator, CYCLES).left_out
+        return _Chosen(steps, partition_by(best, evaluator.graph, evaluator, CYCLES).left_out)
     found = STRATEGIES[strategy](evaluator.graph, evaluator, objective)
     groups = evaluator.whole(found.groups)
     steps = plans_of(evaluator.config, evaluator.graph, groups, objective, wanted=evaluator.wanted)
     if strategy == "neocpu" and objective is CYCLES and evaluator.effort.timed:
         steps = import_module("compiler.papers.neocpu.search").with_all_schemes(evaluator, steps)
-    return steps, found.left_out
+        blocked = import_module("compiler.papers.neocpu.layouts").best_layouts(evaluator, steps)
+        return _Chosen(steps, found.left_out, Arrangement(blocked=blocked))
+    return _Chosen(steps, found.left_out)
 
 
 def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int | None, schedule: Schedule) -> Frugal:
@@ -210,7 +221,7 @@ def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int
     if decided.whole:
         steps = plans_of(config, graph, decided.groups, wanted, wanted=decided.wanted, listed=schedule.listed)
     else:
-        steps, left_out = _chosen(around, strategy, wanted)
+        steps, left_out, _ = _chosen(around, strategy, wanted)
     found = _arranged(evaluator, steps, wanted, decided.arrangement)
     if memory is not None and found.bytes > memory:
         if decided.arrangement != ANY:
@@ -220,11 +231,12 @@ def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int
 
 
 def _kept_to(
-    evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, memory: int | None, free: bool
+    evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, memory: int | None, free: bool,
+    decided: Arrangement = ANY,
 ) -> Frugal:
     """``free``: other groups may be chosen where these need too much."""
     evaluator.told("search: order and places of feature maps")
-    found = _arranged(evaluator, steps, objective)
+    found = _arranged(evaluator, steps, objective, decided)
     if memory is None or found.bytes <= memory:
         return found
     return limited(evaluator, objective, steps, memory, free)

@@ -21,6 +21,7 @@ def schedule_of(
     return Schedule(
         tuple(GroupSchedule((step.name,)) if isinstance(step, Cpu) else group_schedule(config, step) for step in steps),
         True, sharing.host, sharing.overlap, offsets_of(graph, steps, sharing),
+        tuple(sorted(sharing.blocked.maps)) or None,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from compiler.emit.blocked import NONE_BLOCKED, Blocked
 from compiler.emit.steps import touched
 from compiler.layers.views import View
 from compiler.memory.blocks import Block
@@ -45,6 +46,8 @@ class Sharing:
     """What a group writes, with what it has read by then."""
     given: Given | None = None
     """Where everything lies, if that is not to be found."""
+    blocked: Blocked = NONE_BLOCKED
+    """Not together with ``overlap``, which asks for rows that lie one behind the other."""
 
 
 APART = Sharing()
@@ -54,6 +57,7 @@ def places(
     graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
 ) -> tuple[dict[str, View], dict[Region, int]]:
     """Where every map lies that leaves a step, and the bytes of each region; the steps are in the order of execution."""
+    sharing.blocked.check(graph, steps, sharing.overlap)
     lives, of_host = _lives(graph, steps, sharing)
     where: dict[str, tuple[Region, int]] = {}
     sizes: dict[Region, int] = {}
@@ -70,7 +74,10 @@ def places(
             offsets, sizes[region] = [*arena.offsets], arena.total
         where |= {root: (region, offset) for root, offset in zip(storages, offsets, strict=True)}
     views = {
-        name: _final(home, *where[home.root], graph.tensors[home.root].flip and home.root in of_host)
+        name: _final(
+            home, *where[home.root], graph.tensors[home.root].flip and home.root in of_host,
+            sharing.blocked.channels if name in sharing.blocked.maps else 0,
+        )
         for name, home in storage_of(graph).items()
         if home.root in where
     }
@@ -129,5 +136,6 @@ def _block(storage: Storage, region: Region, steps: int) -> Block:
     return Block(0 if storage.given else min(times), max(1, steps) if storage.outlives else max(times) + 1, storage.size)
 
 
-def _final(home: Home, region: Region, offset: int, flip: bool) -> View:
-    return replace(home.view, region=region, offset=home.view.offset + offset, flip=flip)
+def _final(home: Home, region: Region, offset: int, flip: bool, block: int) -> View:
+    view = replace(home.view, region=region, offset=home.view.offset + offset, flip=flip)
+    return view.blocked(block) if block else view

@@ -19,6 +19,8 @@ class View:
 
     A view may cover some channels of a wider map (concat, split), or some of its pixels (slice,
     depth-to-space): that is what makes those operations free.
+    All channels of a pixel lie together, or in ``blocks``: so many channels each, which are a map of their own, and the bytes
+    from one block to the next.
     """
 
     region: Region
@@ -30,12 +32,30 @@ class View:
     row_stride: int
     step: int
     flip: bool = False
+    blocks: tuple[int, int] | None = None
+
+    def blocked(self, channels: int) -> View:
+        """The same bytes for a dense map whose channels lie in blocks of so many, which divide them."""
+        size = self.height * self.width * channels
+        return replace(self, row_stride=self.width * channels, step=channels, blocks=(channels, size))
+
+    def apart(self) -> Iterator[tuple[int, View]]:
+        """Each block as a view of its own, and its number; a map that is not blocked is one."""
+        if self.blocks is None:
+            yield 0, self
+            return
+        channels, size = self.blocks
+        for number in range(self.channels // channels):
+            yield number, replace(self, offset=self.offset + number * size, channels=channels, blocks=None)
 
     def row(self, y: int, batch: int) -> int:
         return self.offset + batch * self.batch_stride + y * self.row_stride
 
     def channels_from(self, first: int, count: int) -> View:
-        """A view of some of the channels."""
+        """A view of some of the channels; whole blocks, if there are any."""
+        if self.blocks is not None:
+            channels, size = self.blocks
+            return replace(self, offset=self.offset + first // channels * size, channels=count)
         return replace(self, offset=self.offset + first, channels=count)
 
     def rows_from(self, first: int, count: int) -> View:
@@ -91,7 +111,15 @@ class Fold:
 def load_rows(
     config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int, fold: Fold | None
 ) -> Iterator[Pending]:
-    """Bring rows on chip; one instruction for each run of rows that the ring does not cut."""
+    """Bring rows on chip; one instruction for each run of rows that the ring does not cut, and each block of channels."""
+    for number, part in view.apart():
+        yield from _load_block(config, part, placed, rows, batch, fold, number)
+
+
+def _load_block(
+    config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int, fold: Fold | None, first: int
+) -> Iterator[Pending]:
+    """``first``: plane of the map on chip at which the block begins."""
     step, run = (fold.step, fold.run) if fold else (view.step, view.channels)
     pixels = fold.columns if fold else view.width
     vectors = -(-run // config.ic_p)
@@ -101,24 +129,31 @@ def load_rows(
             "rows": len(tile), "pixels": pixels, "row_stride": view.row_stride,
             "step": step, "run": run, "lead": fold.lead if fold else 0, "fill": fold.fill if fold else 0,
             "valid": view.width * view.channels,
-            "d_addr": placed.word(tile.begin), "d_xs": 1, "d_ys": placed.pitch, "d_cs": placed.plane,
+            "d_addr": placed.word(tile.begin, first), "d_xs": 1, "d_ys": placed.pitch, "d_cs": placed.plane,
         }  # fmt: skip
         beats = len(tile) * -(-view.width * view.channels // config.axi_bytes)
         words = len(tile) * pixels * vectors
-        yield Pending("LOAD", values, [view.access(tile, batch)], placed.access(tile, 0, vectors), max(beats, words) + 8)
+        yield Pending("LOAD", values, [view.access(tile, batch)], placed.access(tile, first, vectors), max(beats, words) + 8)
 
 
 def save_rows(config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int) -> Iterator[Pending]:
-    """Write rows to DRAM; one instruction for each run of rows that the ring does not cut."""
+    """Write rows to DRAM; one instruction for each run of rows that the ring does not cut, and each block of channels."""
+    for number, part in view.apart():
+        yield from _save_block(config, part, placed, rows, batch, number)
+
+
+def _save_block(
+    config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int, first: int
+) -> Iterator[Pending]:  # fmt: skip
     vectors = -(-view.channels // config.ic_p)
     for tile in placed.segments(rows):
         values = {
             "offset": view.row(tile.begin, batch), "region": int(view.region), "flip": int(view.flip),
             "rows": len(tile), "pixels": view.width, "row_stride": view.row_stride,
             "step": view.step, "run": view.channels,
-            "s_addr": placed.word(tile.begin), "s_xs": 1, "s_ys": placed.pitch, "s_cs": placed.plane,
+            "s_addr": placed.word(tile.begin, first), "s_xs": 1, "s_ys": placed.pitch, "s_cs": placed.plane,
         }  # fmt: skip
         per_pixel = 1 if view.dense else -(-view.channels // config.axi_bytes) * config.axi_bytes / view.channels
         beats = int(len(tile) * view.width * view.channels * per_pixel) // config.axi_bytes
         words = len(tile) * view.width * vectors
-        yield Pending("SAVE", values, placed.access(tile, 0, vectors), [view.access(tile, batch)], max(beats, words) + 8)
+        yield Pending("SAVE", values, placed.access(tile, first, vectors), [view.access(tile, batch)], max(beats, words) + 8)

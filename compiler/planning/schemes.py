@@ -10,7 +10,7 @@ the cheapest alone is kept of each *sort*, then of each *kind*.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 
 from compiler.layers.fit import FitError
@@ -24,6 +24,8 @@ from compiler.tuned import DEAREST_SCHEME as DEAREST
 from compiler.tuned import MOST_PASSES, THINNED
 from isa.config import MachineConfig
 
+Alone = Callable[[Plan], int]
+"""How many cycles a plan takes by itself."""
 _Rank = tuple[int, int, int]
 """Cycles alone, bytes, words of the feature-map buffer."""
 
@@ -77,8 +79,13 @@ def plan_as(config: MachineConfig, group: Group, scheme: Scheme, upwards: bool) 
         return None
 
 
-def schemes(config: MachineConfig, own: Plan, count: int) -> list[Scheme]:
-    """At most ``count`` besides the group's best plan, ``own``, for cycles; the cheapest alone first.
+def estimated(plan: Plan) -> int:
+    """Its cycles alone, by the planner."""
+    return plan.cost.cycles
+
+
+def schemes(config: MachineConfig, own: Plan, count: int, alone: Alone = estimated) -> list[Scheme]:
+    """At most ``count`` besides the group's best plan, ``own``, for cycles; the cheapest ``alone`` first.
 
     None for a group that only fits in column tiles or bands, or of which a schedule decides anything.
     """
@@ -86,7 +93,7 @@ def schemes(config: MachineConfig, own: Plan, count: int) -> list[Scheme]:
         return []
     best = scheme_of(own)
     turned = replace(best, turned=True)
-    ranked = [scheme for _, scheme in sorted([(_rank(own), turned), *_others(config, own)], key=_in_order)]
+    ranked = [scheme for _, scheme in sorted([(_rank(own, alone), turned), *_others(config, own, alone)], key=_in_order)]
     sorts = {scheme.sort: scheme for scheme in reversed(ranked)}
     kinds = {best.kind: best} | {scheme.kind: scheme for scheme in ranked if sorts[scheme.sort] == scheme}
     for scheme in ranked:
@@ -94,7 +101,7 @@ def schemes(config: MachineConfig, own: Plan, count: int) -> list[Scheme]:
     return [*kinds.values()][1 : count + 1]
 
 
-def _others(config: MachineConfig, own: Plan) -> Iterator[tuple[_Rank, Scheme]]:
+def _others(config: MachineConfig, own: Plan, alone: Alone) -> Iterator[tuple[_Rank, Scheme]]:
     """All that fit, but for those that are too dear alone."""
     best = scheme_of(own)
     for scheme in _candidates(own.group, cut_of(config, own.group), own):
@@ -109,11 +116,11 @@ def _others(config: MachineConfig, own: Plan) -> Iterator[tuple[_Rank, Scheme]]:
             found[some] = partly
         for each, plan in found.items():
             if plan.cost.cycles <= DEAREST * own.cost.cycles:
-                yield _rank(plan), each
+                yield _rank(plan, alone), each
 
 
-def _rank(plan: Plan) -> _Rank:
-    return plan.cost.cycles, plan.cost.dram_bytes, plan.way.words
+def _rank(plan: Plan, alone: Alone) -> _Rank:
+    return alone(plan), plan.cost.dram_bytes, plan.way.words
 
 
 def _in_order(found: tuple[_Rank, Scheme]) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from compiler.emit.blocked import Blocked
 from compiler.emit.places import Given
 from compiler.fusion.legal import Mask, OpSets
 from compiler.layers.fit import FitError
@@ -66,14 +67,15 @@ def decisions(config: MachineConfig, graph: XGraph, schedule: Schedule) -> Decis
             what = f"operation {missing!r} is in no group; list it, or leave order out to have it chosen"
             raise schedule.origin.error("order", f'order "listed": {what}')
         _check_order(graph, groups, taken)
-    return Decisions(tuple(groups), wanted, whole, _arrangement(schedule))
+    return Decisions(tuple(groups), wanted, whole, _arrangement(config, schedule))
 
 
-def _arrangement(schedule: Schedule) -> Arrangement:
+def _arrangement(config: MachineConfig, schedule: Schedule) -> Arrangement:
     if schedule.places is not None and not schedule.listed:
         raise schedule.origin.error("places", 'places: who meets whom depends on the order; expected order = "listed", too')
     given = None if schedule.places is None else Given(tuple(schedule.places.items()), schedule.origin)
-    return Arrangement(schedule.listed, bool(schedule.host_in_work), schedule.overlap, given)
+    blocked = Blocked(frozenset(schedule.blocked or ()), config.ic_p, schedule.origin)
+    return Arrangement(schedule.listed, bool(schedule.host_in_work), schedule.overlap, given, blocked)
 
 
 def _check_cpu(group: GroupSchedule, ops: Sequence[Op]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from compiler.emit.blocked import NONE_BLOCKED, Blocked
 from compiler.emit.places import APART, Given, Sharing, places
 from compiler.emit.steps import memory_tasks
 from compiler.memory.order import ordering_of
@@ -47,6 +48,7 @@ class Arrangement:
     host: bool = False
     overlap: bool | None = None
     places: Given | None = None
+    blocked: Blocked = NONE_BLOCKED
 
 
 ANY = Arrangement()
@@ -63,16 +65,17 @@ def frugal(
     ``timed``: whether programs may be timed; if not, nothing is changed that could take longer. ``measure``: instead of the
     cycle model. ``order``: how an order of less memory is found, a name of ``ORDERINGS``.
     """
-    overlaps = (False, True) if decided.overlap is None else (decided.overlap,)
+    overlaps = (False, True) if decided.overlap is None and not decided.blocked.maps else (bool(decided.overlap),)
+    sharings = [Sharing(decided.host, overlap, decided.places, decided.blocked) for overlap in overlaps]
+    given = placed(graph, steps, sharings[-1 if decided.places is not None else 0])
     if decided.places is not None:
-        return placed(graph, steps, Sharing(decided.host, overlaps[-1], decided.places))
-    given = placed(graph, steps, Sharing(decided.host, overlaps[0]))
+        return given
     if objective is CYCLES and not timed:
         return given
-    ways = [given, *(placed(graph, steps, Sharing(decided.host, overlap)) for overlap in overlaps[1:])]
+    ways = [given, *(placed(graph, steps, sharing) for sharing in sharings[1:])]
     moved = given.steps if decided.listed else in_least_order(config, graph, steps, decided.host, order)
     if moved != given.steps:
-        ways += [placed(graph, moved, Sharing(decided.host, overlap)) for overlap in overlaps]
+        ways += [placed(graph, moved, sharing) for sharing in sharings]
     ways = sorted((way for way in ways if way.bytes < given.bytes), key=lambda way: way.bytes)
     if not ways:
         return given

@@ -10,7 +10,7 @@ from itertools import pairwise
 from compiler.fusion.legal import Mask
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
-from compiler.planning.schemes import Scheme, plan_as, schemes
+from compiler.planning.schemes import Alone, Scheme, estimated, plan_as, schemes
 from compiler.programs.pair_costs import Choices, PairCosts, Table, Timed, cheapest_chain
 from compiler.programs.timing import spent_by
 from compiler.search.cost import Evaluator
@@ -22,7 +22,6 @@ Steps = Sequence[Plan | Cpu]
 Solve = Callable[[Sequence[Table]], Choices]
 
 
-
 def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:
     """With as many schemes as there is time for: so many of each group, for the groups of so many shapes that wait most."""
     count = evaluator.effort.schemes if evaluator.effort.times(steps) else 0
@@ -30,18 +29,22 @@ def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:
 
 
 def with_schemes(
-    evaluator: Evaluator, steps: Steps, count: int, asked: Sequence[bool] | None = None, solve: Solve = cheapest_chain
+    evaluator: Evaluator, steps: Steps, count: int, asked: Sequence[bool] | None = None, solve: Solve = cheapest_chain,
+    alone: Alone = estimated,
 ) -> list[Plan | Cpu]:  # fmt: skip
     """The same groups in the same order, each that is ``asked`` with the best found of its best plan and ``count`` others.
 
     Programs tell what each scheme takes beside neighbours that have their best. Then choices are made, and timed, which
     corrects the costs. The program as it was is one of those that are timed, so none is slower than before on the cycle model.
+    ``alone``: what tells how long a plan takes by itself, where a group's schemes are picked.
     """
     plans = [step for step in steps if isinstance(step, Plan)]
     asked = [True] * len(plans) if asked is None else asked
     evaluator.told("search: schemes of groups")
-    find_schemes(evaluator, [plan for plan, ask in zip(plans, asked, strict=True) if ask], count)
-    rows = [[plan, *others_of(evaluator, plan, count)] if ask else [plan] for plan, ask in zip(plans, asked, strict=True)]
+    find_schemes(evaluator, [plan for plan, ask in zip(plans, asked, strict=True) if ask], count, alone)
+    rows = [
+        [plan, *(others_of(evaluator, plan, count, alone) if ask else ())] for plan, ask in zip(plans, asked, strict=True)
+    ]  # fmt: skip
     if all(len(row) == 1 for row in rows):
         return list(steps)
     told = measured(evaluator, steps, rows)
@@ -96,26 +99,27 @@ class Found:
     evaluator: Evaluator
     schemes: dict[object, tuple[Scheme, ...]] = field(default_factory=dict)
 
-    def key(self, plan: Plan, count: int) -> object:
-        return count, self.evaluator.shapes.key(_mask(self.evaluator, plan))
+    def key(self, plan: Plan, count: int, alone: Alone) -> object:
+        return count, alone is estimated, self.evaluator.shapes.key(_mask(self.evaluator, plan))
 
 
-def others_of(evaluator: Evaluator, own: Plan, count: int) -> list[Plan]:
+def others_of(evaluator: Evaluator, own: Plan, count: int, alone: Alone = estimated) -> list[Plan]:
     """Other schemes of a group; found once for each shape."""
-    find_schemes(evaluator, [own], count)
+    find_schemes(evaluator, [own], count, alone)
     found: Found = evaluator.once(Found)
-    chosen = found.schemes[found.key(own, count)] if own.wanted.free else ()
+    chosen = found.schemes[found.key(own, count, alone)] if own.wanted.free else ()
     plans = [plan_as(evaluator.config, own.group, scheme, own.upwards) for scheme in chosen]
     return [plan for plan in plans if plan is not None]
 
 
-def find_schemes(evaluator: Evaluator, plans: Sequence[Plan], count: int) -> None:
+def find_schemes(evaluator: Evaluator, plans: Sequence[Plan], count: int, alone: Alone = estimated) -> None:
     """Those of shapes that earlier groups did not have are found by all of the crew."""
     found: Found = evaluator.once(Found)
-    missing = {key: plan for plan in plans if plan.wanted.free and (key := found.key(plan, count)) not in found.schemes}
+    missing = {key: plan for plan in plans if plan.wanted.free and (key := found.key(plan, count, alone)) not in found.schemes}
     new = [*missing.values()]
     if new:
-        team: Team[int, tuple[Scheme, ...]] = evaluator.crew.team(lambda n: tuple(schemes(evaluator.config, new[n], count)))
+        config = evaluator.config
+        team: Team[int, tuple[Scheme, ...]] = evaluator.crew.team(lambda n: tuple(schemes(config, new[n], count, alone)))
         found.schemes |= zip(missing, team.each(range(len(new))), strict=True)
         team.close()
 

@@ -114,4 +114,6 @@ class Schedule:
     """Whether what a group writes may lie over what it has read by then."""
     places: Mapping[str, int] | None = None
     """Offsets of all storages in their regions of DRAM, by the map that gives each its name."""
+    blocked: tuple[str, ...] | None = None
+    """Maps whose channels lie in blocks of a channel vector, each a map of its own."""
     origin: Origin = field(default=Origin(), compare=False)

@@ -15,7 +15,7 @@ BUFFERS = tuple(b.name.lower() for b in Buffer if b is not Buffer.TABLE)
 """By which ``Stay`` names parameter buffers."""
 _TOP = ("order", "group", "dram")
 _GROUP = ("operations", "passes", "tiles", "bands", "held", "steps", "pipelined", "end", "rings", "parameters")
-_DRAM = ("host_in_work", "overlap", "places")
+_DRAM = ("host_in_work", "overlap", "blocked", "places")
 _RING = ("word", "rows", "pitch", "apart", "shift")
 _HEADING = re.compile(r"\s*\[\[?\s*([\w.\"' -]+?)\s*\]")
 _KEY = re.compile(r"\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[\w-]+)\s*=")
@@ -56,6 +56,7 @@ def parse_schedule(text: str, name: str = "schedule") -> Schedule:
     return Schedule(
         tuple(_group(each, Origin(name, at)) for each, at in zip(found, lines, strict=False)),
         order == "listed", dram_table.switch("host_in_work"), dram_table.switch("overlap"), offsets,
+        dram_table.names("blocked"),
         Origin(name, {**top, **{key: line for key, line in dram.items() if key}}),
     )  # fmt: skip
 

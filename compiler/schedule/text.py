@@ -18,7 +18,7 @@ def _lines(schedule: Schedule) -> Iterator[str]:
         yield 'order = "listed"'
     for group in schedule.groups:
         yield from ("", "[[group]]", *_group(group))
-    memory = {"host_in_work": schedule.host_in_work, "overlap": schedule.overlap}
+    memory = {"host_in_work": schedule.host_in_work, "overlap": schedule.overlap, "blocked": schedule.blocked}
     if schedule.places is not None or any(value is not None for value in memory.values()):
         yield from ("", "[dram]", *_values(memory))
     if schedule.places is not None:

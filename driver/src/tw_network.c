@@ -1,17 +1,6 @@
 /* A program on a machine: where its regions lie, and whether all of it fits together. */
 #include "tw_internal.h"
 
-uint32_t tw_sum(uint32_t a, uint32_t b)
-{
-    return b > 0xffffffffu - a ? 0xffffffffu : a + b;
-}
-
-uint32_t tw_padded(uint32_t bytes)
-{
-    const uint32_t sum = tw_sum(bytes, TW_BEAT_MAX - 1u);
-    return sum == 0xffffffffu ? sum : sum & ~(TW_BEAT_MAX - 1u);
-}
-
 static uint32_t steps_of(const tw_program *program)
 {
     return tw_word(program, TW_TABLE_STEPS);

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.papers.neocpu import dynamic, pbqp
-from compiler.papers.neocpu.problem import Problem, Solution
+from compiler.papers.neocpu.problem import Problem
+from compiler.papers.neocpu.solving import solved
 from compiler.planning.plan import Plan
 from compiler.programs.pair_costs import Choices, Table
 from compiler.programs.schemes import with_schemes
+from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Cpu
 
@@ -19,17 +20,13 @@ SCHEMES = 6
 
 
 def with_all_schemes(evaluator: Evaluator, steps: Sequence[Plan | Cpu]) -> list[Plan | Cpu]:
-    """Of all groups, whether they wait or not."""
-    return with_schemes(evaluator, steps, SCHEMES, solve=choices_of)
+    """Of all groups, whether they wait or not; which schemes a group has to choose from is measured, too (local search)."""
+    config, graph = evaluator.config, evaluator.graph
+    return with_schemes(evaluator, steps, SCHEMES, solve=choices_of, alone=lambda plan: program_cycles(config, graph, [plan]))
 
 
 def choices_of(tables: Sequence[Table]) -> Choices:
     return solved(problem_of(tables)).choices
-
-
-def solved(problem: Problem) -> Solution:
-    """By dynamic programming; by PBQP where its tables would be too large."""
-    return dynamic.solve(problem) or pbqp.solve(problem)
 
 
 def problem_of(tables: Sequence[Table]) -> Problem:
