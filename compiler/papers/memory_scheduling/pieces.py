@@ -13,7 +13,7 @@ A piece may hold the peak as long as its own peak in reverse post-order is above
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 from compiler.memory.fuse import fuse
@@ -32,16 +32,18 @@ def order(tasks: Tasks, known: Sequence[int]) -> tuple[int, ...]:
     return found if tasks.peak(found) < tasks.peak(known) else tuple(known)
 
 
-def in_pieces(tasks: Tasks, most_tasks: int = MOST_TASKS) -> tuple[int, ...]:
-    """Steps 2 to 4."""
+def _programme(piece: Tasks) -> Sequence[int]:
+    return solve(piece, range(len(piece)), seconds=SECONDS).order.tasks
+
+
+def in_pieces(
+    tasks: Tasks, most_tasks: int = MOST_TASKS, exactly: Callable[[Tasks], Sequence[int]] = _programme
+) -> tuple[int, ...]:
+    """Steps 2 to 4. ``exactly``: the best order of one piece."""
     first = reverse_post_order(tasks)
     pieces = [*acyclic_pieces(tasks, first, most_tasks)]
     by_piece = [task for piece in pieces for task in first if piece >> task & 1]
     cuts = [*accumulate(piece.bit_count() for piece in pieces[:-1])]
-
-    def exactly(piece: Tasks) -> Sequence[int]:
-        return solve(piece, range(len(piece)), seconds=SECONDS).order.tasks
-
     found = ordered_parts(tasks, by_piece, cuts, exactly)
     return min(tuple(first), found, key=tasks.peak)
 

@@ -46,6 +46,11 @@ def solve(tasks: Tasks, known: Sequence[int], *, pruned: bool = True, seconds: f
     return Solved(programme.run(tuple(known), seconds), programme.variables)
 
 
+def variables(tasks: Tasks, pruned: bool) -> int:
+    """Of the programme, without solving it."""
+    return _Programme(tasks, pruned).variables
+
+
 def order(tasks: Tasks, known: Sequence[int]) -> tuple[int, ...]:
     """What ``compile --order programme`` asks for: iterative fusion, then the programme of what is left."""
     fused = fuse(tasks)

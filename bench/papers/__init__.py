@@ -1,0 +1,1 @@
+"""Tables of the five papers beside ours, measured when they are asked for: ``python -m bench.papers optimus``."""
