@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from tilewright.options import seconds_option
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _EIGHT_BITS = click.Choice(["model", "int8", "uint8"])
 
@@ -24,6 +26,21 @@ class NumbersOption(click.ParamType[tuple[float, ...]]):
             return tuple(float(part) for part in str(value).split(","))
         except ValueError:
             self.fail(f"{value!r}: expected one number, or one for each channel, as 123.7,116.3,103.5", param, ctx)
+
+
+class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
+    """An input's name and its whole shape."""
+
+    name = "name:1x3x480x640"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, tuple[int, ...]]:
+        if isinstance(value, tuple):
+            return value
+        name, _, sizes = str(value).rpartition(":")
+        parts = sizes.split("x")
+        if not name or not all(part.isdecimal() and int(part) > 0 for part in parts):
+            self.fail(f"{value!r}: expected an input's name and its sizes, as image:1x3x480x640", param, ctx)
+        return name, tuple(int(part) for part in parts)
 
 
 class DecibelsOption(click.ParamType[float]):
@@ -74,11 +91,18 @@ OPTIONS: tuple[Decorator, ...] = (
         "--input-layout", type=click.Choice(["model", "nhwc"]), default="model", show_default=True,
         help="Where channels are in the inputs that are given.",
     ),
+    click.option("--batch", type=click.IntRange(1, 1 << 20), help="Images at once.  [default: the model's; 1 if free]"),
+    click.option(
+        "--shape", "shapes", type=ShapeOption(), multiple=True,
+        help="Whole shape of an input; for several inputs, several times.  [default: the model's]",
+    ),
+    click.option("--nodes", type=click.IntRange(min=1), help="The most that the model may have.  [default: 50000]"),
+    seconds_option(),
 )  # fmt: skip
 
 
 def model_options() -> Decorator:
-    """All of them; the command takes them as ``**how``."""
+    """All of them; the command takes them as ``**how``, but for ``--seconds``, which needs nothing of it."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(OPTIONS):
@@ -89,7 +113,7 @@ def model_options() -> Decorator:
 
 
 def model_arguments(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Of ``compile_model``."""
+    """Of ``compile_model`` and of ``imported_as``."""
     from compiler.frontend.edges import Edges
     from compiler.quantise.arrays import read_arrays
 
@@ -97,6 +121,9 @@ def model_arguments(how: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "calibration": read_arrays(how["calibrate"]) if how["calibrate"] else None,
         **{name: how[name] for name in ("scheme", "method", "keep_float", "quantise_rest", "accuracy", "top1")},
+        "batch": how["batch"],
+        "shapes": dict(how["shapes"]),
+        "nodes": how["nodes"],
         "follow": how["follow"] or "usual",
         "edges": Edges(**{name: how[name] for name in edges}),
     }

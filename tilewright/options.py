@@ -16,6 +16,7 @@ from isa.errors import TilewrightError
 from isa.files import WriteError, is_stream, write_together
 from sim.campaign.cores import all_cores
 from sim.campaign.run import How
+from tilewright.interrupts import time_budget
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -39,6 +40,10 @@ ORDER_HELP = (
 )
 
 OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energy, or memory (DRAM that feature maps take)."
+
+
+LESS_TO_DO = {"effort": "--effort quick", "strategy": "--strategy naive"}
+"""By the argument of a command that takes the option."""
 
 
 class InputError(TilewrightError):
@@ -126,29 +131,19 @@ def timing_options() -> Decorator:
     return decorate
 
 
-class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
-    """An input's name and its whole shape."""
-
-    name = "name:1x3x480x640"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, tuple[int, ...]]:
-        if isinstance(value, tuple):
-            return value
-        name, _, sizes = str(value).rpartition(":")
-        parts = sizes.split("x")
-        if not name or not all(part.isdecimal() and int(part) > 0 for part in parts):
-            self.fail(f"{value!r}: expected an input's name and its sizes, as image:1x3x480x640", param, ctx)
-        return name, tuple(int(part) for part in parts)
-
-
-def extent_options() -> Decorator:
-    """``--batch`` and ``--shape``: how large inputs are, where the model leaves it open or another size is wanted."""
+def seconds_option() -> Decorator:
+    """``--seconds``: the command ends with an error if it takes longer."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        help_text = "Images at once.  [default: the model's; 1 if free]"
-        with_batch = click.option("--batch", type=click.IntRange(1, 1 << 20), help=help_text)(function)
-        help_text = "Whole shape of an input; for several inputs, several times.  [default: the model's]"
-        return click.option("--shape", "shapes", type=ShapeOption(), multiple=True, help=help_text)(with_batch)
+        @functools.wraps(function)
+        def within(*, seconds: float | None, **rest: Any) -> Any:
+            less = [option for name, option in LESS_TO_DO.items() if name in rest]
+            remedy = f"give more, or less to do: {', '.join(less)}" if less else "give more"
+            with time_budget(seconds, click.get_current_context().info_name or "", remedy):
+                return function(**rest)
+
+        help_text = "Give up after so long.  [default: never]"
+        return click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help=help_text)(within)
 
     return decorate
 

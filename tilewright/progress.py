@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import click
 
 from isa.doing import Doing
+from isa.errors import printable
 
 Report = Callable[[str], None]
 """Says what is being done now; an empty text wipes the line, so that something else can be printed."""
@@ -50,7 +51,7 @@ class _Line:
 
     def _show(self, stage: str) -> None:
         with self._writing:
-            shown = f"{time.perf_counter() - self._since:6.1f} s  {stage}" if stage else ""
+            shown = f"{time.perf_counter() - self._since:6.1f} s  {printable(stage)}" if stage else ""
             click.echo(f"\r\033[K{shown}", nl=False, err=True)
 
     def tick(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def _import(
         model = with_fewer_transposes(prepared(model, edges, float_inputs(model)))
         done = quantise(model, calibration, choices, report, edges.forms(model))
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
-        told |= dict.fromkeys(done.kept, FOR_ACCURACY)
+        told |= {**dict.fromkeys(done.kept, FOR_ACCURACY), **dict.fromkeys(done.asked, AS_ASKED)}
         model = typed(quantised_model, edges)
         # What was made of the float model has its types already.
         model = model if model is quantised_model else with_types(model)
@@ -134,8 +135,18 @@ def _import(
         found = _on_the_host(float_model or model)
     while unfollowed := _unfollowed(found, choices.follow):
         found = without(found, {found.origins[name]: f"{NOT_FOLLOWED}: {found.inexact[name]}" for name in unfollowed})
+    _warn_of_idle([name for name, reason in told.items() if reason == AS_ASKED and name not in found.reasons])
     report(f"imported {len(found.graph.ops)} operations")
     return found
+
+
+def _warn_of_idle(asked: Sequence[str]) -> None:
+    """Nodes that are to stay on the CPU and are in no part of it."""
+    if asked:
+        more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
+        warnings.warn(
+            f"keep in float: {asked[0]!r}{more} is kept without effect, nothing reads what it makes; leave it out", stacklevel=3
+        )
 
 
 def _for_the_host(found: ImportedModel) -> Iterator[bytes]:

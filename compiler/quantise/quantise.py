@@ -52,6 +52,8 @@ class Quantised:
     statistics: Mapping[str, Statistics]
     kept: frozenset[str] = frozenset()
     """Nodes that stay in float for the accuracy that is asked for."""
+    asked: tuple[str, ...] = ()
+    """Nodes that stay in float because the user says so."""
 
 
 def is_float(model: Model) -> bool:
@@ -74,7 +76,8 @@ def quantise(
     choices.check()
     scheme = SCHEMES[choices.scheme]
     prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
-    asked = frozenset(choices.kept(model, prepared)) | unbounded(prepared)
+    by_name = choices.kept(model, prepared)
+    asked = frozenset(by_name) | unbounded(prepared)
     forms = forms_of(prepared, asked)
     names = forms.quantised()
     kept = Kept()
@@ -90,10 +93,10 @@ def quantise(
     if choices.method == MEASURED and kept.batches and float_outputs(prepared):
         found = refined(draft, kept.batches, told, choices.target)
         told(f"quantised {len(names)} tensors")
-        return Quantised(found.model, found.float_model, statistics, found.kept)
+        return Quantised(found.model, found.float_model, statistics, found.kept, by_name)
     result = draft.written(draft.params(method_of(UNMEASURED if choices.method == MEASURED else choices.method)))
     told(f"quantised {len(names)} tensors")
-    return Quantised(result, prepared, statistics)
+    return Quantised(result, prepared, statistics, asked=by_name)
 
 
 def _simplified(model: Model) -> Model:

@@ -285,3 +285,32 @@ def test_bad_input_gets_one_line_exit_code_2_and_leaves_no_file(
     assert err.startswith("tilewright")
     assert err.count("\n") == 1
     assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize("command", ["compile", "check", "explain", "table"])
+def test_each_command_that_reads_a_model_has_a_budget_of_nodes(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = ("-o", "new.elf") if command == "compile" else ()
+    code, out, err = run(capsys, command, "model.onnx", "--config", "nano", "--nodes", "2", *output)
+    assert (code, out) == (Exit.BAD_INPUT, "")
+    assert re.fullmatch(r"tilewright: model \w+: \d+ nodes, at most 2 are expected; --nodes allows more, .*\n", err)
+    assert not Path("new.elf").exists()
+
+
+@pytest.mark.parametrize("command", ["compile", "check", "explain", "table", "run", "report", "trace"])
+def test_each_command_that_works_on_a_model_or_a_program_has_a_budget_of_time(
+    command: str, compiled: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = str(compiled / "model.elf")
+    words = {
+        "compile": (*COMPILE[1:-1], "new"), "explain": CHECK[1:], "check": CHECK[1:], "table": CHECK[1:],
+        "run": (program, "--input", "image.npz", "-o", "new"),
+        **dict.fromkeys(("report", "trace"), (program, "-o", "new")),
+    }  # fmt: skip
+    code, out, err = run(capsys, command, *words[command], "--seconds", "0.001")
+    assert (code, out) == (Exit.BAD_INPUT, "")
+    less = {"compile": ", or less to do: --effort quick, --strategy naive", "check": ", or less to do: --strategy naive"}
+    less["explain"] = less["compile"]
+    assert err == f"tilewright: {command}: not done within 0.001 seconds (--seconds); give more{less.get(command, '')}\n"
+    assert not Path("new").exists()

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+import tilewright
 from isa.assembler import assemble
 from isa.config import preset
 from isa.debug import DebugRecord
@@ -16,6 +17,7 @@ from isa.program import Program
 from isa.program_file import save_program
 from tests.tilewright.small_models import chain_model, images
 from tilewright.cli import main
+from tilewright.printing import say
 
 EVIL = "conv\x1b[2J\nMISC wait=\u202e"
 SEEN = r"conv\x1b[2J\nMISC wait=\u202e"
@@ -24,6 +26,14 @@ SEEN = r"conv\x1b[2J\nMISC wait=\u202e"
 def test_what_is_escaped() -> None:
     assert printable(EVIL) == SEEN
     assert printable("block 1/conv: é") == "block 1/conv: é"
+
+
+def test_lines_are_printed_in_one_way(capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands print lines with ``say``; what they print whole is made of names that were checked."""
+    say(f"group {EVIL}", "the next line")
+    assert capsys.readouterr().out == f"group {SEEN}\nthe next line\n"
+    for path in (Path(tilewright.__file__).parent / "commands").glob("*.py"):
+        assert all("nl=False" in line for line in path.read_text().splitlines() if "click.echo(" in line), path
 
 
 def test_disassembly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,6 +59,23 @@ def test_compilation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert SEEN in out
     assert "\x1b" not in out + err
     assert "\nMISC wait" not in out + err
+
+
+def test_every_command_that_prints_names_of_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = chain_model(2)
+    model.graph.node[0].name, model.graph.node[1].name = EVIL, f"{EVIL}2"
+    onnx.save(model, tmp_path / "evil.onnx")
+    np.savez(tmp_path / "images.npz", image=images(2))
+    given = [str(tmp_path / "evil.onnx"), "--calibrate", str(tmp_path / "images.npz"), "--config", "nano"]
+    for words in (
+        ["check", "--per-layer"], ["explain"], ["explain", "--schedule"], ["explain", "--architecture", "eyeriss"],
+        ["compile", "--validate", str(tmp_path / "images.npz"), "-o", str(tmp_path / "evil.elf")],
+    ):  # fmt: skip
+        assert main([words[0], *given, *words[1:]]) == 0
+        out, err = capsys.readouterr()
+        assert "conv" in out
+        assert "\x1b" not in out + err
+        assert "\nMISC" not in out + err
 
 
 def test_complaints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

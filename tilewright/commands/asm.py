@@ -9,6 +9,7 @@ import click
 from isa.assembler import assemble
 from isa.config import MachineConfig
 from tilewright.options import check_output, config_option, json_option, print_json, read_text, write_file
+from tilewright.printing import say
 
 _PATH = click.Path(path_type=Path)
 
@@ -41,4 +42,4 @@ def command(source: Path, config: MachineConfig, output: Path | None, raw: bool,
     if as_json:
         print_json({"file": str(path), "config": config.name, "words": len(words)})
     else:
-        click.echo(f"{path}: {len(words)} words for {config.name}")
+        say(f"{path}: {len(words)} words for {config.name}")

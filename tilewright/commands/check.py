@@ -11,7 +11,8 @@ import click
 from isa.config import MachineConfig
 from tilewright.exits import Exit
 from tilewright.model_options import model_arguments, model_options
-from tilewright.options import STRATEGY_HELP, config_option, extent_options, json_option, print_json
+from tilewright.options import STRATEGY_HELP, config_option, json_option, print_json
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 
@@ -23,7 +24,6 @@ from tilewright.progress import stage_reporter
 )
 @click.option("--input", "source", type=click.Path(path_type=Path), help="NPZ file of inputs.  [default: random ones]")
 @model_options()
-@extent_options()
 @click.option("--strategy", default="best", show_default=True, help=STRATEGY_HELP)
 @click.option("--per-layer", is_flag=True, help="Compare every tensor of the network, and name the first that differs.")
 @click.option(
@@ -33,9 +33,8 @@ from tilewright.progress import stage_reporter
 @click.option("--tolerance", type=click.FloatRange(min=0), default=0, help="Greatest distance that passes.  [default: 0]")
 @json_option()
 def command(
-    model: Path, config: MachineConfig, engine: str, source: Path | None, batch: int | None,
-    shapes: tuple[tuple[str, tuple[int, ...]], ...], strategy: str, per_layer: bool, oracle: str, tolerance: float,
-    as_json: bool, **how: Any,
+    model: Path, config: MachineConfig, engine: str, source: Path | None, strategy: str, per_layer: bool, oracle: str,
+    tolerance: float, as_json: bool, **how: Any,
 ) -> int:  # fmt: skip
     """Compile a model, run it, and compare what comes out with onnxruntime; a TFLite model also with its interpreter.
 
@@ -52,9 +51,7 @@ def command(
     from tilewright.interpreter import beside_interpreter
 
     with stage_reporter(quiet=as_json) as report:
-        compiled = compile_model(
-            model, config, strategy=strategy, progress=report, batch=batch, shapes=dict(shapes), **model_arguments(how)
-        )  # fmt: skip
+        compiled = compile_model(model, config, strategy=strategy, progress=report, **model_arguments(how))
         inputs = read_arrays(source) if source else random_inputs(compiled.program)
         found = check(compiled, inputs, engine, oracle=oracle, per_layer=per_layer, progress=report)
         theirs = beside_interpreter(model, compiled.program, inputs)
@@ -69,16 +66,16 @@ def command(
         })  # fmt: skip
     else:
         instead = "" if found.reading == oracle else " (its optimiser makes an invalid model of the patterns)"
-        click.echo(f"oracle: {READINGS[found.reading]}{instead}")
+        say(f"oracle: {READINGS[found.reading]}{instead}")
         for row in found.tensors:
-            click.echo(str(row))
+            say(str(row))
         if wrong and per_layer:
-            click.echo(f"first to differ: {wrong[0].tensor}")
+            say(f"first to differ: {wrong[0].tensor}")
         for row in apart:
-            click.echo(f"onnxruntime with every optimisation beside its integer kernels: {row} ({found.why})")
+            say(f"onnxruntime with every optimisation beside its integer kernels: {row} ({found.why})")
         if isinstance(theirs, str):
-            click.echo(theirs)
+            say(theirs)
         else:
             for row in theirs:
-                click.echo(f"TFLite's interpreter beside onnxruntime's integer kernels: {row}")
+                say(f"TFLite's interpreter beside onnxruntime's integer kernels: {row}")
     return Exit.CHECK_FAILED if wrong else Exit.DONE

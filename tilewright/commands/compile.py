@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from isa.config import MachineConfig
-from tilewright.interrupts import time_budget
 from tilewright.model_options import model_arguments, model_options
 from tilewright.options import (
     EFFORT_HELP,
@@ -19,11 +18,11 @@ from tilewright.options import (
     STRATEGY_HELP,
     check_output,
     config_option,
-    extent_options,
     json_option,
     print_json,
     write_files,
 )
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 
@@ -48,9 +47,6 @@ from tilewright.progress import stage_reporter
     help="NPZ file of inputs: signal to noise of a float model's layers; with their classes, array `labels`, accuracy too.",
 )
 @click.option("--save-onnx", type=click.Path(path_type=Path), help="File for the quantised model, as ONNX.")
-@extent_options()
-@click.option("--nodes", type=click.IntRange(min=1), help="The most that the model may have.  [default: 50000]")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Give up after so long.  [default: never]")
 @click.option("--csv", "table", type=click.Path(path_type=Path), help="File for a table: layers, and nodes on the CPU.")
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
@@ -60,10 +56,9 @@ from tilewright.progress import stage_reporter
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, effort: str, evaluator: str,
-    order: str, memory: str | None, groups: Path | None, validate: Path | None, save_onnx: Path | None, batch: int | None,
-    shapes: tuple[tuple[str, tuple[int, ...]], ...], schedule: Path | None, save_schedule: Path | None, table: Path | None,
-    dump: Path | None, arena: Path | None, verbose: bool, as_json: bool, seconds: float | None,
-    nodes: int | None, **how: Any,
+    order: str, memory: str | None, groups: Path | None, validate: Path | None, save_onnx: Path | None, schedule: Path | None,
+    save_schedule: Path | None, table: Path | None, dump: Path | None, arena: Path | None, verbose: bool, as_json: bool,
+    **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -93,11 +88,10 @@ def command(
     if dump:
         check_output(dump / stages.FILES[0])
     labelled = read_arrays(validate) if validate else None
-    remedy = "give more, or less to do: --effort quick, --strategy naive"
-    with time_budget(seconds, "compilation", remedy), stage_reporter(quiet=as_json) as report:
+    with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
-            model, config, strategy=strategy, objective=objective, batch=batch, progress=report, shapes=dict(shapes),
-            nodes=nodes, groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
+            model, config, strategy=strategy, objective=objective, progress=report,
+            groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
             schedule=schedule, effort=effort, evaluator=evaluator, order=order, **model_arguments(how),
         )  # fmt: skip
         summary = facts(compiled)
@@ -128,19 +122,19 @@ def command(
         return
     hint = "; --effort full looks at more" if strategy == "best" and effort != "full" else ""
     for name, value in summary.items():
-        click.echo(f"{name:24} {_readable(value)}{hint if name == LEFT_OUT else ''}")
+        say(f"{name:24} {_readable(value)}{hint if name == LEFT_OUT else ''}")
     for cause in causes(compiled):
-        click.echo(f"on the CPU: {cause}")
+        say(f"on the CPU: {cause}")
     for row in noise:
-        click.echo(f"signal to noise: {row.layer}: {noise_text(row.decibels)}{'' if math.isinf(row.decibels) else ' dB'}")
+        say(f"signal to noise: {row.layer}: {noise_text(row.decibels)}{'' if math.isinf(row.decibels) else ' dB'}")
     if verbose:
         for plan in compiled.plans:
             cost = f"about {plan.cost.cycles} cycles, {plan.cost.dram_bytes} bytes"
-            click.echo(f"group {plan.group.name}: {plan.shape}, {cost}")
+            say(f"group {plan.group.name}: {plan.shape}, {cost}")
         for name, cases in compiled.imported.inexact.items():
-            click.echo(f"inexact: {name}: {cases} may differ from onnxruntime's by one step")
+            say(f"inexact: {name}: {cases} may differ from onnxruntime's by one step")
         for node, reason in compiled.imported.reasons.items():
-            click.echo(f"node on the CPU: {node}: {reason}")
+            say(f"node on the CPU: {node}: {reason}")
 
 
 def _readable(value: Any) -> str:

@@ -10,6 +10,7 @@ from isa.chips import CHIPS
 from isa.config import PRESETS, MachineConfig
 from isa.estimate import beyond_chip, estimate
 from tilewright.options import ConfigOption, json_option, print_json
+from tilewright.printing import say
 
 
 @click.group()
@@ -43,7 +44,7 @@ def list_(as_json: bool) -> None:
         print_json([_summary(config) for config in PRESETS.values()])
         return
     for config in PRESETS.values():
-        click.echo(
+        say(
             f"{config.name:6}{config.ic_p:3} x {config.oc_p:2} x {config.px_p}{config.macs_per_cycle:6} MAC/cycle"
             f"{config.on_chip_bytes // 1024:6} KiB{config.axi_data_bits:5} bit AXI  {config.hash:#010x}  {_chip(config)}"
         )
@@ -63,7 +64,7 @@ def show(config: MachineConfig, as_json: bool) -> None:
         print_json({**dataclasses.asdict(config), **_summary(config)})
         return
     if beyond := beyond_chip(config):
-        click.echo(f"# {beyond}")
+        say(f"# {beyond}")
     click.echo(config.to_toml(), nl=False)
 
 

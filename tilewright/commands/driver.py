@@ -8,6 +8,7 @@ import click
 
 from isa.config import MachineConfig
 from tilewright.options import check_output, config_option, json_option, print_json, write_files
+from tilewright.printing import say
 
 
 @click.command()
@@ -31,4 +32,4 @@ def command(output: Path, config: MachineConfig | None, linux: bool, as_json: bo
         print_json({"files": [str(output / name) for name in files]})
     else:
         for name, text in files.items():
-            click.echo(f"{output / name}: {len(text.encode())} bytes")
+            say(f"{output / name}: {len(text.encode())} bytes")

@@ -18,11 +18,11 @@ from tilewright.options import (
     InputError,
     check_output,
     config_option,
-    extent_options,
     json_option,
     print_json,
     write_file,
 )
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 LOST = "counted alone: between its neighbours it is slower, or the strategy does not weigh it"
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     help="Instead: groups and bytes on an accelerator of Optimus' table 4, eyeriss, shidiannao or lower-bound, of a model.",
 )
 @model_options()
-@extent_options()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="SVG file: the partitioned graph.")
 @click.option("--memory", is_flag=True, help="Instead: cycles against the DRAM that feature maps take, of a model.")
 @click.option("--schedule", is_flag=True, help="Instead: all that is decided of a model, as compile --schedule reads it.")
@@ -104,7 +103,7 @@ def command(
             chosen = of_program(source, time)
         else:
             chosen = of_model(
-                source, config, strategy=strategy, objective=objective, how=_arguments(how), effort=time, progress=report
+                source, config, strategy=strategy, objective=objective, how=model_arguments(how), effort=time, progress=report
             )  # fmt: skip
         report("reasons")
         found = reasons(chosen.evaluator, wanted, chosen.groups)
@@ -122,18 +121,18 @@ def command(
         })  # fmt: skip
         return
     for number, reason in enumerate(found, 1):
-        click.echo("\n".join(_lines(number, reason, objective)))
+        say(*_lines(number, reason, objective))
     cycles, moved = sum(r.saved_cycles for r in found), sum(r.saved_bytes for r in found)
     total = sum(r.cost.cycles for r in found), sum(r.cost.dram_bytes for r in found)
-    click.echo(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
-    click.echo(f"the program takes {chosen.cycles:,} cycles by the cycle model, which sees what neighbours wait for")
+    say(f"{len(found)} groups: about {total[0]:,} cycles, {total[1]:,} bytes; saved {cycles:,} cycles, {moved:,} bytes")
+    say(f"the program takes {chosen.cycles:,} cycles by the cycle model, which sees what neighbours wait for")
     value = sum(wanted(reason.cost) for reason in found)
     over = f"these cost {value / limit.bound - 1:.1%} more" if limit.bound else "nothing is computed"
     missing = f"; {limit.left_out.groups:,} more groups were found than weighed" if limit.left_out.groups else ""
-    click.echo(f"no partition costs less than {limit.bound:,} ({wanted.name}), {over}{missing}")
+    say(f"no partition costs less than {limit.bound:,} ({wanted.name}), {over}{missing}")
     if least.cycles:
         more = f"this one takes {chosen.cycles / least.cycles - 1:.1%} more"
-        click.echo(f"no program takes fewer than {least.cycles:,} cycles, for {least.reason}: {more}")
+        say(f"no program takes fewer than {least.cycles:,} cycles, for {least.reason}: {more}")
 
 
 def _memory(
@@ -146,14 +145,14 @@ def _memory(
         raise InputError(f"{source}: a program has one partition; give the model that it was compiled from")
     with stage_reporter(quiet=as_json) as report:
         report("search")
-        points = memory_curve(source, config, objective=objective, how=_arguments(how), effort=effort, progress=report)
+        points = memory_curve(source, config, objective=objective, how=model_arguments(how), effort=effort, progress=report)
     if as_json:
         print_json({"points": [dataclasses.asdict(point) for point in points]})
         return
-    click.echo(f"{'DRAM bytes':>12} {'cycles':>14} {'groups':>7}")
+    say(f"{'DRAM bytes':>12} {'cycles':>14} {'groups':>7}")
     for point in points:
         shared = "  inputs and outputs in WORK" if point.shared else ""
-        click.echo(f"{point.bytes:>12,} {point.cycles:>14,} {point.groups:>7}{shared}")
+        say(f"{point.bytes:>12,} {point.cycles:>14,} {point.groups:>7}{shared}")
 
 
 def _schedule(
@@ -166,7 +165,7 @@ def _schedule(
     with stage_reporter() as report:
         report("search")
         text = schedule_of_model(
-            source, config, strategy=strategy, objective=objective, how=_arguments(how), effort=effort, progress=report
+            source, config, strategy=strategy, objective=objective, how=model_arguments(how), effort=effort, progress=report
         )  # fmt: skip
     click.echo(text, nl=False)
 
@@ -180,24 +179,19 @@ def _architecture(
     if is_program(source):
         raise InputError(f"{source}: a program is for its own machine; give the model that it was compiled from")
     with stage_reporter(quiet=as_json) as report:
-        found = groups_on(name, source, config, strategy=strategy, effort=effort, progress=report, **_arguments(how))
+        found = groups_on(name, source, config, strategy=strategy, effort=effort, progress=report, **model_arguments(how))
     if as_json:
         print_json({**dataclasses.asdict(found), "bytes": found.bytes, "alone": found.alone})
         return
     for number, group in enumerate(found.groups, 1):
-        click.echo(f"{number}. {' + '.join(group.ops)}")
-        click.echo(f"   {group.bytes:,} bytes; layer by layer {group.alone:,}")
+        say(f"{number}. {' + '.join(group.ops)}")
+        say(f"   {group.bytes:,} bytes; layer by layer {group.alone:,}")
     less = 1 - found.bytes / found.alone if found.alone else 0
     moved = f"{found.bytes:,} bytes, layer by layer {found.alone:,}: {less:.1%} less"
-    click.echo(f"{found.architecture}: {len(found.groups)} groups move {moved}")
-    click.echo(f"no partition moves less than {found.bound:,}")
+    say(f"{found.architecture}: {len(found.groups)} groups move {moved}")
+    say(f"no partition moves less than {found.bound:,}")
     if found.borrowed:
-        click.echo(f"not of this accelerator, but of {config.name}: {' '.join(found.borrowed)}, which fit in no block of its")
-
-
-def _arguments(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Of ``tilewright.api.imported_as``."""
-    return {"batch": how["batch"], "shapes": dict(how["shapes"]), **model_arguments(how)}
+        say(f"not of this accelerator, but of {config.name}: {' '.join(found.borrowed)}, which fit in no block of its")
 
 
 def _facts(reason: Reason) -> dict[str, object]:

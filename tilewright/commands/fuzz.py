@@ -14,6 +14,7 @@ from isa.config import MachineConfig, preset
 from sim.campaign.run import How
 from tilewright.exits import Exit
 from tilewright.options import campaign_options, check_output, config_option, json_option, print_json
+from tilewright.printing import say
 from tilewright.progress import share_done, stage_reporter
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _models(
 
         def mismatch(line: str) -> None:
             stage("")
-            click.echo(line, err=True)
+            say(line, err=True)
 
         def done(number: int) -> None:
             stage(share_done(f"{number} of {total} models", number, total, time.perf_counter() - since, ""))
@@ -107,7 +108,7 @@ def _models(
     if as_json:
         print_json({"machines": machines, "seed": seed, "engine": engine, **dataclasses.asdict(result)})
     else:
-        click.echo(
+        say(
             f"{engine}: {result.models} models, {result.operations} operations, {result.elements} elements in "
             f"{result.seconds:.1f} s; {result.inexact} with operations that have inexact cases; "
             f"{len(result.failures) or 'no'} failures"
@@ -133,7 +134,7 @@ def _programs(
 
         def mismatch(line: str) -> None:
             stage("")
-            click.echo(line, err=True)
+            say(line, err=True)
 
         def done(programs: int, cycles: int) -> None:
             seconds = time.perf_counter() - since
@@ -146,7 +147,7 @@ def _programs(
     if as_json:
         print_json({"config": name, "seed": seed, "engine": engine, **dataclasses.asdict(result)})
     else:
-        click.echo(
+        say(
             f"{name}, {engine}: {result.programs} programs, {result.instructions} instructions, {result.cycles} cycles "
             f"in {result.seconds:.1f} s; {len(result.failures) or 'no'} mismatches"
         )

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from tilewright.options import InputError, json_option, print_json
+from tilewright.printing import say
 
 
 @click.command()
@@ -40,11 +41,12 @@ def command(operators: tuple[str, ...], markdown: bool, as_json: bool) -> None:
         click.echo(support_text(), nl=False)
     else:
         for row in chosen:
-            click.echo(f"{row.operator} ({row.domain}, {row.form})")
+            say(f"{row.operator} ({row.domain}, {row.form})")
             for condition in row.conditions:
-                click.echo(textwrap.fill(condition, 100, initial_indent="  - ", subsequent_indent="    "))
+                say(*textwrap.wrap(condition, 100, initial_indent="  - ", subsequent_indent="    "))
         for title, conditions in common_lists().items():
-            click.echo(title)
+            say(title)
             for condition in conditions:
-                click.echo(textwrap.fill(condition, 100, initial_indent="  - ", subsequent_indent="    "))
-        click.echo(f"Every operator that is not listed {HOST}." if not operators else "", nl=not operators)
+                say(*textwrap.wrap(condition, 100, initial_indent="  - ", subsequent_indent="    "))
+        if not operators:
+            say(f"Every operator that is not listed {HOST}.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tilewright.options import check_output, json_option, print_json, write_file
+from tilewright.printing import say
 
 
 @click.command()
@@ -30,4 +31,4 @@ def command(program: Path, output: Path, as_json: bool) -> None:
     if as_json:
         print_json({"output": str(output), "bytes": len(image), "config": loaded.config.name, "hash": loaded.config.hash})
     else:
-        click.echo(f"{output}: {len(image)} bytes")
+        say(f"{output}: {len(image)} bytes")

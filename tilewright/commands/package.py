@@ -12,6 +12,7 @@ from isa.config import MachineConfig
 from isa.estimate import beyond_chip
 from tilewright.commands.verilog import CONFIG_FILE
 from tilewright.options import check_output, config_option, json_option, print_json, write_files
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 
@@ -41,7 +42,7 @@ def command(config: MachineConfig, tool: str, output: Path, as_json: bool) -> No
     check_output(output / CONFIG_FILE)
     beyond = list(too_small(config)) if tool == "vivado" else [found for found in (beyond_chip(config),) if found]
     for sentence in beyond:
-        click.echo(f"tilewright: warning: {sentence}", err=True)
+        say(f"tilewright: warning: {sentence}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
         text = core_verilog(config, dsp48e2=has_dsp48e2(config, tool))
@@ -52,4 +53,4 @@ def command(config: MachineConfig, tool: str, output: Path, as_json: bool) -> No
         print_json({"files": written, "config": config.name, "hash": config.hash, "beyond": beyond})
     else:
         for name, text in files.items():
-            click.echo(f"{output / name}: {len(text.encode())} bytes")
+            say(f"{output / name}: {len(text.encode())} bytes")

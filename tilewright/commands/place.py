@@ -9,6 +9,7 @@ import click
 
 from isa.config import MachineConfig
 from tilewright.options import check_output, config_option, json_option, print_json
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 DEVICES = ("25k", "85k")
@@ -56,11 +57,11 @@ def command(
         print_json({"config": config.name, **dataclasses.asdict(placed)})
         return
     done = "placed and routed" if placed.routed else "placed, routing estimated"
-    click.echo(f"{config.name} on ECP5 {placed.device}, {placed.tools}: {done}")
+    say(f"{config.name} on ECP5 {placed.device}, {placed.tools}: {done}")
     for name, (used, available) in sorted(placed.cells.items(), key=lambda item: -item[1][0] / item[1][1]):
-        click.echo(f"{name:16}{used:8} of {available:6}  {used / available:5.0%}")
+        say(f"{name:16}{used:8} of {available:6}  {used / available:5.0%}")
     behind = "the critical path:" if placed.path else "routed, the critical path is told, too"
-    click.echo(f"{placed.mhz:.1f} MHz, {placed.asked_mhz:g} asked; {behind}")
+    say(f"{placed.mhz:.1f} MHz, {placed.asked_mhz:g} asked; {behind}")
     for step in placed.path:
         source = f" ({step.point.source})" if step.point.source else ""
-        click.echo(f"{step.nanoseconds:8.2f} ns  {step.kind:10}{step.point.signal}{source}")
+        say(f"{step.nanoseconds:8.2f} ns  {step.kind:10}{step.point.signal}{source}")

@@ -9,6 +9,7 @@ import click
 from isa.config import MachineConfig
 from tilewright.exits import Exit
 from tilewright.options import config_option, json_option, print_json
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 
@@ -43,7 +44,7 @@ def command(names: tuple[str, ...], config: MachineConfig, output: Path, as_json
             report("")
             if not as_json:
                 word, detail = ("FAIL", verdict.failure) if verdict.failure else ("proved", proof.text)
-                click.echo(f"{word:6}  {proof.name:20} {proof.method:22} {verdict.seconds:6.1f} s  {detail}")
+                say(f"{word:6}  {proof.name:20} {proof.method:22} {verdict.seconds:6.1f} s  {detail}")
     if as_json:
         print_json({"config": config.name, "proofs": rows})
     return Exit.CHECK_FAILED if any(row["failure"] for row in rows) else Exit.DONE

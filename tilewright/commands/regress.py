@@ -11,6 +11,7 @@ from sim.campaign.run import How
 from tilewright.exits import Exit
 from tilewright.junit import junit_xml
 from tilewright.options import campaign_options, check_output, config_option, json_option, print_json, write_file
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 
@@ -48,7 +49,7 @@ def command(config: MachineConfig, simulator: str, junit: Path | None, how: How,
             rows.append({"bench": name, "passed": passed, "text": text, "seconds": round(seconds, 1)})
             report("")
             if not as_json:
-                click.echo(f"{'pass' if passed else 'FAIL'}  {name:24} {seconds:6.1f} s  {text}")
+                say(f"{'pass' if passed else 'FAIL'}  {name:24} {seconds:6.1f} s  {text}")
             report(f"bench {len(rows) + 1}")
     if junit:
         write_file(junit, junit_xml(f"{config.name}.{simulator}", rows))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from tilewright.options import check_output, json_option, print_json, timing_options, write_files
+from tilewright.options import check_output, json_option, print_json, seconds_option, timing_options, write_files
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 PAGE_FILE, TRACE_FILE = "report.html", "trace.json"
@@ -17,6 +18,7 @@ PAGE_FILE, TRACE_FILE = "report.html", "trace.json"
 @click.argument("program", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the page and the timeline.")
 @timing_options()
+@seconds_option()
 @json_option()
 def command(program: Path, output: Path, engine: str, source: Path | None, as_json: bool) -> None:
     """Write one HTML page that shows where a program's cycles, DRAM bytes and on-chip words go, and a timeline.
@@ -45,4 +47,4 @@ def command(program: Path, output: Path, engine: str, source: Path | None, as_js
         print_json({"files": [str(output / name) for name in files], "source": timing.source, "cycles": timing.cycles})
     else:
         for name, text in files.items():
-            click.echo(f"{output / name}: {len(text.encode())} bytes")
+            say(f"{output / name}: {len(text.encode())} bytes")

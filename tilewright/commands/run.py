@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from tilewright.options import check_output, json_option, print_json, write_file
+from tilewright.options import check_output, json_option, print_json, seconds_option, write_file
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 
@@ -18,6 +19,7 @@ from tilewright.progress import stage_reporter
     help="The functional simulator, the generated Verilog, or onnxruntime.",
 )  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="NPZ file of the outputs.")
+@seconds_option()
 @json_option()
 def command(program: Path, source: Path, engine: str, output: Path, as_json: bool) -> None:
     """Run a program file on inputs.
@@ -42,6 +44,6 @@ def command(program: Path, source: Path, engine: str, output: Path, as_json: boo
         })  # fmt: skip
         return
     for name, value in result.outputs.items():
-        click.echo(f"{name}: {value.dtype}{list(value.shape)}")
+        say(f"{name}: {value.dtype}{list(value.shape)}")
     if measured.cycles:
-        click.echo(f"{measured.cycles} cycles, {measured.read_beats} beats read, {measured.write_beats} written")
+        say(f"{measured.cycles} cycles, {measured.read_beats} beats read, {measured.write_beats} written")

@@ -9,6 +9,7 @@ import click
 from isa.chips import CHIPS
 from isa.config import MachineConfig
 from tilewright.options import config_option, json_option, print_json
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 FAMILIES = ("xcup", "xc7", "ecp5")
@@ -53,7 +54,7 @@ def command(config: MachineConfig, target: str | None, modules: int, jobs: int |
             "modules": {name: {"instances": times, **used} for name, (times, used) in size.modules.items()},
         })
         return
-    click.echo(f"{config.name} on {family}, {size.yosys}, module by module")
+    say(f"{config.name} on {family}, {size.yosys}, module by module")
     _line("unit", {kind: kind for kind in size.total})
     for name, used in sorted(size.units.items(), key=lambda item: -item[1]["LUT"]):
         _line(name, _numbers(used))
@@ -65,7 +66,7 @@ def command(config: MachineConfig, target: str | None, modules: int, jobs: int |
         _line(cores, {kind: f"{share:.0%}" for kind, share in shares.items()})
         beyond = [kind for kind, share in shares.items() if share > 1]
         if beyond:
-            click.echo(f"does not fit: {', '.join(beyond)}")
+            say(f"does not fit: {', '.join(beyond)}")
     largest = sorted(size.modules.items(), key=lambda item: -item[1][0] * item[1][1]["LUT"])
     for name, (times, used) in largest[:modules]:
         _line(f"{times} x {name}", _numbers(used))
@@ -77,4 +78,4 @@ def _numbers(used: Mapping[str, float]) -> dict[str, str]:
 
 def _line(name: str, cells: Mapping[str, str]) -> None:
     kinds = ("LUT", "LUT as memory", "FF", "DSP", "BRAM", "URAM")
-    click.echo(f"{name:24}" + "".join(f"{cells.get(kind, ''):>{max(8, len(kind) + 2)}}" for kind in kinds))
+    say(f"{name:24}" + "".join(f"{cells.get(kind, ''):>{max(8, len(kind) + 2)}}" for kind in kinds))

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import click
 
-from tilewright.options import check_output, json_option, print_json, timing_options, write_file
+from tilewright.options import check_output, json_option, print_json, seconds_option, timing_options, write_file
+from tilewright.printing import say
 
 
 @click.command()
 @click.argument("program", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="JSON file.")
 @timing_options()
+@seconds_option()
 @json_option()
 def command(program: Path, output: Path, engine: str, source: Path | None, as_json: bool) -> None:
     """Write the timeline of a program for Perfetto (https://ui.perfetto.dev) or chrome://tracing.
@@ -39,4 +41,4 @@ def command(program: Path, output: Path, engine: str, source: Path | None, as_js
     if as_json:
         print_json({"output": str(output), "source": timing.source, "cycles": timing.cycles, "instructions": slices})
     else:
-        click.echo(f"{output}: {slices} instructions, {timing.cycles} cycles ({timing.source})")
+        say(f"{output}: {slices} instructions, {timing.cycles} cycles ({timing.source})")

@@ -10,6 +10,7 @@ from hw.delivery.style import MODULE, Style
 from isa.config import MachineConfig
 from isa.estimate import beyond_chip
 from tilewright.options import check_output, config_option, json_option, print_json, write_files
+from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 VERILOG_FILE, CONFIG_FILE = Style().source, "config.json"
@@ -51,7 +52,7 @@ def command(
     style = Style(top, active_low, not no_initial, split_memories, dsp48e2)
     check_output(output / style.source)
     if beyond := beyond_chip(config):
-        click.echo(f"tilewright: warning: {beyond}", err=True)
+        say(f"tilewright: warning: {beyond}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
         files = {**deliver(config, style), CONFIG_FILE: config.to_json()}
@@ -60,4 +61,4 @@ def command(
         print_json({"files": [str(output / name) for name in files], "config": config.name, "hash": config.hash})
     else:
         for name, text in files.items():
-            click.echo(f"{output / name}: {len(text.encode())} bytes")
+            say(f"{output / name}: {len(text.encode())} bytes")

@@ -6,16 +6,18 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import onnx
 import pytest
 
 from compiler.frontend.model import Model, to_proto
+from compiler.frontend.pipeline import AS_ASKED, ImportedModel, import_model
 from compiler.frontend.reader import read
 from compiler.frontend.session import run
 from compiler.quantise.choices import Choices
 from compiler.quantise.noise import decibels, noise_of_tensors
 from compiler.quantise.quantise import quantise
 from compiler.quantise.statistics import CalibrationError
-from tests.compiler.frontend.quantised_models import model, node, weights
+from tests.compiler.frontend.quantised_models import check_exact, model, node, weights
 
 DATA = np.random.default_rng(0).standard_normal((6, 6, 5, 5)).astype(np.float32) + 1
 NET = read(model(
@@ -40,6 +42,28 @@ def test_everything_kept_computes_what_the_float_model_does() -> None:
     done = quantise(NET, {"x": DATA}, Choices(method="mse", keep_float=("*",))).model
     feeds = {"x": DATA[:1]}
     np.testing.assert_allclose(run(to_proto(done), feeds)["y"], run(to_proto(NET), feeds)["y"], rtol=1e-4, atol=1e-5)
+
+
+def _kept(proto: onnx.ModelProto, pattern: str) -> ImportedModel:
+    return import_model(proto, calibration={"x": DATA}, choices=Choices(method="mse", keep_float=(pattern,)))
+
+
+@pytest.mark.parametrize("name", ["Conv_c", "Relu_r", "MaxPool_p", "GlobalAveragePool_a", "Flatten_f", "Gemm_y"])
+def test_what_the_machine_could_run_between_quantised_layers_is_kept_too(name: str) -> None:
+    nodes = [
+        node("Conv", "x w", "c", group=2), node("Relu", "c", "r"), node("MaxPool", "r", "p", kernel_shape=[2, 2]),
+        node("GlobalAveragePool", "p", "a"), node("Flatten", "a", "f"), node("Gemm", "f g", "y", transB=1),
+    ]  # fmt: skip
+    proto = model(nodes, (1, 6, 5, 5), {"w": weights(4, 3, 1, 1), "g": weights(5, 4)})
+    found = _kept(proto, name)
+    assert found.reasons[name] == AS_ASKED
+    check_exact(found, 1)
+
+
+def test_a_node_that_nothing_reads_is_kept_without_effect() -> None:
+    nodes = [node("Conv", "x w", "y"), node("Relu", "x", "idle")]
+    with pytest.warns(UserWarning, match="^keep in float: 'Relu_idle' is kept without effect, nothing reads"):
+        _kept(model(nodes, (1, 6, 5, 5), {"w": weights(4, 6, 1, 1)}), "Relu_idle")
 
 
 def test_nodes_are_kept_in_the_order_of_the_model_whatever_asks_for_them() -> None:
