@@ -37,6 +37,7 @@ from sim.runtime.engine import CycleProgress, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
 from tilewright.evaluators import measure_of
 from tilewright.inputs import random_inputs as random_inputs
+from tilewright.parameters import warn_of_parameters
 from tilewright.profile.activity import runs
 from tilewright.profile.macs import macs_of_nodes
 from tilewright.progress import share_done
@@ -110,6 +111,7 @@ def compile_model(
         memory=limit, schedule=decided, effort=effort, measure=measure, order=order,
     )  # fmt: skip
     warn_of_empty(compiled.imported)
+    warn_of_parameters(compiled)
     return compiled
 
 

@@ -116,7 +116,7 @@ def facts(compiled: Compiled, speed: HostSpeed | None = None) -> dict[str, Any]:
         "MACs on CPU": on_cpu,
         "instructions": len(program.debug),
         "instruction bytes": 4 * len(program.words),
-        "parameter bytes": sum(plan.parameter_bytes for plan in plans),
+        "parameter bytes": len(program.const),
         "DRAM bytes": sum(plan.cost.dram_bytes for plan in plans),
         "DRAM for feature maps": program.work_bytes + program.input_bytes + program.output_bytes,
         **({"inputs and outputs": "in WORK: a run destroys its input"} if compiled.sharing.host else {}),

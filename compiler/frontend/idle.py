@@ -37,7 +37,7 @@ def _remedy(imported: ImportedModel) -> str:
     model = imported.oracle
     operators = {node.op_type for node in model.graph.node}
     if operators & {"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"}:
-        return "it is quantised dynamically; give the float model with calibration data, or quantise it statically"
+        return "it is quantised dynamically; give calibration data (--calibrate), with which it is taken as a float model"
     kinds = {_FOREIGN[elem] for elem in _types(model) if elem in _FOREIGN}
     if kinds:
         return f"it computes in {' and '.join(sorted(kinds))}; give the model in float32, or quantised to 8 bits"

@@ -11,6 +11,7 @@ from pathlib import Path
 import onnx
 
 from compiler.frontend.captures import with_captures_spelt_out
+from compiler.frontend.dynamic import as_float
 from compiler.frontend.edges import Edges, float_inputs, prepared, typed
 from compiler.frontend.errors import ModelError
 from compiler.frontend.importer.context import EIGHT_BITS, Context
@@ -108,6 +109,8 @@ def _import(
     float_model = None
     quantised_model = None
     told: dict[str, str] = {}
+    # Noise says nothing of scales that the model finds in its data.
+    model = model if calibration is None else as_float(model)
     if is_float(model):
         model = with_fewer_transposes(prepared(model, edges, float_inputs(model)))
         done = quantise(model, calibration, choices, report, edges.forms(model))

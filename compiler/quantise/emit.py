@@ -55,6 +55,8 @@ class _Writer:
         self.has_stored: dict[str, str] = {}
         self.raw = set(model.inputs)
         """Tensors whose own name means a float value that has not passed through int8."""
+        self.ways: dict[str, tuple[int, ...]] = {}
+        """For each constant, how its first reader takes it: the axis of the scales and the shape."""
 
     def run(self) -> Model:
         for node in self.model.nodes:
@@ -171,6 +173,7 @@ class _Writer:
     ) -> tuple[str, tuple[str, str]]:
         """Names of the int8 weights, scale and zero-point. ``least``: scales below which the bias ``of`` a tensor overflows."""
         known = self.scales.get((name, axis))
+        name = self._by_way(name, (axis, *values.shape))
         scale = _scale(self.scheme, values, axis) if known is None else known
         if least is not None:
             coarser = _at_least(scale, least if scale.size > 1 else least.max(initial=0.0))
@@ -186,6 +189,11 @@ class _Writer:
             self._constant(f"{name}_scale", scale if kind else scale.reshape(())),
             self._constant(f"{name}_zero_point", np.zeros(scale.size if kind else (), np.int8)),
         )
+
+    def _by_way(self, name: str, way: tuple[int, ...]) -> str:
+        """Constants that are read in more ways than one, by rows and by columns, have scales and int8 values for each way."""
+        first = self.ways.setdefault(name, way)
+        return name if way == first else f"{name}/{'_'.join(map(str, way))}"
 
     def _pair(self, node: Node) -> None:
         a, b = node.inputs
@@ -254,11 +262,13 @@ class _Writer:
         if per_tensor:
             for part in scale:
                 self.constants[part] = self.constants[part].reshape(())
-        image = f"{name}_dequantized"
-        attributes = {} if per_tensor else {"axis": axis}
-        self.nodes.append(
-            Node(f"{node.name}/{name}_DequantizeLinear", "DequantizeLinear", (stored, *scale), (image,), attributes)
-        )
+        image = f"{stored.removesuffix('_quantized')}_dequantized"
+        if image not in self.has_float:
+            attributes = {} if per_tensor else {"axis": axis}
+            self.nodes.append(
+                Node(f"{node.name}/{name}_DequantizeLinear", "DequantizeLinear", (stored, *scale), (image,), attributes)
+            )
+            self.has_float.add(image)
         return image
 
 

@@ -139,11 +139,11 @@ class _Fuser:
         bias = self.constants[maker.input(2)].astype(np.float64) if maker.input(2) else np.zeros(len(factor))
         scaled = weights * self._along_outputs(maker, factor, weights)
         whole = np.broadcast_to(bias.reshape(-1), len(factor)) * factor + offset
-        names = (
-            self._constant(f"{output}/weights", scaled.astype(np.float32)),
-            self._constant(f"{output}/bias", whole.astype(np.float32)),
-        )
-        return replace(maker, inputs=(maker.inputs[0], *names), outputs=(output,))
+        scaled_name = maker.inputs[1]
+        if (factor != 1).any():
+            scaled_name = self._constant(f"{output}/weights", scaled.astype(np.float32))
+        bias_name = self._constant(f"{output}/bias", whole.astype(np.float32))
+        return replace(maker, inputs=(maker.inputs[0], scaled_name, bias_name), outputs=(output,))
 
     def _scale_behind(self, node: Node) -> Node | None:
         """An affine function of the features of a layer whose result has only been moved since."""

@@ -20,6 +20,7 @@ from compiler.quantise.fuse import fused
 from compiler.quantise.joins import last_joins
 from compiler.quantise.methods import MEASURED, UNMEASURED, method_of
 from compiler.quantise.opset import modernised
+from compiler.quantise.phases import by_phases
 from compiler.quantise.reference import Kept, float_outputs
 from compiler.quantise.refine import refined
 from compiler.quantise.resample import as_linear_maps
@@ -102,7 +103,7 @@ def quantise(
 def _simplified(model: Model) -> Model:
     """The same function in fewer kinds of operators."""
     mapped = as_linear_maps(model)
-    return fused(on_rows(model if mapped is model else with_types(mapped)))
+    return fused(on_rows(by_phases(model if mapped is model else with_types(mapped))))
 
 
 def _statistics(

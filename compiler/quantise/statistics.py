@@ -125,28 +125,48 @@ def random_data(model: Model) -> dict[str, Array]:
 
 
 def batches(model: Model, data: Feeds) -> Iterator[dict[str, Array]]:
-    """The data cut to the batch size of the model; an incomplete last batch is left out."""
-    counts = set()
-    for name in model.inputs:
-        shape = model.shape(name) or ()
-        if name not in data:
-            raise CalibrationError(f"calibration data: input {name} is missing; found {', '.join(data) or 'nothing'}")
-        found = data[name].shape
-        if found == shape:
-            counts.add(1)
-            continue
-        if len(found) != len(shape) or found[1:] != shape[1:] or found[0] < shape[0]:
-            raise CalibrationError(
-                f"calibration data: input {name} has shape {found}, (samples, {', '.join(map(str, shape[1:]))}) is expected"
-            )
-        counts.add(found[0] // shape[0])
-    for index in range(min(counts, default=0)):
-        feeds = {}
-        for name in model.inputs:
-            shape = model.shape(name) or ()
-            part = data[name] if data[name].shape == shape else data[name][index * shape[0] : (index + 1) * shape[0]]
-            feeds[name] = part.astype(onnx.helper.tensor_dtype_to_np_dtype(model.elem(name)))
-        yield feeds
+    """The data cut to the sizes of the model; an incomplete last batch is left out.
+
+    Samples follow each other along one dimension of an input, or along one more before all others; an input of the model's own
+    shape is the same for all of them.
+    """
+    shapes = {name: model.shape(name) or () for name in model.inputs}
+    missing = [name for name in shapes if name not in data]
+    if missing:
+        raise CalibrationError(f"calibration data: input {missing[0]} is missing; found {', '.join(data) or 'nothing'}")
+    axes = {name: _axis_of_samples(name, data[name].shape, shape) for name, shape in shapes.items()}
+    counts = [data[name].shape[0] if axis < 0 else data[name].shape[axis] // shapes[name][axis]
+              for name, axis in axes.items() if axis is not None]  # fmt: skip
+    for index in range(min(counts, default=1)):
+        yield {
+            name: _part(data[name], axes[name], shape, index).astype(onnx.helper.tensor_dtype_to_np_dtype(model.elem(name)))
+            for name, shape in shapes.items()
+        }
+
+
+def _axis_of_samples(name: str, found: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
+    """-1: before all others; None: there is one sample."""
+    if found == shape:
+        return None
+    if found[1:] == shape and found[:1] > (0,):
+        return -1
+    others = [axis for axis, size in enumerate(shape) if len(found) == len(shape) and found[axis] != size]
+    # Of other dimensions than the first, only those of one: 224 columns are no samples of the 448 that were given.
+    if len(others) != 1 or found[others[0]] < shape[others[0]] or (others[0] and shape[others[0]] > 1):
+        usual = ", ".join(map(str, shape[1:]))
+        raise CalibrationError(
+            f"calibration data: input {name} has shape {found}, (samples, {usual}) is expected, or samples of {shape} along a "
+            "dimension of one"
+        )
+    return others[0]
+
+
+def _part(values: Array, axis: int | None, shape: tuple[int, ...], index: int) -> Array:
+    if axis is None:
+        return values
+    if axis < 0:
+        return np.asarray(values[index])
+    return values[(slice(None),) * axis + (slice(index * shape[axis], (index + 1) * shape[axis]),)]
 
 
 def collected(

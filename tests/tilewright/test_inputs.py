@@ -127,7 +127,7 @@ def test_products_of_layers_that_read_inputs_of_the_model(name: str) -> None:
 
 
 IDLE = {
-    "it is quantised dynamically; give the float model with calibration data, or quantise it statically": network(
+    "it is quantised dynamically; give calibration data (--calibrate), with which it is taken as a float model": network(
         [
             node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]), node("ConvInteger", ["q", "w", "z"], ["c"]),
             node("Cast", ["c"], ["f"], to=1), node("Mul", ["f", "s"], ["y"]),

@@ -165,7 +165,7 @@ def test_other_types_are_named(elem: int, kind: str) -> None:
 def test_models_quantised_dynamically_are_named() -> None:
     table = {"w": np.zeros((4, 4), np.int8)}
     nodes = [node("DynamicQuantizeLinear", "x", "q s z"), node("MatMulInteger", "q w z")]
-    assert "it is quantised dynamically; give the float model" in warned(imported(model(nodes, (1, 4), table)))
+    assert "it is quantised dynamically; give calibration data" in warned(imported(model(nodes, (1, 4), table)))
 
 
 def test_float_layers_of_a_quantised_model_are_named() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
@@ -180,3 +182,37 @@ def test_a_bias_far_beyond_the_weights_is_kept(scheme: str) -> None:
     conv = next(n for n in done.nodes if n.op_type == "QLinearConv")
     unit = done.constants[conv.inputs[1]].astype(np.float64) * done.constants[conv.inputs[4]].astype(np.float64)
     assert np.allclose(done.constants[conv.inputs[8]] * unit, bias, rtol=1e-6)
+
+
+STATE = model([node("Transpose", "x", "t", perm=[1, 0, 2]), node("MatMul", "t w")], (4, 1, 3), {"w": weights(3, 5)})
+"""Its batch is the second dimension, as that of a recurrence's state."""
+
+
+@pytest.mark.parametrize(
+    ("shape", "cut"),
+    [
+        ((4, 3, 3), lambda data, index: data[:, index : index + 1]),
+        ((3, 4, 1, 3), lambda data, index: data[index]),
+        ((12, 1, 3), lambda data, index: data[4 * index : 4 * index + 4]),
+    ],
+)
+def test_samples_follow_each_other_along_any_dimension(shape: tuple[int, ...], cut: Any) -> None:
+    data = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    found = list(batches(read(STATE), {"x": data}))
+    assert len(found) == 3
+    assert all(np.array_equal(feeds["x"], cut(data, index)) for index, feeds in enumerate(found))
+
+
+def test_an_input_of_the_models_own_shape_serves_all_samples() -> None:
+    two = model([node("Mul", "x x", "m"), node("Identity", "m")], (1, 3))
+    two.graph.input.append(onnx.helper.make_tensor_value_info("rate", onnx.TensorProto.INT64, []))
+    data = {"x": np.arange(12, dtype=np.float32).reshape(4, 3), "rate": np.array(16_000)}
+    found = list(batches(read(two), data))
+    assert [feeds["x"][0, 0] for feeds in found] == [0, 3, 6, 9]
+    assert all(feeds["rate"] == 16_000 for feeds in found)
+
+
+@pytest.mark.parametrize("shape", [(4, 1, 6), (0, 4, 1, 3), (8, 3, 3), (4, 0, 3)])
+def test_samples_along_no_dimension_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(CalibrationError, match=r"samples of \(4, 1, 3\) along a dimension of one"):
+        list(batches(read(STATE), {"x": np.zeros(shape, np.float32)}))
