@@ -22,6 +22,8 @@ LAYERS = {"Conv", "Gemm"}
 PASSING = {"Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity", "Dropout"}
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAST_FACTOR = 2.0**-6
+FEWEST_VALUES = 256
+"""Of a channel, below which other inputs reach further than what is known."""
 
 
 @dataclass
@@ -106,12 +108,13 @@ def factors_of(
     each: Class, nodes: Mapping[str, Node], constants: Mapping[str, Array], statistics: Mapping[str, Statistics]
 ) -> Float64 | None:  # fmt: skip
     """What the channels are divided by; None: nothing is gained."""
-    known = [found.channels for name in sorted(each.tensors) if name in statistics and (found := statistics[name]).channels]
-    if not known or len({len(found.reach) for found in known if found}) != 1:
+    found = [statistics[name].channels for name in sorted(each.tensors) if name in statistics]
+    known = [channels for channels in found if channels is not None and channels.count >= FEWEST_VALUES]
+    if not known or len({len(channels.reach) for channels in known}) != 1:
         return None
-    relative = [found.reach / max(float(found.reach.max()), 1e-30) for found in known if found]
+    relative = [channels.reach / max(float(channels.reach.max()), 1e-30) for channels in known]
     reach: Float64 = np.max(relative, axis=0)
-    power: Float64 = np.max([found.squares / max(float(found.reach.max()), 1e-30) ** 2 for found in known if found], axis=0)
+    power: Float64 = np.max([c.squares / max(float(c.reach.max()), 1e-30) ** 2 for c in known], axis=0)
     reach = np.where(reach > 0, np.maximum(reach, LEAST_FACTOR), 1.0)
     tried = {a: reach**a for a in POWERS}
     expected = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Model
 from compiler.frontend.session import RuntimeRefusal
+from compiler.frontend.types import with_types
 from compiler.quantise.draft import Draft, Shifts
 from compiler.quantise.forms import Form
 from compiler.quantise.methods import Method, minmax, mse, percentile, roomy
@@ -36,7 +37,7 @@ class Choice:
     score: float
     equal: bool
     method: str
-    corrected: bool
+    corrected: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +56,17 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
     equal = part.equalised()
     drafts = [part] if equal is None else [part, equal.calibrated(seen)]
     trials = [_Trial(each, Reference.of(each.model, held, each.late), told) for each in drafts]
-    best = max((trial.best(seen) for trial in trials), key=lambda choice: choice.score)
-    part = drafts[best.equal]
-    reference = Reference.of(part.model, held)
-    ranked = losses(part.forms, _made(part, best, seen), held)
+    found = {choice: trial for trial in trials for choice in trial.choices()}
+    best = max(found, key=lambda choice: choice.score)
+    trial, part = found[best], found[best].draft
+    best = max(best, trial.corrected(best, seen), key=lambda choice: choice.score)
+    reference, made = Reference.of(part.model, held), _made(part, best, seen)
     kept = frozenset[str]()
     if target is not None:
+        ranked = losses(part.forms, made, held)
         kept = reaching(ranked, lambda names: target.met(reference, _made(part.keeping(names, seen), best, seen)))
-    elif ranked:
-        _warn(reference, _made(part, best, seen), ranked[0])
+    else:
+        _warn(reference, made, lambda: losses(part.forms, made, held))
     if best.equal:
         equal = draft.equalised()
         draft = draft if equal is None else equal.calibrated(feeds)
@@ -73,14 +76,15 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
 
 def _made(draft: Draft, choice: Choice, feeds: Sequence[Feeds]) -> Model:
     params = draft.params(TRIED[choice.method])
-    return draft.written(params, corrections(draft, params, feeds) if choice.corrected else None)
+    return with_types(draft.written(params, corrections(draft, params, feeds) if choice.corrected else None))
 
 
-def _warn(reference: Reference, model: Model, worst: Loss) -> None:
+def _warn(reference: Reference, model: Model, ranked: Callable[[], Sequence[Loss]]) -> None:
     """Where an output is of little use."""
     noise = dict(zip(reference.compared, reference.noise(model), strict=True))
     output = min(noise, key=lambda name: noise[name], default="")
-    if output and noise[output] < LEAST_DECIBELS:
+    worst = next(iter(ranked()), None) if output and noise[output] < LEAST_DECIBELS else None
+    if worst is not None:
         where = f"{worst.noise.layer}, from {worst.before:.1f} to {worst.noise.decibels:.1f} dB"
         warnings.warn(
             f"output {output}: signal to noise {noise[output]:.1f} dB on calibration inputs held back, "
@@ -98,14 +102,16 @@ class _Trial:
     reference: Reference
     told: Told
 
-    def best(self, feeds: Sequence[Feeds]) -> Choice:
-        """``feeds``: those that biases are corrected on."""
-        params = {name: self.draft.params(method) for name, method in TRIED.items()}
-        scores = {name: self._score(name, params[name]) for name in TRIED}
-        method = max(scores, key=lambda name: scores[name])
-        shifts = corrections(self.draft, params[method], feeds)
-        corrected = self._score(f"{method}, biases corrected", params[method], shifts)
-        return Choice(max(corrected, scores[method]), self.draft.equal, method, corrected > scores[method])
+    def choices(self) -> list[Choice]:
+        """Of all methods."""
+        return [Choice(self._score(name, self.draft.params(method)), self.draft.equal, name) for name, method in TRIED.items()]
+
+    def corrected(self, choice: Choice, feeds: Sequence[Feeds]) -> Choice:
+        """The same with biases corrected on ``feeds``."""
+        params = self.draft.params(TRIED[choice.method])
+        shifts = corrections(self.draft, params, feeds)
+        score = self._score(f"{choice.method}, biases corrected", params, shifts)
+        return replace(choice, score=score, corrected=True)
 
     def _score(self, name: str, params: Mapping[str, Params], shifts: Shifts | None = None) -> float:
         score = self.reference.score(self.draft.written(params, shifts, self.draft.late))
@@ -116,7 +122,7 @@ class _Trial:
 def corrections(draft: Draft, params: Mapping[str, Params], feeds: Sequence[Feeds]) -> Shifts:
     """Of all biases; none, if onnxruntime does not run a node of the model by itself."""
     try:
-        return shifts_of(draft.written(params), Reference.of(draft.model, feeds), bounded_layers(draft, params))
+        return shifts_of(with_types(draft.written(params)), Reference.of(draft.model, feeds), bounded_layers(draft, params))
     except RuntimeRefusal:
         return {}
 

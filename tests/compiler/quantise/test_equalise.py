@@ -97,6 +97,16 @@ def output_noise(net: Model) -> float:
     return noise_of_tensors(done.float_model, done.model, {"x": DATA})[-1].decibels
 
 
+def test_what_few_values_tell_is_no_reason_to_equalise() -> None:
+    """Other inputs reach further there: a gate has one value for each channel and input."""
+    nodes = [node("GlobalAveragePool", "a", "m"), node("Conv", "m v", "k"), node("Relu", "k", "r"), node("Conv", "r u")]
+    net = built(nodes)
+    changed = {name for name in equalised(net, statistics(net)).constants if name not in net.constants}
+    assert {"k", "r"} in [each.tensors for each in classes_of(net)]
+    assert changed
+    assert not any(name.startswith("y/") for name in changed)
+
+
 def test_silent_channels_keep_their_weights() -> None:
     silent = {**TABLE, "w": TABLE["w"] * (np.arange(6) != 2).reshape(6, 1, 1, 1), "b": TABLE["b"] * (np.arange(6) != 2)}
     nodes = [node("Conv", "x w b", "a"), node("Relu", "a", "r"), node("Conv", "r u")]

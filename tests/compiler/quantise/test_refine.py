@@ -17,14 +17,14 @@ from compiler.frontend.session import run
 from compiler.frontend.types import with_types
 from compiler.quantise.choices import Choices
 from compiler.quantise.draft import FEW, Draft
-from compiler.quantise.emit import scales_of_weights
+from compiler.quantise.emit import weights_of
 from compiler.quantise.forms import forms_of
 from compiler.quantise.functions import functions_of
 from compiler.quantise.methods import minmax, percentile
 from compiler.quantise.quantise import quantise
 from compiler.quantise.reference import MOST_KEPT, Kept, Reference, mean_decibels
 from compiler.quantise.refine import TRIED, corrections
-from compiler.quantise.schemes import SCHEMES, error_of, squared_error
+from compiler.quantise.schemes import SCHEMES, errors_of, squared_error
 from compiler.quantise.statistics import Statistics, batches, collected
 from tests.compiler.frontend.quantised_models import model, node, weights
 
@@ -42,7 +42,7 @@ def built(*nodes: onnx.NodeProto) -> Model:
 def draft_of(net: Model, count: int = 8) -> tuple[Draft, list[dict[str, NDArray[Any]]]]:
     forms, scheme = forms_of(net), SCHEMES["free"]
     feeds = list(batches(net, {"x": DATA[:count]}))
-    return Draft(net, forms, scheme, collected(net, forms.quantised(), feeds), scales_of_weights(net, forms, scheme)), feeds
+    return Draft(net, forms, scheme, collected(net, forms.quantised(), feeds), weights_of(net, forms, scheme)), feeds
 
 
 SWISH = (
@@ -69,8 +69,8 @@ def test_the_error_of_a_function_is_that_of_its_values(seed: int) -> None:
     stored = np.clip(np.rint(sample / np.float32(params.scale)) + params.zero_point, -128, 127)
     real = (stored - params.zero_point).astype(np.float32) * np.float32(params.scale)
     expected = float(np.square(np.maximum(real, 0) - np.maximum(sample, 0), dtype=np.float64).sum())
-    assert error_of(sample, lambda x: np.maximum(x, 0)[None])(params) == pytest.approx(expected)
-    assert error_of(sample)(params) == squared_error(sample, params.scale, params.zero_point)
+    assert errors_of(sample, [params, params], lambda x: np.maximum(x, 0)[None]) == pytest.approx(expected)
+    assert errors_of(sample, [params]) == pytest.approx(squared_error(sample, params.scale, params.zero_point))
 
 
 def test_a_range_ends_where_its_function_is_flat() -> None:
