@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Model
 from compiler.quantise.emit import Weights, weights_of, written
-from compiler.quantise.equalise import equalised
+from compiler.quantise.equalise import Factors, equalised
 from compiler.quantise.forms import HEAVY, Form, Forms, forms_of
 from compiler.quantise.functions import functions_of
 from compiler.quantise.methods import Method, minmax
@@ -44,8 +44,8 @@ class Draft:
     given: Mapping[str, Params] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     """Nodes that stay in float."""
-    equal: bool = False
-    """Whether its channels are equalised."""
+    factors: Factors = field(default_factory=dict)
+    """What channels are divided by, where they are equalised."""
 
     def keeping(self, names: frozenset[str], feeds: Sequence[Feeds]) -> Draft:
         """With more nodes in float."""
@@ -58,11 +58,11 @@ class Draft:
 
     def equalised(self) -> Draft | None:
         """With the function's channels equalised, and statistics of the model as it was; None: there are none to equalise."""
-        model = equalised(self.model, self.statistics)
-        if model is self.model:
+        model, factors = equalised(self.model, self.statistics)
+        if not factors:
             return None
         forms = replace(self.forms, model=model)
-        return replace(self, model=model, forms=forms, weights=weights_of(model, forms, self.scheme), equal=True)
+        return replace(self, model=model, forms=forms, weights=weights_of(model, forms, self.scheme), factors=factors)
 
     @cached_property
     def members(self) -> dict[str, list[str]]:
@@ -92,12 +92,13 @@ class Draft:
             root: self.scheme.least_error(self.values[root], found[name]) for root, name in alone.items() if name in found
         }
 
-    def params(self, method: Method) -> dict[str, Params]:
-        """Of every tensor that gets an int8 form."""
+    def params(self, method: Method, others: Mapping[str, Method] | None = None) -> dict[str, Params]:
+        """Of every tensor that gets an int8 form; ``others``: methods of some tensors, by root."""
         chosen = dict(self.of_functions)
         for root, values in self.values.items():
             if root not in chosen:
-                chosen[root] = (minmax if values.histogram.total < FEW else method)(self.scheme, values)
+                own = (others or {}).get(root, method)
+                chosen[root] = (minmax if values.histogram.total < FEW else own)(self.scheme, values)
         return self.finished(chosen)
 
     def finished(self, chosen: Mapping[str, Params]) -> dict[str, Params]:

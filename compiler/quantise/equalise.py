@@ -18,6 +18,9 @@ from compiler.frontend.model import Array, Model, Node
 from compiler.quantise.statistics import Statistics
 
 Float64 = NDArray[np.float64]
+Factors = Mapping[str, Float64]
+"""By tensor, by channel."""
+PLAIN: Factors = {}
 LAYERS = {"Conv", "Gemm"}
 PASSING = {"Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity", "Dropout"}
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -35,20 +38,26 @@ class Class:
     readers: list[Node] = field(default_factory=list)
 
 
-def equalised(model: Model, statistics: Mapping[str, Statistics]) -> Model:
-    """The same function; the model itself if nothing is gained."""
+def equalised(model: Model, statistics: Mapping[str, Statistics]) -> tuple[Model, Factors]:
+    """The same function, and what channels of its tensors are divided by; the model itself if nothing is gained."""
     constants: dict[str, Array] = dict(model.constants)
     nodes = {node.name: node for node in model.nodes}
+    divided = dict[str, Float64]()
     for each in classes_of(model):
         factors = factors_of(each, nodes, constants, statistics)
         if factors is None:
             continue
+        divided |= dict.fromkeys(each.tensors, factors)
         for node in each.makers:
             _put(nodes, constants, nodes[node.name], 1 / factors, outputs=True)
         for node in each.readers:
             _put(nodes, constants, nodes[node.name], factors, outputs=False)
-    changed = [nodes[node.name] for node in model.nodes]
-    return model.with_nodes(changed, constants) if any(a is not b for a, b in zip(changed, model.nodes, strict=True)) else model
+    return (model.with_nodes([nodes[node.name] for node in model.nodes], constants) if divided else model), divided
+
+
+def multiplied(values: Array, factors: Float64 | None) -> Array:
+    """What channels are divided by, taken back."""
+    return values if factors is None else values * factors.reshape(-1, *(1,) * (values.ndim - 2))
 
 
 def classes_of(model: Model) -> list[Class]:

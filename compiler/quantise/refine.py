@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Model
 from compiler.frontend.session import RuntimeRefusal
 from compiler.frontend.types import with_types
+from compiler.quantise.chosen import methods_of
 from compiler.quantise.draft import Draft, Shifts
 from compiler.quantise.forms import Form
 from compiler.quantise.methods import Method, minmax, mse, percentile, roomy
@@ -24,20 +25,32 @@ TRIED: dict[str, Method] = {
     "minmax": minmax, "minmax with room": roomy, "mse": mse,
     **{f"percentile:{share}": percentile(share) for share in (99.999, 99.99, 99.9)},
 }  # fmt: skip
+BY_LAYERS, WHOLE = "method of each tensor by its layers", ("minmax", "percentile:99.99")
+"""What is tried of the whole model."""
 LEAST_DECIBELS = 15.0
 """Of an output, below which the user is warned."""
+MOST_BY_LAYERS = 4
+"""Batches on which methods are chosen by layers."""
 FEWEST = 4
 """Batches of which some are held back."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choice:
-    """``score``: the mean signal to noise of what is compared, in decibels."""
+    """``score``: the mean signal to noise of what is compared, in decibels; ``others``: methods of some tensors, by root."""
 
     score: float
     equal: bool
     method: str
+    others: Mapping[str, str] = field(default_factory=dict)
     corrected: bool = False
+
+    def params(self, draft: Draft) -> dict[str, Params]:
+        return draft.params(TRIED[self.method], {root: TRIED[name] for root, name in self.others.items()})
+
+    def __str__(self) -> str:
+        how = BY_LAYERS if self.others else self.method
+        return f"{'channels equalised, ' if self.equal else ''}{how}{', biases corrected' if self.corrected else ''}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +68,19 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
     part = draft.calibrated(seen)
     equal = part.equalised()
     drafts = [part] if equal is None else [part, equal.calibrated(seen)]
-    trials = [_Trial(each, Reference.of(each.model, held, each.late), told) for each in drafts]
+    reference = Reference.of(part.model, held, part.late)
+    trials = [_Trial(each, reference, told) for each in drafts]
     found = {choice: trial for trial in trials for choice in trial.choices()}
     best = max(found, key=lambda choice: choice.score)
     trial, part = found[best], found[best].draft
-    best = max(best, trial.corrected(best, seen), key=lambda choice: choice.score)
+    best = max(best, trial.scored(replace(best, corrected=True), seen), key=lambda choice: choice.score)
     reference, made = Reference.of(part.model, held), _made(part, best, seen)
     kept = frozenset[str]()
     if target is not None:
-        ranked = losses(part.forms, made, held)
+        ranked = losses(part.forms, made, held, part.factors)
         kept = reaching(ranked, lambda names: target.met(reference, _made(part.keeping(names, seen), best, seen)))
     else:
-        _warn(reference, made, lambda: losses(part.forms, made, held))
+        _warn(reference, made, lambda: losses(part.forms, made, held, part.factors))
     if best.equal:
         equal = draft.equalised()
         draft = draft if equal is None else equal.calibrated(feeds)
@@ -75,7 +89,7 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
 
 
 def _made(draft: Draft, choice: Choice, feeds: Sequence[Feeds]) -> Model:
-    params = draft.params(TRIED[choice.method])
+    params = choice.params(draft)
     return with_types(draft.written(params, corrections(draft, params, feeds) if choice.corrected else None))
 
 
@@ -103,20 +117,19 @@ class _Trial:
     told: Told
 
     def choices(self) -> list[Choice]:
-        """Of all methods."""
-        return [Choice(self._score(name, self.draft.params(method)), self.draft.equal, name) for name, method in TRIED.items()]
+        """Each method for all tensors, and for each tensor the one that is best for its layers."""
+        equal = bool(self.draft.factors)
+        by_layers = methods_of(self.draft, self.reference.feeds[:MOST_BY_LAYERS], TRIED)
+        asked = [Choice(0.0, equal, name) for name in WHOLE] + [Choice(0.0, equal, "minmax", by_layers)] * bool(by_layers)
+        return [self.scored(each) for each in asked]
 
-    def corrected(self, choice: Choice, feeds: Sequence[Feeds]) -> Choice:
-        """The same with biases corrected on ``feeds``."""
-        params = self.draft.params(TRIED[choice.method])
-        shifts = corrections(self.draft, params, feeds)
-        score = self._score(f"{choice.method}, biases corrected", params, shifts)
-        return replace(choice, score=score, corrected=True)
-
-    def _score(self, name: str, params: Mapping[str, Params], shifts: Shifts | None = None) -> float:
-        score = self.reference.score(self.draft.written(params, shifts, self.draft.late))
-        self.told(f"{'channels equalised, ' if self.draft.equal else ''}{name}: {score:.1f} dB")
-        return score
+    def scored(self, choice: Choice, feeds: Sequence[Feeds] = ()) -> Choice:
+        """``feeds``: those that biases are corrected on."""
+        params = choice.params(self.draft)
+        shifts = corrections(self.draft, params, feeds) if choice.corrected else None
+        score = self.reference.score(self.draft.written(params, shifts, self.reference.compared), self.draft.factors)
+        self.told(f"{choice}: {score:.1f} dB")
+        return replace(choice, score=score)
 
 
 def corrections(draft: Draft, params: Mapping[str, Params], feeds: Sequence[Feeds]) -> Shifts:
