@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Model
-from compiler.frontend.types import with_types
-from compiler.quantise.emit import Scales, scales_of_weights, written
-from compiler.quantise.equalise import equalised
+from compiler.quantise.emit import Weights, weights_of, written
+from compiler.quantise.equalise import Factors, equalised
 from compiler.quantise.forms import HEAVY, Form, Forms, forms_of
 from compiler.quantise.functions import functions_of
 from compiler.quantise.methods import Method, minmax
@@ -27,6 +26,8 @@ RESIZED_BITS = 8
 """Significant bits of a scale: float32 has room for the 8 of a value, too, and the 8 of a pixel's shares at a factor of 8."""
 FEW = 4096
 """Of fewer values than these outliers are no rule: all are held."""
+LATE = 16
+"""Layers at the end of a network whose results are compared."""
 Shifts = Mapping[str, NDArray[np.float64]]
 """What is added to the bias of a layer, by its output."""
 
@@ -39,12 +40,12 @@ class Draft:
     forms: Forms
     scheme: Scheme
     statistics: Mapping[str, Statistics]
-    scales: Scales
+    weights: Weights
     given: Mapping[str, Params] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     """Nodes that stay in float."""
-    equal: bool = False
-    """Whether its channels are equalised."""
+    factors: Factors = field(default_factory=dict)
+    """What channels are divided by, where they are equalised."""
 
     def keeping(self, names: frozenset[str], feeds: Sequence[Feeds]) -> Draft:
         """With more nodes in float."""
@@ -57,11 +58,11 @@ class Draft:
 
     def equalised(self) -> Draft | None:
         """With the function's channels equalised, and statistics of the model as it was; None: there are none to equalise."""
-        model = equalised(self.model, self.statistics)
-        if model is self.model:
+        model, factors = equalised(self.model, self.statistics)
+        if not factors:
             return None
         forms = replace(self.forms, model=model)
-        return replace(self, model=model, forms=forms, scales=scales_of_weights(model, forms, self.scheme), equal=True)
+        return replace(self, model=model, forms=forms, weights=weights_of(model, forms, self.scheme), factors=factors)
 
     @cached_property
     def members(self) -> dict[str, list[str]]:
@@ -91,12 +92,13 @@ class Draft:
             root: self.scheme.least_error(self.values[root], found[name]) for root, name in alone.items() if name in found
         }
 
-    def params(self, method: Method) -> dict[str, Params]:
-        """Of every tensor that gets an int8 form."""
+    def params(self, method: Method, others: Mapping[str, Method] | None = None) -> dict[str, Params]:
+        """Of every tensor that gets an int8 form; ``others``: methods of some tensors, by root."""
         chosen = dict(self.of_functions)
         for root, values in self.values.items():
             if root not in chosen:
-                chosen[root] = (minmax if values.histogram.total < FEW else method)(self.scheme, values)
+                own = (others or {}).get(root, method)
+                chosen[root] = (minmax if values.histogram.total < FEW else own)(self.scheme, values)
         return self.finished(chosen)
 
     def finished(self, chosen: Mapping[str, Params]) -> dict[str, Params]:
@@ -111,22 +113,17 @@ class Draft:
 
     @cached_property
     def late(self) -> tuple[str, ...]:
-        """What the last layers read and make: many values where an output has a few, and no softmax that hides all but one."""
-        behind, found = set[str](), dict[str, None]()
-        for node in reversed(self.model.nodes):
-            if node.op_type in HEAVY and node.name in self.forms.of and not behind.intersection(node.outputs):
-                found |= dict.fromkeys((node.inputs[0], self.forms.clamp.get(node.output, (node.output,))[0]))
-            if node.op_type in HEAVY or behind.intersection(node.outputs):
-                behind.update(node.inputs)
-        quantised = set(self.forms.quantised())
-        return tuple(name for name in found if name in quantised and name not in self.model.inputs)
+        """What the last layers make: many values where an output has a few, and no softmax that hides all but one."""
+        layers = [node for node in self.model.nodes if node.op_type in HEAVY and node.name in self.forms.of]
+        return tuple(self.forms.clamp.get(node.output, (node.output,))[0] for node in layers[-LATE:])
 
     def written(
         self, params: Mapping[str, Params], shifts: Shifts | None = None, showing: Sequence[str] = ()
     ) -> Model:  # fmt: skip
-        """``showing``: tensors whose float images become outputs, too."""
+        """``showing``: tensors whose float images become outputs, too. Of other tensors than inputs and outputs the types are
+        not known yet."""
         shown = replace(self.model, outputs=tuple(dict.fromkeys((*self.model.outputs, *showing))))
-        return with_types(written(shown, self.forms, params, self.scheme, shifts or {}, self.scales))
+        return written(shown, self.forms, params, self.scheme, shifts or {}, self.weights)
 
 
 def _coarsen_means(

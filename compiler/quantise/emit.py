@@ -20,24 +20,26 @@ GREATEST_BIAS = 2.0**30
 """In units of the accumulator: half of its range is left to the products."""
 
 
-Scales = Mapping[tuple[str, int], Float]
-"""Of weights by name and axis of the outputs."""
+Whole = NDArray[np.int8]
+Weights = Mapping[tuple[str, int], tuple[Float, Whole]]
+"""Scales and int8 values by name and axis of the outputs."""
 
 
-def scales_of_weights(model: Model, forms: Forms, scheme: Scheme) -> Scales:
+def weights_of(model: Model, forms: Forms, scheme: Scheme) -> Weights:
     """Of all kernels and matrices: they need no calibration."""
     linear = [(node, form) for node in model.nodes if (form := forms.of.get(node.name)) in (Form.CONV, Form.GEMM)]
     asked = dict.fromkeys((node.inputs[1], _axis_of_outputs(node, form)) for node, form in linear)
-    return {(name, axis): _scale(scheme, model.constants[name], axis) for name, axis in asked}
+    scales = {(name, axis): _scale(scheme, model.constants[name], axis) for name, axis in asked}
+    return {(name, axis): (scale, _whole(model.constants[name], scale, axis)) for (name, axis), scale in scales.items()}
 
 
 def written(
     model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme, shifts: Mapping[str, NDArray[np.float64]],
-    scales: Scales,
+    weights: Weights,
 ) -> Model:  # fmt: skip
     """``params``: of every tensor that gets an int8 form; ``shifts``: what biases of layers are raised by, by their output;
-    ``scales``: of all weights that are known."""
-    return _Writer(model, forms, params, scheme, shifts, scales).run()
+    ``weights``: all that are known."""
+    return _Writer(model, forms, params, scheme, shifts, weights).run()
 
 
 class _Writer:
@@ -45,10 +47,10 @@ class _Writer:
 
     def __init__(
         self, model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme,
-        shifts: Mapping[str, NDArray[np.float64]], scales: Scales,
+        shifts: Mapping[str, NDArray[np.float64]], weights: Weights,
     ) -> None:  # fmt: skip
         self.model, self.forms, self.params, self.scheme, self.shifts = model, forms, params, scheme, shifts
-        self.scales = scales
+        self.weights = weights
         self.nodes: list[Node] = []
         self.constants: dict[str, Array] = dict(model.constants)
         self.has_float = set(model.inputs) | set(model.constants)
@@ -172,18 +174,15 @@ class _Writer:
         self, name: str, values: Float, axis: int, least: NDArray[np.float64] | None = None, of: str = ""
     ) -> tuple[str, tuple[str, str]]:
         """Names of the int8 weights, scale and zero-point. ``least``: scales below which the bias ``of`` a tensor overflows."""
-        known = self.scales.get((name, axis))
+        known = self.weights.get((name, axis))
         name = self._by_way(name, (axis, *values.shape))
-        scale = _scale(self.scheme, values, axis) if known is None else known
+        scale, whole = (_scale(self.scheme, values, axis), None) if known is None else known
         if least is not None:
             coarser = _at_least(scale, least if scale.size > 1 else least.max(initial=0.0))
-            name, scale = (name, scale) if (coarser == scale).all() else (f"{name}/{of}", coarser)
-        shape = [1] * values.ndim
-        if scale.size > 1:
-            shape[axis] = scale.size
-        ratio = values / scale.reshape(shape)
-        np.rint(ratio, out=ratio)
-        whole = np.clip(ratio, -127, 127, out=ratio).astype(np.int8)
+            if (coarser != scale).any():
+                name, scale, whole = f"{name}/{of}", coarser, None
+        if whole is None:
+            whole = _whole(values, scale, axis)
         kind = scale.size > 1
         return self._constant(f"{name}_quantized", whole), (
             self._constant(f"{name}_scale", scale if kind else scale.reshape(())),
@@ -278,6 +277,15 @@ def _axis_of_outputs(node: Node, form: Form | None) -> int:
 
 def _scale(scheme: Scheme, values: Array, axis: int) -> Float:
     return scheme.weights(values.astype(np.float32, copy=False), axis)
+
+
+def _whole(values: Array, scale: Float, axis: int) -> Whole:
+    shape = [1] * values.ndim
+    if scale.size > 1:
+        shape[axis] = scale.size
+    ratio = values / scale.reshape(shape)
+    np.rint(ratio, out=ratio)
+    return np.asarray(np.clip(ratio, -127, 127, out=ratio).astype(np.int8))
 
 
 def _at_least(scale: Float, least: NDArray[np.float64] | np.float64) -> Float:

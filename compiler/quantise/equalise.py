@@ -18,10 +18,15 @@ from compiler.frontend.model import Array, Model, Node
 from compiler.quantise.statistics import Statistics
 
 Float64 = NDArray[np.float64]
+Factors = Mapping[str, Float64]
+"""By tensor, by channel."""
+PLAIN: Factors = {}
 LAYERS = {"Conv", "Gemm"}
 PASSING = {"Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity", "Dropout"}
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAST_FACTOR = 2.0**-6
+FEWEST_VALUES = 256
+"""Of a channel, below which other inputs reach further than what is known."""
 
 
 @dataclass
@@ -33,20 +38,26 @@ class Class:
     readers: list[Node] = field(default_factory=list)
 
 
-def equalised(model: Model, statistics: Mapping[str, Statistics]) -> Model:
-    """The same function; the model itself if nothing is gained."""
+def equalised(model: Model, statistics: Mapping[str, Statistics]) -> tuple[Model, Factors]:
+    """The same function, and what channels of its tensors are divided by; the model itself if nothing is gained."""
     constants: dict[str, Array] = dict(model.constants)
     nodes = {node.name: node for node in model.nodes}
+    divided = dict[str, Float64]()
     for each in classes_of(model):
         factors = factors_of(each, nodes, constants, statistics)
         if factors is None:
             continue
+        divided |= dict.fromkeys(each.tensors, factors)
         for node in each.makers:
             _put(nodes, constants, nodes[node.name], 1 / factors, outputs=True)
         for node in each.readers:
             _put(nodes, constants, nodes[node.name], factors, outputs=False)
-    changed = [nodes[node.name] for node in model.nodes]
-    return model.with_nodes(changed, constants) if any(a is not b for a, b in zip(changed, model.nodes, strict=True)) else model
+    return (model.with_nodes([nodes[node.name] for node in model.nodes], constants) if divided else model), divided
+
+
+def multiplied(values: Array, factors: Float64 | None) -> Array:
+    """What channels are divided by, taken back."""
+    return values if factors is None else values * factors.reshape(-1, *(1,) * (values.ndim - 2))
 
 
 def classes_of(model: Model) -> list[Class]:
@@ -106,12 +117,13 @@ def factors_of(
     each: Class, nodes: Mapping[str, Node], constants: Mapping[str, Array], statistics: Mapping[str, Statistics]
 ) -> Float64 | None:  # fmt: skip
     """What the channels are divided by; None: nothing is gained."""
-    known = [found.channels for name in sorted(each.tensors) if name in statistics and (found := statistics[name]).channels]
-    if not known or len({len(found.reach) for found in known if found}) != 1:
+    found = [statistics[name].channels for name in sorted(each.tensors) if name in statistics]
+    known = [channels for channels in found if channels is not None and channels.count >= FEWEST_VALUES]
+    if not known or len({len(channels.reach) for channels in known}) != 1:
         return None
-    relative = [found.reach / max(float(found.reach.max()), 1e-30) for found in known if found]
+    relative = [channels.reach / max(float(channels.reach.max()), 1e-30) for channels in known]
     reach: Float64 = np.max(relative, axis=0)
-    power: Float64 = np.max([found.squares / max(float(found.reach.max()), 1e-30) ** 2 for found in known if found], axis=0)
+    power: Float64 = np.max([c.squares / max(float(c.reach.max()), 1e-30) ** 2 for c in known], axis=0)
     reach = np.where(reach > 0, np.maximum(reach, LEAST_FACTOR), 1.0)
     tried = {a: reach**a for a in POWERS}
     expected = {

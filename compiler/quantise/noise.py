@@ -12,6 +12,7 @@ import onnx
 
 from compiler.frontend.model import Array, Model, Node, TensorType, part_proto
 from compiler.frontend.session import run_session, session
+from compiler.quantise.equalise import PLAIN, Factors, multiplied
 from compiler.quantise.statistics import CalibrationError, batches
 
 STORED = "_quantized"
@@ -43,8 +44,10 @@ def noise_of_tensors(float_model: Model, quantised: Model, data: Mapping[str, Ar
     return noise_of_feeds(float_model, quantised, islice(batches(float_model, data), _MOST_BATCHES))
 
 
-def noise_of_feeds(float_model: Model, quantised: Model, data: Iterable[Mapping[str, Array]]) -> list[Noise]:
-    """In the order of the network."""
+def noise_of_feeds(
+    float_model: Model, quantised: Model, data: Iterable[Mapping[str, Array]], factors: Factors = PLAIN
+) -> list[Noise]:
+    """In the order of the network; ``factors``: what channels are divided by in both models, so that all count as without."""
     makers = float_model.producers()
     names = list(_in_both(float_model, quantised))
     if not names:
@@ -59,10 +62,10 @@ def noise_of_feeds(float_model: Model, quantised: Model, data: Iterable[Mapping[
         expected = run_session(plain, feeds, names)
         found = run_session(stored, feeds, [f"{name}{STORED}" for name in names])
         for name in names:
-            real = expected[name].astype(np.float64)
-            signal[name] += float(np.square(real).sum())
-            stored_name = f"{name}{STORED}"
-            noise[name] += float(np.square(_real(quantised, forms[stored_name], found[stored_name]) - real).sum())
+            real, stored_name = expected[name].astype(np.float64), f"{name}{STORED}"
+            apart = _real(quantised, forms[stored_name], found[stored_name]) - real
+            signal[name] += float(np.square(multiplied(real, factors.get(name))).sum())
+            noise[name] += float(np.square(multiplied(apart, factors.get(name))).sum())
     if not count:
         raise CalibrationError("validation data: holds no whole batch; give at least one sample for each input")
     return [Noise(makers[name].name, name, decibels(signal[name], noise[name])) for name in names]

@@ -14,7 +14,7 @@ from compiler.frontend.types import with_types
 from compiler.quantise.arrays import read_arrays
 from compiler.quantise.choices import Choices
 from compiler.quantise.draft import Draft
-from compiler.quantise.emit import scales_of_weights
+from compiler.quantise.emit import weights_of
 from compiler.quantise.forms import forms_of
 from compiler.quantise.fuse import fused
 from compiler.quantise.joins import last_joins
@@ -84,18 +84,19 @@ def quantise(
     kept = Kept()
     with ThreadPoolExecutor(1) as beside:
         # While onnxruntime works, which leaves a core idle for the most part.
-        scales = beside.submit(scales_of_weights, prepared, forms, scheme)
+        weights = beside.submit(weights_of, prepared, forms, scheme)
         statistics = _statistics(prepared, names, calibration, kept, progress)
     apart = last_joins(forms, statistics)
     if apart:
         forms = forms_of(prepared, asked | apart)
-    draft = Draft(prepared, forms, scheme, statistics, scales.result(), given or {}, asked | apart)
+    draft = Draft(prepared, forms, scheme, statistics, weights.result(), given or {}, asked | apart)
     told = progress or (lambda _: None)
     if choices.method == MEASURED and kept.batches and float_outputs(prepared):
         found = refined(draft, kept.batches, told, choices.target)
         told(f"quantised {len(names)} tensors")
         return Quantised(found.model, found.float_model, statistics, found.kept, by_name)
-    result = draft.written(draft.params(method_of(UNMEASURED if choices.method == MEASURED else choices.method)))
+    method = method_of(UNMEASURED if choices.method == MEASURED else choices.method)
+    result = with_types(draft.written(draft.params(method)))
     told(f"quantised {len(names)} tensors")
     return Quantised(result, prepared, statistics, asked=by_name)
 

@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from compiler.frontend.model import Array, Model, TensorType, part_proto
 from compiler.frontend.session import run_session, session
+from compiler.quantise.equalise import PLAIN, Factors, multiplied
 from compiler.quantise.noise import decibels
 from compiler.quantise.statistics import Feeds
 
 Float64 = NDArray[np.float64]
 MOST_KEPT = 16
 """Batches."""
+MANY = 4096
+"""Values."""
 MOST_DECIBELS = 60.0
 """What is better than that counts as this."""
 
@@ -52,12 +55,12 @@ class Reference:
     def of(cls, model: Model, feeds: Sequence[Feeds], more: Sequence[str] = ()) -> Reference:
         """``more``: tensors that are compared beside the outputs."""
         compared = tuple(dict.fromkeys((*float_outputs(model), *more)))
-        loaded = session(_showing(model, compared))
+        loaded = session(showing(model, compared))
         return cls(model, feeds, compared, [run_session(loaded, each, compared) for each in feeds])
 
     def means(self, bounds: Mapping[str, tuple[float, float]]) -> dict[str, Float64]:
         """By channel of the float model's tensors, of which only what is within the bounds counts."""
-        loaded = session(_showing(self.model, [*bounds]))
+        loaded = session(showing(self.model, [*bounds]))
         sums = dict[str, Float64]()
         for each in self.feeds:
             for name, value in run_session(loaded, each, [*bounds]).items():
@@ -65,27 +68,31 @@ class Reference:
                 sums[name] = sums[name] + mean if name in sums else mean
         return {name: total / len(self.feeds) for name, total in sums.items()}
 
-    def noise(self, quantised: Model) -> list[float]:
-        """Decibels of each compared tensor."""
-        return self.noise_of(self.run(quantised))
+    def noise(self, quantised: Model, factors: Factors = PLAIN) -> list[float]:
+        """Decibels of each compared tensor; ``factors``: what channels of the quantised model's tensors are divided by."""
+        return self.noise_of(self.run(quantised), factors)
 
     def run(self, quantised: Model) -> list[Mapping[str, Array]]:
         """Its compared tensors, batch after batch."""
-        loaded = session(_showing(quantised, self.compared))
+        loaded = session(showing(quantised, self.compared))
         return [run_session(loaded, each, self.compared) for each in self.feeds]
 
-    def noise_of(self, found: Iterable[Mapping[str, Array]]) -> list[float]:
+    def noise_of(self, found: Iterable[Mapping[str, Array]], factors: Factors = PLAIN) -> list[float]:
         signal, error = dict.fromkeys(self.compared, 0.0), dict.fromkeys(self.compared, 0.0)
         for expected, values in zip(self.expected, found, strict=False):
             for name in self.compared:
                 real = expected[name].astype(np.float64)
                 signal[name] += float(np.square(real).sum())
-                error[name] += float(np.square(values[name] - real).sum())
+                error[name] += float(np.square(multiplied(values[name], factors.get(name)) - real).sum())
         return [decibels(signal[name], error[name]) for name in self.compared]
 
-    def score(self, quantised: Model) -> float:
-        """The mean over the compared tensors, in decibels."""
-        return mean_decibels(self.noise(quantised))
+    def score(self, quantised: Model, factors: Factors = PLAIN) -> float:
+        """The mean over the compared tensors, in decibels: over those of many values, if there are any."""
+        # A few values are ruled by chance.
+        noise = dict(zip(self.compared, self.noise(quantised, factors), strict=True))
+        sizes = {name: sum(each[name].size for each in self.expected) for name in self.compared}
+        many = [name for name in self.compared if sizes[name] >= MANY]
+        return mean_decibels([noise[name] for name in many or self.compared])
 
 
 def mean_decibels(values: Sequence[float]) -> float:
@@ -114,7 +121,7 @@ def float_outputs(model: Model) -> tuple[str, ...]:
     return tuple(name for name in found if name not in model.inputs)
 
 
-def _showing(model: Model, names: Sequence[str]) -> onnx.ModelProto:
+def showing(model: Model, names: Sequence[str]) -> onnx.ModelProto:
     known = {name: model.types.get(name, TensorType(onnx.TensorProto.FLOAT, None)) for name in names}
     shown = replace(model, types={**model.types, **known})
     return part_proto(shown, shown.nodes, shown.inputs, list(dict.fromkeys(names)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Model
 from compiler.frontend.session import RuntimeRefusal
+from compiler.frontend.types import with_types
+from compiler.quantise.chosen import methods_of
 from compiler.quantise.draft import Draft, Shifts
 from compiler.quantise.forms import Form
 from compiler.quantise.methods import Method, minmax, mse, percentile, roomy
@@ -23,20 +25,32 @@ TRIED: dict[str, Method] = {
     "minmax": minmax, "minmax with room": roomy, "mse": mse,
     **{f"percentile:{share}": percentile(share) for share in (99.999, 99.99, 99.9)},
 }  # fmt: skip
+BY_LAYERS, WHOLE = "method of each tensor by its layers", ("minmax", "percentile:99.99")
+"""What is tried of the whole model."""
 LEAST_DECIBELS = 15.0
 """Of an output, below which the user is warned."""
+MOST_BY_LAYERS = 4
+"""Batches on which methods are chosen by layers."""
 FEWEST = 4
 """Batches of which some are held back."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choice:
-    """``score``: the mean signal to noise of what is compared, in decibels."""
+    """``score``: the mean signal to noise of what is compared, in decibels; ``others``: methods of some tensors, by root."""
 
     score: float
     equal: bool
     method: str
-    corrected: bool
+    others: Mapping[str, str] = field(default_factory=dict)
+    corrected: bool = False
+
+    def params(self, draft: Draft) -> dict[str, Params]:
+        return draft.params(TRIED[self.method], {root: TRIED[name] for root, name in self.others.items()})
+
+    def __str__(self) -> str:
+        how = BY_LAYERS if self.others else self.method
+        return f"{'channels equalised, ' if self.equal else ''}{how}{', biases corrected' if self.corrected else ''}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +68,19 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
     part = draft.calibrated(seen)
     equal = part.equalised()
     drafts = [part] if equal is None else [part, equal.calibrated(seen)]
-    trials = [_Trial(each, Reference.of(each.model, held, each.late), told) for each in drafts]
-    best = max((trial.best(seen) for trial in trials), key=lambda choice: choice.score)
-    part = drafts[best.equal]
-    reference = Reference.of(part.model, held)
-    ranked = losses(part.forms, _made(part, best, seen), held)
+    reference = Reference.of(part.model, held, part.late)
+    trials = [_Trial(each, reference, told) for each in drafts]
+    found = {choice: trial for trial in trials for choice in trial.choices()}
+    best = max(found, key=lambda choice: choice.score)
+    trial, part = found[best], found[best].draft
+    best = max(best, trial.scored(replace(best, corrected=True), seen), key=lambda choice: choice.score)
+    reference, made = Reference.of(part.model, held), _made(part, best, seen)
     kept = frozenset[str]()
     if target is not None:
+        ranked = losses(part.forms, made, held, part.factors)
         kept = reaching(ranked, lambda names: target.met(reference, _made(part.keeping(names, seen), best, seen)))
-    elif ranked:
-        _warn(reference, _made(part, best, seen), ranked[0])
+    else:
+        _warn(reference, made, lambda: losses(part.forms, made, held, part.factors))
     if best.equal:
         equal = draft.equalised()
         draft = draft if equal is None else equal.calibrated(feeds)
@@ -72,15 +89,16 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
 
 
 def _made(draft: Draft, choice: Choice, feeds: Sequence[Feeds]) -> Model:
-    params = draft.params(TRIED[choice.method])
-    return draft.written(params, corrections(draft, params, feeds) if choice.corrected else None)
+    params = choice.params(draft)
+    return with_types(draft.written(params, corrections(draft, params, feeds) if choice.corrected else None))
 
 
-def _warn(reference: Reference, model: Model, worst: Loss) -> None:
+def _warn(reference: Reference, model: Model, ranked: Callable[[], Sequence[Loss]]) -> None:
     """Where an output is of little use."""
     noise = dict(zip(reference.compared, reference.noise(model), strict=True))
     output = min(noise, key=lambda name: noise[name], default="")
-    if output and noise[output] < LEAST_DECIBELS:
+    worst = next(iter(ranked()), None) if output and noise[output] < LEAST_DECIBELS else None
+    if worst is not None:
         where = f"{worst.noise.layer}, from {worst.before:.1f} to {worst.noise.decibels:.1f} dB"
         warnings.warn(
             f"output {output}: signal to noise {noise[output]:.1f} dB on calibration inputs held back, "
@@ -98,25 +116,26 @@ class _Trial:
     reference: Reference
     told: Told
 
-    def best(self, feeds: Sequence[Feeds]) -> Choice:
-        """``feeds``: those that biases are corrected on."""
-        params = {name: self.draft.params(method) for name, method in TRIED.items()}
-        scores = {name: self._score(name, params[name]) for name in TRIED}
-        method = max(scores, key=lambda name: scores[name])
-        shifts = corrections(self.draft, params[method], feeds)
-        corrected = self._score(f"{method}, biases corrected", params[method], shifts)
-        return Choice(max(corrected, scores[method]), self.draft.equal, method, corrected > scores[method])
+    def choices(self) -> list[Choice]:
+        """Each method for all tensors, and for each tensor the one that is best for its layers."""
+        equal = bool(self.draft.factors)
+        by_layers = methods_of(self.draft, self.reference.feeds[:MOST_BY_LAYERS], TRIED)
+        asked = [Choice(0.0, equal, name) for name in WHOLE] + [Choice(0.0, equal, "minmax", by_layers)] * bool(by_layers)
+        return [self.scored(each) for each in asked]
 
-    def _score(self, name: str, params: Mapping[str, Params], shifts: Shifts | None = None) -> float:
-        score = self.reference.score(self.draft.written(params, shifts, self.draft.late))
-        self.told(f"{'channels equalised, ' if self.draft.equal else ''}{name}: {score:.1f} dB")
-        return score
+    def scored(self, choice: Choice, feeds: Sequence[Feeds] = ()) -> Choice:
+        """``feeds``: those that biases are corrected on."""
+        params = choice.params(self.draft)
+        shifts = corrections(self.draft, params, feeds) if choice.corrected else None
+        score = self.reference.score(self.draft.written(params, shifts, self.reference.compared), self.draft.factors)
+        self.told(f"{choice}: {score:.1f} dB")
+        return replace(choice, score=score)
 
 
 def corrections(draft: Draft, params: Mapping[str, Params], feeds: Sequence[Feeds]) -> Shifts:
     """Of all biases; none, if onnxruntime does not run a node of the model by itself."""
     try:
-        return shifts_of(draft.written(params), Reference.of(draft.model, feeds), bounded_layers(draft, params))
+        return shifts_of(with_types(draft.written(params)), Reference.of(draft.model, feeds), bounded_layers(draft, params))
     except RuntimeRefusal:
         return {}
 

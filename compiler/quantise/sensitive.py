@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.frontend.model import Model
+from compiler.quantise.equalise import PLAIN, Factors
 from compiler.quantise.forms import Form, Forms, activations_of
 from compiler.quantise.noise import Noise, noise_of_feeds
 from compiler.quantise.reference import Reference
@@ -54,10 +55,10 @@ class Loss:
         return _power(self.noise.decibels) - _power(self.before)
 
 
-def losses(forms: Forms, quantised: Model, feeds: Sequence[Feeds]) -> list[Loss]:
-    """The greatest first."""
+def losses(forms: Forms, quantised: Model, feeds: Sequence[Feeds], factors: Factors = PLAIN) -> list[Loss]:
+    """The greatest first; ``factors``: of equalised channels."""
     model, makers = forms.model, forms.model.producers()
-    rows = {row.tensor: row for row in noise_of_feeds(model, quantised, feeds)}
+    rows = {row.tensor: row for row in noise_of_feeds(model, quantised, feeds, factors)}
     found = []
     for row in rows.values():
         nodes, sources = _unit(forms, row.tensor)

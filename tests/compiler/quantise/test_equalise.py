@@ -55,8 +55,8 @@ def statistics(net: Model) -> dict[str, Statistics]:
 @pytest.mark.parametrize("name", NETS)
 def test_an_equalised_network_is_the_same_function(name: str) -> None:
     net = built(NETS[name])
-    found = equalised(net, statistics(net))
-    assert found is not net
+    found, factors = equalised(net, statistics(net))
+    assert factors
     feeds = {"x": DATA[:1]}
     expected = run(to_proto(net), feeds)["y"]
     np.testing.assert_allclose(run(to_proto(found), feeds)["y"], expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
@@ -87,7 +87,7 @@ def test_quiet_channels_get_finer() -> None:
     net = built(NETS["ReLU, then depthwise"])
     # What reads quiet channels has great weights for them, as in trained networks.
     net = replace(net, constants={**net.constants, "d": TABLE["d"] / UNLIKE, "u": TABLE["u"]})
-    equal = equalised(net, statistics(net))
+    equal, _ = equalised(net, statistics(net))
     plain, better = (output_noise(each) for each in (net, equal))
     assert better > plain + 6
 
@@ -97,11 +97,21 @@ def output_noise(net: Model) -> float:
     return noise_of_tensors(done.float_model, done.model, {"x": DATA})[-1].decibels
 
 
+def test_what_few_values_tell_is_no_reason_to_equalise() -> None:
+    """Other inputs reach further there: a gate has one value for each channel and input."""
+    nodes = [node("GlobalAveragePool", "a", "m"), node("Conv", "m v", "k"), node("Relu", "k", "r"), node("Conv", "r u")]
+    net = built(nodes)
+    changed = {name for name in equalised(net, statistics(net))[0].constants if name not in net.constants}
+    assert {"k", "r"} in [each.tensors for each in classes_of(net)]
+    assert changed
+    assert not any(name.startswith("y/") for name in changed)
+
+
 def test_silent_channels_keep_their_weights() -> None:
     silent = {**TABLE, "w": TABLE["w"] * (np.arange(6) != 2).reshape(6, 1, 1, 1), "b": TABLE["b"] * (np.arange(6) != 2)}
     nodes = [node("Conv", "x w b", "a"), node("Relu", "a", "r"), node("Conv", "r u")]
     net = with_types(read(model(nodes, (1, 4, 8, 8), silent)))
-    found = equalised(net, statistics(net))
+    found, _ = equalised(net, statistics(net))
     last = next(each for each in found.nodes if each.output == "y")
     made: NDArray[np.float32] = found.constants[last.inputs[1]]
     assert np.isfinite(made).all()

@@ -15,7 +15,7 @@ from compiler.frontend.model import large_constants, part_proto
 from compiler.frontend.reader import read
 from compiler.frontend.types import with_types
 from compiler.quantise.choices import Choices
-from compiler.quantise.emit import scales_of_weights, written
+from compiler.quantise.emit import weights_of, written
 from compiler.quantise.forms import forms_of
 from compiler.quantise.histogram import Histogram
 from compiler.quantise.quantise import quantise
@@ -77,7 +77,7 @@ def test_weights_are_written_as_if_their_scales_were_not_known_before(scheme: Sc
     found = with_types(read(model(nodes, (1, 3, 6, 5), constants)))
     forms = forms_of(found)
     params = {name: Params(2.0**-5, 0) for name in forms.quantised()}
-    scales = scales_of_weights(found, forms, scheme)
+    scales = weights_of(found, forms, scheme)
     assert scales.keys() == {("w", 0), ("m", 1), ("m", 0)}
     ahead, alone = written(found, forms, params, scheme, {}, scales), written(found, forms, params, scheme, {}, {})
     assert list(map(repr, ahead.nodes)) == list(map(repr, alone.nodes))

@@ -16,15 +16,16 @@ from compiler.frontend.reader import read
 from compiler.frontend.session import run
 from compiler.frontend.types import with_types
 from compiler.quantise.choices import Choices
+from compiler.quantise.chosen import methods_of
 from compiler.quantise.draft import FEW, Draft
-from compiler.quantise.emit import scales_of_weights
+from compiler.quantise.emit import weights_of
 from compiler.quantise.forms import forms_of
 from compiler.quantise.functions import functions_of
 from compiler.quantise.methods import minmax, percentile
 from compiler.quantise.quantise import quantise
 from compiler.quantise.reference import MOST_KEPT, Kept, Reference, mean_decibels
-from compiler.quantise.refine import TRIED, corrections
-from compiler.quantise.schemes import SCHEMES, error_of, squared_error
+from compiler.quantise.refine import BY_LAYERS, TRIED, WHOLE, corrections
+from compiler.quantise.schemes import SCHEMES, errors_of, squared_error
 from compiler.quantise.statistics import Statistics, batches, collected
 from tests.compiler.frontend.quantised_models import model, node, weights
 
@@ -42,7 +43,7 @@ def built(*nodes: onnx.NodeProto) -> Model:
 def draft_of(net: Model, count: int = 8) -> tuple[Draft, list[dict[str, NDArray[Any]]]]:
     forms, scheme = forms_of(net), SCHEMES["free"]
     feeds = list(batches(net, {"x": DATA[:count]}))
-    return Draft(net, forms, scheme, collected(net, forms.quantised(), feeds), scales_of_weights(net, forms, scheme)), feeds
+    return Draft(net, forms, scheme, collected(net, forms.quantised(), feeds), weights_of(net, forms, scheme)), feeds
 
 
 SWISH = (
@@ -69,8 +70,8 @@ def test_the_error_of_a_function_is_that_of_its_values(seed: int) -> None:
     stored = np.clip(np.rint(sample / np.float32(params.scale)) + params.zero_point, -128, 127)
     real = (stored - params.zero_point).astype(np.float32) * np.float32(params.scale)
     expected = float(np.square(np.maximum(real, 0) - np.maximum(sample, 0), dtype=np.float64).sum())
-    assert error_of(sample, lambda x: np.maximum(x, 0)[None])(params) == pytest.approx(expected)
-    assert error_of(sample)(params) == squared_error(sample, params.scale, params.zero_point)
+    assert errors_of(sample, [params, params], lambda x: np.maximum(x, 0)[None]) == pytest.approx(expected)
+    assert errors_of(sample, [params]) == pytest.approx(squared_error(sample, params.scale, params.zero_point))
 
 
 def test_a_range_ends_where_its_function_is_flat() -> None:
@@ -135,20 +136,33 @@ def test_an_output_that_chooses_is_compared_before_it_chooses() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:output y")
-def test_the_method_is_that_of_the_best_score_on_inputs_held_back() -> None:
+def test_the_method_is_that_of_the_best_score_on_inputs_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tried again one by one."""
+    monkeypatch.setattr("compiler.quantise.draft.FEW", 64)
     net = built(*SWISH)
     draft, feeds = draft_of(net)
     told: list[str] = []
     done = quantise(net, {"x": DATA}, Choices("free"), told.append)
     part = draft.calibrated(feeds[::2])
     held = Reference.of(net, feeds[1::2], part.late)
-    scores = {name: held.score(part.written(part.params(method), showing=part.late)) for name, method in TRIED.items()}
+    by_layers = {root: TRIED[name] for root, name in methods_of(part, held.feeds, TRIED).items()}
+    tried = {name: (TRIED[name], None) for name in WHOLE} | {BY_LAYERS: (minmax, by_layers)}
+    scores = {name: held.score(part.written(part.params(*how), showing=part.late)) for name, how in tried.items()}
     assert {f"{name}: {score:.1f} dB" for name, score in scores.items()} <= set(told)
-    best = draft.params(TRIED[max(scores, key=lambda name: scores[name])])
+    best = draft.params(*tried[max(scores, key=lambda name: scores[name])])
     assert float(done.model.constants["h_scale"]) == best["h"].scale
     again = quantise(net, {"x": DATA}, Choices("free"))
     assert to_proto(again.model) == to_proto(done.model)
+
+
+def test_few_values_do_not_rule_the_score() -> None:
+    """Of an output of six values and a map of 600: the map's, and the output's only where there is no map."""
+    net = built(node("Conv", "x w b", "c"), node("GlobalAveragePool", "c", "g"), node("Conv", "g v"))
+    draft, feeds = draft_of(net)
+    made = draft.written(draft.params(minmax), showing=["c"])
+    both, alone = Reference.of(net, feeds, ["c"]), Reference.of(net, feeds)
+    assert both.score(made) == both.noise(made)[both.compared.index("c")]
+    assert alone.score(made) == alone.noise(made)[0]
 
 
 def test_the_mean_of_decibels_is_not_ruled_by_what_is_exact() -> None:

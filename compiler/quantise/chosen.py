@@ -1,0 +1,103 @@
+"""The calibration method of each tensor: the one whose rounding and clipping the layers that read it make least noise of.
+
+Layers are linear: the noise of a result is what the layer makes, without its bias, of the noise of what it reads. Ranges come
+from other inputs than those by which methods are chosen. Naive reference: the layer run on both tensors, and the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from compiler.frontend.importer.values import Params
+from compiler.frontend.model import Array, Model, Node, TensorType, part_proto
+from compiler.frontend.session import run_session, session
+from compiler.quantise.draft import Draft
+from compiler.quantise.forms import Form
+from compiler.quantise.methods import Method
+from compiler.quantise.reference import showing
+from compiler.quantise.statistics import Feeds
+
+Float = NDArray[np.float32]
+Layer = Callable[[Float], Float]
+WINDOW = 64
+"""Rows and columns of a map that are looked at in each input."""
+_SEED = 4
+
+
+def methods_of(draft: Draft, feeds: Iterable[Feeds], tried: Mapping[str, Method]) -> dict[str, str]:
+    """Names of methods by the root of tensors that share a scale; of other tensors the method makes no difference."""
+    forms = {name: draft.params(method) for name, method in tried.items()}
+    tensors = {name: root for root, names in draft.members.items() for name in names if _differ(forms, name)}
+    readers = {name: _readers(draft, name) for name in tensors}
+    shown = [name for name in tensors if name not in draft.model.inputs]
+    loaded = session(showing(draft.model, shown)) if shown else None
+    rng = np.random.default_rng(_SEED)
+    power: dict[str, NDArray[np.float64]] = {}
+    for each in feeds:
+        values = {**each, **(run_session(loaded, each, shown) if loaded is not None else {})}
+        for name in tensors:
+            found = _powers(_window(values[name], rng), [forms[how][name] for how in tried], readers[name])
+            power[name] = power[name] + found if name in power else found
+    noise = dict[str, NDArray[np.float64]]()
+    for name, root in tensors.items():
+        shares = power[name][:, 1:] / np.maximum(power[name][:, :1], 1e-30)
+        noise[root] = noise.get(root, np.zeros(len(tried))) + shares.sum(axis=0)
+    names = [*tried]
+    return {root: names[int(found.argmin())] for root, found in noise.items()}
+
+
+def _differ(forms: Mapping[str, Mapping[str, Params]], name: str) -> bool:
+    return len({params[name] for params in forms.values()}) > 1
+
+
+def _readers(draft: Draft, name: str) -> list[Layer]:
+    """What reads a tensor: layers; for all others, but what only moves it, the tensor itself stands."""
+    found: list[Layer] = []
+    root, itself = draft.forms.root(name), name in draft.model.outputs
+    for node in draft.model.consumers().get(name, ()):
+        if draft.forms.of.get(node.name) in (Form.CONV, Form.GEMM):
+            found.append(_layer(draft.model, node))
+        elif not any(draft.forms.root(each) == root for each in node.outputs):
+            itself = True
+    return [*found, _same] if itself or not found else found
+
+
+def _same(values: Float) -> Float:
+    return values
+
+
+def _layer(model: Model, node: Node) -> Layer:
+    """Without its bias, for any number of inputs."""
+    source, result = node.inputs[0], node.output
+    free = {name: TensorType(onnx.TensorProto.FLOAT, None) for name in (source, result)}
+    bare = replace(model, types={**model.types, **free})
+    loaded = session(part_proto(bare, [replace(node, inputs=node.inputs[:2])], [source], [result]), threads=1)
+    return lambda values: run_session(loaded, {source: values}, [result])[result]
+
+
+def _window(values: Array, rng: np.random.Generator) -> Float:
+    """A part of large maps, somewhere."""
+    places = [slice(None)] * min(values.ndim, 2)
+    for size in values.shape[2:]:
+        first = int(rng.integers(0, max(size - WINDOW, 0) + 1))
+        places.append(slice(first, first + WINDOW))
+    return np.ascontiguousarray(values[tuple(places)], np.float32)
+
+
+def _powers(values: Float, forms: Sequence[Params], readers: Sequence[Layer]) -> NDArray[np.float64]:
+    """Of each reader's result: of the signal, then of the noise of each form."""
+    noise = [values, *(_rounded(values, params) - values for params in forms)]
+    stacked = np.concatenate(noise)
+    made = [read(stacked).reshape(len(noise), -1) for read in readers]
+    return np.array([np.square(each, dtype=np.float64).sum(axis=1) for each in made])
+
+
+def _rounded(values: Float, params: Params) -> Float:
+    scale = np.float32(params.scale)
+    stored = np.clip(np.rint(values / scale) + params.zero_point, -128, 127)
+    return np.asarray((stored - params.zero_point) * scale, np.float32)
