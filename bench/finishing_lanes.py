@@ -52,7 +52,7 @@ def main() -> None:
     choices = [most, *((conv, pool) for conv in arguments.conv or most[:1] for pool in arguments.pool or most[1:])]
     full: dict[str, int] = {}
     for conv, pool in dict.fromkeys(choices):
-        machine = replace(config, conv_finish=conv, pool_finish=pool, pool_leaky=0)
+        machine = replace(config, conv_finish=conv, pool_finish=pool)
         row = [config.name, str(conv), str(pool), *cycle_cells(arguments.networks, machine, full)]
         put_row("Cycles", COLUMNS, row, 3, PAGE)
         print(" | ".join(row), flush=True)

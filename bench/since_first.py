@@ -57,7 +57,7 @@ def as_first(name: str) -> MachineConfig:
     """Memories of the first edition, and as many lanes as there can be; windows take a tap in a cycle, as they did."""
     now = preset(name)
     lanes = {"conv_finish": now.oc_p * now.px_p, "pool_finish": now.ic_p, "misc_lanes": now.ic_p}
-    fields = {"base": name, "name": f"{name}_first", "chip": "", "chip_cores": 1, "pool_taps": 1, "pool_leaky": 0}
+    fields = {"base": name, "name": f"{name}_first", "chip": "", "chip_cores": 1, "pool_taps": 1}
     return config_from_dict(fields | lanes | MEMORIES[name], origin="bench")
 
 

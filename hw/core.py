@@ -115,9 +115,8 @@ class Core(wiring.Component):
 
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
-        is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself; with SAVE they have
-        fewest words to read, and share a way, and a line of it where that suffices. So do the writers other than LOAD, if they
-        take several cycles for a word; where ways are shared, MISC may have LOAD's line (see ``Ways``)."""
+        is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself. Both and SAVE read
+        fewest words, so they share a way."""
         reads = {unit.name.lower(): _lanes(part, "fm_read") for unit, part in parts.items()}
         writes = {unit.name.lower(): _lanes(part, "fm_write") for unit, part in parts.items()}
         if "misc" in reads:
@@ -128,10 +127,8 @@ class Core(wiring.Component):
             reads={name: len(lanes) for name, lanes in reads.items() if lanes},
             writes={name: len(lanes) for name, lanes in writes.items() if lanes},
             shared=("save", "misc_a", "misc_b"),
-            filled=("conv", "pool") if self.config.ways.fill else (),
             slow=("conv", "pool", "misc") if self.config.ways.slow_writers else (),
-            read_line=("save", "misc_a", "misc_b") if self.config.ways.serial_reads else (),
-            write_line=("load", "misc") if self.config.ways.joint_writes else (),
+            serial=self.config.ways.serial_reads,
         )
         for kind, users in (("read", reads), ("write", writes)):
             for name, lanes in users.items():

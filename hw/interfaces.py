@@ -23,14 +23,12 @@ class FeatureMapRead(wiring.Signature):
     """One read lane, seen from the unit that reads.
 
     Give ``valid`` and ``addr`` from registers: the banks' arbitration hangs on them. A lane that asks for nothing is ``ready``.
-    Where ways fill (``Ways.fill``), it reads ``fill`` in every byte, which is given when read data come.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         super().__init__({
             "valid": Out(1),
             "addr": Out(config.fm_address_bits),
-            "fill": Out(8),
             "ready": In(1),
             "data": In(8 * config.ic_p),
         })

@@ -39,7 +39,6 @@ BOUNDS: dict[str, Bound] = {
     "px_p": Bound(1, 8),
     "conv_finish": Bound(1, 512),
     "pool_finish": Bound(1, 64),
-    "pool_leaky": Bound(0, 64),
     "pool_taps": Bound(1, 4),
     "misc_lanes": Bound(1, 64),
     "fm_banks": Bound(1, 256),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def check_lanes(config: MachineConfig) -> None:
     """All that follows."""
-    for check in (check_finish, check_misc, check_packing, check_array_clock, check_leaky):
+    for check in (check_finish, check_misc, check_packing, check_array_clock):
         check(config)
 
 
@@ -67,27 +67,6 @@ def check_finish(config: MachineConfig) -> None:
         raise ConfigError(
             f"configuration field pool_finish: {config.pool_finish} does not divide ic_p = {config.ic_p}; "
             f"choose {_one_of(divisors(config.ic_p))}"
-        )
-
-
-def check_leaky(config: MachineConfig) -> None:
-    """Lanes take turns at a multiplier in whole groups, and where they do not do so already."""
-    if not config.pool_leaky:
-        return
-    if config.array_clock > 1:
-        raise ConfigError(
-            f"configuration field pool_leaky: {config.pool_leaky} multipliers are for lanes that have one each for LEAKY, and "
-            "with array_clock 2 there is one for two lanes already; make pool_leaky 0, or array_clock 1"
-        )
-    if config.shares_finish:
-        raise ConfigError(
-            f"configuration field pool_leaky: {config.pool_leaky} multipliers are for finishing lanes of POOL's own, and with "
-            "shared_finish it has none; make pool_leaky 0, or shared_finish false"
-        )
-    if config.pool_finish % config.pool_leaky:
-        raise ConfigError(
-            f"configuration field pool_leaky: {config.pool_leaky} does not divide pool_finish = {config.pool_finish}; "
-            f"choose {_one_of(divisors(config.pool_finish))}, or 0 for one in each lane"
         )
 
 

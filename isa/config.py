@@ -29,7 +29,7 @@ ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
     *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock",
-    "shared_finish", "pool_leaky", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
+    "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
 )  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
 
@@ -100,9 +100,6 @@ class MachineConfig:
     for a second clock."""
     shared_finish: bool = False
     """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first."""
-    pool_leaky: int = 0
-    """Multipliers for LEAKY that POOL's finishing lanes share, a divisor of their number; 0: each lane has its own. Changes no
-    result; see ``leaky_turns``."""
     narrow_pairs: int = 0
     """Pairs of output lanes that share multipliers of 18 x 18 bits, for chips with few of them; as many as there are, and none
     with ``dsp_packing``. Changes no result."""
@@ -379,7 +376,7 @@ _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
     fm_banks=16, fm_depth=1024, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
-    pool_leaky=2, weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
+    weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
 )  # fmt: skip
 _ZU2 = MachineConfig(
     name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=2, misc_lanes=4,

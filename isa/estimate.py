@@ -60,7 +60,7 @@ def _products(config: MachineConfig) -> float:
 
 
 def _multipliers(config: MachineConfig) -> float:
-    """All of them: array, zero-point of the weights, POOL's taps, finishing lanes (a wide product, LEAKY's), MISC, adders."""
+    """All of them: array, zero-point of the weights, POOL's taps, finishing lanes (a wide product), MISC, adders."""
     found = _products(config) + (config.px_p if config.dsp_packing else 1)
     by_turns = config.array_clock > 1
     wide, narrow = (1, 0.5) if by_turns else (2, 1)
@@ -69,8 +69,7 @@ def _multipliers(config: MachineConfig) -> float:
         shared = config.dsp_packing and not pool_by_turns(config)
         found += config.ic_p * _pool_taps(config) * (-(-config.px_p // 2) if shared else config.px_p)
         lanes += [] if config.shares_finish else [config.pool_finish]
-        found -= config.pool_finish - config.pool_finish // config.leaky_turns
-    found += sum(wide * count + ceil(narrow * count) for count in lanes)
+    found += wide * sum(lanes)
     found -= wide * config.conv_finish if config.conv_shifts else 0
     if config.dsp_adders:
         found += config.oc_p * config.px_p + config.conv_finish + sum(lanes)

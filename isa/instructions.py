@@ -49,8 +49,7 @@ WRITABLE = (Region.WORK, Region.OUTPUT)
 
 class Activation(enum.IntEnum):
     NONE = 0
-    LEAKY = 1
-    TABLE = 2
+    TABLE = 1
 
 
 class PoolMode(enum.IntEnum):
@@ -145,9 +144,9 @@ _POST: tuple[Field, ...] = (
     Field("zp", 8, "zero-point of the output, added after rounding", signed=True),
     Field("lo", 8, "least output", signed=True),
     Field("hi", 8, "greatest output", signed=True),
-    Field("act", 2, "activation", enum=Activation),
+    Field("act", 1, "activation", enum=Activation),
     Field("table", 2, "activation table"),
-    reserved(4),
+    reserved(5),
 )
 _TABLE_RULE = Rule("table < the tables of the configuration", lambda f, c: f.table < c.tables)
 
@@ -260,7 +259,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             (Field("g_step", 24, "words from the first channel vector of one group to that of the next", words=True), reserved(8)),
             (Field("w_addr", 16, "first weight word"), Field("p_addr", 16, "first parameter word: one for each chunk")),
             _POST,
-            (Field("alpha", 16, "LEAKY: slope below zero, in 1/65536"), Field("a_addr", 16, "first accumulator entry")),
+            (Field("a_addr", 16, "first accumulator entry"), reserved(16)),
         ),
         (_RING_RULE, _TABLE_RULE),
     ),
@@ -275,16 +274,12 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
                 _fm("o_cs", "words from one output channel vector to the next"),
                 Field("mode", 2, "what is done with a window", enum=PoolMode),
                 Field("by_count", 1, "AVERAGE: padding is left out, and the parameter word is chosen by the pixels counted"),
-                reserved(9),
+                Field("w_zp", 8, "DEPTHWISE: subtracted from every tap", signed=True),
+                reserved(1),
             ),
             (Field("t_addr", 16, "DEPTHWISE: first tap word"), Field("t_step", 16, "tap words from one channel vector to the next")),
             (Field("p_addr", 16, "first parameter word"), Field("p_step", 16, "parameter words from one channel vector to the next")),
             _POST,
-            (
-                Field("alpha", 16, "LEAKY: slope below zero, in 1/65536"),
-                Field("w_zp", 8, "DEPTHWISE: subtracted from every tap", signed=True),
-                reserved(8),
-            ),
         ),
         (
             _RING_RULE,
@@ -322,7 +317,6 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         ),
         (
             _TABLE_RULE,
-            Rule("MISC knows no LEAKY: use a table", lambda f, c: f.act != Activation.LEAKY.value),
             Rule("b_lane < ic_p: lane of B", lambda f, c: f.b_lane < c.ic_p),
             Rule(
                 "SUM and HIGHEST write once in loop 4: o_s4 = 0, and take 1024 lanes at most",

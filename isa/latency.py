@@ -22,8 +22,8 @@ _REQUANTISE = 8
 """Register stages of a requantiser whose multipliers run on the machine's clock."""
 SHIFT = 6
 """Those of one whose scales are powers of two."""
-_ACTIVATE = 4
-"""Those of an activation, the table's own included."""
+ACTIVATE = 3
+"""Cycles from an int16 to its byte, the table's own included."""
 
 
 def requantise_latency(config: MachineConfig) -> int:
@@ -36,19 +36,14 @@ def product_latency(config: MachineConfig) -> int:
     return 1 if config.array_clock == 1 else 3
 
 
-def activate_latency(config: MachineConfig) -> int:
-    """Cycles from an int16 to its byte."""
-    return _ACTIVATE - 1 + product_latency(config)
-
-
 def post_latency(config: MachineConfig) -> int:
     """Cycles from a sum that is finished to its byte."""
-    return requantise_latency(config) + activate_latency(config)
+    return requantise_latency(config) + ACTIVATE
 
 
 def conv_post_latency(config: MachineConfig) -> int:
     """The same of CONV, whose lanes may only shift."""
-    return SHIFT + activate_latency(config) if config.conv_shifts else post_latency(config)
+    return SHIFT + ACTIVATE if config.conv_shifts else post_latency(config)
 
 
 def pool_by_turns(config: MachineConfig) -> bool:

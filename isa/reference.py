@@ -19,7 +19,7 @@ from isa.table import Field, Instruction
 
 _EXAMPLE = Op(
     "CONV",
-    {"i_addr": 0x20, "k_h": 3, "k_w": 3, "o_addr": 0x100, "act": 1, "alpha": 6554},
+    {"i_addr": 0x20, "k_h": 3, "k_w": 3, "o_addr": 0x100, "act": 1, "table": 1},
     frozenset({Unit.LOAD}),
     frozenset({Unit.SAVE, Unit.POOL}),
 )

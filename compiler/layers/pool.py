@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.packing import pool_param_words, records, tap_words
 from compiler.layers.placed import Placed, Rows
-from compiler.layers.post import activation_of, post_values
+from compiler.layers.post import post_values
 from compiler.layers.window import WindowRows, output_values, window_values
 from compiler.schedule.instruction import Access, Pending, Space
 from compiler.tuned import LEAST_POOL_PIECE as LEAST
@@ -19,7 +19,7 @@ from compiler.tuned import MOST_POOL_PIECES as MOST
 from compiler.xgraph.ops import Conv, Finish, Op, Pool, PoolKind, Requantisation, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
-from isa.instructions import Activation, Buffer, PoolMode, Unit
+from isa.instructions import Buffer, PoolMode, Unit
 from isa.requantisation import packed
 
 
@@ -52,9 +52,7 @@ class _WindowLayer:
         self.vectors = -(-source.channels // config.ic_p)
         self.taps = window.kernel[0] * window.kernel[1]
         at_once = config.taps_at_once(window.stride[1], window.dilation[1]) if self.several else 1
-        turns = config.leaky_turns if activation_of(finish) == Activation.LEAKY else 1
-        drain = config.px_p * config.pool_parts * turns
-        self.steps = max(window.kernel[0] * -(-window.kernel[1] // at_once), drain)
+        self.steps = max(window.kernel[0] * -(-window.kernel[1] // at_once), config.px_p * config.pool_parts)
         """Cycles of a pixel group."""
         self.beats_of_vector = -(-target.height * target.width // config.px_p) * self.steps
         self.beats = self.vectors * self.beats_of_vector

@@ -9,19 +9,10 @@ from compiler.xgraph.ops import Finish
 from isa.instructions import Activation, Buffer
 
 
-def activation_of(finish: Finish) -> Activation:
-    """What an instruction does behind requantisation; a table has LEAKY in it."""
-    if finish.table is not None:
-        return Activation.TABLE
-    return Activation.NONE if finish.alpha is None else Activation.LEAKY
-
-
 def post_values(finish: Finish, at: Mapping[Buffer, int]) -> tuple[dict[str, int], list[Access]]:
     """Fields, and the table that is read, if any; ``at`` says in which slot it lies."""
-    values = {"zp": finish.zero_point, "lo": finish.lo, "hi": finish.hi, "act": int(activation_of(finish))}
-    if finish.table is not None:
-        slot = at[Buffer.TABLE]
-        return values | {"table": slot}, [Access(Space.TABLE, slot, 1)]
-    if finish.alpha is not None:
-        values |= {"alpha": finish.alpha}
-    return values, []
+    values = {"zp": finish.zero_point, "lo": finish.lo, "hi": finish.hi}
+    if finish.table is None:
+        return values | {"act": int(Activation.NONE)}, []
+    slot = at[Buffer.TABLE]
+    return values | {"act": int(Activation.TABLE), "table": slot}, [Access(Space.TABLE, slot, 1)]

@@ -40,7 +40,7 @@ def channel_order(op: Op) -> NDArray[np.intp] | None:
     ):
         return None
     weights, q, finish = op.weights[:, 0, 0], op.requantisation, op.finish
-    plain = finish.table is None and finish.alpha is None and (finish.zero_point, finish.lo, finish.hi) == (0, -128, 127)
+    plain = finish.table is None and (finish.zero_point, finish.lo, finish.hi) == (0, -128, 127)
     unit = (q.mantissa == _UNIT).all() and (q.shift == 23).all() and not q.bias.any()
     if not (plain and unit and ((weights == 1).sum(axis=1) == 1).all() and np.count_nonzero(weights) == len(weights)):
         return None

@@ -40,7 +40,6 @@ def is_pad(op: Op) -> bool:
     return (
         isinstance(op, Pool) and op.kind is PoolKind.MAX and op.window.kernel == (1, 1) and op.window.stride == (1, 1)
         and op.finish.table is None and (op.finish.zero_point, op.finish.lo, op.finish.hi) == (0, -128, 127)
-        and op.finish.alpha is None
     )  # fmt: skip
 
 

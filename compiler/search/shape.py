@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from compiler.fusion.legal import Mask, OpSets, bits_of
-from compiler.layers.post import activation_of
 from compiler.layers.scales import powers_of_two
 from compiler.memory.storage import storage_of
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, attributes
@@ -101,12 +100,12 @@ def _geometry(op: Op) -> object:
             padding = op.output_padding if isinstance(op, ConvTranspose) else None
             # Lanes that only shift take none but powers of two.
             shifts = powers_of_two(op.requantisation.mantissa)
-            return type(op).__name__, op.window, op.groups, op.weights.shape, padding, activation_of(op.finish), shifts
+            return type(op).__name__, op.window, op.groups, op.weights.shape, padding, op.finish.table is not None, shifts
         case Pool():
             shifts = powers_of_two(np.array([mantissa for _, mantissa, _ in op.scales.values()]))
-            return "Pool", op.kind.value, op.window, op.count_pad, sorted(op.scales), activation_of(op.finish), shifts
+            return "Pool", op.kind.value, op.window, op.count_pad, sorted(op.scales), op.finish.table is not None, shifts
         case Eltwise():
-            return "Eltwise", op.kind.value, activation_of(op.finish)
+            return "Eltwise", op.kind.value, op.finish.table is not None
         case Upsample():
             return "Upsample", op.factor
     # What planning looks at in kinds that are not known here, nobody says.

@@ -44,13 +44,11 @@ class Requantisation:
 
 @dataclass(frozen=True, eq=False)
 class Finish:
-    """What happens to a requantised value: zero-point, LEAKY, clamp, table."""
+    """What happens to a requantised value: zero-point, clamp, table."""
 
     zero_point: int = 0
     lo: int = -128
     hi: int = 127
-    alpha: int | None = None
-    """LEAKY slope in 1/65536."""
     table: Int8 | None = None
     """256 values, indexed by the clamped value as uint8."""
 

@@ -144,8 +144,6 @@ def _round(value: NDArray[np.float32]) -> Int64:
 
 
 def _finish(r: Int64, finish: Finish) -> Int8:
-    if finish.alpha is not None:
-        r = np.where(r < 0, np.rint(r * (finish.alpha / 65536.0)).astype(np.int64), r)
     y = np.minimum(np.maximum(r + finish.zero_point, finish.lo), finish.hi).astype(np.int8)
     return y if finish.table is None else finish.table[y.view(np.uint8)]
 

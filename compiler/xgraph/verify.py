@@ -85,8 +85,6 @@ class Checks:
         for what in ("zero_point", "lo", "hi"):
             self.within(what, getattr(finish, what), -128, 127)
         self.within("hi", finish.hi, finish.lo, 127)
-        if finish.alpha is not None:
-            self.within("alpha", finish.alpha, 0, 65535)
         if finish.table is not None:
             self.array("table", finish.table, np.int8, (256,))
 

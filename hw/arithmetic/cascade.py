@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth import Cat, Const, Module, Signal, Value, signed
 
-from hw.arithmetic.dsp48e2 import BELOW, P_BITS, Enables, Sum, dsp48e2, dsp48e2_rounded
+from hw.arithmetic.dsp48e2 import P_BITS, Enables, Sum, dsp48e2
 from hw.arithmetic.packing import GAP, pack
-from hw.arithmetic.sums import extended
 
 SPLIT = 17
 """Bits of a factor that the first of two DSPs takes."""
@@ -32,20 +31,6 @@ class Pair:
 
 
 Operand: TypeAlias = Value | Pair
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """A whole number: ``above``, or one ``less``, if that is told, and then ``above`` is odd."""
-
-    above: Value
-    less: Value | None = None
-
-    @property
-    def whole(self) -> Value:
-        if self.less is None:
-            return self.above
-        return Cat(self.above[0] & ~self.less, self.above[1:]).as_signed()
 
 
 class Cascades:
@@ -81,15 +66,6 @@ class Cascades:
         whole = Cat(low[:SPLIT], (high + low[SPLIT:])[: bits - SPLIT])
         return registered(m, whole, "product", enables.total)
 
-
-    def shrunk(self, m: Module, value: Value, factor: Value, chosen: Value, enables: Enables, name: str) -> Nearest:
-        """``value * factor / 2^16``, rounded to a whole number, ties to even, where it is ``chosen``, and else ``value``; two
-        cycles later. ``value`` has 16 bits and a sign, ``factor`` 16 and none."""
-        product, plain, taken = (
-            registered(m, source, f"{kind}_{name}", enables.product)
-            for kind, source in (("product", value * factor), ("plain", value), ("chosen", chosen))
-        )
-        return Nearest(registered(m, shrunk_or(product, plain, taken), f"whole_{name}", enables.total))
 
 
 class Dsp48Cascades(Cascades):
@@ -129,32 +105,6 @@ class Dsp48Cascades(Cascades):
         return Cat(registered(m, low[:SPLIT], "lowest", enables.total), high[: bits - SPLIT])
 
 
-    def shrunk(self, m: Module, value: Value, factor: Value, chosen: Value, enables: Enables, name: str) -> Nearest:
-        total, even = Signal(P_BITS, name=f"shrunk_{name}"), Signal(name=f"even_{name}")
-        m.submodules[f"dsp_{name}"] = dsp48e2_rounded(value, less(factor), ~chosen, half_above(value), enables, total, even)
-        return nearest(total, even)
-
-
-def shrunk_or(product: Value, plain: Value, chosen: Value) -> Value:
-    """``product / 2^16``, rounded, ties to even, where it is ``chosen``, and else ``plain``."""
-    up = product[BELOW - 1] & (product[: BELOW - 1].any() | product[BELOW])
-    return _rounded(Mux(chosen, product[BELOW : 2 * BELOW].as_signed(), plain), chosen & up)
-
-
-def less(factor: Value) -> Value:
-    """``factor - 2^16``: its product with a value, added to ``half_above`` of that, is ``value * factor + 2^15``."""
-    return Cat(factor, Const(1, 1)).as_signed()
-
-
-def half_above(value: Value) -> Value:
-    """``value * 2^16 + 2^15``; what no product is added to is no tie."""
-    return extended(Cat(Const(1 << BELOW - 1, BELOW), value).as_signed(), P_BITS)
-
-
-def nearest(total: Value, even: Value) -> Nearest:
-    """The whole number that a sum with ``half_above`` is next to: of a tie the even one."""
-    return Nearest(total[BELOW : 2 * BELOW].as_signed(), total[BELOW] & even)
-
 
 def cascades_of(platform: Any) -> Cascades:
     """The kind that the platform has chosen: its ``cascades``, or plain RTL."""
@@ -179,8 +129,3 @@ def registered(m: Module, value: Value, name: str, enable: Value = _ALWAYS, doma
         with m.If(enable):
             m.d[domain] += found.eq(value)
     return found
-
-
-def _rounded(floor: Value, up: Value) -> Value:
-    """``floor + up`` as one chain of carries."""
-    return (Cat(Const(1, 1), Const(0, len(floor))) + Cat(up, floor))[1 : 1 + len(floor)].as_signed()

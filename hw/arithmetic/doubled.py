@@ -26,8 +26,8 @@ from typing import Any, TypeAlias
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 
-from hw.arithmetic.cascade import SPLIT, Dsp48Cascades, Nearest, cascades_of, half_above, less, nearest, registered, shrunk_or
-from hw.arithmetic.dsp48e2 import P_BITS, Halves, Rounded, Sum, dsp48e2_in_turns, dsp48e2_running
+from hw.arithmetic.cascade import SPLIT, Dsp48Cascades, cascades_of, registered
+from hw.arithmetic.dsp48e2 import P_BITS, Halves, Sum, dsp48e2_in_turns, dsp48e2_running
 from hw.arithmetic.sums import extended
 
 FAST = "fast"
@@ -118,15 +118,6 @@ class DoubledCascades:
             found += self.take(m, self.chain(m, [operands], 0, bits, f"{name}_{lane}"), f"{name}_{lane}")
         return found[: len(lanes)]
 
-    def shrunk(self, m: Module, lanes: Sequence[Value], factor: Value, chosen: Sequence[Value], enable: Value) -> list[Nearest]:
-        """``Cascades.shrunk`` of every lane, four cycles later: the last register takes something with ``enable``."""
-        products = self.lanes(m, lanes, Cat(factor, Const(0, 1)).as_signed(), 33, "scaled")
-        found = []
-        for n, (product, plain, taken) in enumerate(zip(products, lanes, chosen, strict=True)):
-            late = [_slow(m, source, 3, f"{kind}_{n}") for kind, source in (("plain", plain), ("chosen", taken))]
-            found.append(Nearest(registered(m, shrunk_or(product, *late), f"whole_{n}", enable)))
-        return found
-
     def wide_product(self, m: Module, a: Value, b: Value, bits: int) -> Value:
         """The ``bits`` lowest bits of ``a * b``, three cycles later; both are in registers, have no sign, and 26 and 34 bits at
         most."""
@@ -208,19 +199,6 @@ class Dsp48DoubledCascades(DoubledCascades):
         )  # fmt: skip
         return joined
 
-    def shrunk(self, m: Module, lanes: Sequence[Value], factor: Value, chosen: Sequence[Value], enable: Value) -> list[Nearest]:
-        found: list[Value] = []
-        late = [_slow(m, value, 1, f"plain_{n}") for n, value in enumerate(lanes)]
-        for (n, pair), (_, later), (_, taken) in zip(_pairs(lanes), _pairs(late), _pairs(chosen), strict=True):
-            total, unused = Signal(P_BITS, name=f"shrunk_{n}"), Signal(P_BITS, name=f"unused_{n}")
-            even = Signal(name=f"even_{n}")
-            shown = half_above(Mux(self.halves.first, *later).as_signed())
-            m.submodules[f"dsp_shrunk_{n}"] = dsp48e2_in_turns(
-                less(factor), *pair, Sum(shown=shown), self.halves, total, unused, wide_turns=False, late=False, domain=FAST,
-                rounded=Rounded(~taken[0], ~taken[1], even),
-            )  # fmt: skip
-            found += self.take(m, nearest(total, even).whole, f"shrunk_{n}")
-        return [Nearest(registered(m, value, f"whole_{n}", enable)) for n, value in enumerate(found[: len(lanes)])]
 
 
 def lanes_by_turns(m: Module, platform: Any, lanes: Sequence[Value], shared: Value, bits: int, name: str) -> list[Value]:
@@ -236,12 +214,6 @@ def doubled_cascades(platform: Any, halves: Halves) -> DoubledCascades:
 def _pairs(lanes: Sequence[Value]) -> list[tuple[int, tuple[Value, Value]]]:
     """Two lanes at a time, by the number of the first one; the last one with itself if it is alone."""
     return [(n, (lanes[n], lanes[min(n + 1, len(lanes) - 1)])) for n in range(0, len(lanes), 2)]
-
-
-def _slow(m: Module, value: Value, cycles: int, name: str) -> Value:
-    for n in range(cycles):
-        value = registered(m, value, f"{name}_{n}")
-    return value
 
 
 def _held(m: Module, value: Value, cycles: int, name: str) -> Value:

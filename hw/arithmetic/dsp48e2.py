@@ -20,8 +20,6 @@ _ADDED_D = 0b00100
 _UNUSED_REGISTERS = ("ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "CREG", "OPMODEREG")
 _A_AND_B = 0b00_11
 """Its fields Y and X where A and B side by side are added, and no product."""
-BELOW = 16
-"""Bits of a sum that are looked at, where it is asked whether they are 0."""
 _STILL = (
     "CEA1", "CEA2", "CEAD", "CEALUMODE", "CEB1", "CEB2", "CEC", "CECARRYIN", "CECTRL", "CED", "CEINMODE", "CEM", "CEP",
     "RSTA", "RSTALLCARRYIN", "RSTALUMODE", "RSTB", "RSTC", "RSTCTRL", "RSTD", "RSTINMODE", "RSTM", "RSTP", "CARRYIN",
@@ -93,31 +91,6 @@ def dsp48e2(
     )  # fmt: skip
 
 
-def dsp48e2_rounded(a: Value, b: Value, nothing: Value, before: Value, enables: Enables, p: Value, even: Value) -> Instance:
-    """``p = a * b + before`` two cycles later, for the product and the sum have a register each; with ``nothing`` the product
-    is 0. ``even``: the ``BELOW`` lowest bits of ``p`` are 0."""
-    registers: dict[str, int | str] = {
-        "AREG": 0, "ACASCREG": 0, "BREG": 0, "BCASCREG": 0, "ADREG": 0, "DREG": 0, "INMODEREG": 0, "MREG": 1, "PREG": 1,
-        "AMULTSEL": "A",
-    }  # fmt: skip
-    return _instance(
-        registers,
-        {"CEM": enables.product, "CEC": enables.product, "CEP": enables.total, "RSTM": nothing},
-        {"A": extended(a, 30), "B": extended(b, 18), "D": Const(0, 27)},
-        Sum(shown=before), Const(0, 5), p, Signal(P_BITS), "sync", even,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Rounded:
-    """Of turns: whether the ``first`` and the ``second`` product are to be 0, and whether the ``BELOW`` lowest bits of the sum
-    are."""
-
-    first: Value
-    second: Value
-    even: Value
-
-
 @dataclass(frozen=True)
 class Halves:
     """Which half of a slower cycle this one is: registers, one the other's opposite."""
@@ -128,15 +101,14 @@ class Halves:
 
 def dsp48e2_in_turns(
     held: Value, first: Value, second: Value, before: Sum, halves: Halves, p: Value, pcout: Value,
-    *, wide_turns: bool, late: bool, domain: str, rounded: Rounded | None = None,
+    *, wide_turns: bool, late: bool, domain: str,
 ) -> Instance:  # fmt: skip
     """``p = held * first + before`` and then ``p = held * second + before``, four and five cycles after a first half in which
     all three are shown, as in the second half; ``late``: a cycle later each. ``wide_turns``: ``first`` and ``second`` have
     27 bits at most and ``held`` 18, else it is the other way round; all are signed.
 
     The adder before the multiplier adds nothing: it lets one of its operands through. Inputs, that one, the product and the
-    sum have a register each; ``late`` inputs are taken at the end of the second half, and kept. What is to be added is
-    ``shown`` two cycles after each half.
+    sum have a register each; ``late`` inputs are taken at the end of the second half, and kept.
     """
     takes = halves.second if late else Const(1, 1)
     always = Const(1, 1)
@@ -150,15 +122,11 @@ def dsp48e2_in_turns(
     a, b = (first, held) if wide_turns else (held, first)
     # Seen from the register of INMODE, a cycle later: D instead of A or B.
     turn = halves.first if late else halves.second
-    without, with_d = turn, turn
-    adds = Const(before.shown is not None, 1)
-    if rounded is not None:
-        without, with_d = turn | rounded.first, turn & ~rounded.second
     return _instance(
         ways | {"DREG": 1, "ADREG": 1, "MREG": 1, "PREG": 1, "INMODEREG": 1},
-        {"CED": takes, "CEAD": always, "CEM": always, "CEP": always, "CEINMODE": always, "CEC": adds} | moves,
+        {"CED": takes, "CEAD": always, "CEM": always, "CEP": always, "CEINMODE": always} | moves,
         {"A": extended(a, 30), "B": extended(b, 18), "D": extended(second, 27)},
-        before, Cat(Const(0, 1), without, with_d, Const(0, 2)), p, pcout, domain, None if rounded is None else rounded.even,
+        before, Cat(Const(0, 1), turn, turn, Const(0, 2)), p, pcout, domain,
     )  # fmt: skip
 
 
@@ -200,15 +168,12 @@ def dsp48e2_sum(
 
 def _instance(
     parameters: Mapping[str, int | str], moves: dict[str, Value], factors: dict[str, Value], before: Sum, inmode: Value,
-    p: Value, pcout: Value, domain: str, even: Value | None = None,
+    p: Value, pcout: Value, domain: str,
 ) -> Instance:  # fmt: skip
     """``moves``: the inputs of one bit that are not 0; ``factors``: those of more bits."""
-    registers: dict[str, int | str | Const] = {
+    registers: dict[str, int | str] = {
         "USE_MULT": "MULTIPLY", **dict.fromkeys(_UNUSED_REGISTERS, 0), **before.registers(), **parameters,
     }  # fmt: skip
-    if even is not None:
-        mask = Const(-1 << BELOW, P_BITS)
-        registers |= {"USE_PATTERN_DETECT": "PATDET", "SEL_PATTERN": "PATTERN", "SEL_MASK": "MASK", "PATTERN": 0, "MASK": mask}
     shown = {
         "C": Const(before.constant, P_BITS) if before.shown is None else before.shown,
         "PCIN": Const(0, P_BITS) if before.neighbour is None else before.neighbour,
@@ -225,5 +190,4 @@ def _instance(
         i_CARRYINSEL=Const(0, 3),
         o_P=p,
         o_PCOUT=pcout,
-        **({} if even is None else {"o_PATTERNDETECT": even}),
     )

@@ -145,7 +145,5 @@ class ReadPort(wiring.Component):
             waiting.i.valid.eq(now.complete), waiting.came.eq(now.came), answer.read.eq(now.read), answer.tag.eq(now.tag),
         ]  # fmt: skip
         for lane, port in enumerate(self.fm_read):
-            if self.always or self.config.ways.fill:
-                m.d.comb += [port.fill.eq(now.fill), answer.words[lane].eq(port.data)]
-            else:
-                m.d.comb += answer.words[lane].eq(Mux(now.read[lane], port.data, now.fill.replicate(self.config.ic_p)))
+            word = port.data if self.always else Mux(now.read[lane], port.data, now.fill.replicate(self.config.ic_p))
+            m.d.comb += answer.words[lane].eq(word)

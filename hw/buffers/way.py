@@ -1,4 +1,8 @@
-"""A way to the feature-map buffer, and the lanes that share it, turned from lanes to phases."""
+"""A way to the feature-map buffer: the path that the words of some lanes share, and who may use it in a cycle.
+
+There are two kinds. A *parallel* way carries one word of each phase in a cycle, and each of its lanes chooses the word of a
+phase for itself. A *serial* way carries one word in a cycle, whatever its phase, and all its lanes see that word.
+"""
 
 from __future__ import annotations
 
@@ -11,178 +15,110 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value
 from hw.buffers.bank import Place, split_address
 from isa.config import MachineConfig
 
-_LUT = 6
-"""Inputs of a LUT."""
-
 
 @dataclass(frozen=True)
 class Lane:
-    """A lane, and where the word lies that it asks for."""
+    """A lane of a way, and the place of the word that it asks for."""
 
     port: Any
     place: Place
     way: Way
-    line: int
-    """Which of the lines of its way its words take."""
-    back: Value
-    """It leaves this cycle to the others on its line."""
+    pauses: Value
+    """It leaves this cycle to the other lanes of its serial way."""
 
     @property
     def asks(self) -> Value:
-        return self.port.valid & ~self.back
+        return self.port.valid & ~self.pauses
 
-    def of_phase(self, phase: int) -> Value:
-        """It asks for a word of that phase."""
+    def asks_for(self, phase: int) -> Value:
         return self.asks & (self.place.phase == phase)
 
-    def bars(self, other: Lane) -> list[Value]:
-        """It asks for what it and ``other``, if that asks, cannot both have in one cycle: when all of these factors are set,
-        each of which is a LUT at most."""
-        asks = [self.port.valid] if isinstance(self.back, Const) else [self.port.valid, ~self.back]
+    def excludes(self, other: Lane) -> Value:
+        """This lane asks for what ``other`` cannot have in the same cycle, if it asks too."""
         if self.way is not other.way:
-            same = [*zip(Cat(self.place.phase, self.place.group), Cat(other.place.phase, other.place.group), strict=True)]
-        elif self.line != other.line:
-            same = [*zip(self.place.phase, other.place.phase, strict=True)]
-        else:
-            same = []
-        first = (_LUT - len(asks)) // 2
-        groups = [same[:first], *(same[n : n + _LUT // 2] for n in range(first, len(same), _LUT // 2))]
-        equal = [Cat(mine for mine, _ in group) == Cat(its for _, its in group) for group in groups]
-        return [Cat(asks).all() & equal[0], *equal[1:]]
+            return self.asks & (self.place.phase == other.place.phase) & (self.place.group == other.place.group)
+        return self.asks if self.way.serial else self.asks & (self.place.phase == other.place.phase)
 
 
 @dataclass(frozen=True)
 class PhaseRequest:
-    """What the lanes of a way were granted of one phase, a cycle ago: at most one word."""
+    """The word of one phase that a way was granted in the cycle before."""
 
     valid: Value
     group: Value
     row: Value
-    line: Value
-    """By which of the lines it goes."""
+    lane: Value
+    """The number of the lane that was granted it."""
 
 
 class Way:
-    """The lanes that share a way: in each cycle it takes one word of each phase, and one word on each of its lines.
+    """The lanes that share a way, first the one that goes first.
 
-    Lanes have a line each, or several have one together. The first of these stands back in the cycle after one in which
-    another wanted the line, too: neither side waits longer than a cycle for the other. What was granted is known by phase
-    in the cycle after. A way of one line has the row and the group of its only word at every phase.
-
-    If it ``fills``, there is one group more, of words that are ``fill`` in every byte: it is the group of each phase that no
-    lane asks for, and by the first of these comes what a lane reads that asks for nothing. Of a way of one line it is the group
-    when no lane asks.
+    On a serial way the first lane pauses in the cycle after one in which it and another lane asked. So the first lane cannot
+    starve the others, and no lane waits for the first more than one cycle.
     """
 
-    def __init__(
-        self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any], lines: Sequence[int], *, fills: bool = False
-    ) -> None:
-        """``lines``: the line of each port, numbered in the order in which they come first."""
-        if fills and len(ports) > config.fm_phases:
-            raise ValueError(f"{name} has {len(ports)} lanes: expected {config.fm_phases} at most, to leave a phase for fill")
+    def __init__(self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any], *, serial: bool = False) -> None:
         self.config = config
-        self.fillings = [ports[0].fill.replicate(config.ic_p)] if fills else []
-        """The groups behind those of banks."""
-        self.lanes = []
-        self.lines: list[list[Lane]] = [[] for _ in range(max(lines) + 1)]
+        self.serial = serial
         self._name = name
         self._m = m
-        for port, line in zip(ports, lines, strict=True):
-            others = [other for other, its in zip(ports, lines, strict=True) if its == line and other is not port]
-            back = Const(0) if self.lines[line] or not others else self._takes_turns(port, others, line)
-            lane = Lane(port, split_address(config, port.addr), self, line, back)
-            self.lanes.append(lane)
-            self.lines[line].append(lane)
-
-    def _takes_turns(self, port: Any, others: Sequence[Any], line: int) -> Signal:
-        """Register: the first lane of a line is to stand back."""
-        back = Signal(name=f"{self._name}_back{line}")
-        self._m.d.sync += back.eq(port.valid & ~back & Cat(other.valid for other in others).any())
-        return back
+        pauses: Value = Const(0)
+        if serial and len(ports) > 1:
+            first, *others = ports
+            pauses = Signal(name=f"{name}_pauses")
+            m.d.sync += pauses.eq(first.valid & ~pauses & Cat(other.valid for other in others).any())
+        self.lanes = [
+            Lane(port, split_address(config, port.addr), self, pauses if number == 0 else Const(0))
+            for number, port in enumerate(ports)
+        ]
 
     def phase_requests(self) -> list[PhaseRequest]:
-        """Registers: what was granted in the cycle before."""
+        """Registers: what was granted in the cycle before, for each phase."""
         phases = range(self.config.fm_phases)
-        if len(self.lines) > 1:
+        if not self.serial:
             return [self._phase_request(phase) for phase in phases]
-        group, row = (on_line(self.lanes, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
-        only = self._registered(self._group_or_fill(Cat(lane.asks for lane in self.lanes).any(), group), row, "")
-        return [PhaseRequest(self._granted(phase), *only, Cat()) for phase in phases]
+        group, row = (self.first_asking([getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
+        only = self._registered(group, "group"), self._registered(row, "row"), Const(0)
+        return [PhaseRequest(self._granted(phase), *only) for phase in phases]
 
     def _phase_request(self, phase: int) -> PhaseRequest:
-        valid = self._granted(phase)
-        hits = self._hits(phase)
-        line = Signal(range(len(self.lines)), name=f"{self._name}_first{phase}")
-        group, row = (_choose(hits, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
-        self._m.d.comb += line.eq(_choose(hits, [lane.line for lane in self.lanes]))
-        register = Signal.like(line, name=f"{self._name}_line{phase}", reset_less=True)
-        self._m.d.sync += register.eq(line)
-        return PhaseRequest(valid, *self._registered(self._group_or_fill(Cat(hits).any(), group), row, str(phase)), register)
+        asking = [lane.asks_for(phase) for lane in self.lanes]
+        number = Signal(range(len(self.lanes)), name=f"{self._name}_first{phase}")
+        self._m.d.comb += number.eq(first_of(asking, list(range(len(self.lanes)))))
+        group, row = (first_of(asking, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
+        return PhaseRequest(
+            self._granted(phase), self._registered(group, f"group{phase}"), self._registered(row, f"row{phase}"),
+            self._registered(number, f"lane{phase}"),
+        )  # fmt: skip
 
-    def _group_or_fill(self, asked: Value, group: Value) -> Value:
-        return Mux(asked, group, self.config.fm_banks // self.config.fm_phases) if self.fillings else group
-
-    def phase_read(self, line: Sequence[Lane]) -> Value:
-        """By which phase the word of a line comes."""
-        wanted = on_line(line, [lane.place.phase for lane in line])
-        if not self.fillings or len(self.lines) == 1:
-            return wanted
-        free = [~Cat(self._hits(phase)).any() for phase in range(self.config.fm_phases)]
-        return Mux(Cat(lane.asks for lane in line).any(), wanted, _choose(free, list(range(self.config.fm_phases))))
-
-    def _hits(self, phase: int) -> list[Value]:
-        return [lane.of_phase(phase) for lane in self.lanes]
+    def first_asking(self, options: Sequence[Value]) -> Value:
+        """The option of the first lane that asks."""
+        return first_of([lane.asks for lane in self.lanes], options)
 
     def _granted(self, phase: int) -> Signal:
-        """Some lane was granted a word of that phase: a LUT or two behind the grants, in a module of its own."""
+        """Register: some lane was granted a word of that phase."""
         valid = Signal(name=f"{self._name}_valid{phase}")
-        hits = Signal(len(self.lanes), name=f"{self._name}_hits{phase}")
-        self._m.d.comb += hits.eq(Cat(self._hits(phase)))
-        self._m.submodules[f"{self._name}_granted{phase}"] = late = Module()
-        late.d.sync += valid.eq((hits & Cat(lane.port.ready for lane in self.lanes)).any())
+        self._m.d.sync += valid.eq(Cat(lane.asks_for(phase) & lane.port.ready for lane in self.lanes).any())
         return valid
 
-    def _registered(self, group: Value, row: Value, suffix: str) -> tuple[Signal, Signal]:
-        registers = (
-            Signal(len(group), name=f"{self._name}_group{suffix}", reset_less=True),
-            Signal(len(row), name=f"{self._name}_row{suffix}", reset_less=True),
-        )
-        self._m.d.sync += [register.eq(value) for register, value in zip(registers, (group, row), strict=True)]
-        return registers
+    def _registered(self, value: Value, name: str) -> Signal:
+        return delayed(self._m, value, 1, f"{self._name}_{name}")
 
 
 def arbitrate(m: Module, order: Sequence[Lane]) -> None:
-    """Grant every lane unless it stands back, or one before it in the order asks for the same bank, for the same phase by the
-    same way, or for anything on the same line. A lane that asks for nothing is granted it.
+    """Grant every lane unless it pauses, or a lane before it in ``order`` excludes it. A lane that asks for nothing is granted.
 
-    Each lane has a tree of LUTs, three deep: factors, products of them, their sum, as long as there are no more than 24 to 30
-    factors; in a module of its own, lest synthesis share between lanes what then is a level deeper.
+    Each lane has a module of its own: synthesis maps it for depth alone, and shares nothing between lanes (see
+    docs/decisions/late-signals.md).
     """
-    for place, lane in enumerate(order):
-        m.submodules[f"lane{place}"] = alone = Module()
-        back = [] if isinstance(lane.back, Const) else [lane.back]
-        waits = Cat(back, _sums([other.bars(lane) for other in order[:place]])).any()
+    for number, lane in enumerate(order):
+        m.submodules[f"lane{number}"] = alone = Module()
+        waits = Cat(lane.pauses, *(other.excludes(lane) for other in order[:number])).any()
         alone.d.comb += lane.port.ready.eq(~(lane.port.valid & waits))
 
 
-def _sums(products: Sequence[Sequence[Value]]) -> list[Value]:
-    """The products, of which a LUT takes as many as it has inputs for their factors."""
-    luts: list[tuple[list[Value], int]] = []
-    for factors in sorted(products, key=len, reverse=True):
-        value, inputs = Cat(factors).all(), len(factors)
-        if luts and luts[-1][1] + inputs <= _LUT:
-            luts[-1] = ([*luts[-1][0], value], luts[-1][1] + inputs)
-        else:
-            luts.append(([value], inputs))
-    return [Cat(values).any() for values, _ in luts]
-
-
-def on_line(lanes: Sequence[Lane], options: Sequence[Value]) -> Value:
-    """The option of that lane of a line which goes first of those that ask."""
-    return _choose([lane.asks for lane in lanes], options)
-
-
-def _choose(hits: Sequence[Value], options: Sequence[Any]) -> Value:
+def first_of(hits: Sequence[Value], options: Sequence[Any]) -> Value:
     """The option of the first hit; the last one's when there is none."""
     result = Value.cast(options[-1])
     for hit, option in zip(reversed(hits[:-1]), reversed(options[:-1]), strict=True):
@@ -190,10 +126,11 @@ def _choose(hits: Sequence[Value], options: Sequence[Any]) -> Value:
     return result
 
 
-def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
+def delayed(m: Module, value: Value, cycles: int, name: str) -> Signal:
     """The value that many cycles ago."""
     for cycle in range(cycles):
         register = Signal(len(value), name=f"{name}_{cycle + 1}", reset_less=True)
         m.d.sync += register.eq(value)
         value = register
+    assert isinstance(value, Signal)
     return value

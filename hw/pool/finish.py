@@ -18,7 +18,6 @@ from hw.post.shared import GuestSignature
 from hw.window.placement import place_layout
 from hw.window.queue import Queue
 from isa.config import MachineConfig
-from isa.instructions import Activation
 from isa.latency import post_latency
 
 
@@ -40,8 +39,7 @@ class PixelFinish(wiring.Component):
     What is to be written meets its place in a register, on which the banks' arbitration hangs.
     Refused writes never stop the pipeline: a queue holds everything that is on the way, and ``i`` is taken only
     while there is room for a pixel, so back-pressure comes from one register. ``settings`` are taken with the last part
-    of an instruction's last pixel. After a part with LEAKY none is taken until all lanes have had their turn at a multiplier
-    (``leaky_turns``). ``place`` tells where each pixel goes, or that it is a surplus one.
+    of an instruction's last pixel. ``place`` tells where each pixel goes, or that it is a surplus one.
 
     With ``shared_finish`` the pipeline is CONV's, at the other end of ``lanes``: then a part also waits while that is taken.
 
@@ -71,7 +69,6 @@ class PixelFinish(wiring.Component):
         m.submodules.results = results = Queue(data.ArrayLayout(8, c.ic_p), depth(c))
         vector, finished, free = self._lanes(m)
         take = Signal()
-        rests = self._rests(m, take & (self.settings.p.act == Activation.LEAKY.value))
 
         pixel = self.i.p
         settings = self.settings.p
@@ -79,7 +76,7 @@ class PixelFinish(wiring.Component):
         leave = Signal()
         asks = Signal()
         m.d.comb += [
-            self.i.ready.eq(self.settings.valid & free & ~rests & ((room != 0) | (pixel.part != 0))),
+            self.i.ready.eq(self.settings.valid & free & ((room != 0) | (pixel.part != 0))),
             take.eq(self.i.valid & self.i.ready),
             self.settings.ready.eq(take & pixel.last & (pixel.part == c.pool_parts - 1)),
             asks.eq(take & ~settings.bypass),
@@ -131,21 +128,11 @@ class PixelFinish(wiring.Component):
         m.d.sync += self.done.eq(held & last & (~self.fm_write.valid | self.fm_write.ready))
         return m
 
-    def _rests(self, m: Module, leaky: Value) -> Value:
-        """Whether lanes still take turns at the vector that was taken, and no other may be."""
-        if self.config.leaky_turns == 1:
-            return Const(0)
-        rests = Signal()
-        before = Signal(self.config.leaky_turns - 2)
-        """A vector with LEAKY was taken a cycle ago, two cycles, and so on."""
-        m.d.sync += [before.eq(Cat(leaky, before)), rests.eq(Cat(leaky, before).any())]
-        return rests
-
     def _lanes(self, m: Module) -> tuple[Any, Any, Value]:
         """What the pipeline is shown, what comes out of it, and whether what is taken now may be shown in the next cycle."""
         if self.config.shares_finish:
             m.d.comb += self.lanes.waits.eq(self.i.valid & self.settings.valid)
             return self.lanes.vector, self.lanes.finished, self.lanes.room
-        m.submodules.post = post = PostProcess(self.config, self.config.pool_finish, turns=self.config.leaky_turns)
+        m.submodules.post = post = PostProcess(self.config, self.config.pool_finish)
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
         return post.i, post.o, Const(1)

@@ -1,32 +1,18 @@
-"""Zero-point and clamp: step 7 of docs/machine.md, with bounds that the zero-point is taken off beforehand."""
+"""Zero-point and clamp: step 6 of docs/machine.md, with bounds from which the zero-point is already subtracted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from amaranth import Mux, Value
 
-from hw.arithmetic.cascade import Nearest
-from hw.arithmetic.sums import chosen_sum, extended
 
+def clamped(r: Value, least: Value, most: Value, zp: Value) -> Value:
+    """``clamp(r, least, most) + zp`` in eight bits. ``r`` has 16 bits, the bounds nine, and ``least`` is not above ``most``.
 
-@dataclass(frozen=True)
-class Bounds:
-    """``least`` and ``most`` of ``r`` instead of ``r + zp``, in nine bits; ``least`` is not above ``most``."""
-
-    least: Value
-    most: Value
-    zp: Value
-
-    def clamped(self, found: Nearest) -> Value:
-        """The whole number, or the bound that it is beyond, and ``zp``: eight bits. Nine bits of the number suffice: where they
-        do not, it is beyond one."""
-        whole = found.whole
-        far = ~(whole[8:].all() | ~whole[8:].any())
-        # few - least and most - few, whose carry chains take the inverted operands in; only their signs count. Whether few
-        # is one less is a carry of the first one; if that takes few to most, most is what comes out all the same.
-        few = extended(found.above[:9].as_signed(), 10)
-        below = Mux(far, whole[15], chosen_sum(~extended(self.least, 10), few, 1 if found.less is None else ~found.less)[9])
-        above = Mux(far, ~whole[15], chosen_sum(extended(self.most, 10), ~few, 1)[9])
-        bounded = Mux(below, self.least[:8], Mux(above, self.most[:8], whole[:8]))
-        return chosen_sum(self.zp, bounded)
+    Nine bits of ``r`` are compared. Where they do not hold ``r``, its sign says which bound it exceeds.
+    """
+    far = ~(r[8:].all() | ~r[8:].any())
+    few = r[:9].as_signed()
+    below = Mux(far, r[15], few < least)
+    above = Mux(far, ~r[15], few > most)
+    bounded = Mux(below, least[:8], Mux(above, most[:8], r[:8]))
+    return (zp + bounded)[:8]

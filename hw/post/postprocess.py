@@ -31,17 +31,14 @@ class PostProcess(wiring.Component):
     """Requantisation and activation of ``lanes`` values at a time.
 
     One vector per cycle, latency ``post_latency`` (if it only ``shifts``, ``conv_post_latency``). It never stalls: whoever
-    feeds it has room for what comes out. With ``array_clock`` 2 its multipliers run at twice the clock: one for each lane's
-    product, one for LEAKY in two lanes. Where ``turns`` lanes share one, no vector comes in the ``turns - 1`` cycles after one
-    with LEAKY, which takes so many more.
+    feeds it has room for what comes out. With ``array_clock`` 2 the multiplier of each lane runs at twice the clock.
     """
 
-    def __init__(self, config: MachineConfig, lanes: int, *, shifts: bool = False, turns: int = 1) -> None:
-        """``shifts``: scales are powers of two; ``turns``: lanes that share a multiplier for LEAKY."""
+    def __init__(self, config: MachineConfig, lanes: int, *, shifts: bool = False) -> None:
+        """``shifts``: scales are powers of two."""
         self._config = config
         self._lanes = lanes
         self._shifts = shifts
-        self._turns = turns
         super().__init__({
             "i": In(vectors(post_layout(lanes))),
             "o": Out(vectors(data.ArrayLayout(signed(8), lanes))),
@@ -50,7 +47,7 @@ class PostProcess(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.activate = activate = Activate(self._config, self._lanes, self._turns)
+        m.submodules.activate = activate = Activate(self._config, self._lanes)
         wiring.connect(m, wiring.flipped(self.o), activate.o)
         wiring.connect(m, wiring.flipped(self.table_write), activate.table_write)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.config import MachineConfig
-from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Activation, Buffer, PoolMode
+from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Buffer, PoolMode
 from sim.cycle.geometry import Taps
 from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, operand_waits
 from sim.cycle.rivals import IDLE, Use
@@ -124,34 +124,31 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """Taps = vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one after the other, with LEAKY in
-    more cycles where lanes take turns for it."""
+    """Taps = vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one after the other."""
     pixel_groups = -(-f["o_h"] * f["o_w"] // config.px_p)
     groups = pixel_groups * f["vectors"]
     taps = f["k_h"] * f["k_w"]
     waits = _waits(config, f)
     one = np.ones_like(taps)
-    kinds = [pool_drain_of(config, leaky=leaky) for leaky in (False, True)]
-    leaky = f["act"] == Activation.LEAKY
-    drains = [kinds[number] for number in leaky.tolist()]
-    group = np.maximum(taps, np.where(leaky, kinds[1].cycles, kinds[0].cycles))
+    drain = pool_drain_of(config)
+    group = np.maximum(taps, drain.cycles)
     active = pixel_groups * taps
     several = np.where((f["mode"] != PoolMode.MAX) & (f["k_w"] > 1), config.pool_taps, 1)
     together = np.flatnonzero(several > 1)
     for n, window in zip(together.tolist(), _taps(config, {name: f[name][together] for name in _GEOMETRY}), strict=True):
         counts = several_steps(window, config.pool_taps).counts
-        group[n] = max(int(counts.min()), drains[n].cycles)
+        group[n] = max(int(counts.min()), drain.cycles)
         active[n] = counts.sum()
-        waits[n] = np.maximum(counts, drains[n].cycles).sum() - group[n] * len(counts)
+        waits[n] = np.maximum(counts, drain.cycles).sum() - group[n] * len(counts)
         waits[n] += several_waits(window, config.pool_taps, config.fm_phases)
     waits *= f["vectors"]
     active *= f["vectors"]
     reads = _window_walks(config, f, one, 0 * one, f["vectors"], one, f["i_cs"], group, several)
-    places = _place_walks(config, f, f["vectors"], drains, 1, 1)
+    places = _place_walks(config, f, f["vectors"], [drain] * len(taps), 1, 1)
     return [
         WindowCost(n, size, a, w, Use(read, written), walk, place, drain)
-        for n, size, a, w, read, written, walk, place, drain in zip(
-            *_lists(groups, group, active, waits), _reads(config, f), _writes(config, f, f["vectors"]), reads, places, drains,
+        for n, size, a, w, read, written, walk, place in zip(
+            *_lists(groups, group, active, waits), _reads(config, f), _writes(config, f, f["vectors"]), reads, places,
             strict=True,
         )
     ]

@@ -123,9 +123,9 @@ def drain_of(config: MachineConfig) -> Drain:
     return Drain(config.px_p // config.conv_ports, config.conv_ports, config.conv_parts, config.words_per_chunk)
 
 
-def pool_drain_of(config: MachineConfig, *, leaky: bool = False) -> Drain:
-    """POOL's: one pixel at a time, each part of it in several cycles where lanes take turns for LEAKY."""
-    return Drain(config.px_p, 1, config.pool_parts * (config.leaky_turns if leaky else 1), 1)
+def pool_drain_of(config: MachineConfig) -> Drain:
+    """POOL's: one pixel at a time."""
+    return Drain(config.px_p, 1, config.pool_parts, 1)
 
 
 @dataclass(frozen=True)

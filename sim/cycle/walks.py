@@ -91,12 +91,12 @@ class Way(Enum):
     OWN = "own"
     """Its bank."""
     SHARED_READ = "shared read"
-    """Its bank, and its phase from all others that read by this way; its bank alone where all of these have one line, on which
-    this one stands back for the others every other time."""
+    """Its bank, and its phase from all others that read by this way; its bank alone where that way is serial, on which
+    this one pauses every other time for the others."""
     OPERAND = "operand"
-    """The same of an operand of MISC; where there is one line, its bank, and the line from the other operand."""
+    """The same of an operand of MISC; where that way is serial, its bank, and the way from the other operand."""
     SHARED_WRITE = "shared write"
-    """Its phase, from all others that write; nothing else on a line that LOAD and MISC have together, where they take turns."""
+    """Its phase, from all others that write."""
 
 
 @dataclass(frozen=True, slots=True)

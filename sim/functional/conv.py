@@ -73,7 +73,7 @@ def conv(context: Context, f: SimpleNamespace) -> None:
     if inputs is not None:
         acc -= inputs * np.int32(f.w_zp)
     bias, scale = unpack_records(state.buffers[Buffer.PARAM][f.p_addr : f.p_addr + f.chunks], shifts=state.config.conv_shifts)
-    y = finish(requantise(acc, bias, scale), f, state.tables, f.alpha)
+    y = finish(requantise(acc, bias, scale), f, state.tables)
     write_chunks(state, f, y)
 
 

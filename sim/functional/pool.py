@@ -62,7 +62,7 @@ def pool(context: Context, f: SimpleNamespace) -> None:
         inside = window.inside(rows)
         x = state.padded_words.take(words.reshape(*words.shape[:2], f.k_h * f.k_w, f.vectors), axis=0)
         r = reduce_taps(context, f, x, inside.reshape(*inside.shape[:2], -1))
-        y[rows] = finish(r, f, state.tables, f.alpha)
+        y[rows] = finish(r, f, state.tables)
     words = grid(steps(f.vectors, f.o_cs), *output_pixels(f), modulus=fm_modulus(config))
     state.write_words(words, y.transpose(2, 0, 1, 3))
 

@@ -42,10 +42,8 @@ def requantise(acc: Int32, bias: Int32, scale: FloatArray) -> Float32:
     return np.clip(r, *INT16, out=r)
 
 
-def finish(r: FloatArray, f: SimpleNamespace, tables: Int8, alpha: int = 0) -> Int8:
-    """Steps 6 to 8; ``r`` holds whole numbers within int16 and is overwritten."""
-    if f.act == Activation.LEAKY:
-        r = np.where(r < 0, np.rint(r * np.float64(alpha / 65536)), r)
+def finish(r: FloatArray, f: SimpleNamespace, tables: Int8) -> Int8:
+    """Steps 6 and 7; ``r`` holds whole numbers within int16 and is overwritten."""
     r += f.zp
     np.maximum(r, f.lo, out=r)
     np.minimum(r, f.hi, out=r)

@@ -24,7 +24,7 @@ def random_config(seed: int) -> MachineConfig:
     while True:
         try:
             drawn = _drawn(rng, f"random{seed}")
-            return config_from_dict(drawn | _multipliers_for_leaky(drawn, seed), origin=f"seed {seed}")
+            return config_from_dict(drawn, origin=f"seed {seed}")
         except ConfigError:
             continue  # finishing lanes, phases and packing ask something of each other
 
@@ -41,16 +41,9 @@ def any_config(seed: int) -> MachineConfig:
                 "pool_finish": rng.choice(divisors(ic_p)), "misc_lanes": rng.choice(divisors(ic_p)),
             }  # fmt: skip
         try:
-            return config_from_dict(drawn | _multipliers_for_leaky(drawn, seed), origin=f"seed {seed}")
+            return config_from_dict(drawn, origin=f"seed {seed}")
         except ConfigError:
             continue
-
-
-def _multipliers_for_leaky(drawn: dict[str, Any], seed: int) -> dict[str, int]:
-    """One for each lane, or fewer where lanes may share them; nothing else depends on what is drawn here."""
-    if drawn["array_clock"] > 1 or (drawn["shared_finish"] and drawn["build_pool"]):
-        return {}
-    return {"pool_leaky": random.Random(f"leaky {seed}").choice([0, *divisors(drawn["pool_finish"])])}
 
 
 def _of_no_size(rng: random.Random) -> dict[str, Any]:

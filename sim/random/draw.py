@@ -66,19 +66,15 @@ def int8(rng: random.Random) -> int:
     return rng.choice((-128, -1, 0, 0, 1, 127)) if rng.random() < 0.3 else rng.randint(-128, 127)
 
 
-def post(rng: random.Random, config: MachineConfig, *, leaky: bool) -> dict[str, int]:
+def post(rng: random.Random, config: MachineConfig) -> dict[str, int]:
     """Zero-point, clamp and activation."""
     low, high = sorted((int8(rng), int8(rng)))
     if rng.random() < 0.6:
         low, high = -128, 127
     elif rng.random() < 0.05:
         low, high = high, low
-    choices = [Activation.NONE, Activation.NONE, Activation.TABLE, *([Activation.LEAKY] * leaky)]
-    act = rng.choice(choices)
-    values = {"zp": rng.choice((0, int8(rng))), "lo": low, "hi": high, "act": int(act), "table": rng.randrange(config.tables)}
-    if leaky:
-        values["alpha"] = rng.randrange(1 << 16)
-    return values
+    act = rng.choice((Activation.NONE, Activation.NONE, Activation.TABLE))
+    return {"zp": rng.choice((0, int8(rng))), "lo": low, "hi": high, "act": int(act), "table": rng.randrange(config.tables)}
 
 
 def subtensor_strides(rng: random.Random, counts: list[int], slack: int) -> list[int]:

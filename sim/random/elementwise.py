@@ -43,11 +43,7 @@ def misc(rng: random.Random, config: MachineConfig, budget: int) -> Op | None:
             v[f"{stream}_addr"] = v["o_addr"]
     v |= _numbers(rng, mode)
     v |= {"b_one": rng.randrange(2), "b_lane": rng.randrange(config.ic_p), "last_lanes": rng.randint(1, config.ic_p)}
-    return Op("MISC", v | post_without_leaky(rng, config))
-
-
-def post_without_leaky(rng: random.Random, config: MachineConfig) -> dict[str, int]:
-    return post(rng, config, leaky=False)
+    return Op("MISC", v | post(rng, config))
 
 
 def _stream(rng: random.Random, v: dict[str, int], stream: str, counts: list[int]) -> None:

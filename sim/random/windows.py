@@ -156,7 +156,7 @@ def _placed(rng: random.Random, config: MachineConfig, name: str, v: dict[str, i
     v["i_addr"] = place(rng, config, int(relative.min()), int(relative.max())) if relative.size else 0
     last = int(axes((vectors, v["o_cs"]), (v["o_h"], v["o_ys"]), (v["o_w"], v["o_xs"])).max())
     v["o_addr"] = place(rng, config, 0, last)
-    return Op(name, v | post(rng, config, leaky=True)) if v["i_addr"] >= 0 and v["o_addr"] >= 0 else None
+    return Op(name, v | post(rng, config)) if v["i_addr"] >= 0 and v["o_addr"] >= 0 else None
 
 
 def channel_steps(v: dict[str, int]) -> Cells:

@@ -10,11 +10,6 @@ from isa.config import MachineConfig
 
 
 def show_words(ctx: Any, config: MachineConfig, ports: Iterable[Any], words: Iterable[int | None], rng: random.Random) -> None:
-    """The words at their ports; None, of a lane that asked for nothing, is ``fill`` where ways fill, else anything."""
-    asked = list(zip(ports, words, strict=True))
-    fills = [ctx.get(port.fill) if config.ways.fill and word is None else 0 for port, word in asked]
-    for (port, word), fill in zip(asked, fills, strict=True):
-        if word is None:
-            filled = sum(fill << 8 * lane for lane in range(config.ic_p))
-            word = filled if config.ways.fill else rng.getrandbits(8 * config.ic_p)
-        ctx.set(port.data, word)
+    """The words at their ports; anything for None, a lane that asked for nothing."""
+    for port, word in zip(ports, words, strict=True):
+        ctx.set(port.data, rng.getrandbits(8 * config.ic_p) if word is None else word)

@@ -82,7 +82,7 @@ def test_order_case_spelling_and_comments_do_not_matter(program: list[Op]) -> No
 
 
 def test_text_reads_as_in_the_documentation() -> None:
-    text = "CONV wait=LOAD signal=SAVE,POOL i_addr=0x20 k_h=3 k_w=3 o_addr=0x100 act=LEAKY alpha=6554\n"
+    text = "CONV wait=LOAD signal=SAVE,POOL i_addr=0x20 k_h=3 k_w=3 o_addr=0x100 act=TABLE table=1\n"
     assert disassemble(assemble(text)) == text
     (statement,) = parse("; a comment\n\n" + text)
     assert statement.line == 3
@@ -132,7 +132,7 @@ def test_config_stands_for_the_hash() -> None:
         ("CONV k_h=1.5", "CONV.k_h = 1.5: expected a number in 0..255"),
         ("CONV k_h=\u0663", "CONV.k_h = \u0663: expected a number in 0..255"),
         ("CONV k_h=" + "9" * 5000, "expected a number in 0..255"),
-        ("CONV act=RELU", "CONV.act = RELU: expected NONE, LEAKY, TABLE or a number in 0..3"),
+        ("CONV act=RELU", "CONV.act = RELU: expected NONE, TABLE or a number in 0..1"),
         ("CONV wait=DMA", "CONV.wait = DMA: no unit 'DMA'; units are LOAD, SAVE, CONV, POOL, MISC"),
         ("CONV wait=LOAD,", "CONV.wait = LOAD,: no unit ''"),
         ("CONV wait=LOAD,load", "CONV.wait = LOAD,load: LOAD is named twice; one token is the most"),

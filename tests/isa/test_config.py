@@ -86,8 +86,6 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
             changes |= {"fm_banks": 1}
         if field == "misc_lanes":
             changes |= {"ic_p": value}
-        if field == "pool_leaky":
-            changes |= {"ic_p": 64, "pool_finish": 64, "shared_finish": False}
         if field == "narrow_pairs":
             changes |= {"oc_p": 64}
         if field == "array_clock":
@@ -104,9 +102,6 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
         ({"conv_finish": 3}, "choose 1, 2, 4, 8, 16 or 32"),
         ({"conv_finish": 64}, "conv_finish: 64 neither divides oc_p = 16"),
         ({"pool_finish": 32}, "pool_finish: 32 does not divide ic_p = 16; choose 1, 2, 4, 8 or 16"),
-        ({"pool_leaky": 3}, "pool_leaky: 3 does not divide pool_finish = 8; choose 1, 2, 4 or 8, or 0 for one in each lane"),
-        ({"array_clock": 2}, "with array_clock 2 there is one for two lanes already; make pool_leaky 0, or array_clock 1"),
-        ({"shared_finish": True}, "with shared_finish it has none; make pool_leaky 0, or shared_finish false"),
         ({"misc_lanes": 5}, "misc_lanes: 5 does not divide the 16 lanes of a word (ic_p); choose one of 1, 2, 4, 8, 16"),
         ({"fm_banks": 30}, "fm_banks: 30 is not a multiple of 4, which px_p = 2 asks for (and pool_taps = 3)"),
         ({"fm_banks": 256, "fm_depth": 8192}, "fm_banks x fm_depth: 2097152 words are more than the 1048576"),
@@ -133,12 +128,6 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
 def test_what_cannot_be_built_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         dataclasses.replace(BASE, **change)
-
-
-def test_lanes_take_turns_only_where_they_share() -> None:
-    assert [preset(name).leaky_turns for name in PRESETS] == [1, 4, 1, 1]
-    assert dataclasses.replace(BASE, pool_leaky=8).leaky_turns == 1
-    assert dataclasses.replace(BASE, build_pool=False, shared_finish=True).leaky_turns == 4
 
 
 @given(st.integers(1, 8), st.integers(0, 1 << 20))

@@ -32,4 +32,4 @@ def test_bits_are_those_of_the_encoding() -> None:
     conv = reference().split("### CONV")[1].split("### POOL")[0]
     assert "| 1 | 20-25 | `s_y` | vertical stride; at least 1 |" in conv
     assert "| 14 | 0-7 | `zp` | zero-point of the output, added after rounding; signed, -128..127 |" in conv
-    assert "| 14 | 24-25 | `act` | activation; 0 NONE, 1 LEAKY, 2 TABLE |" in conv
+    assert "| 14 | 24 | `act` | activation; 0 NONE, 1 TABLE |" in conv

@@ -1,4 +1,4 @@
-"""Which machines share ways and lines."""
+"""Which machines share ways."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NANO, BASE = preset("nano"), preset("base")
 
 def test_a_machine_of_one_phase_shares_no_way_but_that_of_slow_writers() -> None:
     ways = NANO.ways
-    assert (ways.shared, ways.slow_writers, ways.serial_reads, ways.joint_writes) == (False, True, False, False)
+    assert (ways.shared, ways.slow_writers, ways.serial_reads) == (False, True, False)
     assert not replace(NANO, conv_finish=4, pool_finish=4).ways.slow_writers
 
 
@@ -32,20 +32,3 @@ def test_a_machine_of_one_phase_shares_no_way_but_that_of_slow_writers() -> None
 def test_reads_are_serial_where_save_and_both_operands_ask_for_a_word_in_a_cycle(config: MachineConfig, serial: bool) -> None:
     assert config.ways.shared
     assert config.ways.serial_reads == serial
-
-
-@pytest.mark.parametrize(
-    ("config", "joint"),
-    [
-        (ZU9, True),  # LOAD, two pixels of CONV, POOL, and MISC: a LUT chooses one of four.
-        (BASE, False),
-        (preset("zu2"), False),
-        (replace(ZU9, conv_finish=16), False),
-        (replace(ZU9, conv_finish=64), False),
-        (replace(ZU9, build_pool=False), False),
-        (replace(ZU9, build_misc=False), False),
-        (replace(ZU9, axi_data_bits=256), False),
-    ],
-)
-def test_load_and_misc_have_a_line_together_where_that_saves_a_lut_per_bit(config: MachineConfig, joint: bool) -> None:
-    assert config.ways.joint_writes == joint

@@ -125,7 +125,7 @@ def test_a_pad_moves_into_all_its_readers_or_none() -> None:
         (pool("p", "x", AROUND, finish=Finish(1)), False), (pool("p", "x", AROUND, finish=Finish(0, -127)), False),
         (pool("p", "x", AROUND, finish=Finish(0, -128, 126)), False),
         (pool("p", "x", AROUND, finish=Finish(table=VALUES)), False),
-        (pool("p", "x", AROUND, finish=Finish(alpha=3)), False), (conv("p", "x", AROUND), False),
+        (conv("p", "x", AROUND), False),
     ],
 )  # fmt: skip
 def test_which_operations_only_pad(op: Op, is_so: bool) -> None:
@@ -163,7 +163,7 @@ def weighed(row: list[int]) -> dict[str, Any]:
         ({"window": Window((1, 1), (2, 1))}, None), ({"window": Window((1, 1), pads=(0, 0, 1, 0))}, None),
         (changed("bias", 1), None), (changed("mantissa", (1 << 23) + 1), None), (changed("shift", 24), None),
         ({"finish": Finish(1)}, None), ({"finish": Finish(0, -127)}, None), ({"finish": Finish(0, -128, 126)}, None),
-        ({"finish": Finish(table=VALUES)}, None), ({"finish": Finish(alpha=3)}, None),
+        ({"finish": Finish(table=VALUES)}, None),
         ({"groups": 2, "weights": np.ones((4, 1, 1, 2), np.int8)}, None),
         ({"window": Window((1, 2)), "weights": np.eye(4, dtype=np.int8).reshape(4, 1, 1, 4).repeat(2, axis=2)}, None),
     ],

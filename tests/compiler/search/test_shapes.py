@@ -35,7 +35,6 @@ DIFFERENT: dict[str, Callable[[Builder, str], str]] = {
     "groups": lambda b, x: b.conv(x, 8, groups=2),
     "table": lambda b, x: b.conv(x, 8, finish=TABLE),
     "depthwise": lambda b, x: b.conv(x, 8, groups=8),
-    "leaky depthwise": lambda b, x: b.conv(x, 8, groups=8, finish=Finish(alpha=6554)),
     "deconvolution": lambda b, x: b.transpose(x, 8, 3, 1, 1),
     "pool": lambda b, x: b.pool(x, PoolKind.MAX, 3, 1, 1),
     "average": lambda b, x: b.pool(x, PoolKind.AVERAGE, 3, 1, 1),

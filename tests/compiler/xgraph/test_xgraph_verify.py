@@ -99,7 +99,6 @@ def test_views_keep_the_quantisation(op: Op, shape: tuple[int, int, int, int]) -
         (replace(CONV, weight_zp=-129), (1, 4, 4, 4), "weight_zp is -129"),
         (replace(CONV, finish=Finish(lo=5, hi=3)), (1, 4, 4, 4), "hi is 3, 5 to 127 is expected"),
         (replace(CONV, finish=Finish(table=np.zeros(255, np.int8))), (1, 4, 4, 4), r"shape of table is \(255,\)"),
-        (replace(CONV, finish=Finish(alpha=70000)), (1, 4, 4, 4), "alpha is 70000"),
         (CONV, (1, 5, 4, 4), "windows reach over 7 of 6 rows"),
         (replace(AVERAGE, scales={}), (1, 3, 3, 4), "has no scale for its 4 pixels"),
         (replace(AVERAGE, scales={4: (0, 1, 0), 5: (0, 1, 0)}), (1, 3, 3, 4), "count of a scale is 5, 1 to 4"),
@@ -146,7 +145,7 @@ def test_fields_reach_from_the_least_to_the_most(
 
 
 @pytest.mark.parametrize(
-    ("field", "bounds"), [("zero_point", (-128, 127)), ("lo", (-128, 127)), ("hi", (-128, 127)), ("alpha", (0, 65535))]
+    ("field", "bounds"), [("zero_point", (-128, 127)), ("lo", (-128, 127)), ("hi", (-128, 127))]
 )
 @pytest.mark.parametrize(("op", "shape"), [SOUND[0], SOUND[1], SOUND[4], SOUND[6]], ids=lambda value: type(value).__name__)
 def test_finishes_reach_from_the_least_to_the_most(

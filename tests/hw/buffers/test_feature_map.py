@@ -8,12 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from amaranth import Fragment, Module
 
 from hw.buffers.bank import write_granularity
 from hw.buffers.feature_map import FeatureMap
-from hw.buffers.way import Way
-from hw.interfaces import FeatureMapRead
 from isa.config import MachineConfig, preset
 from isa.latency import BANK_LATENCY
 from tests.hw.simulation import Simulator
@@ -22,8 +19,6 @@ NANO = dataclasses.replace(preset("nano"), fm_depth=16)
 """One phase, six groups."""
 PHASED = dataclasses.replace(preset("nano"), ic_p=6, oc_p=4, px_p=2, fm_banks=12, fm_depth=16)
 """Four phases, three groups; words of six bytes that are written two at a time."""
-PAIRS = dataclasses.replace(PHASED, fm_banks=8)
-"""Four phases, two groups."""
 SINGLE = dataclasses.replace(preset("nano"), ic_p=1, oc_p=1, fm_banks=1, fm_depth=16)
 READS = {"save": 1, "conv": 2, "pool": 4, "misc": 1}
 """The lanes of a requester: one, a pair, and as many as there are phases."""
@@ -32,10 +27,8 @@ SLOW_WRITES = {"load": 1, "conv": 1, "misc": 1}
 """The last two write by one way."""
 SHARED = ("save", "misc")
 """Those that read by one way where ways are shared."""
-LINED_WRITES = {"load": 1, "conv": 2, "pool": 1, "misc": 1}
-"""Five lanes, the first and the last on one line."""
-LINED_READS = {"save": 1, "conv": 2, "pool": 4, "misc_a": 1, "misc_b": 1}
-ONE_LINE = ("save", "misc_a", "misc_b")
+SERIAL_READS = {"save": 1, "conv": 2, "pool": 4, "misc_a": 1, "misc_b": 1}
+ON_THE_SERIAL_WAY = ("save", "misc_a", "misc_b")
 
 
 def bank_of(config: MachineConfig, addr: int) -> int:
@@ -48,36 +41,38 @@ def lanes_of(dut: FeatureMap, kind: str) -> list[Any]:
     return [lane for name in getattr(dut, f"{kind}s") for lane in getattr(dut, f"{kind}_{name}")]
 
 
-def lined(config: MachineConfig) -> FeatureMap:
-    """With lines that several requesters have together."""
-    return FeatureMap(
-        config, reads=LINED_READS, writes=LINED_WRITES, shared=ONE_LINE, read_line=ONE_LINE, write_line=("load", "misc")
-    )
+def serial(config: MachineConfig) -> FeatureMap:
+    """With a serial way that several requesters share."""
+    return FeatureMap(config, reads=SERIAL_READS, writes=WRITES, shared=ON_THE_SERIAL_WAY, serial=True)
+
+
+def on_the_serial_way(dut: FeatureMap, kind: str, owner: str) -> bool:
+    return dut.serial and kind == "read" and owner in dut.shared
 
 
 def way_of(dut: FeatureMap, kind: str, owner: str) -> str:
     return "shared" if dut.config.fm_phases > 1 and (kind == "write" or owner in dut.shared) else owner
 
 
-def granted_lanes(dut: FeatureMap, kind: str, asked: list[int | None], back: dict[str, bool]) -> list[bool]:
+def granted_lanes(dut: FeatureMap, kind: str, asked: list[int | None], pauses: dict[str, bool]) -> list[bool]:
     """First come, first served, lane by lane: a bank is wanted once, so is a phase by the lanes of one way, and anything at
-    all by those of one line, whose first lane stands ``back`` after it had company."""
+    all by those of the serial way, whose first lane ``pauses`` after it had company."""
     taken: set[object] = set()
     found = []
     owners = [name for name, lanes in getattr(dut, f"{kind}s").items() for _ in range(lanes)]
-    on_line = [index for index, owner in enumerate(owners) if owner in dut.on_one_line[kind]]
-    stands_back = back[kind]
-    back[kind] = bool(on_line) and not stands_back and asked[on_line[0]] is not None
-    back[kind] &= any(asked[index] is not None for index in on_line[1:])
-    if stands_back:
-        asked = [None if index == on_line[0] else addr for index, addr in enumerate(asked)]
+    on_way = [index for index, owner in enumerate(owners) if on_the_serial_way(dut, kind, owner)]
+    paused = pauses[kind]
+    pauses[kind] = bool(on_way) and not paused and asked[on_way[0]] is not None
+    pauses[kind] &= any(asked[index] is not None for index in on_way[1:])
+    if paused:
+        asked = [None if index == on_way[0] else addr for index, addr in enumerate(asked)]
     for owner, addr in zip(owners, asked, strict=True):
         if addr is None:
             found.append(False)
             continue
         wanted: set[object] = {bank_of(dut.config, addr), (way_of(dut, kind, owner), addr % dut.config.fm_phases)}
-        if owner in dut.on_one_line[kind]:
-            wanted.add("line")
+        if on_the_serial_way(dut, kind, owner):
+            wanted.add("serial way")
         found.append(not wanted & taken)
         taken |= wanted
     return found
@@ -102,44 +97,25 @@ def run(dut: FeatureMap, process: Any) -> None:
     sim.run()
 
 
-def filled(config: MachineConfig) -> FeatureMap:
-    """Whose lanes of CONV and POOL read something even if they ask for nothing."""
-    return FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED, filled=("conv", "pool"))
-
-
-def one_filled(config: MachineConfig) -> FeatureMap:
-    """A lane of CONV, and two of POOL: of one line, and of two."""
-    return FeatureMap(config, reads=READS | {"conv": 1, "pool": 2}, writes=WRITES, shared=SHARED, filled=("conv", "pool"))
-
-
 def apart(config: MachineConfig) -> FeatureMap:
-    """With a line for each lane."""
+    """With parallel ways alone."""
     return FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED)
 
 
 @pytest.mark.parametrize(
-    ("config", "make"), [
-        (NANO, apart), (PHASED, apart), (SINGLE, apart), (PHASED, lined), (PHASED, filled), (PAIRS, filled),
-        (PHASED, one_filled),
-    ],
-    ids=["nano", "phased", "single", "lines", "filled", "filled pairs", "filled line"],
+    ("config", "make"), [(NANO, apart), (PHASED, apart), (SINGLE, apart), (PHASED, serial)],
+    ids=["nano", "phased", "single", "serial"],
 )  # fmt: skip
 def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], FeatureMap]) -> None:
     dut = make(config)
     rng = random.Random(1)
     words = [0] * config.fm_words
     grants = {"read": 0, "write": 0}
-    back = {"read": False, "write": False}
-    owners = [name for name, lanes in dut.reads.items() for _ in range(lanes)]
+    pauses = {"read": False, "write": False}
 
     async def process(ctx: Any) -> None:
         expected: list[dict[int, int]] = [{} for _ in range(BANK_LATENCY)]
-        fills: list[dict[str, int]] = [{} for _ in range(BANK_LATENCY)]
         for _ in range(600):
-            for name, value in fills.pop(0).items():
-                for lane in getattr(dut, f"read_{name}"):
-                    ctx.set(lane.fill, value)
-            fills.append({name: rng.randrange(256) for name in dut.filled})
             asked: dict[str, list[int | None]] = {}
             for kind in ("read", "write"):
                 asked[kind] = []
@@ -152,7 +128,7 @@ def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], F
             for lane, (value, mask) in zip(lanes_of(dut, "write"), writes, strict=True):
                 ctx.set(lane.data, value)
                 ctx.set(lane.mask, mask)
-            granted = {kind: granted_lanes(dut, kind, addresses, back) for kind, addresses in asked.items()}
+            granted = {kind: granted_lanes(dut, kind, addresses, pauses) for kind, addresses in asked.items()}
             for kind, addresses in asked.items():
                 for lane, addr, free in zip(lanes_of(dut, kind), addresses, granted[kind], strict=True):
                     assert addr is None or ctx.get(lane.ready) == free
@@ -164,10 +140,6 @@ def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], F
                 index: words[addr]
                 for index, (addr, ok) in enumerate(zip(asked["read"], granted["read"], strict=True))
                 if ok and addr is not None and addr not in written
-            } | {
-                index: sum(fills[-1][owner] << 8 * byte for byte in range(config.ic_p))
-                for index, (owner, addr) in enumerate(zip(owners, asked["read"], strict=True))
-                if addr is None and owner in dut.filled
             })
             for addr, ok, (value, mask) in zip(asked["write"], granted["write"], writes, strict=True):
                 if ok and addr is not None:
@@ -176,12 +148,6 @@ def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], F
 
     run(dut, process)
     assert min(grants.values()) > 300
-
-
-def test_a_requester_with_more_lanes_than_phases_leaves_none_for_fill() -> None:
-    Fragment.get(used := Module(), None)
-    with pytest.raises(ValueError, match="read_conv has 5 lanes: expected 4 at most, to leave a phase for fill"):
-        Way(used, PHASED, "read_conv", [FeatureMapRead(PHASED).create() for _ in range(5)], range(5), fills=True)
 
 
 def test_read_granted_after_the_write_sees_it() -> None:
@@ -278,73 +244,55 @@ def test_who_shares_a_way_takes_turns_within_a_phase(kind: str, name: str, other
     run(dut, process)
 
 
-def test_lanes_of_one_line_take_turns_whatever_they_ask_for() -> None:
-    dut = lined(PHASED)
+def test_lanes_of_a_serial_way_take_turns_whatever_they_ask_for() -> None:
+    dut = serial(PHASED)
 
     async def process(ctx: Any) -> None:
-        for first, last, between in (
-            (dut.read_save[0], dut.read_misc_b[0], dut.read_pool[0]), (dut.write_load[0], dut.write_misc[0], dut.write_pool[0])
-        ):  # fmt: skip
-            for lane, addr in ((first, 1), (between, 2), (last, 3)):
-                ctx.set(lane.valid, 1)
-                ctx.set(lane.addr, addr)
-            for expected in ([1, 1, 0], [0, 1, 1], [1, 1, 0], [0, 1, 1]):
-                assert [ctx.get(lane.ready) for lane in (first, between, last)] == expected
-                await ctx.tick()
-            ctx.set(first.valid, 0)
-            assert [ctx.get(lane.ready) for lane in (between, last)] == [1, 1]
-            ctx.set(last.valid, 0)
-            ctx.set(first.valid, 1)
-            for _ in range(3):
-                await ctx.tick()
-                assert ctx.get(first.ready)
+        first, last, between = dut.read_save[0], dut.read_misc_b[0], dut.read_pool[0]
+        for lane, addr in ((first, 1), (between, 2), (last, 3)):
+            ctx.set(lane.valid, 1)
+            ctx.set(lane.addr, addr)
+        for expected in ([1, 1, 0], [0, 1, 1], [1, 1, 0], [0, 1, 1]):
+            assert [ctx.get(lane.ready) for lane in (first, between, last)] == expected
+            await ctx.tick()
+        ctx.set(first.valid, 0)
+        assert [ctx.get(lane.ready) for lane in (between, last)] == [1, 1]
+        ctx.set(last.valid, 0)
+        ctx.set(first.valid, 1)
+        for _ in range(3):
+            await ctx.tick()
+            assert ctx.get(first.ready)
 
     run(dut, process)
 
 
-def test_on_a_line_nobody_starves_beside_a_mover_that_asks_in_every_cycle() -> None:
-    """Requests stay until they are granted; SAVE and LOAD always have another."""
-    dut = lined(PHASED)
+def test_on_a_serial_way_nobody_starves_beside_a_mover_that_asks_in_every_cycle() -> None:
+    """Requests stay until they are granted; SAVE always has another."""
+    dut = serial(PHASED)
     count = 40
-    done: dict[str, list[int]] = {"read_misc_a": [], "read_misc_b": [], "write_misc": []}
-    moved = {"read_save": 0, "write_load": 0}
+    done: dict[str, list[int]] = {"read_misc_a": [], "read_misc_b": []}
+    saved = 0
 
     async def process(ctx: Any) -> None:
-        for lane in (dut.write_misc[0], dut.write_load[0]):
-            ctx.set(lane.mask, -1)
+        nonlocal saved
         for cycle in range(4 * count + 1):
-            for name in moved:
-                lane = getattr(dut, name)[0]
-                ctx.set(lane.valid, 1)
-                ctx.set(lane.addr, PHASED.fm_words - 1 - moved[name] % 64)
+            ctx.set(dut.read_save[0].valid, 1)
+            ctx.set(dut.read_save[0].addr, PHASED.fm_words - 1 - saved % 64)
             for name, cycles in done.items():
                 lane = getattr(dut, name)[0]
                 ctx.set(lane.valid, len(cycles) < count)
                 ctx.set(lane.addr, len(cycles))
-            ctx.set(dut.write_misc[0].data, 1000 + len(done["write_misc"]))
-            ctx.set(dut.write_load[0].data, 5000 + moved["write_load"])
-            granted = [name for name in (*done, *moved) if ctx.get(getattr(dut, name)[0].ready & getattr(dut, name)[0].valid)]
-            for name in granted:
-                if name in done:
-                    done[name].append(cycle)
-                else:
-                    moved[name] += 1
+            for name, cycles in done.items():
+                lane = getattr(dut, name)[0]
+                if ctx.get(lane.ready & lane.valid):
+                    cycles.append(cycle)
+            saved += ctx.get(dut.read_save[0].ready)
             await ctx.tick()
-        for lane in (*dut.read_save, *dut.write_load):
-            ctx.set(lane.valid, 0)
-        ctx.set(dut.read_misc_b[0].valid, 1)
-        loaded = moved["write_load"]
-        expected = {addr: 1000 + addr for addr in range(count)}
-        expected |= {PHASED.fm_words - 1 - number % 64: 5000 + number for number in range(loaded)}
-        for addr, value in expected.items():
-            ctx.set(dut.read_misc_b[0].addr, addr)
-            await ctx.tick().repeat(BANK_LATENCY)
-            assert ctx.get(dut.read_misc_b[0].data) == value
 
     run(dut, process)
-    assert done["write_misc"] == done["read_misc_a"] == [2 * n + 1 for n in range(count)]
+    assert done["read_misc_a"] == [2 * n + 1 for n in range(count)]
     assert done["read_misc_b"] == [2 * count + 2 * n + 1 for n in range(count)]
-    assert moved == {"read_save": 2 * count + 1, "write_load": 3 * count + 1}
+    assert saved == 2 * count + 1
 
 
 @pytest.mark.parametrize("name", ["base", "zu2", "zu9"])

@@ -15,8 +15,6 @@ from tests.hw.reading import show_words
 from tests.hw.simulation import Simulator
 
 CONFIG = config_from_dict({"base": "nano", "ic_p": 2, "oc_p": 2}, origin="test")
-FILLING = config_from_dict({"base": "nano", "ic_p": 2, "oc_p": 2, "px_p": 2, "fm_banks": 12}, origin="test")
-"""What a lane reads that reads nothing comes by the way of the others."""
 FILL = 0x5A
 Request = list[int | None]
 
@@ -81,13 +79,10 @@ def expected(requests: list[Request]) -> list[tuple[int, ...]]:
     return [(n & 0xFF, *(filled if addr is None else word(addr) for addr in request)) for n, request in enumerate(requests)]
 
 
-@pytest.mark.parametrize("config", [CONFIG, FILLING], ids=["port fills", "way fills"])
 @pytest.mark.parametrize(("lanes", "ahead"), [(1, 2), (2, 2), (4, 2), (1, 3), (2, 4), (1, 5)])
 @pytest.mark.parametrize(("grant", "take"), [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
-def test_every_word_in_order_whatever_stalls(
-    config: MachineConfig, lanes: int, ahead: int, grant: float, take: float
-) -> None:  # fmt: skip
-    assert config.ways.fill == (config is FILLING)
+def test_every_word_in_order_whatever_stalls(lanes: int, ahead: int, grant: float, take: float) -> None:
+    config = CONFIG
     rng = random.Random(lanes)
     limit = 1 << config.fm_address_bits
     requests: list[Request] = [[rng.choice([None, rng.randrange(limit)]) for _ in range(lanes)] for _ in range(80)]

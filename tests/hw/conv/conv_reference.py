@@ -103,8 +103,6 @@ def post(memory: Memory, f: dict[str, int], acc: int, record: tuple[int, int, in
     total = (acc + bias + (1 << 31)) % (1 << 32) - (1 << 31)
     scaled = np.float32(total) * np.float32(mantissa)
     r = int(np.clip(np.rint(float(scaled) / 2.0**shift), -32768, 32767))
-    if f["act"] == Activation.LEAKY and r < 0:
-        r = int(np.rint(r * f["alpha"] / 65536))
     y = min(max(r + f["zp"], f["lo"]), f["hi"])
     return memory.tables[f["table"]][y & 255] if f["act"] == Activation.TABLE else y
 
@@ -141,7 +139,7 @@ def random_conv(
         "chunks": chunks, "g_chunks": g_chunks, "acc_in": int(acc_in), "acc_out": 0, "g_step": rng.randint(0, 12),
         "w_addr": rng.randint(0, c.weight_depth - chunks * beats), "p_addr": rng.randint(0, c.param_depth - chunks),
         "zp": rng.randint(-128, 127), "lo": rng.choice([-128, -100, 0]), "hi": rng.choice([127, 100, 6]),
-        "act": rng.choice(list(Activation)), "table": rng.randrange(c.tables), "alpha": rng.randrange(1 << 16),
+        "act": rng.choice(list(Activation)), "table": rng.randrange(c.tables),
         "a_addr": rng.randint(0, c.acc_depth - chunks * groups) if like is None else like["a_addr"],
         "w_zp": rng.choice([-128, 0, 127, rng.randint(-128, 127)]),
     }  # fmt: skip

@@ -17,7 +17,7 @@ def lanes_of(preset: str, **changes: int) -> MachineConfig:
     c = PRESETS[preset]
     small = {
         "base": preset, "array_clock": 1, "ic_p": -(-c.ic_p // c.oc_p), "oc_p": 1, "fm_depth": 64, "weight_depth": 256,
-        "conv_finish": c.px_p, "pool_finish": 1, "pool_leaky": 0, "misc_lanes": 1,
+        "conv_finish": c.px_p, "pool_finish": 1, "misc_lanes": 1,
     }  # fmt: skip
     return config_from_dict({**small, **changes}, origin="test")
 

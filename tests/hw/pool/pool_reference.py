@@ -67,19 +67,18 @@ def _pixel(f: Fields, machine: Machine, v: int, oy: int, ox: int) -> Word:
             number = f["p_addr"] + v * f["p_step"] + (counted if f["by_count"] else 0)
             r = requantise(acc, *machine.params[number][lane])
         table = machine.tables[f["table"]]
-        values.append(finish(r, f["zp"], f["lo"], f["hi"], f["act"], table, f["alpha"]))
+        values.append(finish(r, f["zp"], f["lo"], f["hi"], f["act"], table))
     return values
 
 
 def small_config(
-    ic_p: int = 5, px_p: int = 3, pool_finish: int = 0, taps: int = 1, packed: bool = False, clock: int = 1, leaky: int = 0
+    ic_p: int = 5, px_p: int = 3, pool_finish: int = 0, taps: int = 1, packed: bool = False, clock: int = 1
 ) -> MachineConfig:
     phases = 1 if px_p == taps == 1 else 1 << (max(2 * px_p, px_p + taps - 1) - 1).bit_length()
     values = {
         "base": "nano", "ic_p": ic_p, "px_p": px_p, "fm_banks": phases, "fm_depth": 512 // phases, "taps_depth": 60,
         "pool_param_depth": 50, "pool_finish": pool_finish or ic_p,
-        "pool_taps": taps, "dsp_packing": packed, "array_clock": clock, "oc_p": 4, "pool_leaky": leaky,
-        "shared_finish": not leaky,
+        "pool_taps": taps, "dsp_packing": packed, "array_clock": clock, "oc_p": 4,
     }  # fmt: skip
     return config_from_dict(values, origin="test")
 
@@ -106,7 +105,7 @@ def plain_pool(mode: PoolMode, **fields: int) -> Fields:
         "i_addr": 0, "i_off": 0, "i_ring": 0, "i_cs": 36, "i_ys": 6, "t_ys": 6, "i_h": 6, "i_w": 6, "pad_t": 0, "pad_l": 0,
         "s_y": 1, "s_x": 1, "k_h": 3, "k_w": 3, "d_y": 1, "d_x": 1, "vectors": 1, "pad_value": 0, "o_h": 4, "o_w": 4,
         "o_xs": 1, "o_addr": 256, "o_ys": 4, "o_cs": 16, "mode": mode.value, "by_count": 0, "t_addr": 0, "t_step": 9,
-        "p_addr": 0, "p_step": 1, "zp": 0, "lo": -128, "hi": 127, "act": 0, "table": 0, "alpha": 0, "w_zp": 0,
+        "p_addr": 0, "p_step": 1, "zp": 0, "lo": -128, "hi": 127, "act": 0, "table": 0, "w_zp": 0,
     }  # fmt: skip
     assert set(fields) <= set(f)
     return {**f, **fields}
@@ -135,7 +134,7 @@ def random_pool(rng: random.Random, config: MachineConfig) -> Fields:
         "o_addr": rng.randint(256, 511 - vectors * o_cs), "o_ys": o_ys, "o_cs": o_cs, "mode": mode.value,
         "by_count": by_count, "t_addr": rng.randint(0, 20), "t_step": rng.randint(0, 12), "p_addr": rng.randint(0, 10),
         "p_step": rng.randint(0, 10), "zp": rng.choice([0, 5, -100]), "lo": lo, "hi": hi,
-        "act": rng.choice(list(Activation)).value, "table": rng.randrange(config.tables), "alpha": rng.randrange(1 << 16),
+        "act": rng.choice(list(Activation)).value, "table": rng.randrange(config.tables),
         "w_zp": rng.choice([0, -128, 127, rng.randrange(-128, 128)]),
     }  # fmt: skip
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import random
 from dataclasses import replace
 
@@ -41,8 +40,7 @@ SHAPES = {
     "two taps of two pixels": small_config(4, 2, pool_finish=2, taps=2),
     "two taps of two pixels by turns": small_config(4, 2, pool_finish=2, taps=2, packed=True, clock=2),
     "two taps of one pixel by turns": small_config(3, 1, taps=2, packed=True, clock=2),
-    "four lanes share a multiplier for LEAKY": small_config(4, 2, leaky=1),
-    "two lanes share one, parts, three taps": small_config(8, 2, pool_finish=4, taps=3, packed=True, leaky=2),
+    "finished in halves, three taps": small_config(8, 2, pool_finish=4, taps=3, packed=True),
     "two taps of three pixels by turns": small_config(2, 3, pool_finish=1, taps=2, packed=True, clock=2),
 }
 
@@ -110,45 +108,10 @@ def test_a_window_of_padding_alone() -> None:
 def test_activations() -> None:
     machine = random_machine(small_config(), random.Random(4))
     kinds = [
-        {"act": Activation.LEAKY.value, "alpha": 6554},
         {"act": Activation.TABLE.value, "table": 1},
         {"zp": 9, "lo": 0, "hi": 40},
     ]
     check(machine, [plain_pool(PoolMode.DEPTHWISE, o_addr=256 + 16 * n, **kind) for n, kind in enumerate(kinds)])
-
-
-SHARED = [name for name, config in SHAPES.items() if config.leaky_turns > 1]
-
-
-@pytest.mark.parametrize("write_grant", [1.0, 0.4])
-@pytest.mark.parametrize("shape", SHARED)
-def test_leaky_beside_others(shape: str, write_grant: float) -> None:
-    """Before and behind it, and after itself, short ones and long ones."""
-    rng = random.Random(shape)
-    machine = random_machine(SHAPES[shape], rng)
-    acts = [0, 1, 1, 0, 2, 1, 2, 1, 1, 1, 0, 0]
-    short = {"o_h": 1, "o_w": 1, "k_h": 1, "k_w": 1}
-    program = [
-        plain_pool(
-            rng.choice(list(PoolMode)), act=act, alpha=rng.randrange(1 << 16), zp=rng.randrange(-9, 9), o_addr=256 + 16 * n,
-            **(short if rng.random() < 0.5 else {}),
-        )
-        for n, act in enumerate(acts)
-    ]  # fmt: skip
-    check(machine, program, write_grant=write_grant, grant=0.8)
-
-
-@pytest.mark.parametrize("shape", SHARED)
-def test_a_window_with_leaky_leaves_in_as_many_cycles_as_lanes_take_turns(shape: str) -> None:
-    """And one without it as quick as ever, directly before and behind it."""
-    config = SHAPES[shape]
-    machine = random_machine(config, random.Random(13))
-    f = plain_pool(PoolMode.AVERAGE, k_h=1, k_w=1, o_h=1, o_w=12, i_w=12, o_ys=12)
-    leaky = {**f, "act": Activation.LEAKY.value, "alpha": 6554}
-    run = check(machine, [f, {**leaky, "o_addr": 300}, {**f, "o_addr": 340}])
-    every = [later - one for one, later in itertools.pairwise(run.write_cycles)]
-    slow, quick = config.pool_parts * config.leaky_turns, config.pool_parts
-    assert every == [quick] * 11 + [slow] * 12 + [quick] * 12
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -31,9 +31,7 @@ def requantise(acc: int, bias: int, mantissa: int, shift: int) -> int:
     return saturate16(round(q / Fraction(2) ** shift))
 
 
-def finish(r: int, zp: int, lo: int, hi: int, act: int, table: Sequence[int], alpha: int) -> int:
-    if act == Activation.LEAKY and r < 0:
-        r = round(Fraction(r * alpha, 1 << 16))
+def finish(r: int, zp: int, lo: int, hi: int, act: int, table: Sequence[int]) -> int:
     y = min(max(r + zp, lo), hi)
     return table[y & 0xFF] if act == Activation.TABLE else y
 

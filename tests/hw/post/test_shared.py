@@ -13,7 +13,7 @@ from isa.latency import post_latency
 from tests.hw.post.post_reference import finish, record, requantise
 from tests.hw.simulation import Simulator
 
-SETTINGS = {"zp": 3, "lo": -100, "hi": 90, "act": 0, "table": 0, "alpha": 0}
+SETTINGS = {"zp": 3, "lo": -100, "hi": 90, "act": 0, "table": 0}
 CYCLES = 300
 
 
@@ -38,7 +38,7 @@ def test_owner_and_guest_by_turns(own: int, guests: int, share: float) -> None:
             return
         sums, scales = [rng.randint(-(1 << 17), 1 << 17) for _ in range(lanes)], [scale(rng) for _ in range(lanes)]
         ctx.set(port.p, {"acc": sums, "params": [record(*s) for s in scales], "bypass": 0, **SETTINGS})
-        rows = [finish(requantise(a, *s), 3, -100, 90, 0, [], 0) for a, s in zip(sums, scales, strict=True)]
+        rows = [finish(requantise(a, *s), 3, -100, 90, 0, []) for a, s in zip(sums, scales, strict=True)]
         expected[whose].append((cycle + post_latency(config), rows))
 
     async def bench(ctx: Any) -> None:

@@ -18,7 +18,7 @@ LINES = config_from_dict(
     },
     origin="test",
 )  # fmt: skip
-"""Half a word in a beat, a quarter of one in a cycle of MISC; five lanes that write."""
+"""Half a word in a beat, a quarter of one in a cycle of MISC; four lanes that write."""
 APART = {"b_addr": 1024, "b_s3": 32, "b_s4": 1}
 """Operands and output in a bank group each."""
 
@@ -30,7 +30,6 @@ def rtl() -> RtlMachine:
 
 def test_reads_and_writes_of_the_machine_have_lines_together() -> None:
     assert LINES.ways.serial_reads
-    assert LINES.ways.joint_writes
 
 
 @pytest.mark.slow

@@ -123,8 +123,6 @@ class NaiveMachine:
         return fields(int.from_bytes(self.parameter(buffer, word)[8 * lane : 8 * lane + 8], "little"))
 
     def finish(self, r: int, f: SimpleNamespace) -> int:
-        if f.act == Activation.LEAKY and r < 0:
-            r = divide_even(r * f.alpha, 16)
         y: int = min(max(r + f.zp, f.lo), f.hi)
         if f.act == Activation.TABLE:
             y = signed(self.parameter(Buffer.TABLE, f.table)[y & 0xFF], 8)

@@ -104,7 +104,7 @@ def random_conv(rng: random.Random, config: MachineConfig) -> Op:
     f |= out | post(rng, config, list(Activation))
     f |= {"chunks": chunks, "g_chunks": g_chunks, "g_step": vectors * f["i_cs"], "vectors": vectors}
     f |= {"w_addr": rng.randint(0, config.weight_depth - chunks * f["k_h"] * f["k_w"] * vectors)}
-    f |= {"p_addr": rng.randint(0, config.param_depth - chunks), "alpha": rng.randrange(65536)}
+    f |= {"p_addr": rng.randint(0, config.param_depth - chunks)}
     f |= {"w_zp": rng.choice([0, -128, 127, rng.randint(-128, 127)])}
     entries = chunks * -(-out["o_h"] * out["o_w"] // config.px_p)
     if entries <= config.acc_depth:
@@ -116,7 +116,7 @@ def random_pool(rng: random.Random, config: MachineConfig) -> Op:
     vectors = rng.randint(1, 3)
     mode = rng.choice(list(PoolMode))
     f = window(rng, vectors) | output(rng, config, vectors) | post(rng, config, list(Activation))
-    f |= {"mode": mode, "by_count": int(mode == PoolMode.AVERAGE and rng.random() < 0.5), "alpha": rng.randrange(65536)}
+    f |= {"mode": mode, "by_count": int(mode == PoolMode.AVERAGE and rng.random() < 0.5)}
     f |= {"p_step": rng.randint(0, 4), "t_step": rng.randint(0, 9)}
     f |= {"p_addr": rng.randint(0, config.pool_param_depth - 18), "t_addr": rng.randint(0, config.taps_depth - 27)}
     return Op("POOL", f)

@@ -10,7 +10,7 @@ import pytest
 from isa.codec import Op, encode
 from isa.config import MachineConfig, preset
 from isa.faults import TOKEN_MAX, Fault, MachineFault
-from isa.instructions import Activation, Buffer, MiscMode, PoolMode, Region, Unit
+from isa.instructions import Buffer, MiscMode, PoolMode, Region, Unit
 from sim.functional.machine import FunctionalMachine, MemoryImageError
 from sim.rtl.limits import moves
 from tests.sim.functional.random_ops import BASES, MEMORY_BYTES, program
@@ -136,11 +136,9 @@ def test_unit_that_was_not_built(op: Op, config: MachineConfig) -> None:
     "op",
     [
         changed(CONV, chunks=0),
-        changed(CONV, act=3),
         changed(CONV, table=3),
         changed(CONV, i_ring=4, i_off=4),
         changed(POOL, by_count=1),
-        changed(MISC, act=Activation.LEAKY),
         changed(LOAD, step=5, lead=1),
         changed(LOAD, step=1, run=NANO.window_bytes + 1),
         changed(LOADP, offset=4),

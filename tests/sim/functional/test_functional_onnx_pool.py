@@ -141,14 +141,6 @@ def test_global_average_pool(config: MachineConfig, dtype: type, scales: tuple[f
 
 
 @configs
-def test_leaky_activation(config: MachineConfig) -> None:
-    x = random_tensor(np.int8, 10)
-    expected = np.rint(run_node("LeakyRelu", x.astype(np.float32), {}, alpha=0.125))
-    result = lower_pool(config, x, (1, 1), 1, (0, 0, 0, 0), mode=PoolMode.MAX, act=Activation.LEAKY, alpha=65536 // 8)
-    np.testing.assert_array_equal(result, expected)
-
-
-@configs
 @dtypes
 @pytest.mark.parametrize("free_scales", [False, True], ids=["powers of two", "free scales"])
 def test_depthwise_convolution(config: MachineConfig, dtype: type, free_scales: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isa.config import config_from_dict, preset
+from isa.config import preset
 from sim.random.fuzz import run_fuzz
 from tests.tools import needs
 
@@ -24,19 +24,6 @@ def test_three_hundred_programs_on_nano(part: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
 def test_twenty_programs(name: str, tmp_path: Path) -> None:
     report = run_fuzz(preset(name), 0, 20, directory=tmp_path)
-    assert report.ok, report.failures
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "lanes",
-    [{"px_p": 1, "pool_taps": 2, "fm_banks": 6}, {"px_p": 1, "pool_taps": 3, "fm_banks": 8}, {"px_p": 3, "fm_banks": 16}],
-    ids=["a line for each, three groups", "a line for CONV, two groups", "three lines, two groups"],
-)
-def test_pad_values_come_by_ways_of_any_lines(lanes: dict[str, int], tmp_path: Path) -> None:
-    config = config_from_dict({"base": "nano", "name": "padded", **lanes}, origin="test")
-    assert config.ways.fill
-    report = run_fuzz(config, 0, 20, directory=tmp_path)
     assert report.ok, report.failures
 
 
