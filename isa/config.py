@@ -96,8 +96,8 @@ class MachineConfig:
     dsp_packing: bool = True
     """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
     array_clock: int = 1
-    """Cycles of most multipliers in a cycle of the machine (docs/configuration.md names them); 2 halves their number and asks
-    for a second clock."""
+    """Cycles of most multipliers in a cycle of the machine (docs/reference/configuration.md names them); 2 halves their number
+    and asks for a second clock."""
     shared_finish: bool = False
     """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first."""
     pool_leaky: int = 0

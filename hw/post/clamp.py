@@ -1,4 +1,4 @@
-"""Zero-point and clamp: step 7 of docs/machine.md, with bounds that the zero-point is taken off beforehand."""
+"""Zero-point and clamp: step 7 of docs/reference/semantics.md, with bounds that the zero-point is taken off beforehand."""
 
 from __future__ import annotations
 
