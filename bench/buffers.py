@@ -3,7 +3,7 @@
 One row for the preset, and one for each ``--with``, a list of fields that it has otherwise:
 ``--with fm_banks=12,fm_depth=1024,weight_depth=512 --with fm_banks=16``. Block RAMs and UltraRAMs are those of all memories
 as yosys maps them, without the rest of the machine; cycles are those of whole programs on the cycle model, partitioned by
-the strategy ``optimus``. Rows go into docs/decisions/phases-and-groups.md.
+the strategy ``optimus``. Rows go into docs/results/hardware.md.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 
 from bench.command import command
 from bench.finishing_lanes import LISTED, cycle_cells
+from bench.network_table import HARDWARE as PAGE
 from bench.network_table import put_row
 from isa.config import MachineConfig, config_from_dict, load_config
 from sim.rtl.build import core_verilog
@@ -23,7 +23,6 @@ from sim.synthesis.mapping import map_modules
 from sim.synthesis.targets import TARGETS
 from sim.synthesis.tools import find_tool
 
-PAGE = Path(__file__).parents[1] / "docs" / "decisions" / "phases-and-groups.md"
 COLUMNS = ("configuration", "changed", "BRAM36", *LISTED)
 
 

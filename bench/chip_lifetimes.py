@@ -1,6 +1,6 @@
-"""What words shared on chip save (Deep Fusion's figures 4 and 5), and what they could at best, as a table in docs/memory.md.
+"""What words shared on chip save (Deep Fusion's figures 4 and 5), and what they could at best.
 
-``python -m bench.chip_lifetimes [--parts] [network ...] [--kib 64 128 256] [--batch 1]``
+``python -m bench.chip_lifetimes [--parts] [network ...] [--kib 64 128 256] [--batch 1]`` puts rows into docs/results/memory.md.
 
 DRAM bytes of ``dnnvm`` and ``best`` on the machines of ``bench.strategies dram``: as they are; of ``best`` with every map in
 words of its own; and with a placement that no real one can better: where layers run one after the other within a step, a map
@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 
 from bench.command import command
+from bench.network_table import MEMORY as PAGE
 from bench.network_table import put_row
 from bench.strategies import CONVOLUTIONS, convolutions, fitting, imported, small_machine, timed
 from compiler.layers.placed import Placed
@@ -36,7 +36,6 @@ from compiler.search.cost import Evaluator
 from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig
 
-PAGE = Path(__file__).parents[1] / "docs" / "memory.md"
 NETWORKS = ("alexnet/convolutions", "googlenet", "mobilenet_v2", "resnet18", "resnet50", "resnet152", "squeezenet",
     "vgg16/convolutions")  # fmt: skip
 

@@ -1,8 +1,8 @@
-"""Utilisation with the groups of the search, beside what is asked: two tables in docs/performance.md, out of others.
+"""Utilisation with the groups of the search, beside what is asked: two tables in docs/results/cycles.md, out of others.
 
 ``python -m bench.chosen_groups``: nothing is measured. The rows of *Whole networks, chosen groups* are those of *RTL* in
-docs/networks.md (``bench.networks_rtl --best``) with the bounds of *Bounds of programs* (``bench.least_cycles``), those of
-*Utilisation by the cycle model* come of *Cycles* in docs/search.md (``bench.strategies cycles``).
+docs/results/networks.md (``bench.networks_rtl --best``) with *Bounds of programs* (``bench.least_cycles``), those of
+*Utilisation by the cycle model* come of *Cycles* in docs/results/cycles.md (``bench.strategies cycles``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from bench import compared
 from bench.command import command
 from bench.figures import listed, number, paragraph
 from bench.least_cycles import TITLE as BOUNDS
+from bench.network_table import CYCLES, put_row, put_text, rows_of
 from bench.network_table import PAGE as NETWORKS
-from bench.network_table import PERFORMANCE, SEARCH, put_row, put_text, rows_of
 from bench.networks_rtl import TITLE as RTL
 from compiler.zoo.macs import multiply_accumulates
 from compiler.zoo.networks import networks
@@ -45,7 +45,7 @@ MODEL_COLUMNS = ("network", "configuration", "utilisation", "asked")
 def rows() -> list[list[str]]:
     """Of *Whole networks, chosen groups*."""
     measured = {(row["network"], row["configuration"]): row for row in rows_of(RTL, NETWORKS) if row["groups"] == "best"}
-    most = {(row["network"], row["configuration"]): row["utilisation at most"] for row in rows_of(BOUNDS, PERFORMANCE)}
+    most = {(row["network"], row["configuration"]): row["utilisation at most"] for row in rows_of(BOUNDS, CYCLES)}
     found = []
     for key, (asked, first) in ASKED.items():
         row = measured[key]
@@ -57,7 +57,7 @@ def rows() -> list[list[str]]:
 def model_rows() -> list[list[str]]:
     """Of *Utilisation by the cycle model*."""
     found = []
-    for row in rows_of(compared.CYCLES, SEARCH):
+    for row in rows_of(compared.CYCLES, CYCLES):
         if row["compared"] == compared.BY_ONE_PLANNER:
             name, config = row["network"], preset(row["configuration"])
             share = macs(name) / (number(row["best: cycles, GOP/s"]) * config.macs_per_cycle)
@@ -72,11 +72,11 @@ def macs(name: str) -> int:
 
 def told() -> str:
     """What the rows of the RTL say."""
-    return _below_what_is_asked(rows_of(TITLE, PERFORMANCE))
+    return _below_what_is_asked(rows_of(TITLE, CYCLES))
 
 
 def model_told() -> str:
-    return _below_what_is_asked(rows_of(MODEL, PERFORMANCE))
+    return _below_what_is_asked(rows_of(MODEL, CYCLES))
 
 
 def _below_what_is_asked(written: list[dict[str, str]]) -> str:
@@ -92,11 +92,11 @@ def _below_what_is_asked(written: list[dict[str, str]]) -> str:
 def main(arguments: list[str]) -> None:
     command("chosen_groups", __doc__).parse_args(arguments)
     for row in rows():
-        put_row(TITLE, COLUMNS, row, 2, PERFORMANCE)
-    put_text(TITLE, told(), PERFORMANCE)
+        put_row(TITLE, COLUMNS, row, 2, CYCLES)
+    put_text(TITLE, told(), CYCLES)
     for row in model_rows():
-        put_row(MODEL, MODEL_COLUMNS, row, 2, PERFORMANCE)
-    put_text(MODEL, model_told(), PERFORMANCE)
+        put_row(MODEL, MODEL_COLUMNS, row, 2, CYCLES)
+    put_text(MODEL, model_told(), CYCLES)
     print(told(), model_told(), sep="\n")
 
 

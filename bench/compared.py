@@ -1,4 +1,4 @@
-"""What the rows of *Cycles* and *DRAM bytes* in docs/search.md compare, as their first column says it, and what they come to.
+"""What the rows of *Cycles* and *DRAM bytes* compare, as their first column says it, and what they come to.
 
 Strategies under one planner come first; what compares other tiles or other machines, too, is told behind them.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bench.figures import below, listed, number, paragraph, spread, told
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import CYCLES as CYCLES_PAGE
+from bench.network_table import DRAM as DRAM_PAGE
 from bench.network_table import rows_of
 from compiler.search.effort import NORMAL
 
@@ -61,7 +62,7 @@ def cycles_rows(measured: Sequence[str], cycles: Sequence[int], gops: Sequence[f
 
 def cycles_told() -> str:
     """What the rows of *Cycles* say."""
-    rows = rows_of(CYCLES, PAGE)
+    rows = rows_of(CYCLES, CYCLES_PAGE)
     ours, theirs = _of(rows, BY_ONE_PLANNER), _of(rows, WITH_DNNVM)
     best = [number(row[_timed("best")]) for row in ours]
     lines = ["How much faster programs of `best` are, all by one planner and on the machine of the row:", ""]
@@ -105,7 +106,7 @@ def moved(row: dict[str, str]) -> str:
 
 def by_kind() -> tuple[Rows, Rows]:
     """Rows of *DRAM bytes* by our planner, and in row tiles of the same machines and networks."""
-    rows = rows_of(DRAM, PAGE)
+    rows = rows_of(DRAM, DRAM_PAGE)
     tiled = {moved(row): row for row in _of(rows, IN_ROWS)}
     ours = [row for row in _of(rows, BY_ONE_PLANNER) if moved(row) in tiled]
     return ours, [tiled[moved(row)] for row in ours]
@@ -151,7 +152,7 @@ def dram_told() -> str:
 
 def search_told() -> str:
     """What the rows of *Search time* say of how good the partitions are."""
-    rows = rows_of(SEARCH_TIME, PAGE)
+    rows = rows_of(SEARCH_TIME, DRAM_PAGE)
     exact = [row for row in rows if row[EXACT] == "yes"]
     unsure = [f"{row['network']} ({row[GAP]})" for row in exact if number(row[GAP])]
     return paragraph(

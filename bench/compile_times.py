@@ -1,4 +1,4 @@
-"""How long a compilation takes, cold, and what it makes: the table *Seconds of compilation* in docs/search.md.
+"""How long a compilation takes, cold, and what it makes: the table *Seconds of compilation* in docs/results/compilation.md.
 
     python -m bench.compile_times NETWORK ... [--config base] [--beside DIR] [--repeat 1] [--effort normal]
 
@@ -25,7 +25,7 @@ import onnx
 from bench.checkout import ROOT, revision, run_in
 from bench.command import command
 from bench.figures import number
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import COMPILATION as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from compiler.zoo.networks import networks
 from isa.config import preset

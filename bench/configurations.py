@@ -1,8 +1,8 @@
 """Random legal configurations against networks of the zoo at reduced size: ``python -m bench.configurations [first [count]]``.
 
 For each seed a configuration and a network, compiled and run on the functional simulator beside onnxruntime; the cycle model
-follows the program to its end. One row for each network goes into docs/networks.md: how many configurations, refusals, elements
-that differ, operations that went to the CPU.
+follows the program to its end. One row for each network goes into docs/results/networks.md: how many configurations,
+refusals, elements that differ, operations that went to the CPU.
 ``python -m bench.configurations nano [--size N] [network ...]`` does so with large networks on ``nano``, whole unless given.
 """
 

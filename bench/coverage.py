@@ -2,7 +2,7 @@
 
 All scenarios of the benches and random programs run on a build of Verilator that counts; for each unit the branches taken
 (``line`` and ``branch`` of Verilator together) and the toggles of its bits, up and down apart, of all there are. Rows go into
-docs/trust.md; ``--misses`` prints so many toggles and branches of each unit that nothing reached.
+docs/results/proof.md; ``--misses`` prints so many toggles and branches of each unit that nothing reached.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.command import command
-from bench.network_table import PAGE, put_row
+from bench.network_table import PROOF, put_row
 from isa.config import MachineConfig, load_config
 from isa.faults import MachineFault
 from sim.random.memories import memory_of
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
             met = found[f"{kind} met"]
             cells += [str(found[kind]), str(met), f"{100 * met / found[kind]:.1f} %" if found[kind] else "-"]
         print(unit, *cells)
-        put_row(TITLE, COLUMNS, [config.name, unit, *cells], 2, PAGE.with_name("trust.md"))
+        put_row(TITLE, COLUMNS, [config.name, unit, *cells], 2, PROOF)
         for miss in missed[unit][: chosen.misses]:
             print(f"  {miss}")
     return 0

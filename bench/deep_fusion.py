@@ -1,4 +1,4 @@
-"""Deep Fusion's loop beside ours: ``python -m bench.deep_fusion [network ...]``, as a table in docs/search.md.
+"""Deep Fusion's loop beside ours: ``python -m bench.deep_fusion [network ...]``, as a table in docs/results/papers.md.
 
 DRAM bytes and cycles, by the cycle model, of one operation to a group, of ``fuse-and-shrink`` and of ``best`` for bytes, on a
 machine of 768 KiB of buffers that moves eight bytes in a cycle, as near as this one comes to Deep Fusion's: 200 GFLOPS beside
@@ -12,7 +12,7 @@ from statistics import mean
 
 from bench.command import command
 from bench.figures import number, paragraph
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import PAPERS as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import fitting, imported, small_machine, timed
 from compiler.planning.objective import OBJECTIVES

@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 from bench.command import command
-from bench.network_table import PAGE, put_row
+from bench.network_table import PROOF, put_row
 from isa.flat_image import flat_image
 from isa.program_file import program_bytes
 from sim.campaign.arguments import add_arguments, how_of
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
         rows, wrong = run_spoiled(Path(folder), chosen.count, chosen.seed, how_of(chosen), chosen.minutes)
     for row in rows:
         print(" | ".join(row))
-        put_row(TITLE, COLUMNS, row, 1, PAGE.with_name("trust.md"))
+        put_row(TITLE, COLUMNS, row, 1, PROOF)
     print("\n".join([*wrong, f"{sum(int(row[1]) for row in rows)} images, {len(wrong)} processes with something wrong"]))
     return int(bool(wrong))
 

@@ -1,4 +1,4 @@
-"""What each effort of a compilation takes, makes and gives up: the table *Efforts* in docs/search.md.
+"""What each effort of a compilation takes, makes and gives up: the table *Efforts* in docs/results/compilation.md.
 
     python -m bench.efforts NETWORK ... [--config base] [--effort quick normal full]
 
@@ -19,7 +19,7 @@ import onnx
 
 from bench.checkout import ROOT, run_in
 from bench.command import command
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import COMPILATION as PAGE
 from bench.network_table import put_row
 from compiler.search.effort import EFFORTS, effort_of
 from compiler.zoo.networks import networks

@@ -4,7 +4,7 @@ For each: products of its convolutions and dense layers, the share of them on th
 left out), machine segments, nodes on the CPU, copies, output elements of the functional simulator that differ from
 onnxruntime's, cycles and utilisation by the cycle model on ``base``, and processor seconds of import and of everything
 behind it. ``--naive``: one operation per group. ``--dynamo``: in the form of the newer exporter. Rows go into
-docs/networks.md.
+docs/results/networks.md.
 """
 from __future__ import annotations
 

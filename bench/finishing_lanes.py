@@ -1,16 +1,16 @@
 """What fewer finishing lanes cost in cycles: ``python -m bench.finishing_lanes [network ...] [--config base]``.
 
 Whole programs on the cycle model, partitioned by the strategy ``optimus``, each for all lanes (``px_p x oc_p`` of CONV,
-``ic_p`` of POOL) and for the choices given: ``--conv 16 8 --pool 8 4``. Rows go into docs/decisions/finishing-lanes.md.
+``ic_p`` of POOL) and for the choices given: ``--conv 16 8 --pool 8 4``. Rows go into docs/results/hardware.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 
 from bench.command import command
+from bench.network_table import HARDWARE as PAGE
 from bench.network_table import put_row
 from bench.strategies import imported
 from compiler.planning.plans import plans_of
@@ -19,7 +19,6 @@ from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.strategies import STRATEGIES
 from isa.config import MachineConfig, preset
 
-PAGE = Path(__file__).parents[1] / "docs" / "decisions" / "finishing-lanes.md"
 LISTED = ("squeezenet", "mobilenet_v2", "resnet50_v1", "googlenet")
 COLUMNS = ("configuration", "CONV lanes", "POOL lanes", *LISTED)
 
@@ -54,7 +53,7 @@ def main() -> None:
     for conv, pool in dict.fromkeys(choices):
         machine = replace(config, conv_finish=conv, pool_finish=pool)
         row = [config.name, str(conv), str(pool), *cycle_cells(arguments.networks, machine, full)]
-        put_row("Cycles", COLUMNS, row, 3, PAGE)
+        put_row("Fewer finishing lanes", COLUMNS, row, 3, PAGE)
         print(" | ".join(row), flush=True)
 
 

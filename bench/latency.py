@@ -3,7 +3,7 @@
 
 Whole networks on the RTL, of which the machine asks for so many beats of a read engine at a time (``READ_AHEAD_BEATS``, 128 as
 delivered; with others the DRAM takes 64 bursts at a time, not 16). Utilisation is MACs of convolutions and dense layers over
-cycles times the MACs of the array. Rows go into docs/performance.md.
+cycles times the MACs of the array. Rows go into docs/results/hardware.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from unittest import mock
 import hw.axi.read_engine
 from bench.command import command
 from bench.figures import listed, number
-from bench.network_table import PERFORMANCE as PAGE
+from bench.network_table import HARDWARE as PAGE
 from bench.network_table import put_rows, put_text, rows_of
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import Compiled, compile_graph

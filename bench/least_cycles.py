@@ -1,4 +1,4 @@
-"""What no program can undercut, beside what ``best`` finds: the table *Bounds of programs* in docs/performance.md.
+"""What no program can undercut, beside what ``best`` finds: the table *Bounds of programs* in docs/results/cycles.md.
 
     python -m bench.least_cycles [network ...] [--config base zu2 zu9]
 
@@ -12,7 +12,7 @@ from statistics import median
 
 from bench.command import command
 from bench.figures import paragraph
-from bench.network_table import PERFORMANCE as PAGE
+from bench.network_table import CYCLES as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import compile_graph

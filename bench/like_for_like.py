@@ -1,4 +1,4 @@
-"""Strategies under one cost model at a time: the table *Like for like* in docs/search.md, and the sentences under it.
+"""Strategies under one cost model at a time: the table *Like for like* in docs/results/papers.md, and the sentences under it.
 
     python -m bench.like_for_like [network ...] [--kib 128] [--batch 1 4]
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from bench.command import command
 from bench.compared import moved
 from bench.figures import below, told
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import PAPERS as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import CONVOLUTIONS, LISTED, convolutions, fitting, imported, small_machine
 from compiler.fusion.templates import PAPER_TEMPLATES

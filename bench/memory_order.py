@@ -1,4 +1,4 @@
-"""Orders of least memory, as in tables II to VI of memory-aware scheduling; rows go into docs/memory.md.
+"""Orders of least memory, as in tables II to VI of memory-aware scheduling; rows go into docs/results/memory.md.
 
 ``python -m bench.memory_order [--programme | --parts | --arenas FILE ...] [network ...]``
 
@@ -21,6 +21,7 @@ from typing import Any
 
 from bench.command import command
 from bench.memory_tasks import even_cuts, float_tasks, greedy, machine_tasks
+from bench.network_table import MEMORY as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from compiler.memory.arena import arrange
 from compiler.memory.blocks import Block
@@ -33,7 +34,6 @@ from compiler.papers.memory_scheduling.pieces import reverse_post_order
 from compiler.papers.memory_scheduling.programme import solve
 from compiler.zoo.networks import networks
 
-PAGE = Path(__file__).parents[1] / "docs" / "memory.md"
 NETWORKS = (
     "nasnet_a", "amoebanet_a", "darts", "randwire0", "randwire1", "randwire2", "hrnet_w18_small", "hrnet_w18_small_v2",
     "hrnet_w32", "inception_resnet_v2", "nasnet_a_cifar", "amoebanet_a_cifar", "darts_cifar", "nasnet_a_large",

@@ -1,4 +1,4 @@
-"""WORK of whole networks before and after; and the least DRAM for feature maps. Rows go into docs/memory.md.
+"""WORK of whole networks before and after; and the least DRAM for feature maps. Rows go into docs/results/memory.md.
 
 ``python -m bench.memory_work [--strategy dnnvm] [network ...]``: on ``base``, with the groups of the search: bytes of WORK as
 the search leaves it, in the order of least memory, and with outputs over inputs; what is taken (at most 1% slower), its
@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from bench.command import command
+from bench.network_table import MEMORY as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import differing, imported, sources
 from compiler.driver import compile_graph
@@ -39,7 +39,6 @@ from isa.config import preset
 from isa.instructions import Region
 from tilewright.api import estimated_cycles
 
-PAGE = Path(__file__).parents[1] / "docs" / "memory.md"
 LIMIT = 192 << 10
 WORK, LEAST, WITHIN = "WORK of whole networks", "Least memory", "Within a limit"
 

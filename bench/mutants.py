@@ -4,7 +4,7 @@ yosys puts the mutants into one netlist, each switched on by a number; one build
 through the stages until one finds it: random programs (whole memory, faults, the rules of AXI4); cycles, beats, counters and
 traces of the machine without a mutant, which tell what is only late or wrongly counted; programs with an illegal instruction,
 which must stop at it; all registers and the scenarios of the benches; and a proof that it changes nothing
-(``sim.mutants.equivalent``). They run as a campaign. The table by unit goes into docs/trust.md; the survivors are printed.
+(``sim.mutants.equivalent``). They run as a campaign. The table by unit goes into docs/results/proof.md; survivors are printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from bench.command import command
-from bench.network_table import PAGE, put_row
+from bench.network_table import PROOF, put_row
 from isa.config import MachineConfig, load_config
 from sim.campaign.arguments import add_arguments, how_of
 from sim.campaign.run import campaign
@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> int:
             if ending in (LOST, SURVIVES):
                 print(f"{mutant.number}, {mutant}: {ending}, {how}", flush=True)
     for unit, counts in counted(verdicts).items():
-        put_row(TITLE, COLUMNS, row_of(config, unit, counts), 2, PAGE.with_name("trust.md"))
+        put_row(TITLE, COLUMNS, row_of(config, unit, counts), 2, PROOF)
         print(*row_of(config, unit, counts))
     return 0
 

@@ -1,4 +1,4 @@
-"""Seconds of what is written in C++ and in Python: the table *Libraries in C++* in docs/performance.md.
+"""Seconds of what is written in C++ and in Python: the table *Libraries in C++* in docs/results/compilation.md.
 
     python -m bench.native_speed [--config base] [--repeat 3] NETWORK ...
 
@@ -13,7 +13,7 @@ from time import process_time
 from typing import TypeVar
 
 from bench.command import command
-from bench.network_table import PERFORMANCE as PAGE
+from bench.network_table import COMPILATION as PAGE
 from bench.network_table import put_row
 from bench.strategies import imported
 from compiler.driver import steps_of

@@ -9,8 +9,11 @@ from typing import Any
 from sim.campaign.run import How, campaign
 from sim.campaign.work import Lost, Work
 
-DOCS = Path(__file__).parents[1] / "docs"
-PAGE, SEARCH, PERFORMANCE = (DOCS / f"{name}.md" for name in ("networks", "search", "performance"))
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+PAGE, CYCLES, DRAM, PAPERS, COMPILATION, HARDWARE, MODEL, MEMORY, PROOF = (
+    RESULTS / f"{name}.md"
+    for name in ("networks", "cycles", "dram", "papers", "compilation", "hardware", "cycle-model", "memory", "proof")
+)
 
 
 def put_row(title: str, columns: Sequence[str], row: Sequence[str], keys: int, page: Path = PAGE) -> None:

@@ -3,7 +3,7 @@
 For each network, with free scales: output elements that differ from onnxruntime's; operations that the compiler tells as
 inexact; seconds of every stage of compilation and of the simulation; cycles and utilisation that the cycle model estimates on
 ``base``, for one operation per group and for the groups of the search (which ``--naive`` leaves out). Beside them elements that
-differ with power-of-two scales, whose cycles are printed where they are others. Rows go into docs/networks.md.
+differ with power-of-two scales, whose cycles are printed where they are others. Rows go into docs/results/networks.md.
 Networks share the cores: for seconds that can be compared, ``--workers 1``.
 """
 

@@ -3,7 +3,7 @@
 For each network: bytes of memory that are not the functional simulator's, cycles from start to done, utilisation (MACs
 of convolutions and dense layers over cycles times the MACs of the array), megabytes of the beats that passed between DRAM
 and chip, how far the cycle model's estimate is off, and where the cycles of each unit go, as the machine's counters say.
-Rows go into docs/networks.md.
+Rows go into docs/results/networks.md.
 """
 
 from __future__ import annotations

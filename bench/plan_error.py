@@ -1,4 +1,4 @@
-"""Error of the planner's estimate against the cycle model: the table *Planner* in docs/performance.md.
+"""Error of the planner's estimate against the cycle model: the table *Planner* in docs/results/cycle-model.md.
 
 ``python -m bench.plan_error [--config base zu2 zu9] [--groups 60] [network ...]``
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.command import command
 from bench.figures import number, paragraph
-from bench.network_table import PERFORMANCE as PAGE
+from bench.network_table import MODEL as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import imported
 from compiler.fusion.grow import grow

@@ -1,4 +1,4 @@
-"""The table of proofs in docs/trust.md: ``python -m bench.proofs [--config nano] [name ...]``.
+"""The table of proofs in docs/results/proof.md: ``python -m bench.proofs [--config nano] [name ...]``.
 
 A row for each proof: unit, property, how it is proved, how many ways of breaking the part it notices, and the seconds that
 all of this took of the processor.
@@ -6,14 +6,12 @@ all of this took of the processor.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bench.command import command
+from bench.network_table import PROOF as PAGE
 from bench.network_table import put_row
 from isa.config import load_config
 from sim.proof.proofs import run_proofs
 
-PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
 COLUMNS = ("configuration", "proof", "unit", "property", "method", "faults noticed", "s")
 
 

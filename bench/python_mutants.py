@@ -4,7 +4,7 @@ A mutant is one change of one place in a Python source (``bench.mutations``). It
 with the same path) fails, or takes much longer. The tests of a folder run once without a mutant, and it is noted which lines
 each one runs (``bench.covering``); a mutant then meets those that run its line, the quickest first, then the others of their
 files, until one fails. Mutants are drawn by seed from all places, and run as a campaign; each works on a copy of the tree.
-One row for each folder goes into docs/trust.md, survivors are printed.
+One row for each folder goes into docs/results/proof.md, survivors are printed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from bench.command import command
 from bench.covering import Covering, covering
 from bench.mutations import ROOT, Mutant, drawn, mutated
-from bench.network_table import PAGE, put_row
+from bench.network_table import PROOF, put_row
 from sim.campaign.arguments import add_arguments, how_of
 from sim.campaign.run import campaign
 from sim.campaign.work import Lost
@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
         row = [folder, *map(str, (counted.total(), killed, share, counted[CLOCK], counted[SURVIVES], counted[NOT_RUN]))]
         print(" | ".join(row))
         if folders == [*FOLDERS] or folder != "all":
-            put_row(TITLE, COLUMNS, row, 1, PAGE.with_name("trust.md"))
+            put_row(TITLE, COLUMNS, row, 1, PROOF)
     return 0
 
 

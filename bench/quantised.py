@@ -3,7 +3,7 @@
 Each network of the zoo (``compiler.zoo.networks``, ``compiler.zoo.exports``) is quantised in eight ways: uint8 or int8
 activations, weights per tensor or per channel, QDQ or operators of integers. The compiled program runs on the functional
 simulator; output elements that differ from the integer kernels' are counted, and how often the greatest is the same. Models
-that come quantised and lie beside the project are measured as they are. Rows go into docs/networks.md; with a reduced
+that come quantised and lie beside the project are measured as they are. Rows go into docs/results/networks.md; with a reduced
 ``--size`` they are only printed. With ``--exact`` what has inexact cases runs on the CPU.
 """
 

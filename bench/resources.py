@@ -1,6 +1,6 @@
 """Size on an FPGA, beside DNNVM's table 5 and the chip of each preset: ``python -m bench.resources [preset ...] [--flat]``.
 
-What ``tilewright size --target xcup`` prints, as rows of docs/performance.md: ``yosys synth_xilinx``, module by module and
+What ``tilewright size --target xcup`` prints, as rows of docs/results/hardware.md: ``yosys synth_xilinx``, module by module and
 without flattening, so nothing is shared or optimised across modules; with ``--flat`` as one module. What was synthesised
 before comes from the cache. ``--jobs N``: runs of yosys at a time.
 """
@@ -8,9 +8,9 @@ before comes from the cache. ``--jobs N``: runs of yosys at a time.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from bench.command import command
+from bench.network_table import HARDWARE as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from isa.chips import CHIPS
 from isa.config import PRESETS, MachineConfig, preset
@@ -18,7 +18,6 @@ from sim.synthesis.size import size_of
 from sim.synthesis.targets import TARGETS
 
 TARGET = TARGETS["xcup"]
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 TITLE = "Size"
 COLUMNS = ("design", "MAC/cycle", *TARGET.resources, "LUT per MAC")
 DNNVM = (

@@ -1,4 +1,4 @@
-"""What schemes could save that are not chosen from: the table *Schemes that are left out* in docs/search.md.
+"""What schemes could save that are not chosen from: the table *Schemes that are left out* in docs/results/papers.md.
 
     python -m bench.scheme_limits [network ...] [--config base zu2 zu9 nano]
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.command import command
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import PAPERS as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, known, sources
 from compiler.driver import compile_graph

@@ -1,4 +1,4 @@
-"""Schemes chosen for whole programs, as two tables and a sentence in docs/search.md.
+"""Schemes chosen for whole programs, as two tables and a sentence in docs/results/papers.md.
 
     python -m bench.schemes order [network ...] [--config base zu2 zu9] [--schemes 4]     what neighbours cost each other
     python -m bench.schemes flow [network ...] [--config base zu2 zu9] [--schemes 2]      and whoever reads what
@@ -23,7 +23,7 @@ import numpy as np
 
 from bench.command import command
 from bench.figures import listed, number, paragraph
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import PAPERS as PAGE
 from bench.network_table import put_row, put_text, rows_of, text_of
 from bench.strategies import imported
 from compiler.papers.neocpu import dynamic, pbqp

@@ -28,29 +28,29 @@ from bench import (
     since_first,
 )
 from bench.command import command
-from bench.network_table import PAGE, PERFORMANCE, SEARCH, put_text, text_of
+from bench.network_table import COMPILATION, CYCLES, DRAM, HARDWARE, MODEL, PAGE, PAPERS, put_text, text_of
 
 SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
     (PAGE, networks.TITLE): networks.told,
     (PAGE, networks_rtl.TITLE): networks_rtl.told,
-    (SEARCH, compared.CYCLES): compared.cycles_told,
-    (SEARCH, since_first.TITLE): since_first.told,
-    (SEARCH, compared.DRAM): compared.dram_told,
-    (SEARCH, like_for_like.TITLE): like_for_like.sentences,
-    (SEARCH, architectures.TITLE): architectures.told,
-    (SEARCH, deep_fusion.TITLE): deep_fusion.told,
-    (SEARCH, bounds.TITLE): bounds.told,
-    (SEARCH, schemes.TITLE): schemes.order_told,
-    (SEARCH, schemes.FLOW): schemes.flow_told,
-    (SEARCH, scheme_limits.TITLE): scheme_limits.told,
-    (SEARCH, compared.SEARCH_TIME): compared.search_told,
-    (SEARCH, compile_times.TITLE): compile_times.told,
-    (PERFORMANCE, chosen_groups.TITLE): chosen_groups.told,
-    (PERFORMANCE, chosen_groups.MODEL): chosen_groups.model_told,
-    (PERFORMANCE, least_cycles.TITLE): least_cycles.text,
-    (PERFORMANCE, latency.TITLE): latency.told,
-    (PERFORMANCE, plan_error.TITLE): plan_error.told,
-    (PERFORMANCE, resources.TITLE): resources.text,
+    (CYCLES, compared.CYCLES): compared.cycles_told,
+    (CYCLES, since_first.TITLE): since_first.told,
+    (DRAM, compared.DRAM): compared.dram_told,
+    (PAPERS, like_for_like.TITLE): like_for_like.sentences,
+    (PAPERS, architectures.TITLE): architectures.told,
+    (PAPERS, deep_fusion.TITLE): deep_fusion.told,
+    (DRAM, bounds.TITLE): bounds.told,
+    (PAPERS, schemes.TITLE): schemes.order_told,
+    (PAPERS, schemes.FLOW): schemes.flow_told,
+    (PAPERS, scheme_limits.TITLE): scheme_limits.told,
+    (DRAM, compared.SEARCH_TIME): compared.search_told,
+    (COMPILATION, compile_times.TITLE): compile_times.told,
+    (CYCLES, chosen_groups.TITLE): chosen_groups.told,
+    (CYCLES, chosen_groups.MODEL): chosen_groups.model_told,
+    (CYCLES, least_cycles.TITLE): least_cycles.text,
+    (HARDWARE, latency.TITLE): latency.told,
+    (MODEL, plan_error.TITLE): plan_error.told,
+    (HARDWARE, resources.TITLE): resources.text,
 }
 """Below the table of which page and heading."""
 

@@ -4,7 +4,7 @@
 
 The presets have fewer finishing lanes, sums or banks since they fit their chips, so that their cycles alone do not say what
 the compiler gained. Before them stand those on a machine with the first edition's memories, and with all lanes that there can
-be, as it had them. Cycles are the cycle model's, of strategy ``best``; rows go into docs/search.md.
+be, as it had them. Cycles are the cycle model's, of strategy ``best``; rows go into docs/results/cycles.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from statistics import mean
 
 from bench.command import command
 from bench.figures import listed, number
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import CYCLES as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.networks import imported, known, sources
 from compiler.driver import compile_graph
@@ -37,7 +37,7 @@ FIRST = {
         "squeezenet": 255_638, "vgg16_convolutions": 7_620_191,
     },
 }  # fmt: skip
-"""Cycles of the first edition's best programs (revision e05b859, docs/search.md)."""
+"""Cycles of the first edition's best programs (revision e05b859, docs/results/cycles.md)."""
 MEMORIES = {
     "base": {"fm_banks": 32, "fm_depth": 512, "weight_depth": 896, "acc_depth": 64},
     "zu2": {"fm_banks": 28, "fm_depth": 512, "weight_depth": 1024, "acc_depth": 64},

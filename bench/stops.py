@@ -2,7 +2,7 @@
 
 Programs are aborted, reset, starved of DRAM's answers, or run through while registers are written, in random cycles, on
 memories with random latencies, orders and addresses (``sim.rtl.stops.storm``); after each comes a program that must leave
-the right bytes. A row for each configuration goes into docs/trust.md.
+the right bytes. A row for each configuration goes into docs/results/proof.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from functools import lru_cache
 
 from bench.command import command
-from bench.network_table import PAGE, put_row
+from bench.network_table import PROOF, put_row
 from isa.config import MachineConfig, load_config
 from sim.campaign.arguments import add_arguments, how_of
 from sim.campaign.run import campaign
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
                 print(f"seed {seed}: {found}", flush=True)
     row = [config.name, *(str(counts[kind]) for kind in KINDS), str(counts.total()), str(wrong)]
     print(" | ".join(COLUMNS), " | ".join(row), sep="\n")
-    put_row(TITLE, COLUMNS, row, 1, PAGE.with_name("trust.md"))
+    put_row(TITLE, COLUMNS, row, 1, PROOF)
     return int(wrong > 0)
 
 

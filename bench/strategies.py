@@ -1,4 +1,4 @@
-"""Strategies side by side, as tables in docs/search.md; ``bench/compared.py`` has what their rows compare, and say.
+"""Strategies side by side, as tables in docs/results/cycles.md and dram.md; ``bench/compared.py`` says what rows compare.
 
     python -m bench.strategies cycles [network ...] [--config base]                       DNNVM's table 3
     python -m bench.strategies dram [network ...] [--kib 64 128 256 512 1024 2048] [--batch 1 4]
@@ -17,8 +17,7 @@ from collections.abc import Sequence
 
 from bench import compared
 from bench.command import command
-from bench.network_table import SEARCH as PAGE
-from bench.network_table import put_row, put_text
+from bench.network_table import CYCLES, DRAM, put_row, put_text
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import OpSets
 from compiler.fusion.templates import template_groups
@@ -129,7 +128,7 @@ def cycles_row(name: str, config: MachineConfig) -> None:
     measured = [config.name, name, str(len(sets.ops)), str(embeddings), f"{1000 * isomorphism:.1f}", str(evaluator.evaluated),
         f"{search:.2f}", f"{final:.1f}"]  # fmt: skip
     for row in compared.cycles_rows(measured, cycles, [work * config.clock_mhz / each / 1000 for each in cycles]):
-        put_row(compared.CYCLES, compared.CYCLES_COLUMNS, row, 3, PAGE)
+        put_row(compared.CYCLES, compared.CYCLES_COLUMNS, row, 3, CYCLES)
         print(" | ".join(row), flush=True)
 
 
@@ -146,7 +145,7 @@ def dram_row(name: str, whole: XGraph, kib: int, batch: int) -> None:
     best, moved = found["best"], [found[strategy].value for strategy in compared.SHOWN]
     exact = "yes" if best.exact else "no"
     for row in compared.dram_rows([str(kib), str(batch), name], moved, tiled, oracle, exact, ", ".join(left_out)):
-        put_row(compared.DRAM, compared.DRAM_COLUMNS, row, 4, PAGE)
+        put_row(compared.DRAM, compared.DRAM_COLUMNS, row, 4, DRAM)
         print(" | ".join(row), flush=True)
     if (kib, batch) == (128, 1):
         columns = ("network", "operations", "groups planned, optimus", "optimus s", "groups planned, online", "online s",
@@ -155,7 +154,7 @@ def dram_row(name: str, whole: XGraph, kib: int, batch: int) -> None:
         for strategy in ("optimus", "optimus-online", "best"):
             row += [str(planned[strategy]), f"{seconds[strategy]:.2f}"]
         row += [exact, f"{best.gap:.1%}", PAPER_GROUPS.get(name, ""), PAPER_MS.get(name, "")]
-        put_row(compared.SEARCH_TIME, columns, row, 1, PAGE)
+        put_row(compared.SEARCH_TIME, columns, row, 1, DRAM)
 
 
 def main() -> None:
@@ -169,7 +168,7 @@ def main() -> None:
     for name in arguments.networks or LISTED[arguments.table]:
         if arguments.table == "cycles":
             cycles_row(name, preset(arguments.config))
-            put_text(compared.CYCLES, compared.cycles_told(), PAGE)
+            put_text(compared.CYCLES, compared.cycles_told(), CYCLES)
             continue
         for batch in arguments.batch:
             graph = imported(name.removesuffix(CONVOLUTIONS), batch)
@@ -177,8 +176,8 @@ def main() -> None:
                 graph = convolutions(graph)
             for kib in arguments.kib:
                 dram_row(name, graph, kib, batch)
-        put_text(compared.DRAM, compared.dram_told(), PAGE)
-        put_text(compared.SEARCH_TIME, compared.search_told(), PAGE)
+        put_text(compared.DRAM, compared.dram_told(), DRAM)
+        put_text(compared.SEARCH_TIME, compared.search_told(), DRAM)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ A folder in FOLDER that is called as a package and its version, as ``silero_vad-
 at any depth. For each: machine segments, operations on the machine, nodes on the CPU, products (MACs) on the machine of all,
 operations that the compiler tells as inexact, parameters beside those of the model, and what ``check`` finds with a few random
 inputs. A model is compiled, one operation a group, in a process of its own, with a limit of time. ``--page`` puts the rows
-into docs/trained.md.
+into docs/results/trained.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 
 from bench.command import command
-from bench.network_table import DOCS, put_row
+from bench.network_table import RESULTS, put_row
 from compiler.frontend.reader import load
 from isa.errors import TilewrightError
 from sim.runtime.engine import FunctionalEngine
@@ -31,7 +31,7 @@ from tilewright.comparison import compare
 from tilewright.model_fuzz import unexplained
 from tilewright.summary import facts
 
-PAGE = DOCS / "trained.md"
+PAGE = RESULTS / "trained.md"
 TITLE = "Trained models"
 COLUMNS = (
     "package", "model", "segments", "operations", "nodes on the CPU", "MACs", "on the machine", "told as inexact", "parameters",
@@ -128,7 +128,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--scheme", default="free")
     parser.add_argument("--limit", type=float, default=600, help="seconds for a model")
     parser.add_argument("--only", default="", help="models whose path has this in it")
-    parser.add_argument("--page", action="store_true", help="rows go into docs/trained.md")
+    parser.add_argument("--page", action="store_true", help="rows go into docs/results/trained.md")
     parser.add_argument("--one", type=Path, help="measure this model here, and print its cells")
     chosen = parser.parse_args(arguments)
     if chosen.one is not None:

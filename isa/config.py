@@ -96,8 +96,8 @@ class MachineConfig:
     dsp_packing: bool = True
     """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
     array_clock: int = 1
-    """Cycles of most multipliers in a cycle of the machine (docs/configuration.md names them); 2 halves their number and asks
-    for a second clock."""
+    """Cycles of most multipliers in a cycle of the machine (docs/reference/configuration.md names them); 2 halves their number
+    and asks for a second clock."""
     shared_finish: bool = False
     """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first."""
     narrow_pairs: int = 0
@@ -176,11 +176,6 @@ class MachineConfig:
     def pool_parts(self) -> int:
         """The same of POOL."""
         return self.ic_p // self.pool_finish
-
-    @cached_property
-    def leaky_turns(self) -> int:
-        """POOL's lanes that take turns at a multiplier for LEAKY, and the cycles from a vector with LEAKY to the next."""
-        return self.pool_finish // self.pool_leaky if self.pool_leaky else 1
 
     def taps_at_once(self, s_x: int, d_x: int) -> int:
         """Taps of a kernel row that POOL takes in a cycle, but for MAX, while all pixels are in one row."""

@@ -1,7 +1,7 @@
 """The instruction set, declared once.
 
 Encoder, decoder, assembler, disassembler, the hardware's layouts and the ISA reference are all made
-from ``INSTRUCTIONS``. What each instruction computes is written in ``docs/machine.md``.
+from ``INSTRUCTIONS``. What each instruction computes is written in ``docs/reference/semantics.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The instruction set reference, ``docs/isa.md``, made from the tables that the tool chain runs on."""
+"""The instruction set reference, ``docs/reference/isa.md``, made from the tables that the tool chain runs on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _page() -> Iterator[str]:
     yield "# Instruction set reference"
     yield ""
     yield "Made by `tilewright isa` from `isa/instructions.py`, `isa/registers.py` and `isa/faults.py`; change those, then run"
-    yield "`python -m pytest tests/isa --update-golden`. What the instructions compute is written in [The machine](machine.md)."
+    yield "`python -m pytest tests/isa --update-golden`. [Semantics](semantics.md) says what they compute."
     yield ""
     yield "## Instructions"
     yield ""

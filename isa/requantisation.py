@@ -1,4 +1,4 @@
-"""A requantisation record: 64 bits with a bias and a scale (docs/machine.md), for one channel or for arrays of them.
+"""A requantisation record: 64 bits with a bias and a scale (docs/reference/semantics.md), for one channel or for arrays.
 
 ========  =========================================================
 bits      field

@@ -1,4 +1,4 @@
-"""The list of reasons for which nodes run on the CPU, as docs/refusals.md has it: another one is a mistake of the compiler."""
+"""The reasons for which nodes run on the CPU, for docs/reference/refusals.md: any other is a mistake of the compiler."""
 
 from __future__ import annotations
 

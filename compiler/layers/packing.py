@@ -13,7 +13,7 @@ Bytes = NDArray[np.uint8]
 
 
 def chunk_count(config: MachineConfig, channels: int) -> int:
-    """Output chunks. One never straddles feature-map words (docs/machine.md, output chunks)."""
+    """Output chunks. One never straddles feature-map words (docs/reference/semantics.md, output chunks)."""
     vectors = -(-channels // config.ic_p)
     return -(-vectors // config.words_per_chunk) * config.chunks_per_word
 

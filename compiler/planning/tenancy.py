@@ -88,7 +88,7 @@ def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
     """Results of element-wise layers -> the operand in whose place they go.
 
     That operand is read by nobody else and is not saved. MISC reads a word before it writes it, so the
-    same address at the same iteration is right (docs/machine.md). Operands made on chip come first: a
+    same address at the same iteration is right (docs/reference/semantics.md). Operands made on chip come first: a
     loaded one is needed earlier, for longer.
     """
     loaded = set(group.inputs)

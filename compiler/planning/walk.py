@@ -74,7 +74,7 @@ def walk(
     config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str],
     limit: float = inf, ends: float = 0.0, most: float = inf,
 ) -> Walk | None:  # fmt: skip
-    """What the cycle model would say of the group, nearly (docs/performance.md), and a hundred times faster.
+    """What the cycle model would say of the group, nearly (docs/results/cycle-model.md), and a hundred times faster.
 
     None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
     """

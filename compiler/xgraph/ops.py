@@ -1,7 +1,7 @@
 """The operations of XGraph. Each names its input and output tensors, holds its constants, and tells what planning asks of it.
 
 All are defined on int8 tensors (see ``Tensor``) and are what the machine computes, bit for bit;
-``docs/machine.md`` has the arithmetic. Feature maps are NHWC.
+``docs/reference/semantics.md`` has the arithmetic. Feature maps are NHWC.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Activation of int16 values: steps 6 and 7 of docs/machine.md, int16 to int8."""
+"""Activation of int16 values: steps 6 and 7 of docs/reference/semantics.md, int16 to int8."""
 
 from __future__ import annotations
 

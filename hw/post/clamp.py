@@ -1,4 +1,4 @@
-"""Zero-point and clamp: step 6 of docs/machine.md, with bounds from which the zero-point is already subtracted."""
+"""Zero-point and clamp: step 6 of docs/reference/semantics.md, with bounds that the zero-point is taken off beforehand."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What all finishing lanes share: the sum with its bias, 24 significant bits of it, and the rounded, saturated end.
 
-**Rounding in place.** Step 2 of docs/machine.md rounds ``t`` to 24 significant bits. Nothing is normalised for that: of the
-low seven bits those are cleared that ``|t|`` has beyond 24, which a thermometer of its high bits tells (``lost``), after half
-a unit has been added. The value keeps its scale. With ``y = |t|`` if ``t >= 0`` and ``|t| - 1`` (all bits inverted)
+**Rounding in place.** Step 2 of docs/reference/semantics.md rounds ``t`` to 24 significant bits. Nothing is normalised:
+of the low seven bits those are cleared that ``|t|`` has beyond 24, which a thermometer of its high bits tells (``lost``), after
+half a unit has been added. The value keeps its scale. With ``y = |t|`` if ``t >= 0`` and ``|t| - 1`` (all bits inverted)
 if not, ``e`` bits lost and ``h = 2^(e-1)``, ties to even means ``floor(y + (h - 1) + y_e)`` and ``floor(y + h + y_e)``:
 the magnitude, its sign taken off and rounded, is one addition.
 """

@@ -1,4 +1,4 @@
-"""Requantisation of one lane: steps 1 to 5 of docs/machine.md, int32 accumulator to int16.
+"""Requantisation of one lane: steps 1 to 5 of docs/reference/semantics.md, int32 accumulator to int16.
 
 **Rounding once is rounding twice, except beside a tie.** The exact result is ``v = |a| 2^doubled M / 16^nibbles``. The
 machine rounds ``v`` to 24 significant bits and then to an integer. Let ``h = floor(v)``. Saturation to int16 leaves

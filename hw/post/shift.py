@@ -1,4 +1,4 @@
-"""A lane whose scales are powers of two: steps 1 to 5 of docs/machine.md without a multiplier.
+"""A lane whose scales are powers of two: steps 1 to 5 of docs/reference/semantics.md without a multiplier.
 
 Its mantissas are ``2^23`` and ``2^25``: the product of step 3 has the 24 significant bits of ``a``, so that step 4 changes
 nothing, and rounding once is all there is. The magnitude, as far up as the greatest scale takes it, is shifted down by four

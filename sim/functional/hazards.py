@@ -61,7 +61,7 @@ class _Step:
 def find_races(program: Sequence[int] | bytes, config: MachineConfig, bases: Mapping[Region, int]) -> Iterator[Race]:
     """Every pair of unsynchronised conflicting instructions, in the program order of the second.
 
-    The program must be legal and sequential (``docs/machine.md``): anything else raises ``MachineFault``.
+    The program must be legal and sequential (``docs/reference/semantics.md``): anything else raises ``MachineFault``.
     """
     steps = list(_timed(program, config, bases))
     lines = {space: _Segments(space, steps) for space in Space}

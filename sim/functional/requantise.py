@@ -1,4 +1,4 @@
-"""From int32 sums to int8 activations, bit for bit as ``docs/machine.md`` defines it.
+"""From int32 sums to int8 activations, bit for bit as ``docs/reference/semantics.md`` defines it.
 
 The definition is float32 arithmetic on purpose. Scales lie between 2^-60 and 2^27, and products with sums
 below 2^58: no step can leave the normal range, where float32 rounds to 24 significant bits, ties to even. A scale

@@ -1,7 +1,7 @@
 """What an instruction reads and writes, word by word: the basis of legality and of dependency tokens.
 
-Written from ``docs/machine.md`` alone, independently of the simulators. Every memory is a *space* of numbered cells:
-a feature-map cell is one output chunk's part of a word (a whole word unless ``oc_p < ic_p``), a DRAM cell a byte,
+Written from ``docs/reference/semantics.md`` alone, independently of the simulators. Every memory is a *space* of numbered
+cells: a feature-map cell is one output chunk's part of a word (a whole word unless ``oc_p < ic_p``), a DRAM cell a byte,
 an accumulator cell one pixel lane of an entry, and a parameter cell a word.
 """
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 COMPILERS = ("clang++", "g++")
 """The first that is there, unless the environment's CXX names one. clang++ builds a machine in half of g++'s time, and
-what it builds runs a fifth faster, too, but for some processors (docs/performance.md)."""
+what it builds runs a fifth faster, too, but for some processors (docs/results/simulators.md)."""
 SLOWER_BY_CLANG = (("AuthenticAMD", 26),)
 """Vendor and family of processors on which what g++ builds runs faster: by 16 % on Zen 5."""
 LEVEL = "-march=x86-64-v3"
 """The third level of x86-64: shifts that leave the flags alone, and fields in one instruction, which is much of what Verilog
-becomes (docs/performance.md has what that gives)."""
+becomes (docs/results/simulators.md has what that gives)."""
 LEVEL_FLAGS = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"})
 """What Linux names of a processor of that level beyond the second."""
 ONE_BUILD = "TILEWRIGHT_ONE_BUILD"

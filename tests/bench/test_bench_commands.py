@@ -24,12 +24,12 @@ ELSEWHERE = {
     "array_size": "figures of a decision",
     "buffers": "rows of a decision",
     "compile_times": "wants another checkout beside it",
-    "damaged": "counts of docs/trust.md, by seed and count",
-    "driver_images": "counts of docs/trust.md, by seed and count",
+    "damaged": "counts of docs/results/proof.md, by seed and count",
+    "driver_images": "counts of docs/results/proof.md, by seed and count",
     "finishing_lanes": "rows of a decision",
-    "memory_random": "counts of docs/memory.md, printed",
-    "proofs": "rows of docs/trust.md, by configuration",
-    "stops": "counts of docs/trust.md, by seed and count",
+    "memory_random": "counts of docs/results/memory.md, printed",
+    "proofs": "rows of docs/results/proof.md, by configuration",
+    "stops": "counts of docs/results/proof.md, by seed and count",
 }
 """What no target of the Makefile calls, and why."""
 

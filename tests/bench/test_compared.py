@@ -16,7 +16,8 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     page = tmp_path / "page.md"
     titles = (compared.CYCLES, compared.DRAM, compared.SEARCH_TIME)
     page.write_text("".join(f"## {title}\n\nWhat.\n\n" for title in titles), encoding="utf-8")
-    monkeypatch.setattr(compared, "PAGE", page)
+    monkeypatch.setattr(compared, "CYCLES_PAGE", page)
+    monkeypatch.setattr(compared, "DRAM_PAGE", page)
     return page
 
 

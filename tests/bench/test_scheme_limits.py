@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from bench.network_table import SEARCH as PAGE
+from bench.network_table import PAPERS as PAGE
 from bench.scheme_limits import TITLE, Work, beats_of_maps, cheapest_cut, together, told, works_of
 from compiler.planning.plans import plans_of
 from compiler.search.cost import Evaluator

@@ -28,11 +28,11 @@ AREAS = {
 }
 REMEDIES = {
     "AssembleError": "correct the line of the program text",
-    "BoardError": "follow docs/guide/board.md from the start: device tree, address, clock, reset",
+    "BoardError": "follow docs/guides/board.md from the start: device tree, address, clock, reset",
     "CalibrationError": "make the calibration data again, as the sentence asks",
     "CampaignError": "run the line that the sentence ends with",
     "CapabilityError": "for who adds a capability: give it bits of its own in isa/capabilities.py",
-    "ConfigError": "choose what the sentence names; docs/configuration.md has every field",
+    "ConfigError": "choose what the sentence names; docs/reference/configuration.md has every field",
     "CycleError": "make the program again",
     "DebugError": "make or copy the program file again",
     "ElfError": "make or copy the program file again",
@@ -61,7 +61,7 @@ OF_FAULTS = {
     "ILLEGAL_OPCODE": "compile for this configuration: it may lack POOL or MISC",
     "ILLEGAL_FIELD": "compile again; a program of one's own: `tilewright asm` names the field",
     "CONFIG_MISMATCH": "compile for the configuration that is loaded; registers CONFIG_HASH and the program's START tell both",
-    "FM_ADDRESS": "compile again; for a program of one's own, docs/isa.md says which words an instruction touches",
+    "FM_ADDRESS": "compile again; for a program of one's own, docs/reference/isa.md says which words an instruction touches",
     "BUFFER_ADDRESS": "the same for weights, parameters, taps, tables and accumulators",
     "READ_ERROR": "check the base registers and what the interconnect maps there",
     "WRITE_ERROR": "check the base registers and what the interconnect lets the machine write",
@@ -120,7 +120,7 @@ class Refusal:
 
 
 def page() -> str:
-    """docs/refusals.md."""
+    """docs/reference/refusals.md."""
     rows = [
         f"| {value} | {name} | {text} | {OF_FAULTS[name]} |" for name, value, text in documented(Fault)
     ]  # fmt: skip

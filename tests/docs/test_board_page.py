@@ -11,7 +11,7 @@ from isa.config import preset
 from tests.tools import needs
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "guide" / "board.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "board.md").read_text(encoding="utf-8")
 DESIGN = ROOT / "tests" / "hw" / "delivery" / "golden" / "nano_block_design.tcl.txt"
 FILES = driver_files(preset("nano"), linux=True)
 

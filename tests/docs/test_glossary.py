@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROWS = [
     tuple(cell.strip() for cell in line.strip("|").split("|"))
-    for line in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()
+    for line in (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8").splitlines()
     if line.startswith("| ") and not line.startswith("| word |")
 ]
 
@@ -23,6 +23,6 @@ def test_every_word_is_there_once() -> None:
 
 @pytest.mark.parametrize(("word", "place"), [(word, place) for word, _, place in ROWS])
 def test_the_place_knows_the_word(word: str, place: str) -> None:
-    path = ROOT / place.strip("`") if place.startswith("`") else ROOT / "docs" / re.findall(r"\((.+)\)", place)[0]
+    path = ROOT / place.strip("`") if place.startswith("`") else ROOT / "docs" / "reference" / re.findall(r"\((.+)\)", place)[0]
     last = word.split()[-1]
     assert re.search(rf"{last}s?\b", path.read_text(encoding="utf-8"), re.IGNORECASE), f"{path.name} says nothing of {word}"

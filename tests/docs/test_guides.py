@@ -21,7 +21,7 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
     copy_tree(tmp_path)
-    commands = apply((ROOT / "docs" / "guide" / f"{name}.md").read_text(encoding="utf-8"), tmp_path)
+    commands = apply((ROOT / "docs" / "guides" / f"{name}.md").read_text(encoding="utf-8"), tmp_path)
     said = "".join(run(command, tmp_path) for command in commands)
     for expected in CHANGES[name]:
         assert re.search(expected, said), said
@@ -32,7 +32,7 @@ def test_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["board", "core", "model"])
 def test_the_other_guides_are_console_blocks_alone(name: str) -> None:
     """Those are run by ``tests/test_architecture.py``."""
-    assert list(blocks((ROOT / "docs" / "guide" / f"{name}.md").read_text(encoding="utf-8"))) == []
+    assert list(blocks((ROOT / "docs" / "guides" / f"{name}.md").read_text(encoding="utf-8"))) == []
 
 
 def test_a_hunk_is_found_once_or_refused() -> None:

@@ -1,4 +1,4 @@
-"""docs/refusals.md against the code: every error that is made anywhere has its line, and every line a remedy."""
+"""docs/reference/refusals.md against the code: every error that is made anywhere has its line, and every line a remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.docs.refusals import OF_FAULTS, REMEDIES, ROOT, error_classes, page, 
 
 
 def test_the_page_is_what_the_code_says(golden: Golden) -> None:
-    golden(ROOT / "docs" / "refusals.md", page())
+    golden(ROOT / "docs" / "reference" / "refusals.md", page())
 
 
 def test_every_refusal_names_what_is_wrong_and_what_helps() -> None:

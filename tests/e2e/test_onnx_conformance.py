@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.conftest import Golden
 from tests.e2e.conformance import DATA_INPUTS, Outcome, outcomes, table
 
-PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance.md"
 INTRODUCTION = """\
 # ONNX conformance
 

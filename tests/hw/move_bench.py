@@ -163,7 +163,7 @@ class MoveBench:
 
 
 def naive_load(config: MachineConfig, memory: bytes, op: Op) -> Words:
-    """LOAD byte by byte, as docs/machine.md says it."""
+    """LOAD byte by byte, as docs/reference/semantics.md says it."""
     words: Words = {}
     fill = op["fill"] & 0xFF
     for r in range(op["rows"]):

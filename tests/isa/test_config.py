@@ -158,7 +158,7 @@ def test_buffer_words_are_padded_to_whole_beats(config: MachineConfig) -> None:
 
 
 def test_the_page_names_every_field_with_its_bounds() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
     lines = [line for line in page.splitlines() if line.startswith("| `")]
     rows = {name: line for line in lines for name in re.findall(r"`(\w+)`", line.split("|")[1])}
     assert set(rows) == {field.name for field in dataclasses.fields(MachineConfig)}

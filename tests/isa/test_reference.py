@@ -1,4 +1,4 @@
-"""``docs/isa.md`` is current and says everything."""
+"""``docs/reference/isa.md`` is current and says everything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isa.instructions import INSTRUCTIONS
 from isa.reference import reference
 from isa.registers import Control, Counter, Register, Status
 
-PAGE = Path(__file__).parents[2] / "docs" / "isa.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "isa.md"
 
 
 def test_the_page_is_current(golden: Callable[[Path, str], None]) -> None:

@@ -11,7 +11,7 @@ from isa.requantisation import ONE, ONE_SHIFT, packed, shifted_only, unpacked
 
 
 def fields(record: int) -> tuple[int, int, int]:
-    """Mantissa, nibbles, doubled, as docs/machine.md has them."""
+    """Mantissa, nibbles, doubled, as docs/reference/semantics.md has them."""
     return record >> 32 & 0x3FFFFFF, record >> 58 & 15, record >> 62
 
 

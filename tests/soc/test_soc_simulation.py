@@ -12,7 +12,7 @@ import pytest
 from tests.tools import needs_firmware
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "guide" / "board.md"
+PAGE = ROOT / "docs" / "guides" / "board.md"
 IMAGES = 10
 
 

@@ -32,7 +32,7 @@ ON_THE_SERIAL_WAY = ("save", "misc_a", "misc_b")
 
 
 def bank_of(config: MachineConfig, addr: int) -> int:
-    """docs/machine.md, feature-map buffer."""
+    """docs/reference/semantics.md, feature-map buffer."""
     phases = config.fm_phases
     return addr // phases // config.fm_depth * phases + addr % phases
 

@@ -1,4 +1,4 @@
-"""CONV of docs/machine.md in plain loops, and random small instructions."""
+"""CONV of docs/reference/semantics.md in plain loops, and random small instructions."""
 
 from __future__ import annotations
 

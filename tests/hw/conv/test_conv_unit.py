@@ -1,4 +1,4 @@
-"""ConvUnit against the formulas of docs/machine.md: results, faults and order."""
+"""ConvUnit against the formulas of docs/reference/semantics.md: results, faults and order."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_every_source_is_named_once() -> None:
 
 
 def test_the_guide_s_design_in_amaranth_is_connected() -> None:
-    page = (ROOT / "docs" / "guide" / "core.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "core.md").read_text(encoding="utf-8")
     (source,) = re.findall(r"^```py\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     names: dict[str, Any] = {}
     exec(compile(source, "core.md", "exec", dont_inherit=True), names)

@@ -1,4 +1,4 @@
-"""MISC in whole numbers and fractions, by the formulas of docs/machine.md; words are lists of signed bytes."""
+"""MISC in whole numbers and fractions, by the formulas of docs/reference/semantics.md; words are lists of signed bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MISC unit on a feature-map buffer against docs/machine.md in plain Python."""
+"""The MISC unit on a feature-map buffer against docs/reference/semantics.md in plain Python."""
 
 from __future__ import annotations
 

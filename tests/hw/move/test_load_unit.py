@@ -1,4 +1,4 @@
-"""LOAD and LOADP write what docs/machine.md says, whatever the bus and the banks do meanwhile."""
+"""LOAD and LOADP write what docs/reference/semantics.md says, whatever the bus and the banks do meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SAVE writes what docs/machine.md says, and no other byte."""
+"""SAVE writes what docs/reference/semantics.md says, and no other byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POOL of docs/machine.md in plain loops, and random instructions that stay within the buffers."""
+"""POOL of docs/reference/semantics.md in plain loops, and random instructions that stay within the buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps 1 to 8 of docs/machine.md in whole numbers and fractions, as slowly as they read."""
+"""Steps 1 to 8 of docs/reference/semantics.md in whole numbers and fractions, as slowly as they read."""
 
 from __future__ import annotations
 

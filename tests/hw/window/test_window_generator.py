@@ -1,4 +1,4 @@
-"""WindowGenerator against the formulas of docs/machine.md, step by step."""
+"""WindowGenerator against the formulas of docs/reference/semantics.md, step by step."""
 
 from __future__ import annotations
 

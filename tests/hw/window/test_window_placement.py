@@ -1,4 +1,4 @@
-"""Placement against the output formula of docs/machine.md."""
+"""Placement against the output formula of docs/reference/semantics.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window of docs/machine.md in plain loops, and random cases of it."""
+"""The window of docs/reference/semantics.md in plain loops, and random cases of it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def shared(word: int, config: MachineConfig) -> int:
 
 
 def steps(op: Op, config: MachineConfig) -> list[int]:
-    """The masks of a window instruction whose lanes do not meet, by the formula of docs/machine.md."""
+    """The masks of a window instruction whose lanes do not meet, by the formula of docs/reference/semantics.md."""
     is_conv = op.name == "CONV"
     found = []
     for outer in range(op["chunks"] if is_conv else op["vectors"]):

@@ -1,4 +1,4 @@
-"""The machine written down a second time, straight from docs/machine.md: scalars, loops, whole numbers, no NumPy."""
+"""The machine written down a second time, straight from docs/reference/semantics.md: scalars, loops, whole numbers."""
 
 from __future__ import annotations
 

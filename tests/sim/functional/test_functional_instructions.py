@@ -1,4 +1,4 @@
-"""Every instruction on random small operands equals the scalar reading of docs/machine.md, whole machine compared."""
+"""Every instruction on random small operands equals the scalar reading of docs/reference/semantics.md."""
 
 from __future__ import annotations
 

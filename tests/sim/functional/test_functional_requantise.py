@@ -1,4 +1,4 @@
-"""The float32 requantiser equals the whole-number definition of docs/machine.md."""
+"""The float32 requantiser equals the whole-number definition of docs/reference/semantics.md."""
 
 from __future__ import annotations
 

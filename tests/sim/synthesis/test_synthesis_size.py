@@ -29,7 +29,7 @@ def changes(size: dict[str, float], golden: dict[str, float]) -> list[str]:
 
 @pytest.mark.slow
 def test_nano_has_the_size_it_had(request: pytest.FixtureRequest) -> None:
-    """Of each version of yosys that it was counted with; docs/performance.md has the same figures."""
+    """Of each version of yosys that it was counted with; docs/results/hardware.md has the same figures."""
     golden = json.loads(GOLDEN.read_text())
     tool = yosys().version
     if tool not in golden:
@@ -41,7 +41,7 @@ def test_nano_has_the_size_it_had(request: pytest.FixtureRequest) -> None:
     found = changes(size.total, golden[tool])
     assert not found, (
         f"{tool}: {'; '.join(found)}; if that is meant, run pytest with --update-golden, with TILEWRIGHT_NATIVE=yosys too, and "
-        "renew docs/performance.md"
+        "renew docs/results/hardware.md"
     )
 
 
