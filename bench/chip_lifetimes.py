@@ -27,7 +27,7 @@ from compiler.planning import candidates
 from compiler.planning.objective import OBJECTIVES
 from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.planning.presence import presences
 from compiler.planning.ranges import Ranges
 from compiler.planning.residence import PARAMETER_BUFFERS

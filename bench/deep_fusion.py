@@ -16,7 +16,7 @@ from bench.network_table import PAPERS as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from bench.strategies import fitting, imported, small_machine, timed
 from compiler.planning.objective import OBJECTIVES
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 

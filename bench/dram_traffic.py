@@ -20,7 +20,7 @@ from bench.cycle_model_error import random_graph
 from compiler.emit.program import emit_program
 from compiler.planning.grouping import one_each
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from isa.config import preset
 from isa.errors import TilewrightError
 from sim.cycle.model import CycleModel

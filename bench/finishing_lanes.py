@@ -13,7 +13,7 @@ from bench.command import command
 from bench.network_table import HARDWARE as PAGE
 from bench.network_table import put_row
 from bench.strategies import imported
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.strategies import STRATEGIES

@@ -25,10 +25,10 @@ from bench.network_table import MEMORY as PAGE
 from bench.network_table import put_row, put_text, rows_of
 from compiler.memory.arena import arrange
 from compiler.memory.blocks import Block
+from compiler.memory.exact_order import least_order
 from compiler.memory.fuse import fuse
-from compiler.memory.least import least_order
-from compiler.memory.order import memory_order
-from compiler.memory.partition import cheap_cuts, ordered_parts
+from compiler.memory.least_order import memory_order
+from compiler.memory.stretches import cheap_cuts, ordered_parts
 from compiler.memory.tasks import Tasks, members
 from compiler.papers.memory_scheduling.pieces import reverse_post_order
 from compiler.papers.memory_scheduling.programme import solve

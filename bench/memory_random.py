@@ -12,15 +12,15 @@ import time
 
 from bench.command import command
 from compiler.memory.arena import arrange
+from compiler.memory.exact_order import least_order, lower_bound
 from compiler.memory.fuse import fuse
-from compiler.memory.least import least_order, lower_bound
-from compiler.memory.overlay import overlaid
+from compiler.memory.overlaid import overlaid
 from tests.compiler.memory.instances import random_blocks
 from tests.compiler.memory.task_graphs import least_peak
 from tests.compiler.memory.test_arena import least_total, overlapping
 from tests.compiler.memory.test_memory_order import drawn as drawn_tasks
-from tests.compiler.memory.test_overlay import clashes, least_by_trial
-from tests.compiler.memory.test_overlay import drawn as drawn_overlaps
+from tests.compiler.memory.test_overlaid import clashes, least_by_trial
+from tests.compiler.memory.test_overlaid import drawn as drawn_overlaps
 
 FIRST = 1_000_000
 """The suite's seeds are far below."""

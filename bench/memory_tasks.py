@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from onnx import GraphProto, ModelProto, NodeProto, shape_inference
 
 from compiler.frontend.pipeline import import_model
+from compiler.memory.least_order import tasks_of
 from compiler.memory.lifetimes import Step
-from compiler.memory.order import tasks_of
 from compiler.memory.tasks import Tasks, Use
 from compiler.planning.grouping import make_group, one_each
 from compiler.planning.operations import Group

@@ -26,11 +26,11 @@ from compiler.driver import compile_graph
 from compiler.emit.places import Sharing, places
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.fastest import fastest
 from compiler.programs.fitting import fitted
+from compiler.programs.frugal import frugal, in_least_order
 from compiler.programs.limit import least_memory
-from compiler.programs.ordering import frugal, in_least_order
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.search.strategies import STRATEGIES

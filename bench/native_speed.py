@@ -18,9 +18,9 @@ from bench.network_table import put_row
 from bench.strategies import imported
 from compiler.driver import steps_of
 from compiler.emit.program import machine_segments, pending_segments
+from compiler.instructions import scheduled as plain
+from compiler.instructions.native import engine as scheduler
 from compiler.programs.natives import LIBRARIES
-from compiler.schedule import scheduled as plain
-from compiler.schedule.native import engine as scheduler
 from isa.config import preset
 from isa.errors import TilewrightError
 from sim.cycle.control import executed

@@ -34,7 +34,7 @@ from compiler.planning.plan import Plan
 from compiler.planning.running_order import needs_of
 from compiler.programs.fastest import fastest
 from compiler.programs.pair_costs import Choices, PairCosts
-from compiler.programs.schemes import Steps, chosen, measured, others_of, with_schemes
+from compiler.programs.program_schemes import Steps, chosen, measured, others_of, with_schemes
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.search.effort import EFFORTS

@@ -21,9 +21,9 @@ from bench.network_table import CYCLES, DRAM, put_row, put_text
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import OpSets
 from compiler.fusion.templates import template_groups
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.fastest import fastest
-from compiler.programs.schemes import in_schemes
+from compiler.programs.program_schemes import in_schemes
 from compiler.programs.timing import program_cycles
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.search.cost import OBJECTIVES, Evaluator

@@ -16,18 +16,18 @@ from compiler.emit.described import schedule_of
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program, listed_cycles
 from compiler.frontend.pipeline import ImportedModel
-from compiler.memory.order import ordering_of
+from compiler.memory.least_order import ordering_of
 from compiler.planning.grouping import machine_ops
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.collection import seldom_collected
 from compiler.programs.decisions import decisions
 from compiler.programs.fastest import fastest
 from compiler.programs.fitting import fitted
+from compiler.programs.frugal import ANY, Arrangement, Frugal, frugal
 from compiler.programs.limit import least_memory, limited, refusal
-from compiler.programs.ordering import ANY, Arrangement, Frugal, frugal
-from compiler.programs.schemes import in_schemes
+from compiler.programs.program_schemes import in_schemes
 from compiler.programs.timing import forget_programs
 from compiler.schedule.document import Schedule
 from compiler.search.best import best
@@ -115,7 +115,7 @@ def compile_graph(
 
     ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
     may take. ``measure``: of the cycles of each group, by which it is chosen, instead of the planner's estimate. ``order``: how
-    the order of least memory is found (``compiler/memory/order.py``).
+    the order of least memory is found (``compiler/memory/least_order.py``).
     """
     ordering_of(order)
     if groups is not None:

@@ -17,7 +17,7 @@ up to 11 % more or less than each other."""
 LEAN_PART = 10 / 3
 """For bytes, so many times fewer groups are planned than for cycles."""
 
-# Schemes of the groups that wait (compiler/programs/schemes.py).
+# Schemes of the groups that wait (compiler/programs/program_schemes.py).
 
 SCHEME_CHOICES = 6
 """Choices of schemes that are timed at most. Most networks take three until a choice comes again."""

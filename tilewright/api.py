@@ -17,7 +17,7 @@ from compiler.frontend.edges import Edges
 from compiler.frontend.idle import warn_of_empty
 from compiler.frontend.model import Model
 from compiler.frontend.pipeline import PLAIN, ImportedModel, import_model
-from compiler.memory.order import ordering_of
+from compiler.memory.least_order import ordering_of
 from compiler.passes.pipeline import Watch
 from compiler.programs.collection import seldom_collected
 from compiler.programs.limit import bytes_of
@@ -89,7 +89,7 @@ def compile_model(
     ``schedule``: decisions, or the file that holds them; what they leave out is searched. ``.schedule`` of the result has all.
     ``effort``: ``"quick"`` times no programs, ``"full"`` weighs more groups and times more (``compiler/search/effort.py``).
     ``evaluator``: what says how long a group takes when groups are chosen (``tilewright.evaluators``).
-    ``order``: how the order that needs the least DRAM is found (``compiler/memory/order.py``).
+    ``order``: how the order that needs the least DRAM is found (``compiler/memory/least_order.py``).
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)

@@ -10,7 +10,7 @@ from bench.papers.table import Table
 from bench.strategies import fitting, imported, small_machine, timed
 from compiler.planning.grouping import machine_ops
 from compiler.planning.objective import DRAM
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Conv, Eltwise, Pool

@@ -10,7 +10,7 @@ from bench.strategies import imported, timed
 from compiler.fusion.legal import OpSets
 from compiler.fusion.templates import template_groups
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.measured import on_cycle_model
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator

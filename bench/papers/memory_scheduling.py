@@ -9,8 +9,8 @@ from bench.memory_order import exactly
 from bench.memory_tasks import even_cuts, float_tasks
 from bench.papers.table import NOT_IN, Table
 from compiler.memory.fuse import fuse
-from compiler.memory.order import ordering_of
-from compiler.memory.partition import ordered_parts
+from compiler.memory.least_order import ordering_of
+from compiler.memory.stretches import ordered_parts
 from compiler.memory.tasks import Tasks
 from compiler.papers.memory_scheduling import programme
 from compiler.papers.memory_scheduling.pieces import in_pieces, reverse_post_order

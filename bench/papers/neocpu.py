@@ -13,7 +13,7 @@ from compiler.papers.neocpu.proof import prove
 from compiler.papers.neocpu.search import with_all_schemes
 from compiler.papers.neocpu.solving import is_chain, solved
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Cpu

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler.emit.program import Emitted, emit_program
 from compiler.planning.objective import CYCLES, Objective
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Op
 from isa.config import MachineConfig

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from compiler.emit.parameters import Parameters
+from compiler.instructions.pending import Pending
 from compiler.layers.layer import Block, Layer, ParameterWords
 from compiler.layers.placed import Rows
 from compiler.layers.views import load_rows, save_rows
 from compiler.planning.homes import Homes
 from compiler.planning.plan import Pass, Plan
-from compiler.schedule.instruction import Pending
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 

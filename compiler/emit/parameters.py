@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.instructions.pending import Access, Pending, Space
 from compiler.layers.layer import Block
 from compiler.memory.lifetimes import ALIGN
-from compiler.schedule.instruction import Access, Pending, Space
 from compiler.tuned import LEAST_LOAD_BYTES as LEAST_BYTES
 from compiler.tuned import LOAD_PIECES as PIECES
 from isa.config import MachineConfig

@@ -13,12 +13,12 @@ from compiler.emit.blocked import NONE_BLOCKED, Blocked
 from compiler.emit.steps import touched
 from compiler.layers.views import View
 from compiler.memory.blocks import Block
+from compiler.memory.leads import Overlaps
 from compiler.memory.lifetimes import ALIGN, Lives, Storage, lives_of
-from compiler.memory.overlap import Overlaps
-from compiler.memory.overlay import overlaid
+from compiler.memory.overlaid import overlaid
 from compiler.memory.storage import Home, storage_of
-from compiler.planning.overlaps import overlaps_of
 from compiler.planning.plan import Plan
+from compiler.planning.written_over import overlaps_of
 from compiler.schedule.document import Origin
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from compiler.emit.group import emit_plan
 from compiler.emit.parameters import ConstImage, Parameters, UnpackedImage, depths
 from compiler.emit.places import APART, Sharing, places
+from compiler.instructions.native.engine import scheduled
+from compiler.instructions.pending import Pending, Space
+from compiler.instructions.tokens import with_tokens
 from compiler.layers.views import View
 from compiler.planning.homes import Homes
 from compiler.planning.plan import Plan
-from compiler.schedule.instruction import Pending, Space
-from compiler.schedule.native.engine import scheduled
-from compiler.schedule.tokens import with_tokens
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from isa.codec import Op as MachineOp

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.memory.least_order import tasks_of
 from compiler.memory.lifetimes import Step
-from compiler.memory.order import tasks_of
 from compiler.memory.tasks import Tasks
 from compiler.planning.plan import Plan
 from compiler.planning.running_order import needs_of

@@ -10,13 +10,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.instructions.pending import Access, Pending, Space
 from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.packing import channel_slots, chunk_count, param_words, weight_words
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
 from compiler.layers.scales import for_lanes
 from compiler.layers.window import WindowRows, output_values, window_values
-from compiler.schedule.instruction import Access, Pending, Space
 from compiler.xgraph.ops import Conv, Finish, Op, Requantisation, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig

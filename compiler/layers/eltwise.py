@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.instructions.pending import Pending
 from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
-from compiler.schedule.instruction import Pending
 from compiler.xgraph.ops import OVER_CHANNELS, Eltwise, EltwiseKind, Op, Upsample, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.instructions.pending import Pending
 from compiler.layers.placed import Placed, Rows
-from compiler.schedule.instruction import Pending
 from compiler.xgraph.ops import Op, Window
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from compiler.schedule.instruction import Access, Space
+from compiler.instructions.pending import Access, Space
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.instructions.pending import Access, Pending, Space
 from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.packing import pool_param_words, records, tap_words
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
 from compiler.layers.window import WindowRows, output_values, window_values
-from compiler.schedule.instruction import Access, Pending, Space
 from compiler.tuned import LEAST_POOL_PIECE as LEAST
 from compiler.tuned import MOST_POOL_PIECES as MOST
 from compiler.xgraph.ops import Conv, Finish, Op, Pool, PoolKind, Requantisation, Window

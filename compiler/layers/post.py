@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from compiler.schedule.instruction import Access, Space
+from compiler.instructions.pending import Access, Space
 from compiler.xgraph.ops import Finish
 from isa.instructions import Activation, Buffer
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.instructions.pending import Access, Pending, Space
 from compiler.layers.conv import ConvLayer
 from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.pool import DepthwiseLayer
-from compiler.schedule.instruction import Access, Pending, Space
 from compiler.xgraph.ops import ConvTranspose, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from compiler.instructions.pending import Access, Pending, Space
 from compiler.layers.placed import Placed, Rows
-from compiler.schedule.instruction import Access, Pending, Space
 from isa.config import MachineConfig
 from isa.instructions import Region
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.memory.blocks import Block, independent_parts, largest_live_set
-from compiler.memory.packing import OutOfEffortError, Packing, orders
+from compiler.memory.exact_places import OutOfEffortError, Packing, orders
 from compiler.tuned import FIRST_PACKING_CHOICES as _FIRST_TRY
 from compiler.tuned import PACKING_CHOICES as EFFORT
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.memory.least import least_order
+from compiler.memory.exact_order import least_order
 from compiler.memory.tasks import Mask, Tasks, Use, members
 from compiler.tuned import MOST_FUSED_SETS as _MOST_SETS
 from compiler.tuned import MOST_FUSED_TASKS as MOST_TASKS

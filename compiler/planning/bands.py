@@ -2,7 +2,7 @@
 
 Column tiles read all rows of their inputs again and again, so that an input is needed until the last tile is done, and nothing
 can lie in its place. A band is finished before the next begins: what it alone has read is free by then, and outputs may lie
-over inputs, but for a band (``leads`` of ``compiler/memory/overlap.py``). As with column tiles a band is the group with smaller
+over inputs, but for a band (``leads`` of ``compiler/memory/leads.py``). As with column tiles a band is the group with smaller
 maps; what neighbouring bands both need is loaded, or computed, by both, and parameters come again for each.
 """
 

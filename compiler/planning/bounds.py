@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
+from compiler.instructions.latency import OF_A_PASS
 from compiler.planning.cut import Cut
 from compiler.planning.objective import Cost
 from compiler.planning.operations import Group
 from compiler.planning.residence import PARAMETER_BUFFERS, Residence
 from compiler.planning.stepping import Stepping
-from compiler.planning.walk import bus_cycles, least_cycles
+from compiler.planning.walk import bus_cycles, cycles_at_least
 from compiler.planning.word_bound import WordBound
-from compiler.schedule.latency import OF_A_PASS
 from isa.config import MachineConfig
 
 
@@ -51,7 +51,7 @@ class Bounds:
 
     def of_walk(self, group: Group, residence: Residence) -> float:
         """Cycles that a pass cannot undercut of which all cycles count. One less an image, for rounding."""
-        return (least_cycles(self.config, group, residence, self._stepping.rows) - 1) * self._stepping.batch
+        return (cycles_at_least(self.config, group, residence, self._stepping.rows) - 1) * self._stepping.batch
 
     def word_bound(self, group: Group, held: Collection[str]) -> WordBound:
         return WordBound(self.config, group, held, self._stepping.rows)

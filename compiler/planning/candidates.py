@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from compiler.planning.fields import within_fields
 from compiler.planning.operations import Group
 from compiler.planning.placement import Ring, place, place_as, place_shared, rings_of
 from compiler.planning.residence import Residence, residences
@@ -16,6 +15,7 @@ from compiler.planning.sharing import may_slide
 from compiler.planning.stepping import Stepping
 from compiler.planning.walk import Way
 from compiler.planning.wanted import residence_as
+from compiler.planning.within_fields import within_fields
 from compiler.schedule.document import FREE, GroupSchedule, ScheduleError
 from isa.config import MachineConfig
 

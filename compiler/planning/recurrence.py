@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compiler.schedule.latency import AFTER, AFTER_LOAD
+from compiler.instructions.latency import AFTER, AFTER_LOAD
 from isa.instructions import Unit
 
 _LOAD, _SAVE = Unit.LOAD, Unit.SAVE

@@ -13,11 +13,11 @@ from math import inf
 
 from compiler.planning.bounds import Bounds
 from compiler.planning.candidates import Candidates, suits
-from compiler.planning.cost import Costs
 from compiler.planning.cut import Cut
 from compiler.planning.objective import Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.parts import Parts, tiles
+from compiler.planning.pass_costs import Costs
 from compiler.planning.plan import Pass, Plan
 from compiler.planning.residence import Residence
 from compiler.planning.stepping import Stepping

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from compiler.instructions.pending import Access
 from compiler.planning.homes import Homes
 from compiler.planning.plan import Plan
-from compiler.schedule.instruction import Access
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from math import inf
 from typing import NamedTuple
 
+from compiler.instructions.latency import AFTER_LOAD
 from compiler.layers.placed import Placed, meet
 from compiler.planning.operations import Group
 from compiler.planning.ranges import Ranges
@@ -15,7 +16,6 @@ from compiler.planning.recurrence import Task, Walker
 from compiler.planning.residence import Residence
 from compiler.planning.sequence import sequence, slots
 from compiler.planning.tenancy import tenancies
-from compiler.schedule.latency import AFTER_LOAD
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 
@@ -98,7 +98,7 @@ def walk(
     return Walk(round(cycles), round(engine.free - (engine.begun or 0.0)), round(walker.bus))
 
 
-def least_cycles(config: MachineConfig, group: Group, residence: Residence, made: Mapping[str, int]) -> float:
+def cycles_at_least(config: MachineConfig, group: Group, residence: Residence, made: Mapping[str, int]) -> float:
     """Of any walk that makes so many rows of each map: the busiest unit waits for the first of its parameters."""
     busiest = _busiest(group)
     waits = []

@@ -12,9 +12,9 @@ from compiler.fusion.legal import Mask, OpSets
 from compiler.layers.fit import FitError
 from compiler.planning.grouping import machine_ops, make_group
 from compiler.planning.joining import joinable
-from compiler.planning.plans import Wanted
+from compiler.planning.plan_partition import Wanted
 from compiler.planning.running_order import needs_of
-from compiler.programs.ordering import Arrangement
+from compiler.programs.frugal import Arrangement
 from compiler.schedule.document import GroupSchedule, Schedule
 from compiler.search.decided import DecidedSets
 from compiler.xgraph.graph import XGraph

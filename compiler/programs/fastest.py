@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from compiler.fusion.legal import Mask
 from compiler.planning.objective import CYCLES, DRAM, LEAN
 from compiler.planning.plan import Plan
-from compiler.planning.plans import KnownPlans, plan_at
+from compiler.planning.plan_partition import KnownPlans, plan_at
 from compiler.planning.running_order import ordered_groups
 from compiler.programs.natives import prepare
 from compiler.programs.splice import Path, splice

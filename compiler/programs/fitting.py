@@ -10,7 +10,7 @@ from compiler.layers.fit import FitError
 from compiler.passes.split_dilated import split_dilated
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, Objective
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from compiler.search.cost import Costs, Evaluator
 from compiler.search.database import Database
 from compiler.xgraph.ops import Op

@@ -18,8 +18,8 @@ from compiler.emit.steps import peak_ops
 from compiler.fusion.legal import Mask
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
-from compiler.programs.ordering import Frugal, in_least_order, placed
+from compiler.planning.plan_partition import plans_of
+from compiler.programs.frugal import Frugal, in_least_order, placed
 from compiler.programs.timing import program_cycles
 from compiler.programs.within import Groups, Limits, Within
 from compiler.search.cost import Evaluator

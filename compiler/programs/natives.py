@@ -12,7 +12,7 @@ import shutil
 import sys
 from contextlib import suppress
 
-from compiler.schedule.native import engine as scheduler
+from compiler.instructions.native import engine as scheduler
 from compiler.search.progress import Progress
 from sim.cycle.native import engine as cycle_model
 from sim.rtl.compiler import compiler_name

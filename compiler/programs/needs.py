@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 
 from compiler.fusion.legal import Mask, union
 from compiler.layers.fit import FitError
+from compiler.memory.least_order import tasks_of
 from compiler.memory.lifetimes import Step, lives_of
-from compiler.memory.order import tasks_of
 from compiler.memory.storage import storage_of
-from compiler.planning.overlaps import leads_in_bands, leads_of
 from compiler.planning.plan import Plan
 from compiler.planning.running_order import needs_of
+from compiler.planning.written_over import leads_in_bands, leads_of
 from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Cpu, Op
 

@@ -1,1 +1,1 @@
-"""Order and tokens: from instructions with accesses to a sequential program that overlaps as far as hazards let it."""
+"""The schedule: what is decided of a program, as data that is written and read."""

@@ -11,15 +11,15 @@ from typing import Self, TypeVar, cast
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.fit import FitError
 from compiler.layers.layer import Layer
+from compiler.planning.group_schemes import Scheme, whole_scheme
 from compiler.planning.grouping import Lowered, make_group
 from compiler.planning.joining import joinable
 from compiler.planning.objective import CYCLES, OBJECTIVES, Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
-from compiler.planning.planner import needs_tiles, plan_group
-from compiler.planning.plans import Wanted
+from compiler.planning.plan_group import needs_tiles, plan_group
+from compiler.planning.plan_partition import Wanted
 from compiler.planning.residence import PARAMETER_BUFFERS
-from compiler.planning.schemes import Scheme, whole_scheme
 from compiler.search.crew import Crew, Team
 from compiler.search.database import Database
 from compiler.search.effort import NORMAL, Effort
@@ -71,7 +71,7 @@ class Evaluator:
     measure: Measure | None = None
     """Of the cycles of each group, instead of the planner's walk; ``database`` does not keep such costs."""
     order: str = "least"
-    """How the order of least memory is found (``compiler/memory/order.py``)."""
+    """How the order of least memory is found (``compiler/memory/least_order.py``)."""
     evaluated: int = 0
     """Groups that were planned."""
     partitions: dict[object, object] = field(default_factory=dict)

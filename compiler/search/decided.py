@@ -13,7 +13,7 @@ from functools import cached_property
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.planning.objective import Cost, Objective
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from compiler.schedule.document import GroupSchedule
 from compiler.search.cost import Evaluator, Groups
 

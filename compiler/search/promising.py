@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from compiler.fusion.grow import Grown, extensions
 from compiler.fusion.legal import Mask, bits_of
 from compiler.search.cost import Evaluator, Objective
-from compiler.search.least import Least
+from compiler.search.least_cost import Least
 from compiler.search.partition import price_or_none
 from compiler.search.relaxation import Relaxation
 from compiler.tuned import ANYWAY, SLACK

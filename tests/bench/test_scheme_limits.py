@@ -9,7 +9,7 @@ import pytest
 
 from bench.network_table import PAPERS as PAGE
 from bench.scheme_limits import TITLE, Work, beats_of_maps, cheapest_cut, together, told, works_of
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.search.cost import Evaluator
 from compiler.xgraph.graph import XGraph
 from isa.config import preset

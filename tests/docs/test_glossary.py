@@ -26,3 +26,14 @@ def test_the_place_knows_the_word(word: str, place: str) -> None:
     path = ROOT / place.strip("`") if place.startswith("`") else ROOT / "docs" / "reference" / re.findall(r"\((.+)\)", place)[0]
     last = word.split()[-1]
     assert re.search(rf"{last}s?\b", path.read_text(encoding="utf-8"), re.IGNORECASE), f"{path.name} says nothing of {word}"
+
+
+def test_each_file_of_the_compiler_has_a_name_of_its_own() -> None:
+    """Singular or plural: what is one thing stands in one place. Front end, quantisation, networks and papers apart."""
+    apart = ("frontend", "quantise", "zoo", "papers")
+    stems: dict[str, list[str]] = {}
+    for path in (ROOT / "compiler").rglob("*.py"):
+        inside = path.relative_to(ROOT / "compiler")
+        if inside.parts[0] not in apart and path.stem != "__init__":
+            stems.setdefault(path.stem.removesuffix("s"), []).append(str(inside))
+    assert {stem: paths for stem, paths in stems.items() if len(paths) > 1} == {}

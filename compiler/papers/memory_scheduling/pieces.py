@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 from compiler.memory.fuse import fuse
-from compiler.memory.partition import ordered_parts
+from compiler.memory.stretches import ordered_parts
 from compiler.memory.tasks import Mask, Tasks, members
 from compiler.memory.valley import lowest_between
 from compiler.papers.memory_scheduling.programme import SECONDS, solve

@@ -21,8 +21,8 @@ from math import ceil
 import highspy
 import numpy as np
 
+from compiler.memory.exact_order import Order
 from compiler.memory.fuse import fuse
-from compiler.memory.least import Order
 from compiler.memory.tasks import Tasks, members
 from compiler.search.solver import solver
 

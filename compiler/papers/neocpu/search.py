@@ -10,7 +10,7 @@ from compiler.papers.neocpu.problem import Problem
 from compiler.papers.neocpu.solving import solved
 from compiler.planning.plan import Plan
 from compiler.programs.pair_costs import Choices, Table
-from compiler.programs.schemes import with_schemes
+from compiler.programs.program_schemes import with_schemes
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Cpu

@@ -13,7 +13,7 @@ from compiler.emit.program import emit_program
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.schedule.document import Stay
 from compiler.xgraph.graph import XGraph

@@ -9,16 +9,16 @@ import pytest
 
 from compiler.emit.group import emit_plan
 from compiler.emit.parameters import Parameters, UnpackedImage
+from compiler.instructions.pending import Pending, Space
 from compiler.memory.lifetimes import ALIGN
 from compiler.memory.storage import storage_of
 from compiler.planning.grouping import make_group, one_each
 from compiler.planning.homes import Homes
 from compiler.planning.objective import CYCLES, DRAM, Objective
-from compiler.planning.overlaps import leads_in_bands, leads_of
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.planning.transfers import transfers
-from compiler.schedule.instruction import Pending, Space
+from compiler.planning.written_over import leads_in_bands, leads_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind
 from isa.config import MachineConfig, config_from_dict

@@ -11,9 +11,9 @@ import pytest
 from compiler.emit.places import ALIGN, APART, Given, Sharing, offsets_of, places
 from compiler.emit.steps import peak_ops
 from compiler.planning.grouping import one_each
-from compiler.planning.overlaps import leads_of
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
+from compiler.planning.written_over import leads_of
 from compiler.schedule.document import Origin, ScheduleError
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, EltwiseKind

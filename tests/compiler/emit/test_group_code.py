@@ -15,7 +15,7 @@ import pytest
 from compiler.emit.build import build
 from compiler.layers.fit import FitError
 from compiler.planning.grouping import make_group, one_each
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from compiler.planning.running_order import ordered_groups
 from compiler.xgraph.ops import Concat, EltwiseKind, Finish, Interleave, PoolKind, Reshape, Slice, Upsample
 from isa.config import MachineConfig, preset

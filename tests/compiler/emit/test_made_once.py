@@ -8,7 +8,7 @@ from compiler.emit import group
 from compiler.emit.program import emit_program, forget_listings
 from compiler.planning.grouping import one_each
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.xgraph.graph import XGraph
 from isa.config import config_from_dict
 from tests.compiler.search.partitions import random_graph

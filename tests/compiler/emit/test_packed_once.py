@@ -8,7 +8,7 @@ from compiler.emit.parameters import ConstImage
 from compiler.emit.places import ALIGN, places
 from compiler.emit.program import _parts, _schedule, emit_program
 from compiler.planning.grouping import machine_ops
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.xgraph.ops import Cpu
 from isa.codec import Op, encode
 from isa.config import preset

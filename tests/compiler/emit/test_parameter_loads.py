@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from compiler.emit.parameters import Parameters, UnpackedImage
+from compiler.instructions.pending import Access, Space
 from compiler.layers.layer import Block
-from compiler.schedule.instruction import Access, Space
 from compiler.tuned import LEAST_LOAD_BYTES as LEAST_BYTES
 from compiler.tuned import LOAD_PIECES as PIECES
 from isa.config import preset

@@ -6,9 +6,9 @@ import pytest
 
 from compiler.emit.group import emit_plan
 from compiler.emit.parameters import Parameters, UnpackedImage
+from compiler.instructions.pending import Pending
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
-from compiler.schedule.instruction import Pending
+from compiler.planning.plan_partition import plans_of
 from compiler.tuned import LEAST_POOL_PIECE as LEAST
 from compiler.tuned import MOST_POOL_PIECES as MOST
 from compiler.xgraph.graph import XGraph

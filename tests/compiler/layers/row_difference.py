@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compiler.instructions.pending import Pending
 from compiler.layers.eltwise import MiscLayer
 from compiler.layers.layer import Block, Ends, ParameterWords
 from compiler.layers.lower import register
 from compiler.layers.placed import Placed, Rows
-from compiler.schedule.instruction import Pending
 from compiler.xgraph.ops import Op, Span
 from compiler.xgraph.reference import Int8, Shape
 from compiler.xgraph.verify import Checks

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compiler.layers.conv import ConvLayer
 from compiler.layers.fit import FitError
 from compiler.planning.grouping import make_group
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from isa.config import MachineConfig, preset
 from tests.compiler.graphs import Builder, check
 

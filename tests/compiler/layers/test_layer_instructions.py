@@ -11,11 +11,11 @@ import pytest
 
 from compiler.emit.group import emit_plan
 from compiler.emit.parameters import Parameters, UnpackedImage
+from compiler.instructions.pending import Access, Pending, Space
 from compiler.memory.storage import storage_of
 from compiler.planning.homes import Homes
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
-from compiler.schedule.instruction import Access, Pending, Space
+from compiler.planning.plan_partition import plans_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind
 from isa.codec import Op

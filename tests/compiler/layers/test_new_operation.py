@@ -14,7 +14,7 @@ from compiler.planning.columns import TileCut
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import DRAM
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.graph import GraphError, XGraph
 from compiler.xgraph.parser import OPERATIONS, parse_graph

@@ -13,7 +13,7 @@ import pytest
 
 from compiler.memory.arena import arrange, first_fit, pack
 from compiler.memory.blocks import Block, independent_parts, sections
-from compiler.memory.packing import OutOfEffortError, Packing, orders
+from compiler.memory.exact_places import OutOfEffortError, Packing, orders
 from tests.compiler.memory.instances import churn, cut_rectangle, random_blocks
 from tests.tools import shared
 

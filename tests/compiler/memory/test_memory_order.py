@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from compiler.memory.exact_order import least_order, lower_bound
 from compiler.memory.fuse import fuse
-from compiler.memory.least import least_order, lower_bound
-from compiler.memory.order import memory_order
+from compiler.memory.least_order import memory_order
 from compiler.memory.tasks import Tasks, Use
 from tests.compiler.memory.task_graphs import least_peak, nested_tasks, random_tasks, wired_tasks
 

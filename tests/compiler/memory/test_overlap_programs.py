@@ -14,15 +14,15 @@ from compiler.emit.parameters import ConstImage, Parameters
 from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program
 from compiler.fusion.legal import OpSets
+from compiler.instructions.pending import Space
 from compiler.memory.storage import storage_of
 from compiler.planning.grouping import one_each
 from compiler.planning.homes import Homes
-from compiler.planning.overlaps import leads_of
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.planning.transfers import Transfer, transfers
-from compiler.programs.ordering import placed
-from compiler.schedule.instruction import Space
+from compiler.planning.written_over import leads_of
+from compiler.programs.frugal import placed
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, EltwiseKind, PoolKind
 from compiler.xgraph.reference import execute

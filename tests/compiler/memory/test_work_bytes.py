@@ -15,8 +15,8 @@ from compiler.emit.steps import memory_tasks
 from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
-from compiler.planning.plans import plans_of
-from compiler.programs.ordering import Frugal, frugal
+from compiler.planning.plan_partition import plans_of
+from compiler.programs.frugal import Frugal, frugal
 from compiler.programs.timing import program_cycles
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.tuned import MOST_LOSS

@@ -17,10 +17,10 @@ from compiler.papers.neocpu.solving import is_chain, solved
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.planning.running_order import ordered_groups
 from compiler.programs.decisions import decisions
-from compiler.programs.ordering import frugal
+from compiler.programs.frugal import frugal
 from compiler.programs.timing import program_cycles
 from compiler.schedule.reading import parse_schedule
 from compiler.search.cost import Evaluator

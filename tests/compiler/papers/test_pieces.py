@@ -7,13 +7,13 @@ import random
 import pytest
 
 from compiler.emit.steps import memory_tasks
-from compiler.memory.order import ORDERINGS, ordering_of
+from compiler.memory.least_order import ORDERINGS, ordering_of
 from compiler.memory.tasks import Mask, Tasks, members
 from compiler.papers.memory_scheduling.pieces import acyclic_pieces, in_pieces, reverse_post_order
 from compiler.planning.grouping import one_each
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.planning.running_order import ordered_groups
-from compiler.programs.ordering import in_least_order
+from compiler.programs.frugal import in_least_order
 from isa.config import preset
 from isa.errors import TilewrightError
 from tests.compiler.memory.task_graphs import least_peak, random_tasks

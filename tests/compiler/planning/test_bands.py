@@ -12,9 +12,9 @@ from compiler.emit.places import Sharing
 from compiler.emit.program import emit_program
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import DRAM
-from compiler.planning.overlaps import leads_in_bands, leads_of
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
+from compiler.planning.written_over import leads_in_bands, leads_of
 from compiler.programs.decisions import decisions
 from compiler.schedule.reading import parse_schedule
 from compiler.xgraph.ops import Concat, Upsample

@@ -14,8 +14,8 @@ from compiler.planning.columns import TileCut
 from compiler.planning.grouping import make_group, one_each
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.planning.plan import Plan
-from compiler.planning.planner import needs_tiles, plan_group
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_group import needs_tiles, plan_group
+from compiler.planning.plan_partition import plans_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, EltwiseKind, Op, PoolKind, Slice, Upsample
 from isa.config import MachineConfig, config_from_dict, preset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.planning.grouping import make_group
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind
 from isa.config import config_from_dict, preset

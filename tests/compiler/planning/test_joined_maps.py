@@ -11,7 +11,7 @@ from compiler.layers.fit import FitError
 from compiler.planning.grouping import make_group, one_each
 from compiler.planning.joining import hole_channels, joinable
 from compiler.planning.objective import DRAM
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from compiler.search.cost import Evaluator
 from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.graph import XGraph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import DRAM
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.xgraph.ops import EltwiseKind, PoolKind, Reshape, Slice
 from isa.config import preset
 from tests.compiler.graphs import Builder, check

@@ -10,7 +10,7 @@ import pytest
 from compiler.emit.program import emit_program
 from compiler.layers.placed import Placed
 from compiler.planning.grouping import make_group
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from compiler.schedule.document import GroupSchedule
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import MachineConfig, preset

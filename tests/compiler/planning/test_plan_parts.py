@@ -10,13 +10,13 @@ from compiler.fusion.legal import OpSets
 from compiler.layers.fit import FitError
 from compiler.planning.bounds import Bounds
 from compiler.planning.candidates import Candidates, suits
-from compiler.planning.cost import Costs
 from compiler.planning.cut import cut_of
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, DRAM, Objective
 from compiler.planning.operations import Group
 from compiler.planning.parts import passes, whole
-from compiler.planning.planner import plan_group
+from compiler.planning.pass_costs import Costs
+from compiler.planning.plan_group import plan_group
 from compiler.planning.residence import Residence
 from compiler.planning.selection import Selection
 from compiler.planning.stepping import Stepping

@@ -9,20 +9,20 @@ import pytest
 
 import compiler.planning
 from compiler.emit.program import emit_program
+from compiler.instructions.latency import AFTER_LOAD
 from compiler.layers.window import MOST_SIDE
-from compiler.planning.fields import within_fields
+from compiler.planning.group_schemes import Scheme, plan_as, scheme_of, schemes
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, DRAM, ENERGY, Cost, Objective
 from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_group import plan_group
+from compiler.planning.plan_partition import plans_of
 from compiler.planning.ranges import deduce
 from compiler.planning.residence import residences
-from compiler.planning.schemes import Scheme, plan_as, scheme_of, schemes
-from compiler.planning.walk import least_cycles
+from compiler.planning.walk import cycles_at_least
+from compiler.planning.within_fields import within_fields
 from compiler.schedule.document import GroupSchedule, Origin, ScheduleError, Stay
-from compiler.schedule.latency import AFTER_LOAD
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import MachineConfig, config_from_dict, preset
@@ -208,7 +208,7 @@ def test_no_walk_is_shorter_than_its_units_first_parameters_and_beats() -> None:
         (residence,) = residences(NANO, part, 1)
         (layer,) = part.layers
         first = size / len(residence.blocks[layer.output]) / NANO.axi_bytes + AFTER_LOAD if size else 0
-        assert least_cycles(NANO, part, residence, made) == first + layer.beats + AFTER_LOAD
+        assert cycles_at_least(NANO, part, residence, made) == first + layer.beats + AFTER_LOAD
 
 
 def test_schemes_are_other_plans_of_the_group_that_fit() -> None:

@@ -14,13 +14,13 @@ import pytest
 
 from compiler.layers.fit import FitError
 from compiler.memory.storage import VIEW_OPS
+from compiler.planning.group_schemes import Scheme, plan_as, scheme_of, schemes, whole_scheme
 from compiler.planning.grouping import make_group, one_each
 from compiler.planning.objective import CYCLES, DRAM, LEAN, Objective
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
-from compiler.planning.plans import plan_at, plans_of
+from compiler.planning.plan_group import plan_group
+from compiler.planning.plan_partition import plan_at, plans_of
 from compiler.planning.residence import Residence
-from compiler.planning.schemes import Scheme, plan_as, scheme_of, schemes, whole_scheme
 from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import MachineConfig, config_from_dict, preset
 from tests.compiler.emit import test_group_code as group_code

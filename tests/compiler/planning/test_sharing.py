@@ -18,8 +18,8 @@ from compiler.planning import candidates
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, DRAM
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_group import plan_group
+from compiler.planning.plan_partition import plans_of
 from compiler.planning.walk import walk
 from compiler.programs.timing import program_cycles
 from compiler.schedule.document import FREE, GroupSchedule, ScheduleError

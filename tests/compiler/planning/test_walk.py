@@ -8,8 +8,8 @@ import pytest
 
 from compiler.planning.grouping import make_group
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
-from compiler.planning.walk import Walk, Way, beats_of, least_cycles, walk
+from compiler.planning.plan_group import plan_group
+from compiler.planning.walk import Walk, Way, beats_of, cycles_at_least, walk
 from compiler.programs.timing import program_cycles
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind
@@ -121,5 +121,5 @@ def test_no_walk_takes_less_than_the_bound(shape: Callable[[Builder], XGraph]) -
     plan = plan_group(BASE, make_group(BASE, graph, graph.ops))
     (only,) = plan.passes
     made = {name: int(end[-1]) for name, end in only.ranges.end.items()}
-    bound = least_cycles(BASE, only.group, only.residence, made)
+    bound = cycles_at_least(BASE, only.group, only.residence, made)
     assert max(beats_of(plan.group, made).values()) < bound <= walked(plan).cycles

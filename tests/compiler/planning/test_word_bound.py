@@ -7,7 +7,7 @@ import pytest
 from compiler.fusion.legal import OpSets
 from compiler.planning.grouping import make_group
 from compiler.planning.operations import Group
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from compiler.planning.walk import Way
 from compiler.planning.word_bound import WordBound
 from compiler.xgraph.ops import PoolKind

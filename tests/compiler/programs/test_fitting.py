@@ -16,7 +16,7 @@ from compiler.frontend.session import run
 from compiler.layers.fit import Fit, FitError
 from compiler.passes.split_dilated import PARTS
 from compiler.planning.grouping import machine_ops, make_group
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from compiler.xgraph.ops import Conv
 from isa.config import MachineConfig, config_from_dict, preset
 from sim.cycle.model import CycleModel

@@ -12,9 +12,9 @@ from compiler.emit.program import emit_program
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
+from compiler.programs.frugal import Frugal, placed
 from compiler.programs.limit import MemoryLimitError, bytes_of, curve, least_memory, limited
-from compiler.programs.ordering import Frugal, placed
 from compiler.programs.timing import program_cycles
 from compiler.programs.within import Within
 from compiler.search.cost import Evaluator

@@ -13,16 +13,16 @@ from compiler.driver import frugal_steps
 from compiler.emit.described import schedule_text
 from compiler.emit.program import emit_program
 from compiler.papers.neocpu.search import problem_of, solved
+from compiler.planning.group_schemes import plan_as, scheme_of, schemes
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group, turned
-from compiler.planning.plans import plans_of
-from compiler.planning.schemes import plan_as, scheme_of, schemes
+from compiler.planning.plan_group import plan_group, turned
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.decisions import decisions
-from compiler.programs.ordering import frugal
+from compiler.programs.frugal import frugal
 from compiler.programs.pair_costs import Choices, PairCosts, Timed, cheapest_chain
-from compiler.programs.schemes import chosen, others_of, that_wait, with_schemes
+from compiler.programs.program_schemes import chosen, others_of, that_wait, with_schemes
 from compiler.programs.timing import program_cycles, spent_by
 from compiler.schedule.document import GroupSchedule
 from compiler.schedule.reading import parse_schedule

@@ -9,14 +9,14 @@ import pytest
 
 from compiler.emit.places import Sharing
 from compiler.fusion.legal import Mask, bits_of
+from compiler.memory.least_order import memory_order, tasks_of
 from compiler.memory.lifetimes import Step, lives_of
-from compiler.memory.order import memory_order, tasks_of
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.planning.running_order import needs_of
+from compiler.programs.frugal import in_least_order, placed
 from compiler.programs.needs import Needs
-from compiler.programs.ordering import in_least_order, placed
 from compiler.programs.within import Within
 from compiler.search.cost import Evaluator
 from compiler.search.pricing import priced

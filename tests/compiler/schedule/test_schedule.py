@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from compiler.schedule.hazards import dependences, hazards
-from compiler.schedule.instruction import Access, Pending, Space
-from compiler.schedule.order import start_order
-from compiler.schedule.tokens import tokens, with_tokens
+from compiler.instructions.hazards import dependences, hazards
+from compiler.instructions.list_scheduling import start_order
+from compiler.instructions.pending import Access, Pending, Space
+from compiler.instructions.tokens import tokens, with_tokens
 from isa.codec import Op
 from isa.errors import TilewrightError
 from isa.instructions import Unit

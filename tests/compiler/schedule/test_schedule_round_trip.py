@@ -14,9 +14,9 @@ from compiler.emit.program import Emitted, emit_program
 from compiler.fusion.legal import OpSets
 from compiler.planning.objective import CYCLES, DRAM, Objective
 from compiler.planning.plan import Plan
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.decisions import decisions
-from compiler.programs.ordering import frugal
+from compiler.programs.frugal import frugal
 from compiler.schedule.reading import parse_schedule
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, EltwiseKind

@@ -15,7 +15,7 @@ from compiler.papers.optimus.online import group_size, tiled_words
 from compiler.planning.objective import CYCLES, DRAM, OBJECTIVES, Cost
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
-from compiler.search.least import Least
+from compiler.search.least_cost import Least
 from compiler.search.partition import made_of
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, PoolKind

@@ -13,8 +13,8 @@ import pytest
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.planning.objective import CYCLES, DRAM, Cost
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
-from compiler.planning.plans import Wanted
+from compiler.planning.plan_group import plan_group
+from compiler.planning.plan_partition import Wanted
 from compiler.programs.measured import on_cycle_model
 from compiler.programs.timing import program_cycles
 from compiler.schedule.document import GroupSchedule

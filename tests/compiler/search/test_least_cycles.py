@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.planning.plans import plans_of
+from compiler.planning.plan_partition import plans_of
 from compiler.programs.timing import program_cycles
 from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.least_cycles import LeastCycles, least_cycles

@@ -18,7 +18,7 @@ from compiler.planning.cut import Cut, cut_of
 from compiler.planning.objective import CYCLES, LEAN
 from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group
+from compiler.planning.plan_group import plan_group
 from compiler.schedule.document import GroupSchedule, ScheduleError
 from compiler.tuned import DEAREST_SCHEME as DEAREST
 from compiler.tuned import MOST_PASSES, THINNED

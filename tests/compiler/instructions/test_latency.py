@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.schedule.latency import AFTER, AFTER_LOAD, OF_A_PASS, START_AND_DRAIN, TAIL, UNTIL_TAKEN
+from compiler.instructions.latency import AFTER, AFTER_LOAD, OF_A_PASS, START_AND_DRAIN, TAIL, UNTIL_TAKEN
 from isa.codec import Op
 from isa.config import preset
 from isa.instructions import Unit

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.schedule.instruction import GRANULE, Space
-from compiler.schedule.latency import UNTIL_TAKEN
+from compiler.instructions.latency import UNTIL_TAKEN
+from compiler.instructions.pending import GRANULE, Space
 from compiler.tuned import WINDOW
 from isa.faults import TOKEN_MAX
 from isa.instructions import Unit

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.schedule.instruction import GRANULE, Access, Pending, Space
+from compiler.instructions.pending import GRANULE, Access, Pending, Space
 from isa.instructions import Unit
 
 _NEVER = -1

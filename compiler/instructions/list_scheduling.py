@@ -6,8 +6,8 @@ import bisect
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from compiler.schedule.instruction import Pending
-from compiler.schedule.latency import UNTIL_TAKEN
+from compiler.instructions.latency import UNTIL_TAKEN
+from compiler.instructions.pending import Pending
 from compiler.tuned import WINDOW
 from isa.instructions import Unit
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from compiler.emit import program as emitting
-from compiler.schedule.instruction import GRANULE, Access, Pending, Space
-from compiler.schedule.native import engine, layout
-from compiler.schedule.scheduled import Scheduled, scheduled
+from compiler.instructions.native import engine, layout
+from compiler.instructions.pending import GRANULE, Access, Pending, Space
+from compiler.instructions.scheduled import Scheduled, scheduled
 from compiler.zoo.networks import networks
 from isa.errors import TilewrightError
-from tests.compiler.schedule.test_hazards_and_order import SIZES, program
+from tests.compiler.instructions.test_hazards_and_order import SIZES, program
 from tests.tools import needs_cxx
 from tilewright.api import compile_model
 

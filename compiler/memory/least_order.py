@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from compiler.memory.exact_order import Order, least_order
 from compiler.memory.fuse import fuse
-from compiler.memory.least import Order, least_order
 from compiler.memory.lifetimes import Step, lives_of
-from compiler.memory.partition import partitioned_order
+from compiler.memory.stretches import partitioned_order
 from compiler.memory.tasks import Mask, Tasks, Use
 from compiler.tuned import MOST_ORDER_STATES as MOST_STATES
 from compiler.tuned import PARTS

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from compiler.schedule.hazards import dependences, hazards
-from compiler.schedule.instruction import Pending, Space
-from compiler.schedule.order import start_order
-from compiler.schedule.tokens import tokens
+from compiler.instructions.hazards import dependences, hazards
+from compiler.instructions.list_scheduling import start_order
+from compiler.instructions.pending import Pending, Space
+from compiler.instructions.tokens import tokens
 
 
 class Scheduled(NamedTuple):
@@ -22,7 +22,7 @@ class Scheduled(NamedTuple):
 
 
 def scheduled(program: Sequence[Pending], sizes: Mapping[Space, int]) -> Scheduled:
-    """``compiler.schedule.native`` finds the same; ``sizes`` are in words or bytes."""
+    """``compiler.instructions.native`` finds the same; ``sizes`` are in words or bytes."""
     found = hazards(program, sizes)
     order = start_order(program, [met.before for met in found])
     moved = [program[index] for index in order.places]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.schedule.instruction import Pending
+from compiler.instructions.pending import Pending
 from isa.codec import Op
 from isa.errors import TilewrightError
 from isa.faults import TOKEN_MAX

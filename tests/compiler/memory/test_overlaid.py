@@ -9,8 +9,8 @@ import pytest
 
 from compiler.memory.arena import arrange
 from compiler.memory.blocks import Block
-from compiler.memory.overlap import Overlaps, Touch, leads, least_total
-from compiler.memory.overlay import overlaid
+from compiler.memory.leads import Overlaps, Touch, leads, least_total
+from compiler.memory.overlaid import overlaid
 from tests.compiler.memory.instances import random_blocks
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from compiler.memory.arena import Arena, arrange
 from compiler.memory.blocks import Block, sections
-from compiler.memory.overlap import Overlaps, least_total
-from compiler.memory.packing import orders
+from compiler.memory.exact_places import orders
+from compiler.memory.leads import Overlaps, least_total
 from compiler.tuned import OVERLAY_ROUNDS as ROUNDS
 from compiler.tuned import PACKING_CHOICES as EFFORT
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from compiler.memory.least import least_order
+from compiler.memory.exact_order import least_order
 from compiler.memory.tasks import Mask, Tasks, Use, members
 from compiler.tuned import PART
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from compiler.schedule import order as ordering
-from compiler.schedule.hazards import Hazards, dependences, hazards
-from compiler.schedule.instruction import GRANULE, Access, Pending, Space
-from compiler.schedule.latency import UNTIL_TAKEN
-from compiler.schedule.order import Order, start_order
-from compiler.schedule.tokens import tokens, with_tokens
+from compiler.instructions import list_scheduling as ordering
+from compiler.instructions.hazards import Hazards, dependences, hazards
+from compiler.instructions.latency import UNTIL_TAKEN
+from compiler.instructions.list_scheduling import Order, start_order
+from compiler.instructions.pending import GRANULE, Access, Pending, Space
+from compiler.instructions.tokens import tokens, with_tokens
 from compiler.tuned import WINDOW
 from isa.codec import Op
 from isa.instructions import Unit

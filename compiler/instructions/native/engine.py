@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from compiler.schedule import scheduled as plain
-from compiler.schedule.instruction import Pending, Space
-from compiler.schedule.native.layout import header
-from compiler.schedule.scheduled import Scheduled
+from compiler.instructions import scheduled as plain
+from compiler.instructions.native.layout import header
+from compiler.instructions.pending import Pending, Space
+from compiler.instructions.scheduled import Scheduled
 from sim.native.library import Library
 from sim.native.numbers import addresses, nothing, numbers, parted, pointer
 

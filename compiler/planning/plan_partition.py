@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from compiler.planning.group_schemes import Scheme, plan_as
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
-from compiler.planning.planner import plan_group, turned
+from compiler.planning.plan_group import plan_group, turned
 from compiler.planning.running_order import ordered_groups
-from compiler.planning.schemes import Scheme, plan_as
 from compiler.schedule.document import FREE, GroupSchedule
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from compiler.emit.blocked import NONE_BLOCKED, Blocked
 from compiler.emit.places import APART, Given, Sharing, places
 from compiler.emit.steps import memory_tasks
-from compiler.memory.order import ordering_of
+from compiler.memory.least_order import ordering_of
 from compiler.planning.objective import CYCLES, Objective
 from compiler.planning.plan import Plan
-from compiler.planning.planner import turned
+from compiler.planning.plan_group import turned
 from compiler.programs.timing import program_cycles
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut
 from compiler.tuned import MOST_LOSS

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from compiler.fusion.legal import Mask
+from compiler.planning.group_schemes import Alone, Scheme, estimated, plan_as, schemes
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
-from compiler.planning.schemes import Alone, Scheme, estimated, plan_as, schemes
 from compiler.programs.pair_costs import Choices, PairCosts, Table, Timed, cheapest_chain
 from compiler.programs.timing import spent_by
 from compiler.search.cost import Evaluator

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from compiler.layers.placed import Rows
+from compiler.memory.leads import Overlaps, Touch, leads
 from compiler.memory.lifetimes import Storage, aligned
-from compiler.memory.overlap import Overlaps, Touch, leads
 from compiler.memory.storage import Home, storage_of
 from compiler.planning.columns import ROWS, TileCut
 from compiler.planning.homes import Homes
