@@ -210,10 +210,6 @@ class MachineConfig:
         return (self.fm_words - 1).bit_length() + 1
 
     @cached_property
-    def fm_word_bytes(self) -> int:
-        return self.ic_p
-
-    @cached_property
     def chunks_per_word(self) -> int:
         """Output chunks (``oc_p`` channels) that make up one feature-map word; a chunk never straddles words."""
         return -(-self.ic_p // self.oc_p) if self.oc_p < self.ic_p else 1

@@ -19,6 +19,7 @@ from compiler.planning.objective import CYCLES, LEAN
 from compiler.planning.operations import Group
 from compiler.planning.plan import Plan
 from compiler.planning.plan_group import plan_group
+from compiler.planning.stepping import step_counts
 from compiler.schedule.document import GroupSchedule, ScheduleError
 from compiler.tuned import DEAREST_SCHEME as DEAREST
 from compiler.tuned import MOST_PASSES, THINNED
@@ -128,8 +129,7 @@ def _in_order(found: tuple[_Rank, Scheme]) -> tuple[object, ...]:
 
 
 def _candidates(group: Group, cut: Cut | None, own: Plan) -> Iterator[Scheme]:
-    height = max(group.tensors[name].height for name in group.outputs)
-    counts = _thinned(sorted({-(-height // rows) for rows in range(1, height + 1)}))
+    counts = _thinned(step_counts(group))
     passes = [n for n in (cut.counts() if cut else ()) if n <= MOST_PASSES]
     for count in sorted({1, own.count, *passes}):
         for held in (False, True) if count > 1 and cut is not None and cut.whole else (False,):

@@ -8,14 +8,20 @@ from compiler.planning.operations import Group
 from compiler.planning.ranges import Ranges, deduce
 
 
+def step_counts(group: Group) -> list[int]:
+    """Numbers of steps that change the rows of a step, fewest first."""
+    height = max(group.tensors[name].height for name in group.outputs)
+    return sorted({-(-height // rows) for rows in range(1, height + 1)})
+
+
 class Stepping:
     """``steps``: as many as are decided; none: any number that changes the rows of a step."""
 
     def __init__(self, group: Group, steps: int | None = None) -> None:
         self.group = group
         self.batch = group.tensors[group.outputs[0]].batch
+        self.counts = step_counts(group) if steps is None else [steps]
         height = max(group.tensors[name].height for name in group.outputs)
-        self.counts = sorted({-(-height // rows) for rows in range(1, height + 1)}) if steps is None else [steps]
         self._finest = deduce(group, height)
         self._ranges = {height: self._finest}
         self.rows = {name: end[-1] for name, end in self._finest.ends.items()}

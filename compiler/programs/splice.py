@@ -35,14 +35,6 @@ def splice(paths: Sequence[Sequence[Mask]], behind: Behind) -> Path:
     return min(best[everything, last] for last in arrivals[everything])[1]
 
 
-def pairs_of(paths: Sequence[Sequence[Mask]]) -> list[tuple[Mask, Mask]]:
-    """All of which ``splice`` asks what the second takes behind the first, in its order."""
-    arrivals, onward = _meeting(paths)
-    return [
-        (last, group) for done in sorted(onward, key=int.bit_count) for last in arrivals[done] for group in onward[done]
-    ]  # fmt: skip
-
-
 def _meeting(paths: Sequence[Sequence[Mask]]) -> tuple[dict[Mask, set[Mask]], dict[Mask, set[Mask]]]:
     """By the finished set: the groups that finished it, and those that come next."""
     arrivals: dict[Mask, set[Mask]] = {}

@@ -70,11 +70,6 @@ def forget_programs() -> None:
     forget_listings()
 
 
-def stretch_ends(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> list[int]:
-    """When each group of a stretch without CPU parts is done, and all before it; the machine rests before the first."""
-    return [*_timed(config, graph, steps).ends[0].values()]
-
-
 def _timed(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Timed:
     model = _model(config)
     total, found = 0, []

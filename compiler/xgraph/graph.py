@@ -32,10 +32,6 @@ class XGraph:
     def consumers(self, tensor: str) -> tuple[Op, ...]:
         return tuple(self._consumers.get(tensor, ()))
 
-    def successors(self, op: Op) -> Iterator[Op]:
-        for tensor in op.outputs:
-            yield from self.consumers(tensor)
-
     def predecessors(self, op: Op) -> Iterator[Op]:
         for tensor in op.inputs:
             producer = self.producer(tensor)

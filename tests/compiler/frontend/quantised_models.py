@@ -15,10 +15,10 @@ from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.frontend.reader import Source
 from compiler.quantise.choices import USUAL, Choices
 from compiler.quantise.statistics import CalibrationWarning
-from compiler.xgraph.host import HostExecutor, from_map, to_map
 from compiler.xgraph.ops import Cpu
 from compiler.xgraph.reference import execute_op
 from sim.runtime.parts import session
+from tests.compiler.host import HostExecutor, from_map, to_map
 
 Array = NDArray[Any]
 RNG = np.random.default_rng(7)

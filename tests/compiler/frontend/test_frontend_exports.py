@@ -14,10 +14,10 @@ from compiler.frontend.importer import resize
 from compiler.frontend.pipeline import ImportedModel
 from compiler.frontend.reader import read
 from compiler.frontend.session import run
-from compiler.xgraph.host import HostExecutor
 from compiler.xgraph.ops import Conv, Cpu, Pool
 from isa.errors import TilewrightError
 from tests.compiler.frontend.quantised_models import check_exact, differences, host_operators, imported, model, node, weights
+from tests.compiler.host import HostExecutor
 
 SHAPE = (1, 4, 6, 6)
 W = {"w": weights(4, 4, 3, 3)}

@@ -13,7 +13,6 @@ from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.frontend.session import run
 from compiler.quantise.accuracy import accuracy
 from compiler.quantise.choices import Choices
-from compiler.xgraph.host import HostExecutor
 from tests.compiler.frontend.png_picture import read_rgba
 from tests.compiler.frontend.quantised_models import (
     check_counted,
@@ -23,6 +22,7 @@ from tests.compiler.frontend.quantised_models import (
     imported,
     local_differences,
 )
+from tests.compiler.host import HostExecutor
 from tests.e2e.trained import labelled, trained
 
 Array = NDArray[Any]

@@ -10,10 +10,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from compiler.frontend.pipeline import ImportedModel, import_model
 from compiler.quantise.choices import INEXACT, Choices
-from compiler.xgraph.host import to_map
 from compiler.xgraph.ops import Cpu
 from compiler.xgraph.reference import execute_op
 from tests.compiler.frontend.quantised_models import Array, expected_tensors
+from tests.compiler.host import to_map
 
 SHIFTED = ((1 / 16, 0, 1 / 16, 0), (1 / 32, 3, 1 / 64, -5), (1 / 64, -128, 1 / 128, -128), (1 / 4, 0, 1 / 32, 0))
 FREE = ((0.0371, 0, 0.0093, 0), (0.1, 7, 0.05, -3), (0.75, 0, 0.375, 0), (0.0117, -128, 0.0061, -128))

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.frontend.importer.layout import Layout, plain
-from compiler.xgraph.host import from_map, to_map
 from compiler.xgraph.ops import Port
 from compiler.xgraph.tensor import Quantisation, Tensor
 from isa.errors import TilewrightError
+from tests.compiler.host import from_map, to_map
 
 Q = Quantisation(1.0, 0)
 SIZE = st.integers(1, 4)
